@@ -1,0 +1,1 @@
+//! The compiler: `agent.json` in, a typed plan and its renderings out. Pure: it opens no file and prints nothing.

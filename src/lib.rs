@@ -1,0 +1,4 @@
+//! agentcli: a config compiler and build toolchain for agent servers.
+
+pub mod compiler;
+pub mod diagnostic;

@@ -1,0 +1,3 @@
+//! The `agentcli` executable.
+
+fn main() {}
