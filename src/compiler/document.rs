@@ -1,0 +1,247 @@
+//! Text → [`Document`]: a JSON tree that knows where each key and value stands.
+//!
+//! The parser never stops at the first mistake: it reports, repairs and reads on, so that one run shows every
+//! mistake. What it could not read becomes a hole ([`Kind::Hole`]), about which later phases keep silent.
+
+mod parse;
+mod string;
+
+use std::ops::Range;
+
+use serde_json::{Map, Number, Value};
+
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
+
+pub use parse::RULES;
+
+/// A parsed configuration.
+#[derive(Debug)]
+pub struct Document {
+    /// The root value.
+    pub root: Node,
+    /// Whether the text was broken so badly that something that seems absent may only be unread.
+    pub broken: bool,
+    text: String,
+}
+
+/// One value and where it stands.
+#[derive(Debug)]
+pub struct Node {
+    /// Byte range in the text.
+    pub span: Range<usize>,
+    /// The value.
+    pub kind: Kind,
+}
+
+/// A JSON value.
+#[derive(Debug)]
+pub enum Kind {
+    /// `[…]`
+    Array(Vec<Node>),
+    /// `true` or `false`
+    Bool(bool),
+    /// Something that could not be read; reported already.
+    Hole,
+    /// `null`
+    Null,
+    /// A number in JSON's grammar.
+    Number(Number),
+    /// `{…}`, in the order of the text; of duplicate keys the first.
+    Object(Vec<Member>),
+    /// A string, unescaped.
+    String(String),
+}
+
+/// One `"key": value` of an object.
+#[derive(Debug)]
+pub struct Member {
+    /// The key, unescaped.
+    pub key: String,
+    /// Where the key stands, quotes included.
+    pub key_span: Range<usize>,
+    /// The value.
+    pub value: Node,
+}
+
+/// Every rule that reading the text can report.
+pub const SYNTAX: &[&Rule] = RULES;
+
+/// Reads `text`. There is always a document, however broken the text is.
+pub fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
+    let (root, diagnostics, broken) = parse::Parser::new(text).run();
+    (Document { root, broken, text: text.to_owned() }, diagnostics)
+}
+
+impl Document {
+    /// The byte range that `place` means; for a pointer into nothing, its nearest ancestor's.
+    pub fn span(&self, place: &Place) -> Range<usize> {
+        match place {
+            Place::File => 0..0,
+            Place::Span(span) => span.clone(),
+            Place::Key(pointer) => self.key_span(pointer),
+            Place::Value(pointer) => self.nearest(pointer).span.clone(),
+            Place::Within(pointer, part) => self.part_span(pointer, part),
+        }
+    }
+
+    /// The tree as plain JSON; holes become null.
+    pub fn to_value(&self) -> Value {
+        self.root.to_value()
+    }
+
+    /// Where the holes are.
+    pub fn holes(&self) -> Vec<Pointer> {
+        let mut holes = Vec::new();
+        self.root.collect_holes(Pointer::root(), &mut holes);
+        holes
+    }
+
+    fn key_span(&self, pointer: &Pointer) -> Range<usize> {
+        let parent = pointer.parent().unwrap_or_default();
+        let key = pointer.keys().last().unwrap_or_default();
+        match &self.nearest(&parent).kind {
+            Kind::Object(members) => members.iter().find(|member| member.key == key),
+            _ => None,
+        }
+        .map_or_else(|| self.opening(pointer), |member| member.key_span.clone())
+    }
+
+    /// For something that is absent: the first character of what should hold it.
+    fn opening(&self, pointer: &Pointer) -> Range<usize> {
+        let span = &self.nearest(pointer).span;
+        span.start..(span.start + 1).min(span.end)
+    }
+
+    fn part_span(&self, pointer: &Pointer, part: &Range<usize>) -> Range<usize> {
+        let node = self.nearest(pointer);
+        let Kind::String(_) = node.kind else { return node.span.clone() };
+        let raw = &self.text[node.span.clone()];
+        node.span.start + string::raw_offset(raw, part.start)..node.span.start + string::raw_offset(raw, part.end)
+    }
+
+    fn nearest(&self, pointer: &Pointer) -> &Node {
+        let mut node = &self.root;
+        for key in pointer.keys() {
+            match node.child(&key) {
+                Some(child) => node = child,
+                None => break,
+            }
+        }
+        node
+    }
+}
+
+impl Node {
+    /// The member named `key` of an object, or the item with that index of an array.
+    pub fn child(&self, key: &str) -> Option<&Node> {
+        match &self.kind {
+            Kind::Object(members) => members.iter().find(|member| member.key == key).map(|member| &member.value),
+            Kind::Array(items) => items.get(key.parse::<usize>().ok()?),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        match &self.kind {
+            Kind::Array(items) => items.iter().map(Node::to_value).collect(),
+            Kind::Bool(value) => Value::Bool(*value),
+            Kind::Hole | Kind::Null => Value::Null,
+            Kind::Number(number) => Value::Number(number.clone()),
+            Kind::Object(members) => Value::Object(
+                members.iter().map(|member| (member.key.clone(), member.value.to_value())).collect::<Map<_, _>>(),
+            ),
+            Kind::String(text) => Value::String(text.clone()),
+        }
+    }
+
+    fn collect_holes(&self, at: Pointer, holes: &mut Vec<Pointer>) {
+        match &self.kind {
+            Kind::Hole => holes.push(at),
+            Kind::Array(items) => {
+                items.iter().enumerate().for_each(|(index, item)| item.collect_holes(at.join(index), holes));
+            }
+            Kind::Object(members) => {
+                members.iter().for_each(|member| member.value.collect_holes(at.join(&member.key), holes));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(text: &str) -> Vec<&'static str> {
+        parse(text).1.iter().map(|diagnostic| diagnostic.rule.code).collect()
+    }
+
+    #[test]
+    fn valid_text_is_what_serde_json_reads() {
+        let text = r#" {"a": [1, -2.5e3, true, false, null], "b\u00e9\n\ud83d\ude00": {"": "x"}} "#;
+        let (document, diagnostics) = parse(text);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(document.to_value(), serde_json::from_str::<Value>(text).unwrap());
+    }
+
+    #[test]
+    fn each_mistake_has_its_code_and_the_rest_is_read() {
+        for (text, code) in [
+            (r#"{"a": 1,}"#, "trailing-comma"),
+            (r#"{"a": [1,],"b":2}"#, "trailing-comma"),
+            ("{\"a\": 1 // x\n}", "json-comment"),
+            ("{/* x */\"a\": 1}", "json-comment"),
+            ("{# x\n\"a\": 1}", "json-comment"),
+            (r#"{"a": NaN}"#, "json-number"),
+            (r#"{"a": -Infinity}"#, "json-number"),
+            (r#"{"a": 01}"#, "json-number"),
+            (r#"{"a": .5}"#, "json-number"),
+            (r#"{"a": 1e999}"#, "json-number"),
+            (r#"{'a': 1}"#, "json-string"),
+            (r#"{"a": "\x"}"#, "json-string"),
+            (r#"{"a": "\ud800"}"#, "json-string"),
+            ("{\"a\": \"x\ny\"}", "json-string"),
+            (r#"{"a": True}"#, "json-syntax"),
+            (r#"{a: 1}"#, "json-syntax"),
+            (r#"{"a" 1}"#, "json-syntax"),
+            (r#"{"a" = 1}"#, "json-syntax"),
+            (r#"{"a": 1 "b": 2}"#, "json-syntax"),
+            (r#"{"a": 1} x"#, "json-syntax"),
+            (r#"{"a": [1}"#, "json-syntax"),
+            (r#"{"a": 1"#, "json-syntax"),
+            (r#"{"a": }"#, "json-syntax"),
+            (r#"{"a": 1, "a": 2}"#, "duplicate-key"),
+            ("\u{feff}{\"a\": 1}", "byte-order-mark"),
+        ] {
+            assert_eq!(codes(text), [code], "{text}");
+            let a = parse(text).0.root.child("a").map(|node| node.span.clone());
+            assert!(a.is_some(), "{text}: `a` was lost");
+        }
+    }
+
+    #[test]
+    fn several_mistakes_in_one_run() {
+        assert_eq!(codes("{'a': NaN, \"b\": [1 2,], // x\n}"), [
+            "json-string",
+            "json-number",
+            "json-syntax",
+            "trailing-comma",
+            "trailing-comma",
+            "json-comment"
+        ]);
+    }
+
+    #[test]
+    fn spans_survive_escapes() {
+        let (document, _) = parse(r#"{"k": "a\nb\ud83d\ude00c"}"#);
+        let pointer = Pointer::root().join("k");
+        let c = "a\nb😀".len();
+        let span = document.span(&Place::Within(pointer, c..c + 1));
+        assert_eq!(&document.text[span], "c");
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        assert_eq!(codes(&"[".repeat(100_000))[0], "json-syntax");
+    }
+}
