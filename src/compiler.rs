@@ -2,3 +2,8 @@
 
 pub mod document;
 pub mod source;
+pub mod config;
+pub mod files;
+pub mod paths;
+pub mod reference;
+pub mod schema;

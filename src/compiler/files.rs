@@ -1,0 +1,94 @@
+//! What the compiler may know of the outside: which paths are there, and what a file says.
+
+use std::collections::BTreeMap;
+
+use crate::compiler::paths;
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A directory, or a link to one.
+    Directory,
+    /// A regular file, or a link to one.
+    File,
+}
+
+/// The user's tree, read-only. Every path is relative to the configuration's directory, normalised (see
+/// [`paths::normalize`]), with `/` between its parts; `..` may lead out of the directory.
+pub trait Files: Sync {
+    /// What stands at `path`, links followed; `None` where there is nothing that can be seen.
+    fn kind(&self, path: &str) -> Option<FileKind>;
+
+    /// The text of a file, or why there is none, such as `permission denied`.
+    fn read(&self, path: &str) -> Result<String, String>;
+
+    /// Names and kinds of what a directory holds, sorted by name; links to directories are left out, for they may
+    /// lead in circles. Empty where it cannot be read.
+    fn list(&self, path: &str) -> Vec<(String, FileKind)>;
+
+    /// The parts of the configuration's directory, from the file system's root down.
+    fn directory(&self) -> Vec<String>;
+
+    /// Whether a regular file stands at `path`.
+    fn is_file(&self, path: &str) -> bool {
+        self.kind(path) == Some(FileKind::File)
+    }
+
+    /// Whether a directory stands at `path`.
+    fn is_directory(&self, path: &str) -> bool {
+        self.kind(path) == Some(FileKind::Directory)
+    }
+
+    /// The text of `path` where it is a readable file.
+    fn text(&self, path: &str) -> Option<String> {
+        if self.is_file(path) { self.read(path).ok() } else { None }
+    }
+}
+
+/// A tree in memory, for tests and for rendering without a disk.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryFiles {
+    files: BTreeMap<String, String>,
+}
+
+impl MemoryFiles {
+    /// A tree of these files: path and text.
+    pub fn new<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let files = files.into_iter().map(|(path, text)| (paths::normalize(path), text.to_owned())).collect();
+        Self { files }
+    }
+
+    fn below(path: &str) -> String {
+        if path == "." { String::new() } else { format!("{path}/") }
+    }
+}
+
+impl Files for MemoryFiles {
+    fn kind(&self, path: &str) -> Option<FileKind> {
+        if self.files.contains_key(path) {
+            return Some(FileKind::File);
+        }
+        let below = Self::below(path);
+        self.files.keys().any(|file| file.starts_with(&below)).then_some(FileKind::Directory)
+    }
+
+    fn read(&self, path: &str) -> Result<String, String> {
+        self.files.get(path).cloned().ok_or_else(|| "no such file".to_owned())
+    }
+
+    fn list(&self, path: &str) -> Vec<(String, FileKind)> {
+        let below = Self::below(path);
+        let mut entries = BTreeMap::new();
+        for rest in self.files.keys().filter_map(|file| file.strip_prefix(&below)) {
+            match rest.split_once('/') {
+                Some((directory, _)) => entries.insert(directory.to_owned(), FileKind::Directory),
+                None => entries.insert(rest.to_owned(), FileKind::File),
+            };
+        }
+        entries.into_iter().collect()
+    }
+
+    fn directory(&self) -> Vec<String> {
+        vec!["project".to_owned()]
+    }
+}

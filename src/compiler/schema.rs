@@ -1,0 +1,344 @@
+//! Document → is its shape right? The published JSON Schema, and its verdicts in our own words.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+
+use crate::compiler::document::Document;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+
+/// The schema as it is published: `agentcli schema` prints this text.
+pub const TEXT: &str = include_str!("../../schemas/agent.schema.json");
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(TEXT).unwrap_or_default());
+
+static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
+    #[expect(clippy::expect_used, reason = "the schema is part of the program; every test would fail")]
+    jsonschema::validator_for(&SCHEMA).expect("the published schema is valid")
+});
+
+/// The schema as JSON.
+pub fn schema() -> &'static Value {
+    &SCHEMA
+}
+
+/// What the schema says of a document.
+pub struct Checked {
+    /// The mistakes, in no particular order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The document without the parts that are wrong, so that the rest can be typed and checked further.
+    pub value: Value,
+    /// What was taken out: rules keep silent about these places and what depends on them.
+    pub removed: Vec<Pointer>,
+}
+
+/// Checks the shape of `document`.
+pub fn check(document: &Document) -> Checked {
+    let value = document.to_value();
+    let holes = document.holes();
+    let mut diagnostics = Vec::new();
+    let mut removed: BTreeSet<Pointer> = holes.iter().cloned().collect();
+    for error in VALIDATOR.iter_errors(&value) {
+        let at = Pointer::parse(error.instance_path().as_str());
+        if holes.iter().any(|hole| at.is_within(hole)) {
+            continue;
+        }
+        let found = explain(&error, &at, &value);
+        for diagnostic in found {
+            if let Some(pointer) = unusable(&diagnostic) {
+                removed.insert(pointer);
+            }
+            let absent = diagnostic.rule.code == MISSING_KEY.code;
+            if !(absent && (document.broken || is_optional_dependencies(&value, &diagnostic))) {
+                diagnostics.push(diagnostic);
+            }
+        }
+    }
+    let removed: Vec<Pointer> = removed.into_iter().collect();
+    Checked { diagnostics, value: without(value, &removed), removed }
+}
+
+/// Where all graphs are JavaScript there is no Python to install, and real projects leave `dependencies` out.
+fn is_optional_dependencies(value: &Value, diagnostic: &Diagnostic) -> bool {
+    let Place::Key(pointer) = &diagnostic.place else { return false };
+    let Some(graphs) = value["graphs"].as_object() else { return false };
+    let path = |graph: &'_ Value| graph.as_str().or_else(|| graph["path"].as_str()).map(str::to_owned);
+    pointer.as_str() == "/dependencies"
+        && !graphs.is_empty()
+        && graphs.values().all(|graph| path(graph).is_some_and(|path| crate::compiler::paths::is_javascript(&path)))
+}
+
+/// The place that cannot be typed because of this finding.
+fn unusable(diagnostic: &Diagnostic) -> Option<Pointer> {
+    match &diagnostic.place {
+        Place::Key(_) if diagnostic.rule.code == MISSING_KEY.code => {
+            diagnostic.place.pointer().parent().filter(|parent| parent != &Pointer::root())
+        }
+        place => Some(place.pointer()),
+    }
+}
+
+/// `value` without what stands at `removed`; an array goes as a whole, so that indices stay true.
+fn without(mut value: Value, removed: &[Pointer]) -> Value {
+    for pointer in removed.iter().rev() {
+        let mut target = pointer.clone();
+        while let Some(parent) = target.parent() {
+            match value.pointer_mut(parent.as_str()) {
+                Some(Value::Object(members)) => {
+                    members.shift_remove(&target.keys().last().unwrap_or_default());
+                    break;
+                }
+                _ => target = parent,
+            }
+        }
+        if target == Pointer::root() {
+            value = Value::Object(serde_json::Map::new());
+        }
+    }
+    value
+}
+
+fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -> Vec<Diagnostic> {
+    let instance = root.pointer(at.as_str()).unwrap_or(root);
+    let here = Place::Value(at.clone());
+    match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            unexpected.iter().map(|key| unknown_key(at, key)).collect()
+        }
+        ValidationErrorKind::Required { property } => vec![missing_key(at, property.as_str().unwrap_or_default())],
+        ValidationErrorKind::Type { kind } => vec![wrong_type(here, kind, instance)],
+        ValidationErrorKind::Enum { options } => vec![unknown_value(here, options, instance)],
+        ValidationErrorKind::MinItems { .. }
+        | ValidationErrorKind::MinLength { .. }
+        | ValidationErrorKind::MinProperties { .. } => vec![empty(here, at)],
+        ValidationErrorKind::Minimum { limit } => vec![out_of_range(here, instance, &format!("at least {limit}"))],
+        ValidationErrorKind::Maximum { limit } => vec![out_of_range(here, instance, &format!("at most {limit}"))],
+        ValidationErrorKind::ExclusiveMinimum { limit } => {
+            vec![out_of_range(here, instance, &format!("greater than {limit}"))]
+        }
+        _ => vec![Diagnostic::new(&WRONG_TYPE, here, error.to_string())],
+    }
+}
+
+fn unknown_key(at: &Pointer, key: &str) -> Diagnostic {
+    let known = keys_at(at);
+    let place = Place::Key(at.join(key));
+    let owner = name_of(at);
+    if let Some(similar) = similar(key, known.iter().map(String::as_str)) {
+        return Diagnostic::new(&MISSPELT_KEY, place, format!("{owner} has no key `{key}`"))
+            .help(format!("did you mean `{similar}`?"));
+    }
+    Diagnostic::new(&UNKNOWN_KEY, place, format!("{owner} has no key `{key}`; it has no effect"))
+        .help(format!("remove it; known keys are {}", listed(known.iter().map(String::as_str))))
+}
+
+fn missing_key(at: &Pointer, key: &str) -> Diagnostic {
+    let pointer = at.join(key);
+    let example = match pointer.as_str() {
+        "/dependencies" => r#""dependencies": ["."]"#.to_owned(),
+        "/graphs" => r#""graphs": {"agent": "./agent.py:graph"}"#.to_owned(),
+        _ => format!(r#""{key}": "./agent.py:graph""#),
+    };
+    Diagnostic::new(&MISSING_KEY, Place::Key(pointer), format!("{} needs the key `{key}`", name_of(at)))
+        .help(format!("add `{example}`"))
+}
+
+fn wrong_type(place: Place, kind: &TypeKind, instance: &Value) -> Diagnostic {
+    let wanted: Vec<String> = match kind {
+        TypeKind::Single(single) => vec![single.to_string()],
+        TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
+    };
+    let pointer = place.pointer();
+    let words: Vec<String> = wanted.iter().map(|kind| noun(kind)).collect();
+    let message = format!("{} must be {}, not {}", name_of(&pointer), words.join(" or "), noun(type_of(instance)));
+    let wants = |kind: &str| wanted.iter().any(|wanted| wanted == kind);
+    let help = match instance {
+        Value::Null => Some("leave the key out instead of writing null".to_owned()),
+        Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("write `\"{instance}\"`")),
+        Value::String(text) if wants("boolean") && (text == "true" || text == "false") => Some(format!("write `{text}`")),
+        Value::String(text) if (wants("integer") || wants("number")) && text.parse::<f64>().is_ok() => {
+            Some(format!("write `{text}`"))
+        }
+        Value::String(_) if wants("array") => Some(format!("write `[{instance}]`")),
+        Value::Array(_) if pointer.as_str() == "/env" => {
+            Some("write an object of names and values, or the path of a .env file".to_owned())
+        }
+        _ => example_at(&pointer),
+    };
+    let diagnostic = Diagnostic::new(&WRONG_TYPE, place, message);
+    match help {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }
+}
+
+fn unknown_value(place: Place, options: &Value, instance: &Value) -> Diagnostic {
+    let options: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let name = name_of(&place.pointer());
+    let shown = instance.as_str().map_or_else(|| instance.to_string(), str::to_owned);
+    let diagnostic = Diagnostic::new(&UNKNOWN_VALUE, place, format!("{name} cannot be `{shown}`"));
+    let choice = listed(options.iter().copied());
+    match instance.as_str().and_then(|text| similar(text, options.iter().copied())) {
+        Some(similar) => diagnostic.help(format!("did you mean `{similar}`? It is one of {choice}")),
+        None => diagnostic.help(format!("write one of {choice}")),
+    }
+}
+
+fn empty(place: Place, at: &Pointer) -> Diagnostic {
+    let diagnostic = Diagnostic::new(&EMPTY_VALUE, place, format!("{} is empty", name_of(at)));
+    diagnostic.help(example_at(at).unwrap_or_else(|| "write a value, or leave the key out".to_owned()))
+}
+
+fn out_of_range(place: Place, instance: &Value, bound: &str) -> Diagnostic {
+    let name = name_of(&place.pointer());
+    Diagnostic::new(&OUT_OF_RANGE, place, format!("{name} must be {bound}, not {instance}"))
+        .help(format!("write a number that is {bound}"))
+}
+
+/// The part of the schema that describes the value at `pointer`.
+fn describing(pointer: &Pointer) -> Option<&'static Value> {
+    let mut schema: &'static Value = &SCHEMA;
+    for key in pointer.keys() {
+        let next = schema["properties"].get(&key).or_else(|| schema.get("items"));
+        schema = next.or_else(|| schema.get("additionalProperties").filter(|it| it.is_object()))?;
+        if let Some(name) = schema["$ref"].as_str() {
+            schema = SCHEMA.pointer(name.trim_start_matches('#'))?;
+        }
+    }
+    Some(schema)
+}
+
+fn keys_at(pointer: &Pointer) -> Vec<String> {
+    let properties = describing(pointer).and_then(|schema| schema["properties"].as_object());
+    properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
+}
+
+fn example_at(pointer: &Pointer) -> Option<String> {
+    let example = describing(pointer)?.get("examples")?.get(0)?;
+    Some(format!("write for example `{example}`"))
+}
+
+/// How a message calls the value at `pointer`: `http.cors`, or the configuration.
+fn name_of(pointer: &Pointer) -> String {
+    let name = pointer.keys().collect::<Vec<_>>().join(".");
+    if name.is_empty() { "the configuration".to_owned() } else { format!("`{name}`") }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "array",
+        Value::Bool(_) => "boolean",
+        Value::Null => "null",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::Object(_) => "object",
+        Value::String(_) => "string",
+    }
+}
+
+fn noun(kind: &str) -> String {
+    match kind {
+        "array" => "a list".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        "integer" => "a whole number".to_owned(),
+        "null" => "null".to_owned(),
+        "object" => "an object".to_owned(),
+        other => format!("a {other}"),
+    }
+}
+
+/// The candidate that `word` is most likely a misspelling of.
+pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
+    let word = plain(word);
+    let budget = (word.chars().count() / 3).clamp(1, 3);
+    candidates
+        .map(|candidate| (strsim::damerau_levenshtein(&word, &plain(candidate)), candidate))
+        .filter(|&(distance, candidate)| distance <= budget && distance < plain(candidate).chars().count())
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `a`, `b` and `c`.
+pub fn listed<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let words: Vec<String> = words.map(|word| format!("`{word}`")).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// What the shape of a document can get wrong.
+pub const RULES: &[&Rule] =
+    &[&EMPTY_VALUE, &MISSING_KEY, &MISSPELT_KEY, &OUT_OF_RANGE, &UNKNOWN_KEY, &UNKNOWN_VALUE, &WRONG_TYPE];
+
+static EMPTY_VALUE: Rule = Rule {
+    code: "empty-value",
+    severity: Severity::Error,
+    summary: "a value that must hold something is empty",
+    why: "A server without graphs has nothing to serve, and an empty path or package name means nothing.",
+    wrong: r#"{ "dependencies": ["."], "graphs": {} }"#,
+    right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+static MISSING_KEY: Rule = Rule {
+    code: "missing-key",
+    severity: Severity::Error,
+    summary: "a required key is absent",
+    why: "`dependencies` and `graphs` are required, and a graph written as an object needs its `path`. Only where \
+          every graph is JavaScript or TypeScript may `dependencies` be left out.",
+    wrong: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
+    right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+static MISSPELT_KEY: Rule = Rule {
+    code: "misspelt-key",
+    severity: Severity::Error,
+    summary: "an unknown key that looks like a known one",
+    why: "An unknown key has no effect. One that nearly reads like a known key is almost surely meant to have one, \
+          so that it is an error rather than a warning.",
+    wrong: r#"{ "dependancies": ["."] }"#,
+    right: r#"{ "dependencies": ["."] }"#,
+};
+
+static OUT_OF_RANGE: Rule = Rule {
+    code: "out-of-range",
+    severity: Severity::Error,
+    summary: "a number outside of what is possible",
+    why: "Ports, vector lengths, intervals and sizes have bounds; a value outside of them would be refused when the \
+          server starts, or never take effect.",
+    wrong: r#"{ "webhooks": { "url": { "allowed_ports": [0] } } }"#,
+    right: r#"{ "webhooks": { "url": { "allowed_ports": [443] } } }"#,
+};
+
+static UNKNOWN_KEY: Rule = Rule {
+    code: "unknown-key",
+    severity: Severity::Warning,
+    summary: "a key that nothing reads",
+    why: "The key has no effect, neither here nor on the server. It may be a note, or belong to another tool; one \
+          that looks like a misspelling is an error instead (misspelt-key).",
+    wrong: r#"{ "package_manager": "uv" }"#,
+    right: r#"{ "pip_installer": "uv" }"#,
+};
+
+static UNKNOWN_VALUE: Rule = Rule {
+    code: "unknown-value",
+    severity: Severity::Error,
+    summary: "a word that is not among the possible ones",
+    why: "The key takes one of a few words. Any other would be refused by the server, or by the image registry, long \
+          after the build started.",
+    wrong: r#"{ "image_distro": "ubuntu" }"#,
+    right: r#"{ "image_distro": "debian" }"#,
+};
+
+static WRONG_TYPE: Rule = Rule {
+    code: "wrong-type",
+    severity: Severity::Error,
+    summary: "a value of the wrong type",
+    why: "Each key takes one type of value, or a few. Versions are strings, since 3.10 and 3.1 are one number.",
+    wrong: r#"{ "python_version": 3.12 }"#,
+    right: r#"{ "python_version": "3.12" }"#,
+};
