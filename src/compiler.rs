@@ -1,9 +1,59 @@
 //! The compiler: `agent.json` in, a typed plan and its renderings out. Pure: it opens no file and prints nothing.
 
-pub mod document;
-pub mod source;
+pub mod check;
 pub mod config;
+pub mod document;
 pub mod files;
 pub mod paths;
 pub mod reference;
 pub mod schema;
+pub mod source;
+
+use crate::diagnostic::{Diagnostic, Rule};
+use config::Config;
+use document::Document;
+use files::Files;
+
+/// What is known of one configuration.
+pub struct Analysis {
+    /// The text as a tree, for drawing places.
+    pub document: Document,
+    /// The typed configuration, without the parts that are wrong.
+    pub config: Config,
+    /// Every finding, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Analysis {
+    /// Whether the configuration can be compiled.
+    pub fn is_usable(&self) -> bool {
+        !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
+
+/// Reads and checks `text`, with `files` as the tree around it.
+pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
+    let (document, mut diagnostics) = document::parse(text);
+    let mut config = Config::default();
+    if !matches!(document.root.kind, document::Kind::Hole) {
+        let shape = schema::check(&document);
+        diagnostics.extend(shape.diagnostics);
+        #[expect(clippy::expect_used, reason = "what the schema accepts has a type; a test holds the two together")]
+        let typed: Config = serde_json::from_value(shape.value).expect("a checked document can be typed");
+        diagnostics.extend(check::check(&typed, files, &shape.removed));
+        config = typed;
+    }
+    diagnostics.sort_by_key(|diagnostic| {
+        let span = document.span(&diagnostic.place);
+        (span.start, span.end, diagnostic.rule.code)
+    });
+    Analysis { document, config, diagnostics }
+}
+
+/// Every rule there is, by code.
+pub fn rules() -> Vec<&'static Rule> {
+    let checks = check::CHECKS.iter().flat_map(|check| check.rules);
+    let mut rules: Vec<_> = document::RULES.iter().chain(schema::RULES).chain(checks).copied().collect();
+    rules.sort_by_key(|rule| rule.code);
+    rules
+}

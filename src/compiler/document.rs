@@ -63,8 +63,6 @@ pub struct Member {
     pub value: Node,
 }
 
-/// Every rule that reading the text can report.
-pub const SYNTAX: &[&Rule] = RULES;
 
 /// Reads `text`. There is always a document, however broken the text is.
 pub fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
