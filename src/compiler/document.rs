@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Number, Value};
 
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
+use crate::diagnostic::{Diagnostic, Place, Pointer};
 
 pub use parse::RULES;
 
