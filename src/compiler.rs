@@ -8,6 +8,7 @@ pub mod paths;
 pub mod reference;
 pub mod schema;
 pub mod source;
+pub mod symbols;
 
 use crate::diagnostic::{Diagnostic, Rule};
 use config::Config;

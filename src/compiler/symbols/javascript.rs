@@ -1,0 +1,203 @@
+//! What a JavaScript or TypeScript module exports: its `export` statements, and CommonJS.
+
+mod commonjs;
+
+use std::collections::HashSet;
+
+use tree_sitter::Node;
+
+use super::{Bindings, parts, source, walk};
+
+/// Looks at the module `root`, the tree of `text`, as far as is needed to tell about `name`.
+pub(super) fn look<'t>(root: Node<'_>, text: &'t str, name: &str) -> Bindings<'t> {
+    let mut module = Module { text, found: Bindings::default(), types: HashSet::new(), clauses: Vec::new() };
+    for statement in parts(root) {
+        module.statement(statement, name);
+    }
+    let mut found = module.finish();
+    found.open |= root.has_error();
+    // CommonJS exports stand at any depth, and need this word.
+    if !found.visible.contains(name) && text.contains("exports") {
+        commonjs::look(root, text, &mut found);
+    }
+    found
+}
+
+struct Module<'t> {
+    text: &'t str,
+    found: Bindings<'t>,
+    /// The names that the compiler erases: types, and imports of types.
+    types: HashSet<&'t str>,
+    /// What `export { local as exported }` says. Whether `local` is a value shows only at the end.
+    clauses: Vec<(&'t str, &'t str)>,
+}
+
+impl<'t> Module<'t> {
+    fn statement(&mut self, node: Node<'_>, wanted: &str) {
+        match node.kind() {
+            "export_statement" => self.export(node, wanted),
+            "import_statement" => self.import(node),
+            _ => {
+                let names = self.declare(node);
+                self.found.hidden.extend(names);
+            }
+        }
+    }
+
+    fn export(&mut self, node: Node<'_>, wanted: &str) {
+        if has_token(node, "type") || has_token(node, "namespace") {
+            // `export type { … }` and `export as namespace …`: nothing at run time.
+        } else if has_token(node, "default") {
+            self.export_default(node);
+        } else if let Some(declaration) = node.child_by_field_name("declaration") {
+            let names = self.declare(declaration);
+            self.found.visible.extend(names);
+        } else if has_token(node, "=") {
+            self.found.open = true;
+        } else if has_token(node, "*") {
+            // It passes on everything but the default export.
+            self.found.open |= wanted != "default";
+        } else {
+            self.export_clause(node);
+        }
+    }
+
+    fn export_default(&mut self, node: Node<'_>) {
+        if let Some(declaration) = node.child_by_field_name("declaration") {
+            if declaration.kind() != "interface_declaration" {
+                self.found.visible.insert("default");
+            }
+            let names = self.declare(declaration);
+            self.found.hidden.extend(names);
+        } else if let Some(value) = node.child_by_field_name("value") {
+            // `export default Name` may name a type.
+            self.clauses.push((source(value, self.text), "default"));
+        }
+    }
+
+    /// `export { … }`, with or without `from`, and `export * as name from`.
+    fn export_clause(&mut self, node: Node<'_>) {
+        let passed_on = node.child_by_field_name("source").is_some();
+        for part in parts(node) {
+            match part.kind() {
+                "namespace_export" => self.found.visible.extend(last_child(part).map(|name| self.name(name))),
+                "export_clause" => parts(part).into_iter().for_each(|item| self.specifier(item, passed_on)),
+                _ => {}
+            }
+        }
+    }
+
+    fn specifier(&mut self, specifier: Node<'_>, passed_on: bool) {
+        if specifier.has_error() || has_token(specifier, "type") {
+            return;
+        }
+        let Some(local) = specifier.child_by_field_name("name") else { return };
+        let exported = specifier.child_by_field_name("alias").unwrap_or(local);
+        let (local, exported) = (self.name(local), self.name(exported));
+        if passed_on {
+            self.found.visible.insert(exported);
+        } else {
+            self.clauses.push((local, exported));
+        }
+    }
+
+    fn import(&mut self, node: Node<'_>) {
+        let text = self.text;
+        let only_types = has_token(node, "type");
+        walk(node, |part| {
+            let specifier = part.kind() == "import_specifier";
+            if specifier || part.kind() == "identifier" {
+                let bound = part.child_by_field_name("alias").or_else(|| part.child_by_field_name("name"));
+                let erased = only_types || has_token(part, "type");
+                let names = if erased { &mut self.types } else { &mut self.found.hidden };
+                names.insert(source(bound.unwrap_or(part), text));
+            }
+            !specifier
+        });
+    }
+
+    /// The values that a declaration binds; the types it declares are noted.
+    fn declare(&mut self, declaration: Node<'_>) -> Vec<&'t str> {
+        let mut declaration = declaration;
+        // `declare …` wraps a declaration, and a plain `namespace N {}` is parsed as an expression.
+        while matches!(declaration.kind(), "ambient_declaration" | "expression_statement") {
+            let Some(inner) = declaration.named_child(0) else { return Vec::new() };
+            declaration = inner;
+        }
+        let name = declaration.child_by_field_name("name").map(|name| source(name, self.text));
+        match declaration.kind() {
+            "interface_declaration" | "type_alias_declaration" => {
+                self.types.extend(name);
+                Vec::new()
+            }
+            "function_declaration"
+            | "generator_function_declaration"
+            | "function_signature"
+            | "class_declaration"
+            | "abstract_class_declaration"
+            | "enum_declaration" => name.into_iter().collect(),
+            // `namespace A.B {}` binds `A`.
+            "internal_module" | "module" => {
+                name.and_then(|name| name.split('.').next()).into_iter().collect()
+            }
+            "import_alias" => declaration.named_child(0).map(|name| self.name(name)).into_iter().collect(),
+            "lexical_declaration" | "variable_declaration" | "using_declaration" => {
+                self.variables(declaration)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn variables(&self, declaration: Node<'_>) -> Vec<&'t str> {
+        let declarators = parts(declaration).into_iter();
+        let patterns = declarators.filter_map(|declarator| declarator.child_by_field_name("name"));
+        patterns.flat_map(|pattern| self.names_in(pattern)).collect()
+    }
+
+    /// The names that a pattern such as `{ a, b: [c], ...d }` binds; not its keys and defaults.
+    fn names_in(&self, pattern: Node<'_>) -> Vec<&'t str> {
+        let mut names = Vec::new();
+        let mut defaults = HashSet::new();
+        walk(pattern, |node| {
+            match node.kind() {
+                "identifier" | "shorthand_property_identifier_pattern" if !defaults.contains(&node.id()) => {
+                    names.push(source(node, self.text));
+                }
+                "assignment_pattern" | "object_assignment_pattern" => {
+                    defaults.extend(node.child_by_field_name("right").map(|right| right.id()));
+                }
+                _ => {}
+            }
+            !defaults.contains(&node.id()) && !matches!(node.kind(), "computed_property_name" | "ERROR")
+        });
+        names
+    }
+
+    fn name(&self, node: Node<'_>) -> &'t str {
+        unquoted(source(node, self.text))
+    }
+
+    fn finish(mut self) -> Bindings<'t> {
+        for (local, exported) in self.clauses {
+            let is_value = self.found.hidden.contains(local) || self.found.visible.contains(local);
+            if is_value || !self.types.contains(local) {
+                self.found.visible.insert(exported);
+            }
+        }
+        self.found
+    }
+}
+
+/// Whether `token`, a keyword or a sign, is a direct child of `node`.
+fn has_token(node: Node<'_>, token: &str) -> bool {
+    node.children(&mut node.walk()).any(|child| !child.is_named() && child.kind() == token)
+}
+
+fn last_child(node: Node<'_>) -> Option<Node<'_>> {
+    node.child(node.child_count().checked_sub(1)?)
+}
+
+/// A name without the quotes that it may be written in.
+fn unquoted(name: &str) -> &str {
+    name.trim_matches(['"', '\''])
+}
