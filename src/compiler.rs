@@ -2,11 +2,19 @@
 
 pub mod check;
 pub mod config;
+pub mod dependency;
 pub mod document;
+pub mod emit;
 pub mod files;
+pub mod ignore;
+pub mod lower;
+pub mod package;
 pub mod paths;
+pub mod plan;
 pub mod reference;
+pub mod requirements;
 pub mod schema;
+pub mod server;
 pub mod source;
 pub mod symbols;
 

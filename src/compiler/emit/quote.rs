@@ -1,0 +1,56 @@
+//! Quoting, for each place of a Dockerfile that text can land in.
+
+/// Characters that mean themselves everywhere.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_./@+-:=,%".contains(c)
+}
+
+/// A word of a POSIX shell.
+pub(super) fn shell(word: &str) -> String {
+    let is_assignment = word.find('=').is_some_and(|at| word[..at].chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+    if !word.is_empty() && !is_assignment && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A word that the Dockerfile frontend expands: the value of ENV, or a WORKDIR.
+pub(super) fn expanded(word: &str) -> String {
+    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { always_expanded(word) }
+}
+
+/// The same, in quotes even where none are needed.
+pub(super) fn always_expanded(word: &str) -> String {
+    format!("\"{}\"", escape(word, "\\\"$"))
+}
+
+/// The arguments of COPY: sources are patterns and a target is not, and both are expanded.
+pub(super) fn copy(sources: &[String], target: &str) -> String {
+    let patterns = sources.iter().map(|source| pattern(source));
+    let words: Vec<String> = patterns.chain([target.to_owned()]).collect();
+    if words.iter().all(|word| word.chars().all(is_plain)) {
+        return words.join(" ");
+    }
+    let words: Vec<String> = words.iter().map(|word| json(&escape(word, "\\$\"'"))).collect();
+    format!("[{}]", words.join(", "))
+}
+
+/// A JSON string.
+pub(super) fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A pattern that matches just `path`.
+fn pattern(path: &str) -> String {
+    path.chars()
+        .map(|c| match c {
+            '*' | '?' | '[' => format!("[{c}]"),
+            '\\' => r"[\\]".to_owned(),
+            c => c.to_string(),
+        })
+        .collect()
+}
+
+fn escape(text: &str, special: &str) -> String {
+    text.chars().flat_map(|c| special.contains(c).then_some('\\').into_iter().chain([c])).collect()
+}

@@ -1,0 +1,66 @@
+//! What the server reads from its environment, with every path rewritten to where it lies in the image.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use crate::compiler::lower::Input;
+use crate::compiler::plan::Variant;
+use crate::compiler::reference::{self, Located, Reference, Role};
+use crate::compiler::server::{self, variables};
+use crate::compiler::{lower::image, paths};
+
+/// Which key of the configuration goes into which variable, in the order in which they are written.
+const HANDED_OVER: &[(&str, &str)] = &[
+    ("store", variables::STORE),
+    ("auth", variables::AUTH),
+    ("encryption", variables::ENCRYPTION),
+    ("priority", variables::PRIORITY),
+    ("http", variables::HTTP),
+    ("webhooks", variables::WEBHOOKS),
+    ("checkpointer", variables::CHECKPOINTER),
+    ("ui", variables::UI),
+    ("ui_config", variables::UI_CONFIG),
+    ("graphs", variables::GRAPHS),
+];
+
+/// Variable to value.
+pub(super) fn contract(input: &Input<'_>) -> IndexMap<String, Value> {
+    let mut config = serde_json::to_value(input.config).unwrap_or_default();
+    for located in reference::all(input.config) {
+        if let Some(value) = config.pointer_mut(located.pointer.as_str()) {
+            *value = Value::String(rewritten(&located, input));
+        }
+    }
+    in_server_words(&mut config);
+    let handed_over = HANDED_OVER
+        .iter()
+        .filter_map(|&(key, variable)| Some((variable.to_owned(), config.get_mut(key)?.take())));
+    let mut contract: IndexMap<String, Value> = handed_over.collect();
+    if input.variant == Variant::Mixed {
+        contract.insert(variables::NODE_VERSION.to_owned(), Value::String(image::node(input.config)));
+    }
+    contract
+}
+
+fn rewritten(located: &Located, input: &Input<'_>) -> String {
+    if located.role == Role::Ui {
+        return input.layout.in_image(&paths::normalize(&located.text));
+    }
+    match reference::parse(&located.text) {
+        Ok(Reference::File { path, name }) => format!("{}:{name}", input.layout.in_image(&path)),
+        Ok(Reference::Module { .. }) | Err(_) => located.text.clone(),
+    }
+}
+
+/// Where the specification's words or defaults are not the server's.
+fn in_server_words(config: &mut Value) {
+    let (ours, theirs) = server::DOCUMENT_DATABASE;
+    if let Some(backend) = config.pointer_mut("/checkpointer/backend").filter(|backend| *backend == ours) {
+        *backend = Value::String(theirs.to_owned());
+    }
+    if let Some(webhooks) = config.get_mut("webhooks").and_then(Value::as_object_mut) {
+        let prefix = webhooks.remove("env_prefix").unwrap_or_else(|| Value::String(server::WEBHOOK_PREFIX.to_owned()));
+        let rest = std::mem::take(webhooks);
+        webhooks.extend([("env_prefix".to_owned(), prefix)].into_iter().chain(rest).collect::<Map<_, _>>());
+    }
+}

@@ -1,0 +1,363 @@
+//! The Python server's image: first what changes least, last the source.
+//!
+//! Requirements, then the packages themselves from skeletons, then what the server needs afterwards, and at the
+//! end one copy of the source with nothing run behind it. What cannot be installed from a skeleton is installed
+//! behind the copy, and a note says why.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use crate::compiler::config::{Config, KeepPkgTools};
+use crate::compiler::dependency::{self, Dependency, LocalKind};
+use crate::compiler::lower::layout::Local;
+use crate::compiler::lower::{Build, Input, image, javascript};
+use crate::compiler::package::{self, Install, Package};
+use crate::compiler::plan::{Action, Command, Mount, Variant};
+use crate::compiler::requirement;
+use crate::compiler::requirements_file::{self, RequirementsFile};
+use crate::compiler::server::variables;
+use crate::compiler::{paths, server};
+
+/// Where the pip configuration is mounted while packages are installed.
+const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
+
+/// The stage that holds the source without the pip configuration.
+const SOURCE_STAGE: &str = "source";
+
+/// Adds a directory to the import path, as an installed package would.
+const ADD_TO_PATH: &str = "import site,sys;open(site.getsitepackages()[0]+'/agentcli.pth','w',encoding='utf-8')\
+     .write('\\n'.join(sys.argv[1:])+'\\n')";
+
+/// A local dependency and what its manifests say.
+struct Installed<'a> {
+    local: &'a Local,
+    package: Package,
+}
+
+pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
+    let packages: Vec<Installed<'_>> = of_kind(input, LocalKind::Package)
+        .map(|local| Installed { local, package: package::package(&local.path, input.files) })
+        .collect();
+    let files: Vec<RequirementsFile> = of_kind(input, LocalKind::Flat)
+        .chain(of_kind(input, LocalKind::Plain))
+        .filter_map(|local| requirements_file::read(&local.path, input.files))
+        .collect();
+    let tools = Tools::new(input);
+    let image = image::reference(input.config, input.variant);
+    if input.config.pip_config_file.is_some() {
+        source_stage(input, &image, build);
+    }
+    base(input, &image, build);
+    if input.variant == Variant::Mixed {
+        node(input, build);
+    }
+    requirements(input, &tools, &packages, &files, build);
+    skeletons(input, &tools, &packages, build);
+    import_path(input, build);
+    let late = Late::new(input, &tools, &packages, &files, build);
+    if late.commands.is_empty() {
+        finish(input, &tools, build);
+    }
+    build.step("/graphs", "the working directory", Action::Workdir { path: input.layout.project.clone() });
+    let has_packages = input.variant != Variant::Mixed || javascript::packages(input, build);
+    build.step("/graphs", "what the server reads from its environment", Action::Env { variables: contract.clone() });
+    source(input, build);
+    if !has_packages {
+        javascript::install_behind_copy(input, build);
+    }
+    if !late.commands.is_empty() {
+        build.step("/dependencies", "packages that need their source", tools.run(late.commands));
+        finish(input, &tools, build);
+    }
+    if input.variant == Variant::Mixed {
+        javascript::prepare(build);
+    }
+}
+
+fn of_kind<'a>(input: &Input<'a>, kind: LocalKind) -> impl Iterator<Item = &'a Local> + use<'a> {
+    input.layout.locals.iter().filter(move |local| local.kind == kind)
+}
+
+/// The image that everything is built on, and the user's own lines.
+pub(super) fn base(input: &Input<'_>, image: &str, build: &mut Build) {
+    let key = if input.config.base_image.is_some() { "/base_image" } else { "/graphs" };
+    build.step(key, "the server", Action::From { image: image.to_owned(), stage: None });
+    if let Some(lines) = input.config.dockerfile_lines.as_ref().filter(|lines| !lines.is_empty()) {
+        build.step("/dockerfile_lines", "the project's own lines", Action::Lines { lines: lines.clone() });
+    }
+}
+
+/// The context holds the pip configuration, for it is mounted; a stage of its own keeps it out of the copy.
+fn source_stage(input: &Input<'_>, image: &str, build: &mut Build) {
+    let key = "/pip_config_file";
+    let file = input.config.pip_config_file.as_deref().unwrap_or_default();
+    let stage = Some(SOURCE_STAGE.to_owned());
+    build.step(key, "the source without the pip configuration", Action::From { image: image.to_owned(), stage });
+    let target = "/source/".to_owned();
+    build.step(key, "the whole source", Action::Copy { from: None, sources: vec![".".to_owned()], target });
+    let secret = format!("/source/{}", input.layout.in_context(&paths::normalize(file)));
+    let commands = vec![words(["rm", "-f", secret.as_str()])];
+    build.step(key, "nothing of it is kept", Action::Run { mounts: Vec::new(), commands });
+}
+
+/// The source, in one step.
+pub(super) fn source(input: &Input<'_>, build: &mut Build) {
+    let (from, sources) = match input.config.pip_config_file {
+        Some(_) => (Some(SOURCE_STAGE.to_owned()), vec!["/source/".to_owned()]),
+        None => (None, vec![".".to_owned()]),
+    };
+    build.step("/dependencies", "the source", Action::Copy { from, sources, target: input.layout.target() });
+}
+
+fn node(input: &Input<'_>, build: &mut Build) {
+    let key = if input.config.ui.is_some() { "/ui" } else { "/node_version" };
+    let version = Value::String(image::node(input.config));
+    let variables = [(variables::NODE_VERSION.to_owned(), version)].into_iter().collect();
+    build.step(key, "the Node.js version", Action::Env { variables });
+    let commands = vec![words([server::INSTALL_NODE])];
+    build.step(key, "Node.js, for graphs and UI components in JavaScript", Action::Run { mounts: Vec::new(), commands });
+}
+
+/// Everything that comes from outside, in one installation so that versions are chosen together.
+fn requirements(
+    input: &Input<'_>,
+    tools: &Tools<'_>,
+    packages: &[Installed<'_>],
+    files: &[RequirementsFile],
+    build: &mut Build,
+) {
+    let mut arguments = named_packages(input);
+    let own: Vec<String> = packages.iter().filter_map(|it| it.package.name.as_deref()).map(requirement::normalized_name).collect();
+    for requirement in packages.iter().flat_map(|it| it.package.requirements.iter().flatten()) {
+        let name = requirement::parse(requirement).ok().and_then(|it| it.name);
+        if name.is_some_and(|name| own.contains(&name)) || arguments.contains(requirement) {
+            continue;
+        }
+        arguments.push(requirement.clone());
+    }
+    for file in files.iter().filter(|file| !file.is_local()) {
+        copy_manifests(input, &file.files, build);
+        arguments.extend(["-r".to_owned(), input.layout.in_image(&file.path)]);
+    }
+    if !arguments.is_empty() {
+        build.step("/dependencies", "packages from outside", tools.run(vec![tools.install(arguments)]));
+    }
+}
+
+fn named_packages(input: &Input<'_>) -> Vec<String> {
+    let entries = input.config.dependencies.iter().flatten();
+    entries
+        .filter_map(|entry| match dependency::classify(entry, input.files) {
+            Dependency::Package(requirement) => Some(requirement),
+            Dependency::Local { .. } => None,
+        })
+        .collect()
+}
+
+/// Copies files, given relative to the configuration's directory, to where they lie in the image; one copy for
+/// each directory.
+pub(super) fn copy_manifests(input: &Input<'_>, manifests: &[String], build: &mut Build) {
+    let mut directories: IndexMap<String, Vec<String>> = IndexMap::new();
+    for manifest in manifests {
+        let file = input.layout.in_context(manifest);
+        directories.entry(paths::parent(&file)).or_default().push(file);
+    }
+    for (directory, sources) in directories {
+        let target = format!("{}/", input.layout.image_path(&directory));
+        build.step("/dependencies", "manifests", Action::Copy { from: None, sources, target });
+    }
+}
+
+/// The packages that can be installed before their source is there.
+fn skeletons(input: &Input<'_>, tools: &Tools<'_>, packages: &[Installed<'_>], build: &mut Build) {
+    let (mut directories, mut touched, mut editable) = (Vec::new(), Vec::new(), Vec::new());
+    for Installed { local, package } in packages {
+        let Install::Skeleton { manifests, placeholders } = &package.install else { continue };
+        let manifests: Vec<String> = manifests.iter().map(|file| paths::join(&local.path, file)).collect();
+        copy_manifests(input, &manifests, build);
+        for file in placeholders {
+            let file = input.layout.in_image(&paths::join(&local.path, file));
+            directories.push(paths::parent(&file));
+            touched.push(file);
+        }
+        editable.extend(["-e".to_owned(), input.layout.in_image(&local.path)]);
+    }
+    if editable.is_empty() {
+        return;
+    }
+    directories.sort();
+    directories.dedup();
+    let mut commands = Vec::new();
+    if !touched.is_empty() {
+        commands.push(prefixed(&["mkdir", "-p"], directories));
+        commands.push(prefixed(&["touch"], touched));
+    }
+    if packages.iter().any(|it| it.package.has_path_sources) {
+        editable.extend(tools.without_sources());
+    }
+    commands.push(tools.install(editable));
+    build.step("/dependencies", "the project's packages, installed before their source is there", tools.run(commands));
+}
+
+/// Directories that are imported from without being packages.
+fn import_path(input: &Input<'_>, build: &mut Build) {
+    let plain = of_kind(input, LocalKind::Plain).map(|local| input.layout.in_image(&local.path));
+    let flat = of_kind(input, LocalKind::Flat).map(|local| paths::parent(&input.layout.in_image(&local.path)));
+    let mut directories: Vec<String> = plain.chain(flat).collect();
+    directories.sort();
+    directories.dedup();
+    if !directories.is_empty() {
+        let commands = vec![prefixed(&["python3", "-c", ADD_TO_PATH], directories)];
+        build.step("/dependencies", "the import path", Action::Run { mounts: Vec::new(), commands });
+    }
+}
+
+/// What has to be installed behind the copy of the source.
+struct Late {
+    commands: Vec<Command>,
+}
+
+impl Late {
+    fn new(
+        input: &Input<'_>,
+        tools: &Tools<'_>,
+        packages: &[Installed<'_>],
+        files: &[RequirementsFile],
+        build: &mut Build,
+    ) -> Self {
+        let mut commands = Vec::new();
+        for Installed { local, package } in packages {
+            let (without_requirements, why) = match &package.install {
+                Install::Skeleton { .. } => continue,
+                Install::AfterCopy(why) => (true, why),
+                Install::Plain(why) => (false, why),
+            };
+            let key = format!("/dependencies/{}", local.index);
+            build.note(&key, format!("`{}` is installed again on every edit of the source: {why}", local.path));
+            let mut arguments = vec!["-e".to_owned(), input.layout.in_image(&local.path)];
+            if without_requirements {
+                arguments.insert(0, "--no-deps".to_owned());
+            } else if package.has_path_sources {
+                arguments.extend(tools.without_sources());
+            }
+            commands.push(tools.install(arguments));
+        }
+        for file in files.iter().filter(|file| file.is_local()) {
+            let why = "it names packages of the source";
+            build.note("/dependencies", format!("`{}` is installed again on every edit of the source: {why}", file.path));
+            commands.push(tools.install(vec!["-r".to_owned(), input.layout.in_image(&file.path)]));
+        }
+        Self { commands }
+    }
+}
+
+/// The server's own packages, whatever was installed over them; then the package tools go.
+fn finish(input: &Input<'_>, tools: &Tools<'_>, build: &mut Build) {
+    let mut directories: Vec<String> = server::OWN_PACKAGES.iter().map(|file| paths::parent(file)).collect();
+    directories.sort();
+    let files = server::OWN_PACKAGES.iter().map(|&file| file.to_owned()).collect();
+    let own = ["--no-deps", "-e", server::OWN_PROJECT].map(str::to_owned);
+    let commands = vec![
+        prefixed(&["mkdir", "-p"], directories),
+        prefixed(&["touch"], files),
+        tools.unconstrained(own.to_vec()),
+    ];
+    build.step("/dependencies", "the server's own packages, in case others replaced them", tools.run(commands));
+    let removed = removed_tools(input.config);
+    if !removed.is_empty() {
+        let commands = removal(&removed);
+        build.step("/keep_pkg_tools", "no package tools in the image", Action::Run { mounts: Vec::new(), commands });
+    }
+}
+
+fn removed_tools(config: &Config) -> Vec<&'static str> {
+    let all = server::PACKAGE_TOOLS.iter().copied();
+    match &config.keep_pkg_tools {
+        None | Some(KeepPkgTools::All(false)) => all.collect(),
+        Some(KeepPkgTools::All(true)) => Vec::new(),
+        Some(KeepPkgTools::Some(kept)) => all.filter(|tool| !kept.iter().any(|it| it == tool)).collect(),
+    }
+}
+
+/// Removes tools wherever the image has them: as packages, as what the distribution left of them, as commands.
+fn removal(tools: &[&str]) -> Vec<Command> {
+    let shell = |line: String| Command::Shell(line);
+    let list = tools.join(" ");
+    let mut commands = vec![shell(format!("(uv pip uninstall --system {list} || true)")), shell("cd /usr".to_owned())];
+    for (tool, leftovers) in server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool)) {
+        let packages = [(*tool).to_owned(), format!("{tool}-*-info")];
+        let folders = ["lib/python3*/*-packages", "local/lib/python3*/*-packages"];
+        let paths = folders.iter().flat_map(|folder| packages.iter().map(move |name| format!("{folder}/{name}")));
+        let leftovers = leftovers.iter().flat_map(|name| folders.iter().map(move |folder| format!("{folder}/{name}")));
+        let programs = [format!("bin/{tool}*"), format!("local/bin/{tool}*")];
+        let all: Vec<String> = paths.chain(leftovers).chain(programs).collect();
+        commands.push(shell(format!("rm -rf {}", all.join(" "))));
+    }
+    if tools.len() == server::PACKAGE_TOOLS.len() {
+        commands.push(shell("rm -f bin/uv bin/uvx local/bin/uv local/bin/uvx".to_owned()));
+    }
+    commands
+}
+
+/// What installs packages, and what it needs around it.
+struct Tools<'a> {
+    uses_pip: bool,
+    pip_config: Option<String>,
+    input: &'a Input<'a>,
+}
+
+impl<'a> Tools<'a> {
+    fn new(input: &'a Input<'a>) -> Self {
+        let pip_config = input.config.pip_config_file.as_deref().map(paths::normalize);
+        let uses_pip = match input.config.pip_installer.as_deref() {
+            Some("pip") => true,
+            Some("uv") => false,
+            // Only pip reads the file; uv would ignore it without a word.
+            _ => pip_config.is_some(),
+        };
+        Self { uses_pip, pip_config, input }
+    }
+
+    fn install(&self, arguments: Vec<String>) -> Command {
+        let mut all = vec!["-c".to_owned(), server::CONSTRAINTS.to_owned()];
+        all.extend(arguments);
+        self.unconstrained(all)
+    }
+
+    fn unconstrained(&self, arguments: Vec<String>) -> Command {
+        let program: &[&str] =
+            if self.uses_pip { &["python3", "-m", "pip", "install"] } else { &["uv", "pip", "install", "--system"] };
+        let mut variables = IndexMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())]);
+        if self.uses_pip {
+            variables.extend(self.pip_config.as_ref().map(|_| ("PIP_CONFIG_FILE".to_owned(), PIP_CONFIG.to_owned())));
+        } else {
+            // The cache is on a file system of its own, which links cannot cross.
+            variables.insert("UV_LINK_MODE".to_owned(), "copy".to_owned());
+        }
+        let words = program.iter().map(|&word| word.to_owned()).chain(arguments).collect();
+        Command::Words { variables, words }
+    }
+
+    fn without_sources(&self) -> Option<String> {
+        (!self.uses_pip).then(|| "--no-sources".to_owned())
+    }
+
+    fn run(&self, commands: Vec<Command>) -> Action {
+        let cache = if self.uses_pip { "/root/.cache/pip" } else { "/root/.cache/uv" };
+        let mut mounts = vec![Mount::Cache { target: cache.to_owned() }];
+        if let Some(config) = &self.pip_config {
+            let source = self.input.layout.in_context(config);
+            mounts.push(Mount::Bind { source, target: PIP_CONFIG.to_owned() });
+        }
+        Action::Run { mounts, commands }
+    }
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Command {
+    prefixed(&words, Vec::new())
+}
+
+fn prefixed(first: &[&str], rest: Vec<String>) -> Command {
+    let words = first.iter().map(|&word| word.to_owned()).chain(rest).collect();
+    Command::Words { variables: IndexMap::new(), words }
+}
