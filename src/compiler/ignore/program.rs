@@ -57,7 +57,8 @@ impl Program {
             }
         }
         let head = steps.iter().map_while(Step::letter).collect();
-        let tail: Vec<char> = steps.iter().rev().map_while(Step::letter).collect();
+        let certain = steps.iter().rposition(|step| matches!(step, Step::Maybe)).map_or(0, |at| at + 3);
+        let tail: Vec<char> = steps[certain..].iter().rev().map_while(Step::letter).collect();
         Ok(Self { steps, head, tail: tail.into_iter().rev().collect() })
     }
 
