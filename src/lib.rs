@@ -1,4 +1,5 @@
 //! agentcli: a config compiler and build toolchain for agent servers.
 
 pub mod compiler;
+pub mod context;
 pub mod diagnostic;

@@ -1,0 +1,151 @@
+//! Which paths a `.dockerignore` leaves out of the build context, with Docker's own semantics.
+//!
+//! Not gitignore's: a pattern is anchored at the context's root, `**` crosses directories, and the last pattern
+//! that matches a path or a directory above it decides. This follows moby's `patternmatcher` and the walk of
+//! BuildKit's client word for word, quirks included, because what is sent must be what `docker build` would send.
+
+mod class;
+mod pattern;
+mod program;
+
+use pattern::{Pattern, clean};
+
+/// A line of an ignore file that is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: `{pattern}` is not a valid pattern: {reason}")]
+pub struct IgnoreError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The line's text, without white space around it.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// The patterns of one ignore file, compiled once.
+#[derive(Clone, Debug, Default)]
+pub struct Ignore {
+    patterns: Vec<Pattern>,
+}
+
+/// Which patterns matched a directory or one above it: what [`Ignore::step`] needs to judge what is below.
+#[derive(Clone, Debug, Default)]
+pub struct Trail(Vec<bool>);
+
+impl Ignore {
+    /// The patterns in the text of a `.dockerignore` file.
+    ///
+    /// # Errors
+    ///
+    /// The first line that Docker, too, would refuse.
+    pub fn parse(text: &str) -> Result<Self, IgnoreError> {
+        let mut patterns = Vec::new();
+        for (line, source) in lines(text) {
+            let error = |reason| IgnoreError { line, pattern: source.trim().to_owned(), reason };
+            patterns.extend(normalised(source).map(|text| Pattern::parse(&text)).transpose().map_err(error)?);
+        }
+        Ok(Self { patterns })
+    }
+
+    /// Whether `path`, relative to the context's root and with `/` between its parts, is left out.
+    pub fn excludes(&self, path: &str) -> bool {
+        let mut trail = Trail::default();
+        let mut excluded = false;
+        for end in path.match_indices('/').map(|(at, _)| at).chain([path.len()]) {
+            (excluded, trail) = self.step(&trail, &path[..end]);
+        }
+        excluded
+    }
+
+    /// Whether `path` is left out, given what matched its parent directory (the default for the root's own
+    /// entries), and what matched it. A walk that keeps the trails does not match each parent again.
+    pub fn step(&self, parent: &Trail, path: &str) -> (bool, Trail) {
+        let mut excluded = false;
+        let mut matched = vec![false; self.patterns.len()];
+        for (index, pattern) in self.patterns.iter().enumerate() {
+            // Docker does not look at a pattern that could not change the answer, and then does not remember
+            // it for what is below: `foo/*` and then `!foo` leaves `foo/x` out.
+            let above = parent.0.get(index).copied().unwrap_or(false);
+            if above || (pattern.exception == excluded && pattern.matches(path)) {
+                matched[index] = true;
+                excluded = !pattern.exception;
+            }
+        }
+        (excluded, Trail(matched))
+    }
+
+    /// Whether some pattern is an exception (`!…`).
+    pub fn has_exceptions(&self) -> bool {
+        self.exceptions().next().is_some()
+    }
+
+    /// Whether an exception could bring back something below the excluded directory `dir`: if not, it need not be
+    /// walked.
+    pub fn may_include_below(&self, dir: &str) -> bool {
+        let below = |pattern: &Pattern| {
+            let fixed = pattern.without_trailing_glob();
+            let reaches =
+                fixed.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            reaches || fixed.contains(['*', '[', ']', '?', '^', '\\'])
+        };
+        self.exceptions().any(below)
+    }
+
+    /// The same patterns for an ignore file that stands above: where `text` belongs to the directory `prefix` (`/`
+    /// between its parts, no `.` or `..`), the result belongs to the root that `prefix` is relative to.
+    ///
+    /// Comments and lines that can match nothing are left out; lines that are no pattern are kept as they are.
+    pub fn rebased(text: &str, prefix: &str) -> String {
+        let prefix = escaped(prefix);
+        let mut rebased = String::new();
+        for line in lines(text).filter_map(|(_, line)| normalised(line)) {
+            let (mark, pattern) = line.strip_prefix('!').map_or(("", &*line), |rest| ("!", rest));
+            if pattern == "." || pattern == ".." || pattern.starts_with("../") || pattern == "/" {
+                continue;
+            }
+            let pattern = Pattern::parse(&line).map_or_else(|_| pattern.to_owned(), |p| p.relative());
+            rebased.push_str(&format!("{mark}{prefix}/{pattern}\n"));
+        }
+        rebased
+    }
+
+    fn exceptions(&self) -> impl Iterator<Item = &Pattern> {
+        self.patterns.iter().filter(|pattern| pattern.exception)
+    }
+}
+
+/// The lines that are not comments, with their numbers from 1. A `#` counts in the first column only.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')).map(|(index, line)| (index + 1, line))
+}
+
+/// A line as Docker hands it to its matcher: trimmed, cleaned, relative to the root; nothing for an empty line.
+fn normalised(line: &str) -> Option<String> {
+    let line = line.trim();
+    let (mark, pattern) = line.strip_prefix('!').map_or(("", line), |rest| ("!", rest.trim()));
+    if line.is_empty() {
+        return None;
+    }
+    let mut pattern = if pattern.is_empty() { String::new() } else { clean(pattern) };
+    if pattern.len() > 1 && pattern.starts_with('/') {
+        pattern.remove(0);
+    }
+    let whole = format!("{mark}{pattern}");
+    let whole = whole.trim();
+    (!whole.is_empty()).then(|| clean(whole))
+}
+
+/// `path` as a pattern that matches just that path. What no pattern can hold (a line break) matches any character.
+fn escaped(path: &str) -> String {
+    let mut escaped = String::new();
+    for letter in path.chars() {
+        match letter {
+            letter if letter.is_control() => escaped.push('?'),
+            '/' | '.' | '-' | '_' => escaped.push(letter),
+            letter if letter.is_ascii() && !letter.is_ascii_alphanumeric() => escaped.extend(['\\', letter]),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}

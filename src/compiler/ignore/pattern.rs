@@ -1,0 +1,177 @@
+//! One pattern: its syntax check, its translation to a regular expression, and the shortcuts that need none.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use super::program::Program;
+
+/// A compiled line of an ignore file.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    /// Whether it brings back what an earlier pattern left out.
+    pub(super) exception: bool,
+    text: String,
+    matcher: Matcher,
+}
+
+/// How a path is compared. Docker tells these apart for speed, and they do not agree with the regular expression in
+/// every case (`**file` matches `a-file`), so they are part of the semantics.
+#[derive(Clone, Debug)]
+enum Matcher {
+    Exact,
+    Prefix,
+    Program(Program),
+    Suffix,
+}
+
+impl Pattern {
+    /// Compiles a normalised line; an exception starts with `!`.
+    pub(super) fn parse(line: &str) -> Result<Self, String> {
+        let (exception, text) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
+        if exception && text.is_empty() {
+            return Err("there is nothing behind the `!`".to_owned());
+        }
+        check(text)?;
+        Ok(Self { exception, text: text.to_owned(), matcher: compile(text)? })
+    }
+
+    /// Whether the pattern matches this very path (not a directory above it).
+    pub(super) fn matches(&self, path: &str) -> bool {
+        match &self.matcher {
+            Matcher::Exact => path == self.text,
+            Matcher::Prefix => path.starts_with(&self.text[..self.text.len() - 2]),
+            Matcher::Program(program) => program.matches(path),
+            Matcher::Suffix => {
+                let suffix = &self.text[2..];
+                path.ends_with(suffix) || suffix.strip_prefix('/') == Some(path)
+            }
+        }
+    }
+
+    /// The pattern up to a final `/*` or `/**`: for a plain pattern, the directory that it speaks about.
+    pub(super) fn without_trailing_glob(&self) -> &str {
+        let text = self.text.strip_suffix("/**").unwrap_or(&self.text);
+        text.strip_suffix("/*").unwrap_or(text)
+    }
+
+    /// The pattern's text so that, behind a directory, it matches the same paths relative to that directory.
+    pub(super) fn relative(&self) -> String {
+        match &self.matcher {
+            Matcher::Program(_) => self.text.clone(),
+            // Behind a directory `**file` would no longer match `a-file`.
+            Matcher::Suffix if !self.text[2..].starts_with('/') && self.text.len() > 2 => {
+                format!("**/*{}", self.text[2..].replace('^', "\\^"))
+            }
+            // The directory may hold escapes, which make it a regular expression, where `^` has a meaning.
+            Matcher::Exact | Matcher::Prefix | Matcher::Suffix => self.text.replace('^', "\\^"),
+        }
+    }
+}
+
+/// The shortest path that names the same, as Go's `filepath.Clean` writes it.
+pub(super) fn clean(path: &str) -> String {
+    let rooted = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        match (part, parts.last()) {
+            ("..", Some(&last)) if last != ".." => _ = parts.pop(),
+            ("..", _) if rooted => {}
+            _ => parts.push(part),
+        }
+    }
+    match (rooted, parts.is_empty()) {
+        (true, _) => format!("/{}", parts.join("/")),
+        (false, true) => ".".to_owned(),
+        (false, false) => parts.join("/"),
+    }
+}
+
+/// What Go's `filepath.Match` demands of a pattern; Docker asks it before all else.
+fn check(pattern: &str) -> Result<(), String> {
+    let mut rest = pattern.chars().peekable();
+    while let Some(letter) = rest.next() {
+        match letter {
+            '\\' if rest.next().is_none() => return Err("nothing follows the last `\\`".to_owned()),
+            '[' => check_class(&mut rest)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_class(rest: &mut Peekable<Chars<'_>>) -> Result<(), String> {
+    rest.next_if_eq(&'^');
+    loop {
+        check_member(rest)?;
+        if rest.next_if_eq(&'-').is_some() {
+            check_member(rest)?;
+        }
+        if rest.next_if_eq(&']').is_some() {
+            return Ok(());
+        }
+    }
+}
+
+fn check_member(rest: &mut Peekable<Chars<'_>>) -> Result<(), String> {
+    let member = match rest.next() {
+        Some('-' | ']') => {
+            return Err("a `-` or `]` in this place of a `[…]` needs a `\\` before it".to_owned());
+        }
+        Some('\\') => rest.next(),
+        other => other,
+    };
+    if member.is_none() || rest.peek().is_none() { Err("a `[` is not closed".to_owned()) } else { Ok(()) }
+}
+
+/// What the translation has come to so far.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Exact,
+    Expression,
+    Prefix,
+    Suffix,
+}
+
+/// The pattern's matcher. The translation goes letter by letter, as Docker's does, with no regard for brackets.
+fn compile(pattern: &str) -> Result<Matcher, String> {
+    let mut expression = String::new();
+    let mut letters = pattern.chars().peekable();
+    let mut kind = Kind::Exact;
+    let mut first = true;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '*' if letters.next_if_eq(&'*').is_some() => {
+                letters.next_if_eq(&'/');
+                kind = double_star(&mut expression, kind, first, letters.peek().is_none());
+            }
+            '.' | '+' | '(' | ')' | '|' | '{' | '}' | '$' => expression.extend(['\\', letter]),
+            '*' | '?' | '[' | ']' | '\\' => {
+                kind = Kind::Expression;
+                match letter {
+                    '*' => expression.push_str("[^/]*"),
+                    '?' => expression.push_str("[^/]"),
+                    '\\' => expression.extend(['\\'].into_iter().chain(letters.next())),
+                    bracket => expression.push(bracket),
+                }
+            }
+            letter => expression.push(letter),
+        }
+        first = false;
+    }
+    Ok(match kind {
+        Kind::Exact => Matcher::Exact,
+        Kind::Expression => Matcher::Program(Program::parse(&expression)?),
+        Kind::Prefix => Matcher::Prefix,
+        Kind::Suffix => Matcher::Suffix,
+    })
+}
+
+/// Translates `**` (or `**/`, which is the same), and says what the pattern has become by it.
+fn double_star(expression: &mut String, kind: Kind, first: bool, last: bool) -> Kind {
+    expression.push_str(if last { ".*" } else { "(.*/)?" });
+    match (first, last, kind) {
+        (true, ..) => Kind::Suffix,
+        (false, true, Kind::Exact) => Kind::Prefix,
+        _ => Kind::Expression,
+    }
+}

@@ -1,0 +1,109 @@
+//! Writing the archive.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use tar::{EntryType, Header};
+
+use super::{Entry, Error, Kind, Listing};
+
+/// The time of every entry, in seconds since 1970: 1980-01-02. Contents decide what a build reuses, so a real time
+/// would only make equal trees differ; and a zip file, which wheels are, can hold no time before 1980 in any time zone.
+const MODIFIED: u64 = 315_619_200;
+
+impl Listing {
+    /// Writes the archive to `out`.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read or whose length changes meanwhile; `out` failing. What was written is then no
+    /// archive.
+    pub fn write(&self, out: impl Write) -> Result<(), Error> {
+        let mut archive = tar::Builder::new(out);
+        for entry in &self.entries {
+            self.append(&mut archive, entry)?;
+        }
+        archive.into_inner().and_then(|mut out| out.flush()).map_err(|source| Error::Write { source })
+    }
+
+    fn append<W: Write>(&self, archive: &mut tar::Builder<W>, entry: &Entry) -> Result<(), Error> {
+        let written = match &entry.kind {
+            Kind::Directory => {
+                archive.append_data(&mut header(entry, EntryType::Directory, 0), &entry.path, io::empty())
+            }
+            Kind::Extra(contents) => {
+                let mut header = header(entry, EntryType::Regular, contents.len() as u64);
+                archive.append_data(&mut header, &entry.path, &contents[..])
+            }
+            Kind::File(_) => return self.append_file(archive, entry),
+            Kind::Link(target) => {
+                archive.append_link(&mut header(entry, EntryType::Symlink, 0), &entry.path, target)
+            }
+        };
+        written.map_err(|source| Error::Write { source })
+    }
+
+    fn append_file<W: Write>(&self, archive: &mut tar::Builder<W>, entry: &Entry) -> Result<(), Error> {
+        let path = self.root.join(&entry.path);
+        let mut source = Source::open(path)?;
+        let mut header = header(entry, EntryType::Regular, source.left);
+        let written = archive.append_data(&mut header, &entry.path, &mut source);
+        match (source.failed.take(), written) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) => Err(Error::Write { source: error }),
+            (None, Ok(())) => Ok(()),
+        }
+    }
+}
+
+fn header(entry: &Entry, kind: EntryType, bytes: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(entry.mode);
+    header.set_size(bytes);
+    header.set_mtime(MODIFIED);
+    header.set_uid(0);
+    header.set_gid(0);
+    header
+}
+
+/// A file that must yield just as many bytes as it had when it was opened, for the header has promised them.
+struct Source {
+    path: PathBuf,
+    file: File,
+    left: u64,
+    failed: Option<Error>,
+}
+
+impl Source {
+    fn open(path: PathBuf) -> Result<Self, Error> {
+        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        match opened {
+            Ok((left, file)) => Ok(Self { path, file, left, failed: None }),
+            Err(source) => Err(Error::Read { path, source }),
+        }
+    }
+
+    fn fail(&mut self, error: Error) -> io::Error {
+        self.failed = Some(error);
+        io::Error::other("the file cannot be read")
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let path = || self.path.clone();
+        match self.file.read(buffer) {
+            Ok(0) if self.left == 0 => Ok(0),
+            Ok(count) if count > 0 && count as u64 <= self.left => {
+                self.left -= count as u64;
+                Ok(count)
+            }
+            Ok(_) => Err(Error::Changed { path: path() }),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Err(source) => Err(Error::Read { path: path(), source }),
+        }
+        .map_err(|error| self.fail(error))
+    }
+}

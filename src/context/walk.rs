@@ -1,0 +1,104 @@
+//! Finding what goes into the archive.
+
+use std::collections::HashSet;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+
+use super::{Context, Entry, Error, Kind, Listing};
+use crate::compiler::ignore::Trail;
+
+/// The permission bits of a file that does not come from the disk.
+const EXTRA_MODE: u32 = 0o644;
+
+/// Lists what `context` holds, sorted by the bytes of the paths, so that a directory stands before what is in it.
+pub(super) fn list(context: &Context) -> Result<Listing, Error> {
+    let extra = context.extra.iter().map(|(path, contents)| Entry {
+        path: PathBuf::from(path),
+        kind: Kind::Extra(contents.clone()),
+        mode: EXTRA_MODE,
+    });
+    let mut walk = Walk {
+        context,
+        replaced: context.extra.iter().map(|(path, _)| Path::new(path)).collect(),
+        entries: extra.collect(),
+    };
+    walk.directory(Path::new(""), &Trail::default())?;
+    let mut entries = walk.entries;
+    entries.sort_unstable_by(|left, right| bytes(left).cmp(bytes(right)));
+    Ok(Listing { root: context.root.clone(), entries })
+}
+
+fn bytes(entry: &Entry) -> &[u8] {
+    entry.path.as_os_str().as_encoded_bytes()
+}
+
+struct Walk<'a> {
+    context: &'a Context,
+    replaced: HashSet<&'a Path>,
+    entries: Vec<Entry>,
+}
+
+impl Walk<'_> {
+    /// Lists what is below `path`; says whether there was anything.
+    fn directory(&mut self, path: &Path, trail: &Trail) -> Result<bool, Error> {
+        let directory = self.context.root.join(path);
+        let read = |source| Error::Read { path: directory.clone(), source };
+        let mut found = false;
+        for child in fs::read_dir(&directory).map_err(read)? {
+            let child = child.map_err(read)?;
+            let below = path.join(child.file_name());
+            if !self.replaced.contains(&*below) {
+                found |= self.entry(below, &child, trail)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Lists `child` and what is below it; says whether there was anything.
+    fn entry(&mut self, path: PathBuf, child: &fs::DirEntry, trail: &Trail) -> Result<bool, Error> {
+        let ignore = &self.context.ignore;
+        let name = path.to_string_lossy();
+        let (excluded, trail) = ignore.step(trail, &name);
+        // What is left out is not even looked at: it may be unreadable.
+        let is_directory = child.file_type().is_ok_and(|kind| kind.is_dir());
+        if excluded && !(is_directory && ignore.may_include_below(&name)) {
+            return Ok(false);
+        }
+        let below = is_directory && self.directory(&path, &trail)?;
+        if excluded && !below {
+            return Ok(false);
+        }
+        let read = |source| Error::Read { path: child.path(), source };
+        let metadata = child.metadata().map_err(read)?;
+        let Some(kind) = kind(child, &metadata)? else { return Ok(false) };
+        self.entries.push(Entry { path, kind, mode: mode(&metadata) });
+        Ok(true)
+    }
+}
+
+/// What the archive says of `child`: nothing for sockets, pipes and devices.
+fn kind(child: &fs::DirEntry, metadata: &Metadata) -> Result<Option<Kind>, Error> {
+    let kind = metadata.file_type();
+    Ok(if kind.is_dir() {
+        Some(Kind::Directory)
+    } else if kind.is_file() {
+        Some(Kind::File(metadata.len()))
+    } else if kind.is_symlink() {
+        let path = child.path();
+        Some(Kind::Link(fs::read_link(&path).map_err(|source| Error::Read { path, source })?))
+    } else {
+        None
+    })
+}
+
+#[cfg(unix)]
+pub(super) fn mode(metadata: &Metadata) -> u32 {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.mode() & 0o7777
+}
+
+/// Where files have no permission bits, everything may be run, as Docker has it.
+#[cfg(not(unix))]
+pub(super) fn mode(_: &Metadata) -> u32 {
+    0o755
+}

@@ -1,0 +1,4 @@
+//! The build context: what is left out, what the archive holds.
+
+mod ignore;
+mod tree;
