@@ -1,4 +1,7 @@
 //! agentcli: a config compiler and build toolchain for agent servers.
 
+pub mod cli;
 pub mod compiler;
 pub mod diagnostic;
+pub mod error;
+pub mod project;
