@@ -1,3 +1,9 @@
 //! The `agentcli` executable.
 
-fn main() {}
+use std::process::ExitCode;
+
+use agentcli::cli::env::Env;
+
+fn main() -> ExitCode {
+    agentcli::cli::guarded(|| agentcli::cli::run(&mut Env::of_process()))
+}

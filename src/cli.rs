@@ -1,0 +1,93 @@
+//! The command line: what the user asks for, and how the answer looks.
+//!
+//! Results go to stdout, talk to stderr. Each command is one file under `command/` and one row in its table; each
+//! report format is one pure function under `report/`.
+
+pub mod check;
+pub mod command;
+pub mod console;
+pub mod env;
+mod guard;
+pub mod report;
+
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+use crate::compiler;
+use crate::diagnostic::Rule;
+use crate::error::Error;
+use crate::project;
+use command::Command;
+use console::ColorChoice;
+use env::Env;
+
+pub use guard::guarded;
+
+/// Help is wrapped to the terminal, but never to lines that are hard to read.
+const HELP_WIDTH: usize = 100;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentcli validate                     check ./agent.json
+  agentcli validate apps/*/agent.json   check many files at once
+  agentcli explain unknown-key          what a finding means, with examples
+
+Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage";
+
+/// Compiles the configuration of an agent server.
+#[derive(Debug, Parser)]
+#[command(name = "agentcli", version = VERSION, after_help = EXAMPLES)]
+#[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+
+    #[command(flatten)]
+    global: Global,
+}
+
+/// What every command takes.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+struct Global {
+    /// When to colour the output: auto, always or never; NO_COLOR and CLICOLOR_FORCE are honoured
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    #[arg(hide_possible_values = true, hide_default_value = true)]
+    color: ColorChoice,
+
+    /// Say more about what is done
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+/// The version, and the commit it was built from where that is known.
+pub const VERSION: &str = env!("AGENTCLI_VERSION");
+
+/// Every rule there is, by code: the compiler's, and those of reading a file.
+pub fn rules() -> Vec<&'static Rule> {
+    let mut rules = compiler::rules();
+    rules.extend(project::RULES);
+    rules.sort_by_key(|rule| rule.code);
+    rules
+}
+
+/// Does what the command line asks for; the answer is the exit code (see [`crate::error`]).
+pub fn run(env: &mut Env) -> u8 {
+    let done = parse(env).and_then(|arguments| arguments.command.run(env));
+    match done.and_then(|()| Ok(env.out.flush()?)) {
+        Ok(()) => 0,
+        Err(error) => {
+            console::report(env, &error);
+            error.exit_code()
+        }
+    }
+}
+
+fn parse(env: &mut Env) -> Result<Arguments, Error> {
+    env.colour(ColorChoice::of_raw(&env.arguments));
+    let command = Arguments::command().term_width(env.width.min(HELP_WIDTH));
+    let matches = command.try_get_matches_from(&env.arguments)?;
+    let arguments = Arguments::from_arg_matches(&matches)?;
+    env.colour(arguments.global.color);
+    env.verbose = arguments.global.verbose;
+    Ok(arguments)
+}

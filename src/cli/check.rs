@@ -1,0 +1,127 @@
+//! Configurations in, findings out: what every command does first.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::{panic, thread};
+
+use super::console::{NOTE, paint};
+use super::env::Env;
+use super::report::text;
+use crate::compiler;
+use crate::compiler::config::Config;
+use crate::compiler::source::Source;
+use crate::diagnostic::Diagnostic;
+use crate::error::Error;
+use crate::project::{self, Project};
+
+/// Below this number of files starting threads takes longer than checking.
+const FEW: usize = 16;
+
+/// One configuration and what was found in it.
+#[derive(Debug)]
+pub struct Checked {
+    /// The file.
+    pub source: Source,
+    /// What was found, in the order of the text.
+    pub findings: Vec<Finding>,
+    /// How many graphs it defines.
+    pub graphs: usize,
+}
+
+/// A diagnostic and the bytes of the text that it is about.
+#[derive(Debug)]
+pub struct Finding {
+    /// What is wrong.
+    pub diagnostic: Diagnostic,
+    /// Where; empty at the start for the file as a whole.
+    pub span: Range<usize>,
+}
+
+impl Checked {
+    /// How many of the findings are errors.
+    pub fn errors(&self) -> usize {
+        self.findings.iter().filter(|finding| finding.diagnostic.is_error()).count()
+    }
+
+    /// How many of the findings are warnings.
+    pub fn warnings(&self) -> usize {
+        self.findings.len() - self.errors()
+    }
+}
+
+/// The option of every command that reads one configuration.
+#[derive(Debug, clap::Args)]
+pub struct ConfigOption {
+    /// The configuration [default: agent.json, or langgraph.json where only that is there]
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+impl ConfigOption {
+    /// The file that is meant; says so where it is not the first choice.
+    pub fn path(&self, env: &mut Env) -> PathBuf {
+        if let Some(path) = &self.config {
+            return path.clone();
+        }
+        let default = project::default_config(&env.directory);
+        if default.is_second_choice {
+            env.tell(&format!(
+                "{}: no agent.json here; reading {}",
+                paint(&env.err, NOTE, "note"),
+                default.name
+            ));
+        }
+        default.name.into()
+    }
+
+    /// The configuration, ready to be compiled; findings are told on stderr, and errors stop the command.
+    pub fn load(&self, env: &mut Env) -> Result<(Project, Config), Error> {
+        let path = self.path(env);
+        let (checked, usable) = read(&env.directory, &path);
+        let look = text::Look { is_coloured: env.err.is_coloured, width: env.width };
+        let report = text::render(std::slice::from_ref(&checked), look);
+        env.err.write(&report).ok();
+        usable.filter(|_| checked.errors() == 0).ok_or(Error::Config)
+    }
+}
+
+/// Checks `paths`, relative to `directory`, on all cores; the result has their order.
+pub fn check_all(directory: &Path, paths: &[PathBuf]) -> Vec<Checked> {
+    let check = |paths: &[PathBuf]| paths.iter().map(|path| read(directory, path).0).collect::<Vec<_>>();
+    if paths.len() < FEW {
+        return check(paths);
+    }
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let chunks = paths.chunks(paths.len().div_ceil(workers));
+        let workers: Vec<_> = chunks.map(|chunk| scope.spawn(move || check(chunk))).collect();
+        let joined =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|bug| panic::resume_unwind(bug)));
+        joined.flatten().collect()
+    })
+}
+
+/// Reads and checks one configuration; the second half is absent where there is no text to compile.
+fn read(directory: &Path, path: &Path) -> (Checked, Option<(Project, Config)>) {
+    let project = match Project::load(directory, path) {
+        Ok(project) => project,
+        Err(unreadable) => return (unreadable_file(*unreadable), None),
+    };
+    let analysis = compiler::analyze(&project.source.text, &project.files);
+    let locate = |diagnostic: Diagnostic| {
+        let span = analysis.document.span(&diagnostic.place);
+        Finding { diagnostic, span }
+    };
+    let findings = analysis.diagnostics.into_iter().map(locate).collect();
+    let graphs = analysis.config.graphs.as_ref().map_or(0, indexmap::IndexMap::len);
+    let checked = Checked { source: project.source.clone(), findings, graphs };
+    (checked, Some((project, analysis.config)))
+}
+
+fn unreadable_file(file: project::Unreadable) -> Checked {
+    let span = match &file.diagnostic.place {
+        crate::diagnostic::Place::Span(span) => span.clone(),
+        _ => 0..0,
+    };
+    Checked { source: file.source, findings: vec![Finding { diagnostic: file.diagnostic, span }], graphs: 0 }
+}

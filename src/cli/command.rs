@@ -1,0 +1,30 @@
+//! What can be asked for. A new command is one file here, its `mod` line and one row in the table.
+
+mod explain;
+mod schema;
+mod validate;
+
+use super::env::Env;
+use crate::error::Error;
+
+/// Defines the commands: their names and order in `--help`, and what runs them.
+macro_rules! commands {
+    ($($name:ident($file:ident),)*) => {
+        /// One command and its arguments; the help text stands at the arguments.
+        #[derive(Debug, clap::Subcommand)]
+        pub(super) enum Command { $(#[allow(missing_docs, reason = "documented in its file")] $name($file::$name),)* }
+
+        impl Command {
+            /// Does it.
+            pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+                match self { $(Self::$name(arguments) => arguments.run(env),)* }
+            }
+        }
+    };
+}
+
+commands! {
+    Validate(validate),
+    Explain(explain),
+    Schema(schema),
+}

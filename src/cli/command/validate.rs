@@ -1,0 +1,111 @@
+//! `agentcli validate`
+
+use std::path::PathBuf;
+
+use crate::cli::check::{self, Checked, ConfigOption};
+use crate::cli::console::{HEADING, count, paint, visible_line};
+use crate::cli::env::Env;
+use crate::cli::report::{self, Format, text::Look};
+use crate::error::Error;
+
+/// Check configuration files
+///
+/// Every mistake is shown in one run, with its place and what to write instead. Findings go to stdout.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli validate                              check ./agent.json
+  agentcli validate apps/*/agent.json            check many files; exit code 1 if any has an error
+  agentcli validate --format github              annotations in a GitHub workflow
+  agentcli validate --format sarif > out.sarif   for code scanning")]
+pub(crate) struct Validate {
+    /// Configurations to check
+    #[arg(value_name = "FILE", conflicts_with = "config")]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    config: ConfigOption,
+
+    /// How findings are written
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    format: Format,
+
+    /// Fail on warnings too
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+impl Validate {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let files = if self.files.is_empty() { vec![self.config.path(env)] } else { self.files };
+        let checked = check::check_all(&env.directory, &files);
+        let look = Look { is_coloured: env.out.is_coloured, width: env.width };
+        env.out.write(&report::render(self.format, &checked, look))?;
+        env.out.flush()?;
+        let total = Total::of(&checked);
+        if self.format.is_for_people() {
+            total.tell(env, &checked, self.deny_warnings);
+        }
+        if total.errors > 0 || (self.deny_warnings && total.warnings > 0) {
+            Err(Error::Config)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+struct Total {
+    files: usize,
+    errors: usize,
+    warnings: usize,
+    /// Files with any finding.
+    touched: usize,
+}
+
+impl Total {
+    fn of(checked: &[Checked]) -> Self {
+        Self {
+            files: checked.len(),
+            errors: checked.iter().map(Checked::errors).sum(),
+            warnings: checked.iter().map(Checked::warnings).sum(),
+            touched: checked.iter().filter(|checked| !checked.findings.is_empty()).count(),
+        }
+    }
+
+    fn tell(&self, env: &mut Env, checked: &[Checked], deny_warnings: bool) {
+        if env.verbose {
+            checked.iter().for_each(|file| env.tell(&one_line(file)));
+        }
+        let sentence = self.sentence(checked, deny_warnings);
+        env.tell(&paint(&env.err, HEADING, &sentence));
+        if let Some(code) = checked.iter().flat_map(|file| &file.findings).next() {
+            let code = code.diagnostic.rule.code;
+            env.tell(&format!("for more about a finding, try `agentcli explain {code}`"));
+        }
+    }
+
+    fn sentence(&self, checked: &[Checked], deny_warnings: bool) -> String {
+        let found = match (self.errors, self.warnings) {
+            (errors, 0) => count(errors, "error"),
+            (0, warnings) => count(warnings, "warning"),
+            (errors, warnings) => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
+        };
+        let denied = if deny_warnings && self.errors == 0 { "; warnings are denied" } else { "" };
+        match (self.errors, self.warnings, checked) {
+            (0, 0, [file]) => one_line(file),
+            (0, 0, _) => format!("{} are valid", count(self.files, "file")),
+            (0, _, [file]) if !deny_warnings => format!("{}, with {found}", one_line(file)),
+            (_, _, [_]) => format!("{found} in 1 file{denied}"),
+            _ => format!("{found} in {} of {}{denied}", self.touched, count(self.files, "file")),
+        }
+    }
+}
+
+/// `agent.json is valid (2 graphs)`
+fn one_line(file: &Checked) -> String {
+    let name = visible_line(&file.source.name);
+    match file.errors() {
+        0 => format!("{name} is valid ({})", count(file.graphs, "graph")),
+        errors => format!("{name} has {}", count(errors, "error")),
+    }
+}

@@ -1,0 +1,146 @@
+//! How text looks on a terminal: colours, wrapping, and user text made harmless.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+
+use anstyle::{AnsiColor, Effects, Style};
+
+use super::env::{Env, Stream};
+use crate::error::Error;
+
+/// What `error` is written in.
+pub const ERROR: Style = AnsiColor::BrightRed.on_default().effects(Effects::BOLD);
+/// What `warning` is written in.
+pub const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
+/// What `note` and `hint` are written in.
+pub const NOTE: Style = AnsiColor::BrightCyan.on_default().effects(Effects::BOLD);
+/// What headings are written in.
+pub const HEADING: Style = Style::new().effects(Effects::BOLD);
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl ColorChoice {
+    /// What an unparsed command line seems to want: the parser's own messages are coloured before it is done.
+    pub fn of_raw(arguments: &[OsString]) -> Self {
+        let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+        let given = words.windows(2).find(|pair| pair[0] == "--color").map(|pair| pair[1]);
+        match given.or_else(|| words.iter().find_map(|word| word.strip_prefix("--color="))) {
+            Some("always") => Self::Always,
+            Some("never") => Self::Never,
+            _ => Self::Auto,
+        }
+    }
+}
+
+/// `text` in `style`, where `stream` shows colours.
+pub fn paint(stream: &Stream, style: Style, text: &str) -> String {
+    if stream.is_coloured { format!("{style}{text}{style:#}") } else { text.to_owned() }
+}
+
+/// Says on stderr why the command stopped.
+pub fn report(env: &mut Env, error: &Error) {
+    match error {
+        Error::Arguments(answer) => report_answer(env, answer),
+        Error::Config => {}
+        _ => {
+            let text = visible(&error.to_string()).into_owned();
+            env.tell(&format!("{}: {text}", paint(&env.err, ERROR, "error")));
+            if let Some(hint) = error.hint() {
+                env.tell(&format!("{}: {}", paint(&env.err, NOTE, "hint"), visible(&hint)));
+            }
+        }
+    }
+}
+
+/// Help and version are results, wrong usage is talk.
+fn report_answer(env: &mut Env, answer: &clap::Error) {
+    let stream = if answer.use_stderr() { &mut env.err } else { &mut env.out };
+    let text = answer.render();
+    let text = if stream.is_coloured { text.ansi().to_string() } else { text.to_string() };
+    stream.write(text.trim_end()).and_then(|()| stream.write("\n")).and_then(|()| stream.flush()).ok();
+}
+
+/// `text` with everything that moves a cursor, changes a colour or reorders letters spelt out; line breaks stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_invisible) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\t' => shown.push_str("\\t"),
+            '\r' => shown.push_str("\\r"),
+            c if is_invisible(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// The same on one line.
+pub fn visible_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
+}
+
+/// Control characters, marks that change the writing direction, line separators and the byte order mark.
+pub fn is_invisible(c: char) -> bool {
+    let directs =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let breaks = matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}');
+    (c.is_control() && c != '\n') || directs || breaks
+}
+
+/// `1 file`, `2 files`.
+pub fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// `text` with line breaks so that no line is longer than `width` characters; longer words stay whole.
+pub fn wrap(text: &str, width: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len() + 8);
+    let mut column = 0;
+    for (index, word) in text.split(' ').enumerate() {
+        // The rest of a word that has line breaks of its own.
+        let (first, rest) = word.split_once('\n').map_or((word, None), |(first, rest)| (first, Some(rest)));
+        let length = first.chars().count();
+        if index > 0 && column > 0 && column + 1 + length > width {
+            wrapped.push('\n');
+            column = 0;
+        } else if index > 0 {
+            wrapped.push(' ');
+            column += 1;
+        }
+        wrapped.push_str(word);
+        column =
+            rest.map_or(column + length, |rest| rest.rsplit('\n').next().unwrap_or(rest).chars().count());
+    }
+    wrapped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_the_terminal_but_text() {
+        assert_eq!(visible("a\u{1b}[31mb\u{9b}0m\u{202e}\tc\nd"), "a\\u{1b}[31mb\\u{9b}0m\\u{202e}\\tc\nd");
+        assert_eq!(visible_line("ä\n日本"), "ä\\n日本");
+    }
+
+    #[test]
+    fn words_are_wrapped() {
+        assert_eq!(wrap("one two three four", 8), "one two\nthree\nfour");
+        assert_eq!(wrap("one  two\nthree four", 10), "one  two\nthree four");
+        assert_eq!(wrap("a-very-long-word x", 5), "a-very-long-word\nx");
+    }
+}

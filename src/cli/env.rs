@@ -1,0 +1,112 @@
+//! Everything that the process is given, as a value: tests run the whole program with another one.
+
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::path::PathBuf;
+
+use terminal_size::terminal_size;
+
+use super::console::ColorChoice;
+
+/// The width of text that goes to no terminal, in columns.
+const DEFAULT_WIDTH: usize = 100;
+
+/// The value of a variable, where it is set and is UTF-8.
+pub type Variables = Box<dyn Fn(&str) -> Option<String>>;
+
+/// What the process is given.
+pub struct Env {
+    /// The command line, the program's name first.
+    pub arguments: Vec<OsString>,
+    /// Environment variables.
+    pub variables: Variables,
+    /// The directory that relative paths start from.
+    pub directory: PathBuf,
+    /// Standard input.
+    pub input: Box<dyn Read>,
+    /// Standard output: results.
+    pub out: Stream,
+    /// Standard error: talk.
+    pub err: Stream,
+    /// The terminal's width in columns, or a default where there is no terminal.
+    pub width: usize,
+    /// Whether the user asked to hear more.
+    pub verbose: bool,
+}
+
+impl Env {
+    /// What this process was given.
+    pub fn of_process() -> Self {
+        Self {
+            arguments: std::env::args_os().collect(),
+            variables: Box::new(|name| std::env::var(name).ok()),
+            directory: std::env::current_dir().unwrap_or_default(),
+            input: Box::new(io::stdin()),
+            out: Stream::new(Box::new(io::stdout()), io::stdout().is_terminal()),
+            err: Stream::new(Box::new(io::stderr()), io::stderr().is_terminal()),
+            width: terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)),
+            verbose: false,
+        }
+    }
+
+    /// The value of a variable that is set and not empty.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        (self.variables)(name).filter(|value| !value.is_empty())
+    }
+
+    /// Settles which streams are coloured.
+    pub fn colour(&mut self, choice: ColorChoice) {
+        let always = match choice {
+            ColorChoice::Always => Some(true),
+            ColorChoice::Never => Some(false),
+            ColorChoice::Auto if self.variable("NO_COLOR").is_some() => Some(false),
+            ColorChoice::Auto if self.variable("CLICOLOR_FORCE").is_some_and(|value| value != "0") => {
+                Some(true)
+            }
+            ColorChoice::Auto if self.variable("CLICOLOR").is_some_and(|value| value == "0") => Some(false),
+            ColorChoice::Auto if self.variable("TERM").is_some_and(|value| value == "dumb") => Some(false),
+            ColorChoice::Auto => None,
+        };
+        for stream in [&mut self.out, &mut self.err] {
+            stream.is_coloured = always.unwrap_or(stream.is_terminal);
+        }
+    }
+
+    /// Says `text`, a whole line, on stderr. That it may not be heard is no reason to stop.
+    pub fn tell(&mut self, text: &str) {
+        self.err.write(text).and_then(|()| self.err.write("\n")).ok();
+    }
+}
+
+/// An output stream.
+pub struct Stream {
+    writer: Box<dyn Write>,
+    /// Whether a person is reading.
+    pub is_terminal: bool,
+    /// Whether colours may be written.
+    pub is_coloured: bool,
+}
+
+impl Stream {
+    /// A stream, not coloured as yet.
+    pub fn new(writer: Box<dyn Write>, is_terminal: bool) -> Self {
+        Self { writer, is_terminal, is_coloured: false }
+    }
+
+    /// Writes `text`. A reader that has gone away (`| head`) is no error: it has seen all that it wanted.
+    pub fn write(&mut self, text: &str) -> io::Result<()> {
+        unless_closed(self.writer.write_all(text.as_bytes()))
+    }
+
+    /// Hands on what is buffered.
+    pub fn flush(&mut self) -> io::Result<()> {
+        unless_closed(self.writer.flush())
+    }
+}
+
+fn unless_closed(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done,
+    }
+}

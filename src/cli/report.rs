@@ -1,0 +1,55 @@
+//! Findings → text in one of several formats. Pure: the caller writes what comes back.
+
+pub mod github;
+pub mod json;
+pub mod reference;
+pub mod sarif;
+pub mod text;
+
+use super::check::Checked;
+use text::Look;
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// Frames with carets, for people
+    #[default]
+    Text,
+    /// One object with all findings
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Workflow commands, for annotations on GitHub
+    Github,
+}
+
+impl Format {
+    /// Whether a person reads along, so that a summary on stderr helps.
+    pub fn is_for_people(self) -> bool {
+        matches!(self, Format::Text | Format::Github)
+    }
+}
+
+/// The findings of all files, in `format`; only text has a look.
+pub fn render(format: Format, checked: &[Checked], look: Look) -> String {
+    match format {
+        Format::Text => text::render(checked, look),
+        Format::Json => json::render(checked),
+        Format::Sarif => sarif::render(checked),
+        Format::Github => github::render(checked),
+    }
+}
+
+/// JSON in which no control or direction character is left as it is: inside of strings, the only place where they
+/// can stand, they become escapes.
+fn harmless(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if super::console::is_invisible(c) {
+            text.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}

@@ -1,0 +1,54 @@
+//! One JSON object: `{"version": 1, "files": N, "diagnostics": […]}`.
+
+use serde::Serialize;
+
+use super::harmless;
+use crate::cli::check::{Checked, Finding};
+use crate::compiler::source::Source;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    files: usize,
+    diagnostics: Vec<Entry<'a>>,
+}
+
+/// Lines and columns count from 1, columns in characters; the end is the first position behind the finding.
+#[derive(Serialize)]
+struct Entry<'a> {
+    code: &'a str,
+    severity: &'a str,
+    message: &'a str,
+    file: &'a str,
+    pointer: String,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+    help: Option<&'a str>,
+}
+
+/// All findings as one line of JSON.
+pub fn render(checked: &[Checked]) -> String {
+    let entries =
+        checked.iter().flat_map(|file| file.findings.iter().map(|finding| entry(&file.source, finding)));
+    let report = Report { version: 1, files: checked.len(), diagnostics: entries.collect() };
+    harmless(&serde_json::to_string(&report).unwrap_or_default()) + "\n"
+}
+
+fn entry<'a>(source: &'a Source, finding: &'a Finding) -> Entry<'a> {
+    let (start, end) = source.positions(&finding.span);
+    let diagnostic = &finding.diagnostic;
+    Entry {
+        code: diagnostic.rule.code,
+        severity: diagnostic.rule.severity.word(),
+        message: &diagnostic.message,
+        file: &source.name,
+        pointer: diagnostic.place.pointer().to_string(),
+        line: start.line,
+        column: start.column,
+        end_line: end.line,
+        end_column: end.column,
+        help: diagnostic.help.as_deref(),
+    }
+}

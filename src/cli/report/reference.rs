@@ -1,0 +1,42 @@
+//! What every code means, as one page of Markdown.
+
+use crate::cli::console::visible;
+use crate::diagnostic::Rule;
+
+/// The whole page.
+pub fn page(rules: &[&Rule]) -> String {
+    let rows: String = rules
+        .iter()
+        .map(|rule| format!("| [`{0}`](#{0}) | {1} | {2} |\n", rule.code, rule.severity.word(), rule.summary))
+        .collect();
+    let sections: Vec<String> = rules.iter().map(|rule| section(rule)).collect();
+    format!(
+        "# Findings\n\n\
+         What `agentcli validate` can find. This page is the output of `agentcli explain --format markdown`.\n\n\
+         | code | severity | meaning |\n|---|---|---|\n{rows}\n{}",
+        sections.join("\n")
+    )
+}
+
+/// The section of one rule.
+pub fn section(rule: &Rule) -> String {
+    format!(
+        "## {}\n\n{} ({})\n\n{}\n\nWrong:\n\n{}\nRight:\n\n{}",
+        rule.code,
+        sentence(rule.summary),
+        rule.severity.word(),
+        rule.why,
+        fenced(rule.wrong),
+        fenced(rule.right)
+    )
+}
+
+fn sentence(fragment: &str) -> String {
+    let mut letters = fragment.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn fenced(example: &str) -> String {
+    let language = if example.starts_with('{') { "json" } else { "text" };
+    format!("```{language}\n{}\n```\n", visible(example))
+}

@@ -1,0 +1,66 @@
+//! What stops a command: one variant a room. Blame, hint and exit code are decided here, nowhere else.
+//!
+//! | exit code | meaning |
+//! |---|---|
+//! | 0 | fine |
+//! | 1 | the configuration is wrong, or the operation failed |
+//! | 2 | wrong usage |
+//! | 3 | not authorised |
+//! | 4 | try again later |
+//! | 70 | a bug in agentcli |
+//! | 130 | interrupted |
+
+use crate::project;
+
+/// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
+pub const INTERNAL: u8 = 70;
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What the argument parser answers: wrong usage, and also `--help` and `--version`.
+    #[error(transparent)]
+    Arguments(#[from] clap::Error),
+    /// The configuration is wrong, and its findings are reported already; there is nothing more to say.
+    #[error("the configuration is not valid")]
+    Config,
+    /// A bug of ours that was noticed in time.
+    #[error("internal error: {0}")]
+    Internal(String),
+    /// The results could not be written to where they should go.
+    #[error("the output cannot be written: {}", project::reason(.0))]
+    Output(#[from] std::io::Error),
+    /// The user's tree refused.
+    #[error(transparent)]
+    Project(#[from] project::Error),
+    /// The command line asks for something that there is not.
+    #[error("{message}")]
+    Usage {
+        /// A lowercase fragment.
+        message: String,
+        /// What to write instead.
+        hint: Option<String>,
+    },
+}
+
+impl Error {
+    /// What the process ends with; see the table above.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Arguments(error) => u8::from(error.use_stderr()) * 2,
+            Error::Config | Error::Output(_) | Error::Project(_) => 1,
+            Error::Usage { .. } => 2,
+            Error::Internal(_) => INTERNAL,
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Arguments(_) | Error::Config | Error::Output(_) => None,
+            Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
+            Error::Project(error) => error.hint(),
+            Error::Usage { hint, .. } => hint.clone(),
+        }
+    }
+}

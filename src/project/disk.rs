@@ -1,0 +1,74 @@
+//! The disk as the compiler sees it.
+
+use std::fs::{self, FileType, Metadata};
+use std::path::{Component, Path, PathBuf};
+
+use super::reason;
+use crate::compiler::files::{FileKind, Files};
+
+/// The tree around one configuration.
+#[derive(Clone, Debug)]
+pub struct DiskFiles {
+    root: PathBuf,
+}
+
+impl DiskFiles {
+    /// The tree around a configuration that lies in `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Where `path`, as the configuration writes it, lies on the disk.
+    pub fn locate(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+}
+
+impl Files for DiskFiles {
+    fn kind(&self, path: &str) -> Option<FileKind> {
+        fs::metadata(self.locate(path)).ok().and_then(|metadata| kind_of(metadata.file_type()))
+    }
+
+    fn read(&self, path: &str) -> Result<String, String> {
+        let bytes = fs::read(self.locate(path)).map_err(|error| reason(&error))?;
+        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    }
+
+    fn list(&self, path: &str) -> Vec<(String, FileKind)> {
+        let Ok(entries) = fs::read_dir(self.locate(path)) else { return Vec::new() };
+        let mut found: Vec<(String, FileKind)> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let kind = entry_kind(&entry.path(), entry.file_type().ok()?)?;
+                Some((entry.file_name().into_string().ok()?, kind))
+            })
+            .collect();
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        found
+    }
+
+    /// Links are resolved here, once, since `..` leads to the real parent.
+    fn directory(&self) -> Vec<String> {
+        let root = if self.root.as_os_str().is_empty() { Path::new(".") } else { &self.root };
+        let absolute =
+            root.canonicalize().or_else(|_| std::path::absolute(root)).unwrap_or_else(|_| root.into());
+        absolute
+            .components()
+            .filter_map(|part| match part {
+                Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+fn kind_of(kind: FileType) -> Option<FileKind> {
+    if kind.is_dir() { Some(FileKind::Directory) } else { kind.is_file().then_some(FileKind::File) }
+}
+
+fn entry_kind(path: &Path, kind: FileType) -> Option<FileKind> {
+    if kind.is_symlink() {
+        return fs::metadata(path).ok().filter(Metadata::is_file).map(|_| FileKind::File);
+    }
+    kind_of(kind)
+}

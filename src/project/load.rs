@@ -1,0 +1,195 @@
+//! Finding a configuration and reading its text.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
+use super::{DiskFiles, reason};
+use crate::compiler::schema::{listed, similar};
+use crate::compiler::source::Source;
+use crate::diagnostic::{Diagnostic, Place, Rule};
+
+/// What a configuration is called, most wanted first.
+const NAMES: &[&str] = &["agent.json", "langgraph.json"];
+
+/// A configuration and the tree around it.
+#[derive(Debug)]
+pub struct Project {
+    /// The text of the configuration.
+    pub source: Source,
+    /// The tree, as the configuration names what is in it.
+    pub files: DiskFiles,
+    /// The configuration's path.
+    pub path: PathBuf,
+}
+
+/// Why there is no [`Project`].
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The file's name, and as much of its text as can be shown.
+    pub source: Source,
+    /// The finding.
+    pub diagnostic: Diagnostic,
+}
+
+/// The configuration that is meant when none is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Default {
+    /// The file's name.
+    pub name: &'static str,
+    /// Whether another name would have been preferred, so that the user must be told.
+    pub is_second_choice: bool,
+}
+
+/// The configuration in `directory` that is meant when none is named.
+pub fn default_config(directory: &Path) -> Default {
+    let found =
+        NAMES.iter().find(|name| fs::symlink_metadata(directory.join(name)).is_ok()).unwrap_or(&NAMES[0]);
+    Default { name: found, is_second_choice: *found != NAMES[0] }
+}
+
+impl Project {
+    /// Reads the configuration `name`, a path relative to `directory`.
+    pub fn load(directory: &Path, name: &Path) -> Result<Self, Box<Unreadable>> {
+        let shown = name.to_string_lossy().into_owned();
+        let path = directory.join(name);
+        let text = match fs::read(&path) {
+            Ok(bytes) => decode(bytes),
+            Err(error) => Err((String::new(), refused(&path, &shown, &error))),
+        };
+        match text {
+            Ok(text) => {
+                let files = DiskFiles::new(path.parent().unwrap_or(directory));
+                Ok(Self { source: Source::new(shown, text), files, path })
+            }
+            Err((text, diagnostic)) => {
+                Err(Box::new(Unreadable { source: Source::new(shown, text), diagnostic }))
+            }
+        }
+    }
+}
+
+fn finding(rule: &'static Rule, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(rule, Place::File, message)
+}
+
+fn refused(path: &Path, shown: &str, error: &io::Error) -> Diagnostic {
+    match error.kind() {
+        io::ErrorKind::NotFound => not_found(path, shown),
+        io::ErrorKind::IsADirectory => {
+            let found =
+                finding(&IS_A_DIRECTORY, format!("`{shown}` is a directory, not a configuration file"));
+            let inside = NAMES.iter().find(|name| path.join(name).is_file());
+            let inside = inside.map(|name| Path::new(shown).join(name));
+            match inside {
+                Some(inside) => found.help(format!("name the file in it: `{}`", inside.display())),
+                None => found.help("name the file itself; there is no `agent.json` in this directory"),
+            }
+        }
+        kind => {
+            let found = finding(&UNREADABLE_FILE, format!("`{shown}` cannot be read: {}", reason(error)));
+            match kind {
+                io::ErrorKind::PermissionDenied => found.help("give your user the right to read it"),
+                _ => found,
+            }
+        }
+    }
+}
+
+fn not_found(path: &Path, shown: &str) -> Diagnostic {
+    if let Ok(target) = fs::read_link(path) {
+        let message = format!("`{shown}` is a link to `{}`, which does not exist", target.display());
+        return finding(&FILE_NOT_FOUND, message).help("make the link point to the configuration");
+    }
+    let directory = path.parent().unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        let missing = Path::new(shown).parent().unwrap_or(Path::new("."));
+        let message = format!("`{shown}` does not exist: there is no directory `{}`", missing.display());
+        return finding(&FILE_NOT_FOUND, message)
+            .help("check the path; it is relative to the current directory");
+    }
+    let found = finding(&FILE_NOT_FOUND, format!("`{shown}` does not exist"));
+    let beside = |name: &str| Path::new(shown).with_file_name(name).to_string_lossy().into_owned();
+    let near: Vec<String> = near(directory, shown).iter().map(|name| beside(name)).collect();
+    match near.as_slice() {
+        [] => found.help(
+            "create it, or name another file with `--config`; a minimal one is \
+             `{\"dependencies\": [\".\"], \"graphs\": {\"agent\": \"./agent.py:graph\"}}`",
+        ),
+        [one] => found.help(format!("did you mean `{one}`?")),
+        several => {
+            found.help(format!("there are {}; name one of them", listed(several.iter().map(String::as_str))))
+        }
+    }
+}
+
+/// Configurations that may be meant instead of `shown`: one with nearly the same name, or with a usual one, in
+/// `directory`; else those one level below.
+fn near(directory: &Path, shown: &str) -> Vec<String> {
+    let names = names_in(directory);
+    let wanted = Path::new(shown).file_name().unwrap_or_default().to_string_lossy();
+    let json = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| name.ends_with(".json") && directory.join(name).is_file());
+    if let Some(close) = similar(&wanted, json) {
+        return vec![close.to_owned()];
+    }
+    if let Some(usual) = NAMES.iter().find(|name| directory.join(name).is_file()) {
+        return vec![(*usual).to_owned()];
+    }
+    let below = names.iter().filter(|name| !name.starts_with('.')).flat_map(|name| {
+        let found = NAMES.iter().find(|usual| directory.join(name).join(usual).is_file());
+        found.map(|usual| format!("{name}/{usual}"))
+    });
+    below.take(5).collect()
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// The text that `bytes` are, or as much of it as can be shown and what is wrong.
+fn decode(bytes: Vec<u8>) -> Result<String, (String, Diagnostic)> {
+    if let Some(encoding) = wide_encoding(&bytes) {
+        let found = finding(&NOT_UTF8, format!("the file is {encoding} text, not UTF-8"));
+        return Err((String::new(), found.help("save it as UTF-8 without a byte order mark")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let byte = error.as_bytes()[at];
+        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let position = Source::new("", text.as_str()).position(at);
+        let message = format!(
+            "the file is not UTF-8 text: byte 0x{byte:02X} at line {}, column {}",
+            position.line, position.column
+        );
+        let place = Place::Span(at..at + '\u{fffd}'.len_utf8());
+        (text, Diagnostic::new(&NOT_UTF8, place, message).help(latin1_help(byte)))
+    })
+}
+
+/// UTF-16 or UTF-32, told by its byte order mark or by the zero bytes around its first character.
+fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),
+        [0xff, 0xfe, ..] => Some("UTF-16 (little-endian)"),
+        [0xfe, 0xff, ..] => Some("UTF-16 (big-endian)"),
+        [1..=255, 0, 1..=255, 0, ..] => Some("UTF-16 (little-endian)"),
+        [0, 1..=255, 0, 1..=255, ..] => Some("UTF-16 (big-endian)"),
+        _ => None,
+    }
+}
+
+fn latin1_help(byte: u8) -> String {
+    let save = "save it as UTF-8";
+    match char::from(byte) {
+        letter if letter.is_alphabetic() => {
+            format!("{save}; in Windows-1252 or Latin-1 this byte is `{letter}`")
+        }
+        _ => save.to_owned(),
+    }
+}
