@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod command;
+pub mod compile;
 pub mod console;
 pub mod env;
 mod guard;
@@ -30,6 +31,7 @@ Examples:
   agentcli validate                     check ./agent.json
   agentcli validate apps/*/agent.json   check many files at once
   agentcli explain unknown-key          what a finding means, with examples
+  agentcli dockerfile -                 the Dockerfile that the configuration asks for
 
 Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage";
 

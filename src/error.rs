@@ -33,6 +33,12 @@ pub enum Error {
     /// The user's tree refused.
     #[error(transparent)]
     Project(#[from] project::Error),
+    /// A generated file is not what would be generated now.
+    #[error("{message}")]
+    Stale {
+        /// A lowercase fragment.
+        message: String,
+    },
     /// The command line asks for something that there is not.
     #[error("{message}")]
     Usage {
@@ -48,7 +54,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Arguments(error) => u8::from(error.use_stderr()) * 2,
-            Error::Config | Error::Output(_) | Error::Project(_) => 1,
+            Error::Config | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
         }
@@ -60,6 +66,7 @@ impl Error {
             Error::Arguments(_) | Error::Config | Error::Output(_) => None,
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
             Error::Project(error) => error.hint(),
+            Error::Stale { .. } => Some("run `agentcli dockerfile` again".to_owned()),
             Error::Usage { hint, .. } => hint.clone(),
         }
     }

@@ -7,7 +7,8 @@ mod load;
 mod rules;
 mod write;
 
-use std::io;
+use std::path::Path;
+use std::{fs, io};
 
 pub use disk::DiskFiles;
 pub use load::{Default, Project, Unreadable, default_config};
@@ -37,6 +38,11 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// The text of a file, where there is one.
+pub fn text(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok()
 }
 
 /// Why the system refused, as a lowercase fragment without its number.

@@ -1,6 +1,8 @@
 //! What can be asked for. A new command is one file here, its `mod` line and one row in the table.
 
+mod dockerfile;
 mod explain;
+mod plan;
 mod schema;
 mod validate;
 
@@ -25,6 +27,8 @@ macro_rules! commands {
 
 commands! {
     Validate(validate),
+    Plan(plan),
+    Dockerfile(dockerfile),
     Explain(explain),
     Schema(schema),
 }

@@ -44,6 +44,16 @@ pub fn dockerignore(plan: &Plan) -> String {
     text
 }
 
+/// Whether `text`, a generated Dockerfile, was made from the same configuration as `plan`.
+pub fn is_made_from(text: &str, plan: &Plan) -> bool {
+    text.lines().take(3).any(|line| line.ends_with(&format!("sha256:{}", plan.config.sha256)))
+}
+
+/// A word as a POSIX shell reads it.
+pub fn shell_word(word: &str) -> String {
+    quote::shell(word)
+}
+
 /// One step as an instruction, over several lines where it is long.
 pub fn instruction(step: &Step) -> String {
     match &step.action {

@@ -112,12 +112,6 @@ impl Layout {
         format!("{}/", self.base)
     }
 
-    /// Whether the context holds a path relative to the configuration's directory.
-    pub(super) fn holds(&self, path: &str) -> bool {
-        let path = self.in_context(path);
-        self.include.iter().any(|included| paths::below(&path, included).is_some())
-    }
-
     pub(super) fn context(&self, config: &Config, files: &dyn Files) -> Context {
         let mut ignore = Vec::new();
         if self.include != ["."] {

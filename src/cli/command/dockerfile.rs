@@ -1,0 +1,125 @@
+//! `agentcli dockerfile`
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::compile::{PlanOptions, Planned};
+use crate::cli::console::{NOTE, paint};
+use crate::cli::env::Env;
+use crate::compiler::emit::dockerfile::{self, MARK};
+use crate::error::Error;
+use crate::project;
+
+/// Write the Dockerfile of the configuration
+///
+/// A second file, SAVE_PATH.dockerignore, selects what the build sees. Run it again whenever the configuration
+/// changes; `--check` tells whether that was forgotten.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli dockerfile Dockerfile           write ./Dockerfile and print the command that builds it
+  agentcli dockerfile -                    print it
+  agentcli dockerfile --check Dockerfile   fail if the file is not what would be written now")]
+pub(crate) struct Dockerfile {
+    /// Where to write it; `-` is stdout
+    #[arg(value_name = "SAVE_PATH")]
+    save_path: PathBuf,
+
+    #[command(flatten)]
+    options: PlanOptions,
+
+    /// Write nothing; exit with 1 where the file is not up to date
+    #[arg(long, conflicts_with = "force")]
+    check: bool,
+
+    /// Overwrite files that agentcli did not write
+    #[arg(long)]
+    force: bool,
+}
+
+/// One file to be written.
+struct Artifact {
+    path: PathBuf,
+    text: String,
+}
+
+impl Dockerfile {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let planned = self.options.plan(env)?;
+        if self.save_path == Path::new("-") {
+            env.out.write(&dockerfile::dockerfile(&planned.plan))?;
+            return Ok(());
+        }
+        let save_path = match env.directory.join(&self.save_path).is_dir() {
+            true => self.save_path.join("Dockerfile"),
+            false => self.save_path.clone(),
+        };
+        let artifacts = artifacts(&planned, &save_path);
+        if self.check {
+            return check(env, &planned, &artifacts);
+        }
+        for artifact in &artifacts {
+            refuse_foreign(env, artifact, self.force)?;
+        }
+        for artifact in &artifacts {
+            project::write_atomically(&env.directory.join(&artifact.path), artifact.text.as_bytes())?;
+            env.tell(&format!("wrote {}", artifact.path.display()));
+        }
+        Ok(env.out.write(&format!("{}\n", build_line(&planned, &save_path)))?)
+    }
+}
+
+fn artifacts(planned: &Planned, save_path: &Path) -> [Artifact; 2] {
+    let mut ignore = save_path.as_os_str().to_owned();
+    ignore.push(".dockerignore");
+    [
+        Artifact { path: save_path.to_owned(), text: dockerfile::dockerfile(&planned.plan) },
+        Artifact { path: ignore.into(), text: dockerfile::dockerignore(&planned.plan) },
+    ]
+}
+
+/// The command that builds what was written. BuildKit is asked for, since Docker before 23 has it off.
+fn build_line(planned: &Planned, save_path: &Path) -> String {
+    let word = |path: &Path| dockerfile::shell_word(&path.to_string_lossy());
+    format!("DOCKER_BUILDKIT=1 docker build -f {} -t agent {}", word(save_path), word(&planned.context))
+}
+
+fn refuse_foreign(env: &Env, artifact: &Artifact, force: bool) -> Result<(), Error> {
+    let path = env.directory.join(&artifact.path);
+    let is_foreign = path.exists() && !project::text(&path).is_some_and(|text| text.starts_with(MARK));
+    if !is_foreign || force {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: format!("`{}` is there and was not written by agentcli", artifact.path.display()),
+        hint: Some("name another path, or add --force to overwrite it".to_owned()),
+    })
+}
+
+/// Says why a file is not what would be written now.
+fn check(env: &mut Env, planned: &Planned, artifacts: &[Artifact]) -> Result<(), Error> {
+    for artifact in artifacts {
+        let path = artifact.path.display();
+        let why = match project::text(&env.directory.join(&artifact.path)) {
+            None => format!("`{path}` does not exist"),
+            Some(text) if text == artifact.text => continue,
+            Some(text) if !text.starts_with(MARK) => format!("`{path}` was not written by agentcli"),
+            Some(text) if dockerfile::is_made_from(&text, &planned.plan) => {
+                format!("`{path}` is out of date: manifests or the layout of the project changed")
+            }
+            Some(_) => format!("`{path}` is out of date: {} changed", planned.plan.config.name),
+        };
+        return Err(Error::Stale { message: why });
+    }
+    Ok(())
+}
+
+/// Warns where a Dockerfile beside the configuration was generated from another state of it.
+pub(super) fn warn_if_stale(env: &mut Env, planned: &Planned) {
+    let path = planned.project.path.with_file_name("Dockerfile");
+    let text = project::text(&env.directory.join(&path)).filter(|text| text.starts_with(MARK));
+    if text.is_some_and(|text| text != dockerfile::dockerfile(&planned.plan)) {
+        let note = paint(&env.err, NOTE, "warning");
+        env.tell(&format!("{note}: the generated Dockerfile beside {} is out of date; this build does not use it, \
+             but others may: run `agentcli dockerfile` again", planned.plan.config.name));
+    }
+}

@@ -1,0 +1,99 @@
+//! Configuration → plan: what every command that makes something does first.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::check::ConfigOption;
+use super::console::{NOTE, paint, visible_line};
+use super::env::Env;
+use crate::compiler::lower::{self, Options};
+use crate::compiler::plan::{Plan, Variant};
+use crate::compiler::paths;
+use crate::error::Error;
+use crate::project::Project;
+
+/// The options of every command that plans an image.
+#[derive(Debug, clap::Args)]
+pub struct PlanOptions {
+    #[command(flatten)]
+    pub(super) config: ConfigOption,
+
+    /// Install the packages of a JavaScript project with this command, run where agentcli is called
+    #[arg(long, value_name = "COMMAND")]
+    install_command: Option<String>,
+
+    /// Build a JavaScript project with this command, run in the configuration's directory
+    #[arg(long, value_name = "COMMAND")]
+    build_command: Option<String>,
+}
+
+/// A plan and where it applies.
+pub struct Planned {
+    /// The configuration and its tree.
+    pub project: Project,
+    /// The plan.
+    pub plan: Plan,
+    /// The context root, as a path that works from the current directory.
+    pub context: PathBuf,
+}
+
+impl PlanOptions {
+    /// Reads, checks and plans; findings and notes are told on stderr.
+    pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
+        let (project, config) = self.config.load(env)?;
+        let options = Options {
+            install_command: self.install_command.clone(),
+            build_command: self.build_command.clone(),
+            called_from: relative(&directory_of(&env.directory.join(&project.path)), &env.directory),
+        };
+        let name = project.path.file_name().unwrap_or_default().to_string_lossy();
+        let plan = lower::lower(&config, &project.files, &name, &options);
+        if plan.server.variant != Variant::Javascript {
+            self.refuse_javascript_options()?;
+        }
+        for note in &plan.notes {
+            env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&note.message)));
+        }
+        let context = tidy(&Path::new(&project.source.name).parent().unwrap_or(Path::new("")).join(&plan.context.root));
+        Ok(Planned { project, plan, context })
+    }
+
+    fn refuse_javascript_options(&self) -> Result<(), Error> {
+        let given = [("--install-command", &self.install_command), ("--build-command", &self.build_command)];
+        match given.iter().find(|(_, command)| command.is_some()) {
+            None => Ok(()),
+            Some((option, _)) => Err(Error::Usage {
+                message: format!("{option} is for JavaScript projects, and this one runs on the Python server"),
+                hint: Some("leave it out, or install what is needed with `dockerfile_lines`".to_owned()),
+            }),
+        }
+    }
+}
+
+fn directory_of(path: &Path) -> PathBuf {
+    path.parent().map_or_else(PathBuf::new, Path::to_owned)
+}
+
+/// How `to` is called from `from`, both directories; links are followed so that `..` means what it says.
+fn relative(from: &Path, to: &Path) -> String {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (from, to) = (real(from), real(to));
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| "..".to_owned());
+    let down = to.components().skip(shared).map(|part| part.as_os_str().to_string_lossy().into_owned());
+    paths::normalize(&up.chain(down).collect::<Vec<_>>().join("/"))
+}
+
+/// Without `.` and inner `..`.
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(tidy.components().next_back(), Some(Component::Normal(_))) => {
+                tidy.pop();
+            }
+            part => tidy.push(part),
+        }
+    }
+    if tidy.as_os_str().is_empty() { PathBuf::from(".") } else { tidy }
+}
