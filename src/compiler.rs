@@ -48,7 +48,10 @@ pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
     if !matches!(document.root.kind, document::Kind::Hole) {
         let shape = schema::check(&document);
         diagnostics.extend(shape.diagnostics);
-        #[expect(clippy::expect_used, reason = "what the schema accepts has a type; a test holds the two together")]
+        #[expect(
+            clippy::expect_used,
+            reason = "what the schema accepts has a type; a test holds the two together"
+        )]
         let typed: Config = serde_json::from_value(shape.value).expect("a checked document can be typed");
         diagnostics.extend(check::check(&typed, files, &shape.removed));
         config = typed;

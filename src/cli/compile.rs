@@ -6,8 +6,8 @@ use super::check::ConfigOption;
 use super::console::{NOTE, paint, visible_line};
 use super::env::Env;
 use crate::compiler::lower::{self, Options};
-use crate::compiler::plan::{Plan, Variant};
 use crate::compiler::paths;
+use crate::compiler::plan::{Plan, Variant};
 use crate::error::Error;
 use crate::project::Project;
 
@@ -53,7 +53,8 @@ impl PlanOptions {
         for note in &plan.notes {
             env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&note.message)));
         }
-        let context = tidy(&Path::new(&project.source.name).parent().unwrap_or(Path::new("")).join(&plan.context.root));
+        let context =
+            tidy(&Path::new(&project.source.name).parent().unwrap_or(Path::new("")).join(&plan.context.root));
         Ok(Planned { project, plan, context })
     }
 
@@ -62,7 +63,9 @@ impl PlanOptions {
         match given.iter().find(|(_, command)| command.is_some()) {
             None => Ok(()),
             Some((option, _)) => Err(Error::Usage {
-                message: format!("{option} is for JavaScript projects, and this one runs on the Python server"),
+                message: format!(
+                    "{option} is for JavaScript projects, and this one runs on the Python server"
+                ),
                 hint: Some("leave it out, or install what is needed with `dockerfile_lines`".to_owned()),
             }),
         }

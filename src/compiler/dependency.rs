@@ -8,7 +8,8 @@ use crate::compiler::symbols::{Language, setup_py};
 use crate::compiler::{paths, requirement};
 
 /// Files that say what a directory needs or how it is installed.
-pub const MANIFESTS: &[&str] = &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "package.json"];
+pub const MANIFESTS: &[&str] =
+    &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "package.json"];
 
 /// One entry of `dependencies`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,24 +200,33 @@ mod tests {
             ("f/pyproject.toml", "[tool.poetry]\nname = 'eff'"),
         ]);
         let name = |path| distribution_name(path, &files);
-        assert_eq!(["a", "b", "c", "d", "e", "f"].map(|path| local_kind(path, &files)), [
-            LocalKind::Package,
-            LocalKind::Plain,
-            LocalKind::Flat,
-            LocalKind::Package,
-            LocalKind::Package,
-            LocalKind::Package
-        ]);
-        assert_eq!(["a", "b", "d", "e", "f"].map(|path| name(path).unwrap_or_default()), [
-            "A.b", "", "dee", "yes", "eff"
-        ]);
+        assert_eq!(
+            ["a", "b", "c", "d", "e", "f"].map(|path| local_kind(path, &files)),
+            [
+                LocalKind::Package,
+                LocalKind::Plain,
+                LocalKind::Flat,
+                LocalKind::Package,
+                LocalKind::Package,
+                LocalKind::Package
+            ]
+        );
+        assert_eq!(
+            ["a", "b", "d", "e", "f"].map(|path| name(path).unwrap_or_default()),
+            ["A.b", "", "dee", "yes", "eff"]
+        );
         assert_eq!(directory_name(".", &files).as_deref(), Some("project"));
         assert_eq!(directory_name("../x", &files).as_deref(), Some("x"));
     }
 
     #[test]
     fn what_lies_in_what() {
-        assert!(lies_in("a.py", "..") && lies_in("../a.py", "..") && lies_in("a/b", "a") && lies_in("../x", "../.."));
+        assert!(
+            lies_in("a.py", "..")
+                && lies_in("../a.py", "..")
+                && lies_in("a/b", "a")
+                && lies_in("../x", "../..")
+        );
         assert!(!lies_in("../../a.py", "..") && !lies_in("../a.py", ".") && !lies_in("ab", "a"));
     }
 }

@@ -63,7 +63,6 @@ pub struct Member {
     pub value: Node,
 }
 
-
 /// Reads `text`. There is always a document, however broken the text is.
 pub fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
     let (root, diagnostics, broken) = parse::Parser::new(text).run();
@@ -114,7 +113,8 @@ impl Document {
         let node = self.nearest(pointer);
         let Kind::String(_) = node.kind else { return node.span.clone() };
         let raw = &self.text[node.span.clone()];
-        node.span.start + string::raw_offset(raw, part.start)..node.span.start + string::raw_offset(raw, part.end)
+        node.span.start + string::raw_offset(raw, part.start)
+            ..node.span.start + string::raw_offset(raw, part.end)
     }
 
     fn nearest(&self, pointer: &Pointer) -> &Node {
@@ -133,7 +133,9 @@ impl Node {
     /// The member named `key` of an object, or the item with that index of an array.
     pub fn child(&self, key: &str) -> Option<&Node> {
         match &self.kind {
-            Kind::Object(members) => members.iter().find(|member| member.key == key).map(|member| &member.value),
+            Kind::Object(members) => {
+                members.iter().find(|member| member.key == key).map(|member| &member.value)
+            }
             Kind::Array(items) => items.get(key.parse::<usize>().ok()?),
             _ => None,
         }
@@ -146,7 +148,10 @@ impl Node {
             Kind::Hole | Kind::Null => Value::Null,
             Kind::Number(number) => Value::Number(number.clone()),
             Kind::Object(members) => Value::Object(
-                members.iter().map(|member| (member.key.clone(), member.value.to_value())).collect::<Map<_, _>>(),
+                members
+                    .iter()
+                    .map(|member| (member.key.clone(), member.value.to_value()))
+                    .collect::<Map<_, _>>(),
             ),
             Kind::String(text) => Value::String(text.clone()),
         }
@@ -219,14 +224,10 @@ mod tests {
 
     #[test]
     fn several_mistakes_in_one_run() {
-        assert_eq!(codes("{'a': NaN, \"b\": [1 2,], // x\n}"), [
-            "json-string",
-            "json-number",
-            "json-syntax",
-            "trailing-comma",
-            "trailing-comma",
-            "json-comment"
-        ]);
+        assert_eq!(
+            codes("{'a': NaN, \"b\": [1 2,], // x\n}"),
+            ["json-string", "json-number", "json-syntax", "trailing-comma", "trailing-comma", "json-comment"]
+        );
     }
 
     #[test]

@@ -70,8 +70,11 @@ fn from_pyproject(path: &str, manifest: &Table, files: &dyn Files) -> Package {
     };
     let name = string(project, "name");
     let dynamic = strings(project, "dynamic");
-    let requirements =
-        if dynamic.contains(&"dependencies".to_owned()) { None } else { Some(strings(project, "dependencies")) };
+    let requirements = if dynamic.contains(&"dependencies".to_owned()) {
+        None
+    } else {
+        Some(strings(project, "dependencies"))
+    };
     let verdict = match dynamic_metadata(manifest, &dynamic) {
         Ok(manifests) => backend::verdict(path, manifest, files).and_manifests(manifests),
         Err(why) => Verdict::Dynamic(why),
@@ -87,7 +90,8 @@ fn without_project_table(path: &str, manifest: &Table, files: &dyn Files) -> Pac
         return from_setup_py(path, files);
     };
     let name = string(poetry, "name");
-    let verdict = backend::verdict(path, manifest, files).and_placeholders(described_files(path, poetry, files));
+    let verdict =
+        backend::verdict(path, manifest, files).and_placeholders(described_files(path, poetry, files));
     let install = install(path, verdict, false, files);
     Package { name, requirements: None, install, has_path_sources: false }
 }
@@ -106,7 +110,12 @@ fn from_setup_py(path: &str, files: &dyn Files) -> Package {
         manifests.push("pyproject.toml".to_owned());
     }
     let install = install(path, Verdict::Static { manifests, placeholders: Vec::new() }, true, files);
-    Package { name, requirements: Some(install_requires.unwrap_or_default()), install, has_path_sources: false }
+    Package {
+        name,
+        requirements: Some(install_requires.unwrap_or_default()),
+        install,
+        has_path_sources: false,
+    }
 }
 
 fn install(path: &str, verdict: Verdict, static_requirements: bool, files: &dyn Files) -> Install {
@@ -162,7 +171,10 @@ fn described_files(path: &str, project: &Table, files: &dyn Files) -> Vec<String
 
 fn has_path_sources(manifest: &Table) -> bool {
     let Some(sources) = table(manifest, &["tool", "uv", "sources"]) else { return false };
-    sources.values().filter_map(Value::as_table).any(|it| it.contains_key("path") || it.contains_key("workspace"))
+    sources
+        .values()
+        .filter_map(Value::as_table)
+        .any(|it| it.contains_key("path") || it.contains_key("workspace"))
 }
 
 impl Verdict {

@@ -96,7 +96,7 @@ pub struct Env {
 /// One step of the build.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
-    /// Why the step is there, in a few words.
+    /// Why the step is there, in a few words; empty where that goes without saying.
     pub why: String,
     /// JSON Pointer to what asks for it in the configuration.
     pub key: String,

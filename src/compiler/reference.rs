@@ -140,7 +140,11 @@ pub fn all(config: &Config) -> Vec<Located> {
     for (name, file) in config.ui.iter().flatten() {
         add(Role::Ui, at("/ui").join(name), Some(file));
     }
-    add(Role::Checkpointer, at("/checkpointer/path"), config.checkpointer.as_ref().and_then(|it| it.path.as_ref()));
+    add(
+        Role::Checkpointer,
+        at("/checkpointer/path"),
+        config.checkpointer.as_ref().and_then(|it| it.path.as_ref()),
+    );
     add(Role::HttpApp, at("/http/app"), config.http.as_ref().and_then(|it| it.app.as_ref()));
     add(Role::Encryption, at("/encryption/path"), config.encryption.as_ref().and_then(|it| it.path.as_ref()));
     add(Role::Priority, at("/priority/path"), config.priority.as_ref().and_then(|it| it.path.as_ref()));
@@ -165,9 +169,14 @@ mod tests {
 
     #[test]
     fn malformed() {
-        for (text, part) in
-            [("./a.py", "./a.py"), ("./a.py:", ":"), (":x", ":x"), ("./a.py:b:c", ":b:c"), ("./a.py:1 bad", "1 bad"), ("a b:c", "a b")]
-        {
+        for (text, part) in [
+            ("./a.py", "./a.py"),
+            ("./a.py:", ":"),
+            (":x", ":x"),
+            ("./a.py:b:c", ":b:c"),
+            ("./a.py:1 bad", "1 bad"),
+            ("a b:c", "a b"),
+        ] {
             assert_eq!(&text[parse(text).unwrap_err().part], part, "{text}");
         }
     }

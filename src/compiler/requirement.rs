@@ -99,8 +99,9 @@ pub fn parse(text: &str) -> Result<Requirement, Fault> {
 /// `https://…` or `git+ssh://…` without a name before it.
 fn is_bare_url(text: &str) -> bool {
     let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|it| !it.is_empty() && it.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c)))
-        && !text.trim().contains(char::is_whitespace)
+    scheme.is_some_and(|it| {
+        !it.is_empty() && it.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
+    }) && !text.trim().contains(char::is_whitespace)
 }
 
 struct Reader<'t> {
@@ -235,7 +236,8 @@ impl<'t> Reader<'t> {
             return Err(fault);
         }
         if !rest.starts_with(['<', '>', '=', '!', '~']) {
-            let mut fault = self.fault(start..self.text.len(), "goes on with something that is no comparison of versions");
+            let mut fault = self
+                .fault(start..self.text.len(), "goes on with something that is no comparison of versions");
             let version = rest.trim_start_matches([':', '^']).trim();
             fault.help = Version::from_str(version).is_ok().then(|| match rest.starts_with('^') {
                 true => format!("write `{name}~={version}`, or a lower and an upper bound"),
@@ -265,7 +267,8 @@ impl<'t> Reader<'t> {
         }
         let written = text.find(|c| !"<>=!~^".contains(c)).unwrap_or(text.len());
         let Some(operator) = COMPARISONS.iter().find(|&&it| it == &text[..written]) else {
-            let mut fault = self.fault(part.start..part.start + written.max(1), "has no known comparison of versions");
+            let mut fault =
+                self.fault(part.start..part.start + written.max(1), "has no known comparison of versions");
             if !text.is_char_boundary(written.max(1)) {
                 fault.part = part;
             }
@@ -282,7 +285,11 @@ impl<'t> Reader<'t> {
             return Err(self.fault(part, format!("has no version after `{operator}`")));
         }
         if Version::from_str(plain).is_ok() {
-            let why = if plain == text { "does not go with a version of this form" } else { "does not go with `.*`" };
+            let why = if plain == text {
+                "does not go with a version of this form"
+            } else {
+                "does not go with `.*`"
+            };
             return Err(self.fault(part, format!("has a `{operator}` that {why}")));
         }
         let mut fault = self.fault(version, format!("has `{text}` where a version belongs"));
@@ -319,7 +326,9 @@ impl<'t> Reader<'t> {
             }
         }
         match (open.pop(), self.peek()) {
-            (_, Some(_)) => Err(self.fault(self.at..self.text.len(), "has a condition that goes on after its end")),
+            (_, Some(_)) => {
+                Err(self.fault(self.at..self.text.len(), "has a condition that goes on after its end"))
+            }
             (Some(open), None) => Err(self.fault(open..open + 1, "has a `(` that is never closed")),
             (None, None) => Ok(()),
         }

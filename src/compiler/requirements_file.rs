@@ -52,7 +52,8 @@ fn include(path: &str, depth: usize, files: &dyn Files, found: &mut Requirements
 fn included(line: &str) -> Option<&str> {
     ["-r", "--requirement", "-c", "--constraint"].iter().find_map(|option| {
         let rest = line.strip_prefix(option)?;
-        let value = rest.strip_prefix('=').or_else(|| rest.starts_with(char::is_whitespace).then_some(rest))?;
+        let value =
+            rest.strip_prefix('=').or_else(|| rest.starts_with(char::is_whitespace).then_some(rest))?;
         Some(value.trim()).filter(|value| !value.contains("://"))
     })
 }
@@ -61,7 +62,9 @@ fn is_path(line: &str) -> bool {
     let value = ["-e", "--editable"].iter().find_map(|option| line.strip_prefix(option)).unwrap_or(line);
     let value = value.trim_start_matches(['=', ' ', '\t']);
     let value = value.split_once(" @ ").map_or(value, |(_, url)| url.trim());
-    value.starts_with(['.', '/']) || value.starts_with("file:") || value.ends_with(".whl") && !value.contains("://")
+    value.starts_with(['.', '/'])
+        || value.starts_with("file:")
+        || value.ends_with(".whl") && !value.contains("://")
 }
 
 #[cfg(test)]
@@ -72,7 +75,10 @@ mod tests {
     #[test]
     fn includes_are_followed_and_paths_are_seen() {
         let tree = |main| {
-            MemoryFiles::new([("requirements.txt", main), ("req/base.txt", "-r ../requirements.txt\nhttpx\n")])
+            MemoryFiles::new([
+                ("requirements.txt", main),
+                ("req/base.txt", "-r ../requirements.txt\nhttpx\n"),
+            ])
         };
         let read = |main| read(".", &tree(main)).unwrap();
         assert_eq!(read("-r req/base.txt\nlangchain>=0.3").files, ["requirements.txt", "req/base.txt"]);
@@ -80,7 +86,9 @@ mod tests {
         for line in ["-e .", ".", "./lib", "--editable=./x", "x @ file:///y", "wheels/x.whl"] {
             assert!(read(line).is_local(), "{line}");
         }
-        for line in ["x @ https://host/x.whl", "# ./x", "--index-url https://host/simple", "-e git+https://host/x"] {
+        for line in
+            ["x @ https://host/x.whl", "# ./x", "--index-url https://host/simple", "-e git+https://host/x"]
+        {
             assert!(!read(line).is_local(), "{line}");
         }
     }

@@ -68,7 +68,9 @@ fn is_optional_dependencies(value: &Value, diagnostic: &Diagnostic) -> bool {
     let path = |graph: &'_ Value| graph.as_str().or_else(|| graph["path"].as_str()).map(str::to_owned);
     pointer.as_str() == "/dependencies"
         && !graphs.is_empty()
-        && graphs.values().all(|graph| path(graph).is_some_and(|path| crate::compiler::paths::is_javascript(&path)))
+        && graphs
+            .values()
+            .all(|graph| path(graph).is_some_and(|path| crate::compiler::paths::is_javascript(&path)))
 }
 
 /// The place that cannot be typed because of this finding.
@@ -108,14 +110,20 @@ fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -> Vec<Diagn
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             unexpected.iter().map(|key| unknown_key(at, key)).collect()
         }
-        ValidationErrorKind::Required { property } => vec![missing_key(at, property.as_str().unwrap_or_default())],
+        ValidationErrorKind::Required { property } => {
+            vec![missing_key(at, property.as_str().unwrap_or_default())]
+        }
         ValidationErrorKind::Type { kind } => vec![wrong_type(here, kind, instance)],
         ValidationErrorKind::Enum { options } => vec![unknown_value(here, options, instance)],
         ValidationErrorKind::MinItems { .. }
         | ValidationErrorKind::MinLength { .. }
         | ValidationErrorKind::MinProperties { .. } => vec![empty(here, at)],
-        ValidationErrorKind::Minimum { limit } => vec![out_of_range(here, instance, &format!("at least {limit}"))],
-        ValidationErrorKind::Maximum { limit } => vec![out_of_range(here, instance, &format!("at most {limit}"))],
+        ValidationErrorKind::Minimum { limit } => {
+            vec![out_of_range(here, instance, &format!("at least {limit}"))]
+        }
+        ValidationErrorKind::Maximum { limit } => {
+            vec![out_of_range(here, instance, &format!("at most {limit}"))]
+        }
         ValidationErrorKind::ExclusiveMinimum { limit } => {
             vec![out_of_range(here, instance, &format!("greater than {limit}"))]
         }
@@ -153,12 +161,15 @@ fn wrong_type(place: Place, kind: &TypeKind, instance: &Value) -> Diagnostic {
     };
     let pointer = place.pointer();
     let words: Vec<String> = wanted.iter().map(|kind| noun(kind)).collect();
-    let message = format!("{} must be {}, not {}", name_of(&pointer), words.join(" or "), noun(type_of(instance)));
+    let message =
+        format!("{} must be {}, not {}", name_of(&pointer), words.join(" or "), noun(type_of(instance)));
     let wants = |kind: &str| wanted.iter().any(|wanted| wanted == kind);
     let help = match instance {
         Value::Null => Some("leave the key out instead of writing null".to_owned()),
         Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("write `\"{instance}\"`")),
-        Value::String(text) if wants("boolean") && (text == "true" || text == "false") => Some(format!("write `{text}`")),
+        Value::String(text) if wants("boolean") && (text == "true" || text == "false") => {
+            Some(format!("write `{text}`"))
+        }
         Value::String(text) if (wants("integer") || wants("number")) && text.parse::<f64>().is_ok() => {
             Some(format!("write `{text}`"))
         }

@@ -63,13 +63,19 @@ pub const BUILD_JAVASCRIPT: &str = "if [ -f /api/langgraph_api/js/build.mts ]; t
      else echo 'no prebuild script in this image'; fi";
 
 /// Packages of the server that an installation may have replaced, and must not.
-pub const OWN_PACKAGES: &[&str] =
-    &["/api/langgraph_api/__init__.py", "/api/langgraph_runtime/__init__.py", "/api/langgraph_license/__init__.py"];
+pub const OWN_PACKAGES: &[&str] = &[
+    "/api/langgraph_api/__init__.py",
+    "/api/langgraph_runtime/__init__.py",
+    "/api/langgraph_license/__init__.py",
+];
 /// Where the server's own project lies, to be installed over whatever replaced it.
 pub const OWN_PROJECT: &str = "/api";
 
 /// Package tools of the Python image.
 pub const PACKAGE_TOOLS: &[&str] = &["pip", "setuptools", "wheel"];
 /// What each tool leaves behind in the import path besides itself.
-pub const TOOL_LEFTOVERS: &[(&str, &[&str])] =
-    &[("pip", &[]), ("setuptools", &["pkg_resources", "_distutils_hack", "distutils-precedence.pth"]), ("wheel", &[])];
+pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
+    ("pip", &[]),
+    ("setuptools", &["pkg_resources", "_distutils_hack", "distutils-precedence.pth"]),
+    ("wheel", &[]),
+];

@@ -119,7 +119,10 @@ pub(super) fn warn_if_stale(env: &mut Env, planned: &Planned) {
     let text = project::text(&env.directory.join(&path)).filter(|text| text.starts_with(MARK));
     if text.is_some_and(|text| text != dockerfile::dockerfile(&planned.plan)) {
         let note = paint(&env.err, NOTE, "warning");
-        env.tell(&format!("{note}: the generated Dockerfile beside {} is out of date; this build does not use it, \
-             but others may: run `agentcli dockerfile` again", planned.plan.config.name));
+        env.tell(&format!(
+            "{note}: the generated Dockerfile beside {} is out of date; this build does not use it, \
+             but others may: run `agentcli dockerfile` again",
+            planned.plan.config.name
+        ));
     }
 }

@@ -9,10 +9,10 @@ pub(super) const RULES: &[&Rule] = &[&SOURCE_NOT_SUPPORTED];
 pub(super) fn check(context: &mut Context<'_>) {
     if context.config.source.is_some() {
         let place = Place::Key(Pointer::root().join("source"));
-        context.report(
-            Diagnostic::new(&SOURCE_NOT_SUPPORTED, place, "`source` is not supported yet")
-                .help("list the directories of the workspace that the agent needs in `dependencies` instead"),
-        );
+        context
+            .report(Diagnostic::new(&SOURCE_NOT_SUPPORTED, place, "`source` is not supported yet").help(
+                "list the directories of the workspace that the agent needs in `dependencies` instead",
+            ));
     }
 }
 

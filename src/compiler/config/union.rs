@@ -81,7 +81,9 @@ impl TryFrom<Value> for EnvConfig {
     fn try_from(value: Value) -> Read<Self> {
         match value {
             Value::String(path) => Ok(Self::File(path)),
-            Value::Object(members) => Ok(Self::Map(members.into_iter().map(|(name, it)| (name, text(it))).collect())),
+            Value::Object(members) => {
+                Ok(Self::Map(members.into_iter().map(|(name, it)| (name, text(it))).collect()))
+            }
             other => Err(format!("env is {other}")),
         }
     }

@@ -29,14 +29,15 @@ impl<'a> Parser<'a> {
     pub(super) fn run(mut self) -> (Node, Vec<Diagnostic>, bool) {
         if self.text.starts_with('\u{feff}') {
             self.at = '\u{feff}'.len_utf8();
-            self.report(&BYTE_ORDER_MARK, 0..self.at, "the file starts with a byte order mark")
-                .help = Some("save the file as UTF-8 without a byte order mark".into());
+            self.report(&BYTE_ORDER_MARK, 0..self.at, "the file starts with a byte order mark").help =
+                Some("save the file as UTF-8 without a byte order mark".into());
         }
         self.skip_blank();
         if self.at == self.text.len() {
             self.broken = true;
-            self.report(&EMPTY_FILE, 0..0, "the file is empty").help =
-                Some(r#"start with `{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}`"#.into());
+            self.report(&EMPTY_FILE, 0..0, "the file is empty").help = Some(
+                r#"start with `{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}`"#.into(),
+            );
             return (hole(0..0), self.diagnostics, true);
         }
         let root = self.value();
@@ -53,7 +54,12 @@ impl<'a> Parser<'a> {
         (root, self.diagnostics, self.broken)
     }
 
-    fn report(&mut self, rule: &'static Rule, span: Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
+    fn report(
+        &mut self,
+        rule: &'static Rule,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> &mut Diagnostic {
         let end = span.end.min(self.text.len());
         self.diagnostics.push(Diagnostic::new(rule, Place::Span(span.start.min(end)..end), message));
         let last = self.diagnostics.len() - 1;
@@ -123,7 +129,11 @@ impl<'a> Parser<'a> {
             Some(c) if c.is_alphanumeric() || matches!(c, '-' | '+' | '.' | '_' | '$') => self.word(),
             Some(_) | None => {
                 let end = self.peek().map_or(start, |c| start + c.len_utf8());
-                self.syntax(start..end, "a value is missing here", "write a value, such as a string in double quotes");
+                self.syntax(
+                    start..end,
+                    "a value is missing here",
+                    "write a value, such as a string in double quotes",
+                );
                 hole(start..start)
             }
         }
@@ -232,7 +242,11 @@ impl<'a> Parser<'a> {
             Some('"' | '\'') => Some(self.string()),
             Some(c) if c.is_alphanumeric() || matches!(c, '_' | '$') => {
                 let word = self.take_word();
-                self.syntax(start..self.at, format!("the key `{word}` is not in quotes"), format!("write `\"{word}\"`"));
+                self.syntax(
+                    start..self.at,
+                    format!("the key `{word}` is not in quotes"),
+                    format!("write `\"{word}\"`"),
+                );
                 Some(word.to_owned())
             }
             _ => {
@@ -261,7 +275,8 @@ impl<'a> Parser<'a> {
 
     fn take_word(&mut self) -> &'a str {
         let rest = self.rest();
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || "_$.+-:/\\@".contains(c))).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !(c.is_alphanumeric() || "_$.+-:/\\@".contains(c))).unwrap_or(rest.len());
         let word = rest[..end].trim_end_matches([':']);
         self.at += word.len();
         word
@@ -336,7 +351,9 @@ impl<'a> Parser<'a> {
     fn continues(&self, quote: char) -> bool {
         let next = self.rest()[1..].lines().next().unwrap_or_default();
         next.split_once(quote).is_some_and(|(before, after)| {
-            !before.trim().is_empty() && !before.contains(':') && after.trim_start().starts_with([',', '}', ']'])
+            !before.trim().is_empty()
+                && !before.contains(':')
+                && after.trim_start().starts_with([',', '}', ']'])
         })
     }
 
@@ -364,7 +381,11 @@ fn hole(span: Range<usize>) -> Node {
 
 /// `word` as a number, if it is one in JSON's grammar and finite.
 fn number(word: &str) -> Option<Number> {
-    if word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) { serde_json::from_str(word).ok() } else { None }
+    if word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
+        serde_json::from_str(word).ok()
+    } else {
+        None
+    }
 }
 
 /// What reading the text can find.

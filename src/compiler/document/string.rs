@@ -45,7 +45,11 @@ fn unicode(rest: &str) -> Unit {
 
 fn hex4(rest: &str) -> Option<u32> {
     let digits = rest.strip_prefix("\\u")?.get(..4)?;
-    if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) { u32::from_str_radix(digits, 16).ok() } else { None }
+    if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        u32::from_str_radix(digits, 16).ok()
+    } else {
+        None
+    }
 }
 
 /// Where the decoded byte offset `offset` of the string literal `raw` (quotes included) stands in `raw`.

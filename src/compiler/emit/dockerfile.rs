@@ -17,6 +17,7 @@ const WIDTH: usize = 100;
 #[derive(Serialize)]
 struct Rendered {
     heading: Option<String>,
+    is_apart: bool,
     instruction: String,
 }
 
@@ -25,9 +26,10 @@ pub fn dockerfile(plan: &Plan) -> String {
     let mut before = "";
     let mut steps = Vec::new();
     for step in &plan.steps {
-        let heading = (step.why != before).then(|| step.why.clone());
+        let is_apart = step.why.is_empty() || step.why != before;
+        let heading = (is_apart && !step.why.is_empty()).then(|| step.why.clone());
         before = &step.why;
-        steps.push(Rendered { heading, instruction: instruction(step) });
+        steps.push(Rendered { heading, is_apart, instruction: instruction(step) });
     }
     let name: String = plan.config.name.chars().filter(|c| !c.is_control()).collect();
     let config = serde_json::json!({ "name": name, "sha256": plan.config.sha256 });
@@ -36,7 +38,10 @@ pub fn dockerfile(plan: &Plan) -> String {
 
 /// The `.dockerignore` that belongs beside it.
 pub fn dockerignore(plan: &Plan) -> String {
-    let mut text = format!("{MARK}from {}. Lies beside the Dockerfile and selects what a build sees.\n", plan.config.name);
+    let mut text = format!(
+        "{MARK}from {}. Lies beside the Dockerfile and selects what a build sees.\n",
+        plan.config.name
+    );
     for line in &plan.context.ignore {
         text.push_str(line);
         text.push('\n');
@@ -62,7 +67,9 @@ pub fn instruction(step: &Step) -> String {
             format!("COPY {from}{}", quote::copy(sources, target))
         }
         Action::Env { variables } => {
-            let pairs = variables.iter().map(|(name, value)| format!("{name}={}", quote::always_expanded(&text(value))));
+            let pairs = variables
+                .iter()
+                .map(|(name, value)| format!("{name}={}", quote::always_expanded(&text(value))));
             format!("ENV {}", pairs.collect::<Vec<_>>().join(" \\\n    "))
         }
         Action::From { image, stage } => {
@@ -123,10 +130,10 @@ fn is_shell_form(line: &str) -> bool {
 
 fn wrap(words: &[String]) -> String {
     let mut text = String::new();
-    let mut column = 0;
+    let (mut column, mut is_option) = (0, false);
     for word in words {
         let length = word.chars().count() + 1;
-        if column > 0 && column + length > WIDTH {
+        if column > 0 && column + length > WIDTH && !is_option {
             text.push_str(" \\\n        ");
             column = 8;
         } else if column > 0 {
@@ -134,6 +141,8 @@ fn wrap(words: &[String]) -> String {
         }
         text.push_str(word);
         column += length;
+        // An option stays with its value.
+        is_option = word.len() == 2 && word.starts_with('-');
     }
     text
 }

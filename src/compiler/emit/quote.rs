@@ -7,7 +7,8 @@ fn is_plain(c: char) -> bool {
 
 /// A word of a POSIX shell.
 pub(super) fn shell(word: &str) -> String {
-    let is_assignment = word.find('=').is_some_and(|at| word[..at].chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+    let is_assignment =
+        word.find('=').is_some_and(|at| word[..at].chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
     if !word.is_empty() && !is_assignment && word.chars().all(is_plain) {
         return word.to_owned();
     }

@@ -4,10 +4,9 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use crate::compiler::lower::Input;
-use crate::compiler::plan::Variant;
+use crate::compiler::paths;
 use crate::compiler::reference::{self, Located, Reference, Role};
 use crate::compiler::server::{self, variables};
-use crate::compiler::{lower::image, paths};
 
 /// Which key of the configuration goes into which variable, in the order in which they are written.
 const HANDED_OVER: &[(&str, &str)] = &[
@@ -35,11 +34,7 @@ pub(super) fn contract(input: &Input<'_>) -> IndexMap<String, Value> {
     let handed_over = HANDED_OVER
         .iter()
         .filter_map(|&(key, variable)| Some((variable.to_owned(), config.get_mut(key)?.take())));
-    let mut contract: IndexMap<String, Value> = handed_over.collect();
-    if input.variant == Variant::Mixed {
-        contract.insert(variables::NODE_VERSION.to_owned(), Value::String(image::node(input.config)));
-    }
-    contract
+    handed_over.collect()
 }
 
 fn rewritten(located: &Located, input: &Input<'_>) -> String {
@@ -59,7 +54,8 @@ fn in_server_words(config: &mut Value) {
         *backend = Value::String(theirs.to_owned());
     }
     if let Some(webhooks) = config.get_mut("webhooks").and_then(Value::as_object_mut) {
-        let prefix = webhooks.remove("env_prefix").unwrap_or_else(|| Value::String(server::WEBHOOK_PREFIX.to_owned()));
+        let prefix =
+            webhooks.remove("env_prefix").unwrap_or_else(|| Value::String(server::WEBHOOK_PREFIX.to_owned()));
         let rest = std::mem::take(webhooks);
         webhooks.extend([("env_prefix".to_owned(), prefix)].into_iter().chain(rest).collect::<Map<_, _>>());
     }

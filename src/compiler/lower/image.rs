@@ -6,7 +6,8 @@ use crate::compiler::{paths, server};
 
 /// The kind of server that `config` asks for: Python, unless every graph is JavaScript and no Python is pinned.
 pub(super) fn variant(config: &Config) -> Variant {
-    let javascript = config.graphs.iter().flatten().filter(|(_, graph)| paths::is_javascript(&graph.path)).count();
+    let javascript =
+        config.graphs.iter().flatten().filter(|(_, graph)| paths::is_javascript(&graph.path)).count();
     let graphs = config.graphs.as_ref().map_or(0, indexmap::IndexMap::len);
     if graphs > 0 && javascript == graphs && config.python_version.is_none() {
         Variant::Javascript
@@ -22,7 +23,10 @@ pub(super) fn python(config: &Config) -> String {
 }
 
 pub(super) fn node(config: &Config) -> String {
-    config.node_version.as_ref().map_or_else(|| server::DEFAULT_NODE.to_owned(), |NodeVersion(version)| version.clone())
+    config
+        .node_version
+        .as_ref()
+        .map_or_else(|| server::DEFAULT_NODE.to_owned(), |NodeVersion(version)| version.clone())
 }
 
 /// The image with its tag. A base image that names a tag or digest is used as it is.
@@ -55,18 +59,33 @@ mod tests {
     fn tags() {
         for (config, image) in [
             (r#"{"graphs": {"a": "a.py:g"}}"#, "langchain/langgraph-api:3.11"),
-            (r#"{"graphs": {"a": "a.py:g"}, "python_version": "3.12", "image_distro": "wolfi"}"#, "langchain/langgraph-api:3.12-wolfi"),
+            (
+                r#"{"graphs": {"a": "a.py:g"}, "python_version": "3.12", "image_distro": "wolfi"}"#,
+                "langchain/langgraph-api:3.12-wolfi",
+            ),
             (
                 r#"{"graphs": {"a": "a.py:g"}, "python_version": "3.12", "image_distro": "wolfi", "api_version": "0.8"}"#,
                 "langchain/langgraph-api:0.8-py3.12-wolfi",
             ),
             (r#"{"graphs": {"a": "a.ts:g"}}"#, "langchain/langgraphjs-api:20"),
-            (r#"{"graphs": {"a": "a.ts:g"}, "node_version": 22, "api_version": "0.8"}"#, "langchain/langgraphjs-api:0.8-node22"),
+            (
+                r#"{"graphs": {"a": "a.ts:g"}, "node_version": 22, "api_version": "0.8"}"#,
+                "langchain/langgraphjs-api:0.8-node22",
+            ),
             (r#"{"graphs": {"a": "a.ts:g", "b": "b.py:g"}}"#, "langchain/langgraph-api:3.11"),
             (r#"{"graphs": {"a": "a.py:g"}, "image_distro": "debian"}"#, "langchain/langgraph-api:3.11"),
-            (r#"{"graphs": {"a": "a.py:g"}, "base_image": "localhost:5000/mine"}"#, "localhost:5000/mine:3.11"),
-            (r#"{"graphs": {"a": "a.py:g"}, "base_image": "localhost:5000/mine:7"}"#, "localhost:5000/mine:7"),
-            (r#"{"graphs": {"a": "a.py:g"}, "base_image": "x/langgraph-server:0.2"}"#, "x/langgraph-server:0.2-py3.11"),
+            (
+                r#"{"graphs": {"a": "a.py:g"}, "base_image": "localhost:5000/mine"}"#,
+                "localhost:5000/mine:3.11",
+            ),
+            (
+                r#"{"graphs": {"a": "a.py:g"}, "base_image": "localhost:5000/mine:7"}"#,
+                "localhost:5000/mine:7",
+            ),
+            (
+                r#"{"graphs": {"a": "a.py:g"}, "base_image": "x/langgraph-server:0.2"}"#,
+                "x/langgraph-server:0.2-py3.11",
+            ),
         ] {
             let config: Config = serde_json::from_str(config).unwrap();
             assert_eq!(reference(&config, variant(&config)), image);

@@ -58,15 +58,19 @@ const LIFECYCLE: &[&str] =
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
     python::base(input, &image::reference(input.config, input.variant), build);
     let project = || Action::Workdir { path: input.layout.project.clone() };
-    build.step("/graphs", "the working directory", project());
+    build.step("/graphs", "", project());
     let installed = input.options.install_command.is_none() && packages(input, build);
-    build.step("/graphs", "what the server reads from its environment", Action::Env { variables: contract.clone() });
+    build.step(
+        "/graphs",
+        "what the server reads from its environment",
+        Action::Env { variables: contract.clone() },
+    );
     python::source(input, build);
     if let Some(command) = &input.options.install_command {
         let path = input.layout.in_image(&paths::normalize(&input.options.called_from));
-        build.step("/graphs", "where the installation runs", Action::Workdir { path });
+        build.step("/graphs", "", Action::Workdir { path });
         build.step("/graphs", "the project's own installation", shell(command));
-        build.step("/graphs", "the working directory", project());
+        build.step("/graphs", "", project());
     } else if !installed {
         install_behind_copy(input, build);
     }
@@ -99,7 +103,11 @@ pub(super) fn packages(input: &Input<'_>, build: &mut Build) -> bool {
 /// Installs packages behind the copy of the source.
 pub(super) fn install_behind_copy(input: &Input<'_>, build: &mut Build) {
     if let Some(manifest) = manifest(input.files) {
-        build.step("/graphs", "packages that need their source", install(manager(&manifest, input.files), input.files));
+        build.step(
+            "/graphs",
+            "packages that need their source",
+            install(manager(&manifest, input.files), input.files),
+        );
     }
 }
 
@@ -118,7 +126,9 @@ fn manifest(files: &dyn Files) -> Option<Value> {
 /// By lock file; else by what package.json says; else npm.
 fn manager(manifest: &Value, files: &dyn Files) -> &'static Manager {
     let by_lock = MANAGERS.iter().find(|manager| manager.locks.iter().any(|lock| files.is_file(lock)));
-    let named = manifest["packageManager"].as_str().or_else(|| manifest["devEngines"]["packageManager"]["name"].as_str());
+    let named = manifest["packageManager"]
+        .as_str()
+        .or_else(|| manifest["devEngines"]["packageManager"]["name"].as_str());
     let named = named.map(|name| name.split('@').next().unwrap_or(name));
     let by_name = || MANAGERS.iter().find(|manager| Some(manager.name) == named);
     let npm = || MANAGERS.iter().find(|manager| manager.name == "npm");
@@ -137,7 +147,9 @@ fn needs_source(manifest: &Value, files: &dyn Files) -> Option<String> {
     let mut versions = groups.iter().filter_map(|group| manifest[*group].as_object()).flatten();
     let local = versions.find(|(_, version)| {
         let version = version.as_str().unwrap_or_default();
-        ["file:", "link:", "portal:", "patch:", "workspace:", "./", "../"].iter().any(|it| version.starts_with(it))
+        ["file:", "link:", "portal:", "patch:", "workspace:", "./", "../"]
+            .iter()
+            .any(|it| version.starts_with(it))
     });
     if let Some((name, _)) = local {
         return Some(format!("`{name}` is taken from the source"));

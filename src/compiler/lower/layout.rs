@@ -73,7 +73,14 @@ impl Layout {
         let own = directory[directory.len().saturating_sub(up)..].join("/");
         let root = if up == 0 { ".".to_owned() } else { vec![".."; up].join("/") };
         let directory = if own.is_empty() { ".".to_owned() } else { own };
-        let mut layout = Self { root, directory, base: String::new(), project: String::new(), locals, include: Vec::new() };
+        let mut layout = Self {
+            root,
+            directory,
+            base: String::new(),
+            project: String::new(),
+            locals,
+            include: Vec::new(),
+        };
         layout.base = layout.base(files);
         layout.project = layout.in_image(".");
         wanted.extend(outside);
@@ -83,7 +90,8 @@ impl Layout {
 
     /// Where the root lies in the image. A package whose directory is the root needs its own name there.
     fn base(&self, files: &dyn Files) -> String {
-        let is_flat_root = |local: &Local| local.kind == LocalKind::Flat && self.in_context(&local.path) == ".";
+        let is_flat_root =
+            |local: &Local| local.kind == LocalKind::Flat && self.in_context(&local.path) == ".";
         let levels = levels_up(&self.root);
         let directory = files.directory();
         match directory.len().checked_sub(levels + 1).and_then(|at| directory.get(at)) {
@@ -205,7 +213,8 @@ fn including(path: &str) -> Vec<String> {
 
 fn rebased(text: &str, prefix: &str) -> Vec<String> {
     let text = if prefix == "." { text.to_owned() } else { Ignore::rebased(text, prefix) };
-    let lines = text.trim_start_matches('\u{feff}').lines().filter(|line| !line.starts_with('#')).map(str::trim);
+    let lines =
+        text.trim_start_matches('\u{feff}').lines().filter(|line| !line.starts_with('#')).map(str::trim);
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 

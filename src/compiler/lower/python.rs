@@ -25,8 +25,7 @@ const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
 const SOURCE_STAGE: &str = "source";
 
 /// Adds a directory to the import path, as an installed package would.
-const ADD_TO_PATH: &str = "import site,sys;open(site.getsitepackages()[0]+'/agentcli.pth','w',encoding='utf-8')\
-     .write('\\n'.join(sys.argv[1:])+'\\n')";
+const ADD_TO_PATH: &str = r#"import site,sys;open(site.getsitepackages()[0]+"/agentcli.pth","w",encoding="utf-8").write("\n".join(sys.argv[1:])+"\n")"#;
 
 /// A local dependency and what its manifests say.
 struct Installed<'a> {
@@ -58,9 +57,13 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if late.commands.is_empty() {
         finish(input, &tools, build);
     }
-    build.step("/graphs", "the working directory", Action::Workdir { path: input.layout.project.clone() });
+    build.step("/graphs", "", Action::Workdir { path: input.layout.project.clone() });
     let has_packages = input.variant != Variant::Mixed || javascript::packages(input, build);
-    build.step("/graphs", "what the server reads from its environment", Action::Env { variables: contract.clone() });
+    build.step(
+        "/graphs",
+        "what the server reads from its environment",
+        Action::Env { variables: contract.clone() },
+    );
     source(input, build);
     if !has_packages {
         javascript::install_behind_copy(input, build);
@@ -92,7 +95,11 @@ fn source_stage(input: &Input<'_>, image: &str, build: &mut Build) {
     let key = "/pip_config_file";
     let file = input.config.pip_config_file.as_deref().unwrap_or_default();
     let stage = Some(SOURCE_STAGE.to_owned());
-    build.step(key, "the source without the pip configuration", Action::From { image: image.to_owned(), stage });
+    build.step(
+        key,
+        "the source without the pip configuration",
+        Action::From { image: image.to_owned(), stage },
+    );
     let target = "/source/".to_owned();
     build.step(key, "the whole source", Action::Copy { from: None, sources: vec![".".to_owned()], target });
     let secret = format!("/source/{}", input.layout.in_context(&paths::normalize(file)));
@@ -115,7 +122,11 @@ fn node(input: &Input<'_>, build: &mut Build) {
     let variables = [(variables::NODE_VERSION.to_owned(), version)].into_iter().collect();
     build.step(key, "the Node.js version", Action::Env { variables });
     let commands = vec![words([server::INSTALL_NODE])];
-    build.step(key, "Node.js, for graphs and UI components in JavaScript", Action::Run { mounts: Vec::new(), commands });
+    build.step(
+        key,
+        "Node.js, for graphs and UI components in JavaScript",
+        Action::Run { mounts: Vec::new(), commands },
+    );
 }
 
 /// Everything that comes from outside, in one installation so that versions are chosen together.
@@ -127,7 +138,11 @@ fn requirements(
     build: &mut Build,
 ) {
     let mut arguments = named_packages(input);
-    let own: Vec<String> = packages.iter().filter_map(|it| it.package.name.as_deref()).map(requirement::normalized_name).collect();
+    let own: Vec<String> = packages
+        .iter()
+        .filter_map(|it| it.package.name.as_deref())
+        .map(requirement::normalized_name)
+        .collect();
     for requirement in packages.iter().flat_map(|it| it.package.requirements.iter().flatten()) {
         let name = requirement::parse(requirement).ok().and_then(|it| it.name);
         if name.is_some_and(|name| own.contains(&name)) || arguments.contains(requirement) {
@@ -196,13 +211,18 @@ fn skeletons(input: &Input<'_>, tools: &Tools<'_>, packages: &[Installed<'_>], b
         editable.extend(tools.without_sources());
     }
     commands.push(tools.install(editable));
-    build.step("/dependencies", "the project's packages, installed before their source is there", tools.run(commands));
+    build.step(
+        "/dependencies",
+        "the project's packages, installed before their source is there",
+        tools.run(commands),
+    );
 }
 
 /// Directories that are imported from without being packages.
 fn import_path(input: &Input<'_>, build: &mut Build) {
     let plain = of_kind(input, LocalKind::Plain).map(|local| input.layout.in_image(&local.path));
-    let flat = of_kind(input, LocalKind::Flat).map(|local| paths::parent(&input.layout.in_image(&local.path)));
+    let flat =
+        of_kind(input, LocalKind::Flat).map(|local| paths::parent(&input.layout.in_image(&local.path)));
     let mut directories: Vec<String> = plain.chain(flat).collect();
     directories.sort();
     directories.dedup();
@@ -233,7 +253,10 @@ impl Late {
                 Install::Plain(why) => (false, why),
             };
             let key = format!("/dependencies/{}", local.index);
-            build.note(&key, format!("`{}` is installed again on every edit of the source: {why}", local.path));
+            build.note(
+                &key,
+                format!("`{}` is installed again on every edit of the source: {why}", local.path),
+            );
             let mut arguments = vec!["-e".to_owned(), input.layout.in_image(&local.path)];
             if without_requirements {
                 arguments.insert(0, "--no-deps".to_owned());
@@ -244,7 +267,10 @@ impl Late {
         }
         for file in files.iter().filter(|file| file.is_local()) {
             let why = "it names packages of the source";
-            build.note("/dependencies", format!("`{}` is installed again on every edit of the source: {why}", file.path));
+            build.note(
+                "/dependencies",
+                format!("`{}` is installed again on every edit of the source: {why}", file.path),
+            );
             commands.push(tools.install(vec!["-r".to_owned(), input.layout.in_image(&file.path)]));
         }
         Self { commands }
@@ -262,11 +288,19 @@ fn finish(input: &Input<'_>, tools: &Tools<'_>, build: &mut Build) {
         prefixed(&["touch"], files),
         tools.unconstrained(own.to_vec()),
     ];
-    build.step("/dependencies", "the server's own packages, in case others replaced them", tools.run(commands));
+    build.step(
+        "/dependencies",
+        "the server's own packages, in case others replaced them",
+        tools.run(commands),
+    );
     let removed = removed_tools(input.config);
     if !removed.is_empty() {
         let commands = removal(&removed);
-        build.step("/keep_pkg_tools", "no package tools in the image", Action::Run { mounts: Vec::new(), commands });
+        build.step(
+            "/keep_pkg_tools",
+            "no package tools in the image",
+            Action::Run { mounts: Vec::new(), commands },
+        );
     }
 }
 
@@ -281,21 +315,30 @@ fn removed_tools(config: &Config) -> Vec<&'static str> {
 
 /// Removes tools wherever the image has them: as packages, as what the distribution left of them, as commands.
 fn removal(tools: &[&str]) -> Vec<Command> {
-    let shell = |line: String| Command::Shell(line);
-    let list = tools.join(" ");
-    let mut commands = vec![shell(format!("(uv pip uninstall --system {list} || true)")), shell("cd /usr".to_owned())];
-    for (tool, leftovers) in server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool)) {
-        let packages = [(*tool).to_owned(), format!("{tool}-*-info")];
-        let folders = ["lib/python3*/*-packages", "local/lib/python3*/*-packages"];
-        let paths = folders.iter().flat_map(|folder| packages.iter().map(move |name| format!("{folder}/{name}")));
-        let leftovers = leftovers.iter().flat_map(|name| folders.iter().map(move |folder| format!("{folder}/{name}")));
-        let programs = [format!("bin/{tool}*"), format!("local/bin/{tool}*")];
-        let all: Vec<String> = paths.chain(leftovers).chain(programs).collect();
-        commands.push(shell(format!("rm -rf {}", all.join(" "))));
+    let names: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
+    let uninstall = Command::Shell(format!("(uv pip uninstall --system {} || true)", tools.join(" ")));
+    let leftovers = server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool));
+    let leftovers = leftovers.flat_map(|(_, names)| names.iter().map(|&name| name.to_owned()));
+    let folders = names.iter().flat_map(|tool| [tool.clone(), format!("{tool}-*-info")]).chain(leftovers);
+    let mut find = ["find", "/usr/lib", "/usr/local/lib", "-maxdepth", "3", "-path", "*-packages/*", "("]
+        .map(str::to_owned)
+        .to_vec();
+    for (index, name) in folders.enumerate() {
+        find.extend((index > 0).then(|| "-o".to_owned()));
+        find.extend(["-name".to_owned(), name]);
     }
+    find.extend([")", "-prune", "-exec", "rm", "-rf", "{}", "+"].map(str::to_owned));
+    let mut programs = names;
+    programs.retain(|tool| tool != "setuptools");
+    let mut files: Vec<String> =
+        programs.iter().flat_map(|it| [format!("/usr/bin/{it}*"), format!("/usr/local/bin/{it}*")]).collect();
     if tools.len() == server::PACKAGE_TOOLS.len() {
-        commands.push(shell("rm -f bin/uv bin/uvx local/bin/uv local/bin/uvx".to_owned()));
+        files.extend(
+            ["/usr/bin/uv", "/usr/bin/uvx", "/usr/local/bin/uv", "/usr/local/bin/uvx"].map(str::to_owned),
+        );
     }
+    let mut commands = vec![uninstall, prefixed(&[], find)];
+    commands.extend((!files.is_empty()).then(|| Command::Shell(format!("rm -f {}", files.join(" ")))));
     commands
 }
 
@@ -325,11 +368,16 @@ impl<'a> Tools<'a> {
     }
 
     fn unconstrained(&self, arguments: Vec<String>) -> Command {
-        let program: &[&str] =
-            if self.uses_pip { &["python3", "-m", "pip", "install"] } else { &["uv", "pip", "install", "--system"] };
+        let program: &[&str] = if self.uses_pip {
+            &["python3", "-m", "pip", "install"]
+        } else {
+            &["uv", "pip", "install", "--system"]
+        };
         let mut variables = IndexMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())]);
         if self.uses_pip {
-            variables.extend(self.pip_config.as_ref().map(|_| ("PIP_CONFIG_FILE".to_owned(), PIP_CONFIG.to_owned())));
+            variables.extend(
+                self.pip_config.as_ref().map(|_| ("PIP_CONFIG_FILE".to_owned(), PIP_CONFIG.to_owned())),
+            );
         } else {
             // The cache is on a file system of its own, which links cannot cross.
             variables.insert("UV_LINK_MODE".to_owned(), "copy".to_owned());

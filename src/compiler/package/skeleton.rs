@@ -20,15 +20,26 @@ pub(super) fn modules(path: &str, files: &dyn Files) -> Result<Vec<String>, Stri
     Ok(found)
 }
 
-fn walk(base: &str, at: &str, depth: usize, files: &dyn Files, found: &mut Vec<String>) -> Result<(), String> {
+fn walk(
+    base: &str,
+    at: &str,
+    depth: usize,
+    files: &dyn Files,
+    found: &mut Vec<String>,
+) -> Result<(), String> {
     if found.len() > MAX_PLACEHOLDERS {
         return Err(format!("it has more than {MAX_PLACEHOLDERS} packages"));
     }
     let entries = files.list(&paths::join(base, at));
-    let modules: Vec<&String> =
-        entries.iter().filter(|(name, kind)| *kind == FileKind::File && is_module(name)).map(|(name, _)| name).collect();
+    let modules: Vec<&String> = entries
+        .iter()
+        .filter(|(name, kind)| *kind == FileKind::File && is_module(name))
+        .map(|(name, _)| name)
+        .collect();
     let of_interest: Vec<&String> = match modules.iter().find(|name| **name == "__init__.py") {
-        _ if depth == 0 => modules.into_iter().filter(|name| *name != "setup.py" && *name != "conftest.py").collect(),
+        _ if depth == 0 => {
+            modules.into_iter().filter(|name| *name != "setup.py" && *name != "conftest.py").collect()
+        }
         Some(init) => vec![init],
         None => modules.into_iter().take(1).collect(),
     };
