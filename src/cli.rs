@@ -8,6 +8,7 @@ pub mod command;
 pub mod compile;
 pub mod console;
 pub mod env;
+pub mod progress;
 mod guard;
 pub mod report;
 
@@ -32,6 +33,7 @@ Examples:
   agentcli validate apps/*/agent.json   check many files at once
   agentcli explain unknown-key          what a finding means, with examples
   agentcli dockerfile -                 the Dockerfile that the configuration asks for
+  agentcli build -t my-agent            the image of the server
 
 Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage";
 

@@ -10,7 +10,7 @@
 //! | 70 | a bug in agentcli |
 //! | 130 | interrupted |
 
-use crate::project;
+use crate::{engine, project};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
 pub const INTERNAL: u8 = 70;
@@ -24,6 +24,9 @@ pub enum Error {
     /// The configuration is wrong, and its findings are reported already; there is nothing more to say.
     #[error("the configuration is not valid")]
     Config,
+    /// The container engine could not be reached, or did not build.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
     /// A bug of ours that was noticed in time.
     #[error("internal error: {0}")]
     Internal(String),
@@ -55,6 +58,7 @@ impl Error {
         match self {
             Error::Arguments(error) => u8::from(error.use_stderr()) * 2,
             Error::Config | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
+            Error::Engine(error) => engine_code(error),
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
         }
@@ -65,9 +69,19 @@ impl Error {
         match self {
             Error::Arguments(_) | Error::Config | Error::Output(_) => None,
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
+            Error::Engine(error) => error.hint(),
             Error::Project(error) => error.hint(),
             Error::Stale { .. } => Some("run `agentcli dockerfile` again".to_owned()),
             Error::Usage { hint, .. } => hint.clone(),
         }
+    }
+}
+
+fn engine_code(error: &engine::Error) -> u8 {
+    match error {
+        engine::Error::Cancelled => 130,
+        engine::Error::Denied { .. } | engine::Error::Pull { unauthorized: true, .. } => 3,
+        engine::Error::Lost { .. } | engine::Error::Unreachable { .. } => 4,
+        _ => 1,
     }
 }

@@ -1,5 +1,6 @@
 //! What can be asked for. A new command is one file here, its `mod` line and one row in the table.
 
+mod build;
 mod dockerfile;
 mod explain;
 mod plan;
@@ -27,8 +28,9 @@ macro_rules! commands {
 
 commands! {
     Validate(validate),
-    Plan(plan),
+    Build(build),
     Dockerfile(dockerfile),
+    Plan(plan),
     Explain(explain),
     Schema(schema),
 }

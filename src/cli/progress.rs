@@ -1,0 +1,108 @@
+//! How a running build is shown: one tidy line a step on a terminal, plain lines elsewhere, JSON for machines.
+
+mod json;
+mod lines;
+mod terminal;
+
+use std::time::Duration;
+
+use super::env::Env;
+use crate::engine::{BuildEvent, Step};
+
+/// How progress is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Style {
+    /// Lines that change in place on a terminal, plain lines elsewhere
+    #[default]
+    Auto,
+    /// One event a line, on stdout
+    Json,
+    /// Plain lines
+    Plain,
+}
+
+/// Shows the events of one build.
+pub enum Progress {
+    /// JSON lines.
+    Json,
+    /// Plain lines.
+    Lines(lines::Lines),
+    /// Lines that change in place.
+    Terminal(terminal::Terminal),
+}
+
+impl Progress {
+    /// What `style` means for these streams.
+    pub fn new(style: Style, env: &Env) -> Self {
+        match style {
+            Style::Json => Self::Json,
+            Style::Auto if env.err.is_terminal => Self::Terminal(terminal::Terminal::new(env.width, env.verbose)),
+            Style::Auto | Style::Plain => Self::Lines(lines::Lines::new(env.width, env.verbose)),
+        }
+    }
+
+    /// Shows one event.
+    pub fn show(&mut self, env: &mut Env, event: &BuildEvent) {
+        match self {
+            Self::Json => json::show(env, event),
+            Self::Lines(lines) => lines.show(env, event),
+            Self::Terminal(terminal) => terminal.show(event),
+        }
+    }
+
+    /// Leaves the terminal as it was; what is done stays on it.
+    pub fn end(self) {
+        if let Self::Terminal(terminal) = self {
+            terminal.end();
+        }
+    }
+
+    /// Whether the result is for a machine too.
+    pub fn is_json(&self) -> bool {
+        matches!(self, Self::Json)
+    }
+}
+
+/// `[ 3/12] RUN …`, cut to `width` columns.
+fn title(step: &Step, width: usize) -> String {
+    let number = match (step.number, step.total) {
+        (Some(number), Some(total)) => format!("[{number:>2}/{total}] "),
+        _ => String::new(),
+    };
+    let stage = step.stage.as_ref().filter(|stage| !stage.starts_with("stage-")).map(|stage| format!("{stage}: "));
+    let name = step.name.split_whitespace().filter(|word| !word.starts_with("--mount=")).collect::<Vec<_>>().join(" ");
+    cut(&format!("{number}{}{name}", stage.unwrap_or_default()), width)
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// How a step ended: `cached`, or how long it took.
+fn ending(cached: bool, duration: Option<Duration>) -> String {
+    match (cached, duration) {
+        (true, _) => "cached".to_owned(),
+        (false, Some(duration)) => format!("{:.1}s", duration.as_secs_f64()),
+        (false, None) => "done".to_owned(),
+    }
+}
+
+/// `12 files, 3.4 kB`
+fn amount(files: u64, bytes: u64) -> String {
+    format!("{}, {}", super::console::count(usize::try_from(files).unwrap_or(usize::MAX), "file"), size(bytes))
+}
+
+/// A number of bytes in decimal units.
+pub fn size(bytes: u64) -> String {
+    let (mut value, mut unit) = (bytes as f64, "B");
+    for next in ["kB", "MB", "GB", "TB"] {
+        if value < 1000.0 {
+            break;
+        }
+        (value, unit) = (value / 1000.0, next);
+    }
+    if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") }
+}

@@ -1,0 +1,49 @@
+//! Plain lines: one when a step ends, and what it prints with `--verbose`.
+
+use std::collections::HashMap;
+
+use super::{amount, ending, title};
+use crate::cli::console::{WARNING, paint, visible_line};
+use crate::cli::env::Env;
+use crate::engine::{BuildEvent, Step};
+
+/// Room for how a step ended.
+const ENDING: usize = 9;
+
+/// What is under way.
+pub struct Lines {
+    width: usize,
+    verbose: bool,
+    steps: HashMap<usize, Step>,
+}
+
+impl Lines {
+    pub(super) fn new(width: usize, verbose: bool) -> Self {
+        Self { width, verbose, steps: HashMap::new() }
+    }
+
+    pub(super) fn show(&mut self, env: &mut Env, event: &BuildEvent) {
+        match event {
+            BuildEvent::Context { files, bytes, .. } => {
+                env.tell(&format!("{:>ENDING$}  context: {}", "", amount(*files, *bytes)));
+            }
+            BuildEvent::StepStarted(step) => {
+                self.steps.insert(step.id, step.clone());
+            }
+            BuildEvent::StepLog { line, .. } if self.verbose => env.tell(&format!("{:>ENDING$}  | {line}", "")),
+            BuildEvent::StepDone { id, cached, duration } => self.ended(env, *id, &ending(*cached, *duration)),
+            BuildEvent::StepFailed { id, .. } => self.ended(env, *id, "failed"),
+            BuildEvent::Warning(text) => {
+                env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
+            }
+            BuildEvent::StepLog { .. } | BuildEvent::StepProgress { .. } => {}
+        }
+    }
+
+    fn ended(&mut self, env: &mut Env, id: usize, how: &str) {
+        if let Some(step) = self.steps.remove(&id).filter(|step| !step.internal || self.verbose) {
+            let title = title(&step, self.width.saturating_sub(ENDING + 2));
+            env.tell(&format!("{how:>ENDING$}  {}", visible_line(&title)));
+        }
+    }
+}
