@@ -3,3 +3,4 @@
 pub mod compiler;
 pub mod context;
 pub mod diagnostic;
+pub mod engine;
