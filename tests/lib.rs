@@ -2,5 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+mod arguments;
 mod context;
 mod engine;
+mod explain;
+mod fixtures;
+mod harness;
+mod never_panics;
+mod project;
+mod reports;
+mod validate;

@@ -57,8 +57,17 @@ pub fn check(document: &Document) -> Checked {
             }
         }
     }
-    let removed: Vec<Pointer> = removed.into_iter().collect();
+    let removed: Vec<Pointer> = removed.into_iter().map(with_what_needs_it).collect();
     Checked { diagnostics, value: without(value, &removed), removed }
+}
+
+/// A graph cannot be typed without its `path`, and goes with it; nothing else is needed by what holds it.
+fn with_what_needs_it(pointer: Pointer) -> Pointer {
+    let keys: Vec<String> = pointer.keys().collect();
+    match keys.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["graphs", _, "path"] => pointer.parent().unwrap_or_default(),
+        _ => pointer,
+    }
 }
 
 /// Where all graphs are JavaScript there is no Python to install, and real projects leave `dependencies` out.

@@ -12,6 +12,12 @@ use crate::diagnostic::{Diagnostic, Place, Rule};
 /// What a configuration is called, most wanted first.
 const NAMES: &[&str] = &["agent.json", "langgraph.json"];
 
+/// How many directories deep a configuration is looked for, when none is where it should be.
+const SEARCH_DEPTH: usize = 2;
+
+/// How many of them are named.
+const MAX_NEAR: usize = 5;
+
 /// A configuration and the tree around it.
 #[derive(Debug)]
 pub struct Project {
@@ -113,7 +119,7 @@ fn not_found(path: &Path, shown: &str) -> Diagnostic {
     let near: Vec<String> = near(directory, shown).iter().map(|name| beside(name)).collect();
     match near.as_slice() {
         [] => found.help(
-            "create it, or name another file with `--config`; a minimal one is \
+            "create it, or name another file with `--config`; a minimal one is\n\
              `{\"dependencies\": [\".\"], \"graphs\": {\"agent\": \"./agent.py:graph\"}}`",
         ),
         [one] => found.help(format!("did you mean `{one}`?")),
@@ -124,7 +130,7 @@ fn not_found(path: &Path, shown: &str) -> Diagnostic {
 }
 
 /// Configurations that may be meant instead of `shown`: one with nearly the same name, or with a usual one, in
-/// `directory`; else those one level below.
+/// `directory`; else those in directories below it.
 fn near(directory: &Path, shown: &str) -> Vec<String> {
     let names = names_in(directory);
     let wanted = Path::new(shown).file_name().unwrap_or_default().to_string_lossy();
@@ -135,14 +141,24 @@ fn near(directory: &Path, shown: &str) -> Vec<String> {
     if let Some(close) = similar(&wanted, json) {
         return vec![close.to_owned()];
     }
-    if let Some(usual) = NAMES.iter().find(|name| directory.join(name).is_file()) {
-        return vec![(*usual).to_owned()];
+    let mut found = Vec::new();
+    usual_names(directory, Path::new(""), &mut found);
+    found
+}
+
+/// Collects configurations with a usual name in `below` and, where it has none, one or two levels deeper: as deep
+/// as `apps/one/agent.json`.
+fn usual_names(directory: &Path, below: &Path, found: &mut Vec<String>) {
+    let here = directory.join(below);
+    if let Some(usual) = NAMES.iter().find(|name| here.join(name).is_file()) {
+        found.push(below.join(usual).to_string_lossy().into_owned());
+    } else if below.components().count() < SEARCH_DEPTH {
+        for name in names_in(&here).iter().filter(|name| !name.starts_with('.') && *name != "node_modules") {
+            if found.len() < MAX_NEAR && here.join(name).is_dir() {
+                usual_names(directory, &below.join(name), found);
+            }
+        }
     }
-    let below = names.iter().filter(|name| !name.starts_with('.')).flat_map(|name| {
-        let found = NAMES.iter().find(|usual| directory.join(name).join(usual).is_file());
-        found.map(|usual| format!("{name}/{usual}"))
-    });
-    below.take(5).collect()
 }
 
 fn names_in(directory: &Path) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Workflow commands: GitHub shows each as an annotation at its line.
 
 use crate::cli::check::{Checked, Finding};
-use crate::cli::console::visible;
+use crate::cli::console::{visible, visible_line};
 use crate::compiler::source::Source;
 
 /// One command a finding.
@@ -27,7 +27,7 @@ fn command(source: &Source, finding: &Finding) -> String {
     format!(
         "::{} file={},{place},title={}::{}\n",
         diagnostic.rule.severity.word(),
-        property(&source.name),
+        property(&visible_line(&source.name)),
         property(diagnostic.rule.code),
         data(&visible(&message))
     )

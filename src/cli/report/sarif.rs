@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::harmless;
-use crate::cli::VERSION;
 use crate::cli::check::{Checked, Finding};
 use crate::compiler::source::Source;
 use crate::diagnostic::Rule;
@@ -22,8 +21,7 @@ pub fn render(checked: &[Checked]) -> String {
         "runs": [{
             "tool": { "driver": {
                 "name": "agentcli",
-                "version": VERSION,
-                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "version": env!("CARGO_PKG_VERSION"),
                 "rules": rules.iter().map(|rule| describe(rule)).collect::<Vec<_>>(),
             }},
             "columnKind": "unicodeCodePoints",

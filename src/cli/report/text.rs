@@ -42,7 +42,7 @@ fn frame(renderer: &Renderer, width: usize, source: &Source, finding: &Finding) 
         .help
         .iter()
         .map(|help| Level::HELP.message(wrap(&visible(help), width.saturating_sub(HELP_INDENT))));
-    if diagnostic.place == Place::File || source.text.is_empty() {
+    if diagnostic.place == Place::File || source.text.trim().is_empty() {
         let frame = renderer.render(&[title.element(Origin::path(name)).elements(help)]);
         return aligned(&frame);
     }
@@ -55,9 +55,7 @@ fn frame(renderer: &Renderer, width: usize, source: &Source, finding: &Finding) 
 /// Without a line number the arrow would stand left of where it stands in every other frame.
 fn aligned(frame: &str) -> String {
     match frame.split_once('\n') {
-        Some((title, rest)) => {
-            format!("{title}\n{}", rest.replacen("--> ", " --> ", 1).replace("\n =", "\n  ="))
-        }
+        Some((title, rest)) => format!("{title}\n {}", rest.replace('\n', "\n ")),
         None => frame.to_owned(),
     }
 }

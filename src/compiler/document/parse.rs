@@ -54,13 +54,8 @@ impl<'a> Parser<'a> {
         (root, self.diagnostics, self.broken)
     }
 
-    fn report(
-        &mut self,
-        rule: &'static Rule,
-        span: Range<usize>,
-        message: impl Into<String>,
-    ) -> &mut Diagnostic {
-        let end = span.end.min(self.text.len());
+    fn report(&mut self, rule: &'static Rule, span: Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
+        let end = self.text.ceil_char_boundary(span.end.min(self.text.len()));
         self.diagnostics.push(Diagnostic::new(rule, Place::Span(span.start.min(end)..end), message));
         let last = self.diagnostics.len() - 1;
         &mut self.diagnostics[last]

@@ -1,0 +1,162 @@
+//! Runs the whole program in this process, in a directory of its own and with captured streams.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::{env, fs};
+
+use agentcli::cli;
+use agentcli::cli::env::{Env, Stream};
+use tempfile::TempDir;
+
+/// A configuration without mistakes, for the tree of [`TestEnv::project`].
+pub(crate) const VALID: &str = r#"{
+  "dependencies": ["."],
+  "graphs": { "agent": "./agent.py:graph" }
+}
+"#;
+
+/// A directory and what a process in it is given.
+pub(crate) struct TestEnv {
+    directory: PathBuf,
+    variables: BTreeMap<String, String>,
+    is_terminal: bool,
+    width: usize,
+    /// Removed when the test is over.
+    _temporary: Option<TempDir>,
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) code: u8,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl TestEnv {
+    /// In an empty directory.
+    pub(crate) fn empty() -> Self {
+        let temporary = TempDir::new().unwrap();
+        Self { _temporary: Some(temporary), ..Self::inside(&PathBuf::new()) }.moved()
+    }
+
+    /// In a directory that is there.
+    pub(crate) fn inside(directory: &Path) -> Self {
+        let directory = directory.to_owned();
+        Self { directory, variables: BTreeMap::new(), is_terminal: false, width: 100, _temporary: None }
+    }
+
+    /// In a directory with a valid Python project.
+    pub(crate) fn project() -> Self {
+        Self::empty()
+            .file("agent.json", VALID)
+            .file("agent.py", "graph = object()\n")
+            .file("requirements.txt", "")
+    }
+
+    /// With this file.
+    pub(crate) fn file(self, path: &str, contents: impl AsRef<[u8]>) -> Self {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, contents).unwrap();
+        self
+    }
+
+    /// With this environment variable.
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// With a person at a terminal.
+    pub(crate) fn at_a_terminal(mut self) -> Self {
+        self.is_terminal = true;
+        self
+    }
+
+    /// With this many columns.
+    pub(crate) fn width(mut self, width: usize) -> Self {
+        self.width = width;
+        self
+    }
+
+    /// A path in the directory.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.directory.join(path)
+    }
+
+    /// Runs `agentcli` with these arguments, separated by spaces.
+    pub(crate) fn run(&self, arguments: &str) -> Output {
+        let out = Captured::default();
+        let err = Captured::default();
+        let code = cli::run(&mut self.env(arguments, Box::new(out.clone()), Box::new(err.clone())));
+        Output { code, out: out.text(), err: err.text() }
+    }
+
+    /// The same with another stdout.
+    pub(crate) fn run_into(&self, arguments: &str, out: Box<dyn Write>) -> Output {
+        let err = Captured::default();
+        let code = cli::run(&mut self.env(arguments, out, Box::new(err.clone())));
+        Output { code, out: String::new(), err: err.text() }
+    }
+
+    fn env(&self, arguments: &str, out: Box<dyn Write>, err: Box<dyn Write>) -> Env {
+        let variables = self.variables.clone();
+        Env {
+            arguments: ["agentcli"].into_iter().chain(arguments.split_whitespace()).map(Into::into).collect(),
+            variables: Box::new(move |name| variables.get(name).cloned()),
+            directory: self.directory.clone(),
+            input: Box::new(io::empty()),
+            out: Stream::new(out, self.is_terminal),
+            err: Stream::new(err, self.is_terminal),
+            width: self.width,
+            verbose: false,
+        }
+    }
+
+    fn moved(mut self) -> Self {
+        self.directory =
+            self._temporary.as_ref().map(|temporary| temporary.path().to_owned()).unwrap_or_default();
+        self
+    }
+}
+
+/// Compares `actual` with what `file` holds; AGENTCLI_BLESS=1 writes it there instead.
+pub(crate) fn golden(file: &Path, actual: &str) -> Result<(), String> {
+    if env::var_os("AGENTCLI_BLESS").is_some() {
+        fs::write(file, actual).unwrap();
+        return Ok(());
+    }
+    let expected = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    if expected == actual {
+        return Ok(());
+    }
+    Err(format!("{}:\n--- expected\n{expected}\n+++ actual\n{actual}", file.display()))
+}
+
+/// A folder of `fixtures/`.
+pub(crate) fn fixtures(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder)
+}
+
+#[derive(Clone, Default)]
+struct Captured(Rc<RefCell<Vec<u8>>>);
+
+impl Captured {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.borrow().clone()).unwrap()
+    }
+}
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

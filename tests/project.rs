@@ -1,0 +1,87 @@
+//! The user's tree: what is seen of it, and how files are written to it.
+
+use std::fs;
+#[cfg(unix)]
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use agentcli::compiler::files::{FileKind, Files};
+use agentcli::project::{DiskFiles, write_atomically};
+
+use crate::harness::TestEnv;
+
+#[test]
+fn the_disk_is_seen_as_the_compiler_wants_it() {
+    let tree = TestEnv::empty().file("src/b.py", "x = 1\n").file("src/a/c.txt", "").file("bad", b"\xff");
+    let files = DiskFiles::new(tree.path("src"));
+    assert_eq!(files.list("."), [("a".to_owned(), FileKind::Directory), ("b.py".to_owned(), FileKind::File)]);
+    assert_eq!(files.kind("a"), Some(FileKind::Directory));
+    assert_eq!(files.kind("../bad"), Some(FileKind::File));
+    assert_eq!(files.kind("nothing"), None);
+    assert_eq!(files.kind("nul\0l"), None);
+    assert_eq!(files.read("b.py").unwrap(), "x = 1\n");
+    assert_eq!(files.read("../bad").unwrap_err(), "it is not UTF-8 text");
+    assert_eq!(files.read("nothing").unwrap_err(), "no such file or directory");
+    assert_eq!(files.read("a").unwrap_err(), "it is a directory");
+    assert!(files.list("nothing").is_empty());
+    assert_eq!(files.directory().last().unwrap(), "src");
+}
+
+#[cfg(unix)]
+#[test]
+fn linked_files_are_listed_and_linked_directories_are_not() {
+    let tree = TestEnv::empty().file("src/real/x", "").file("src/file", "");
+    symlink("file", tree.path("src/to-file")).unwrap();
+    symlink("..", tree.path("src/to-parent")).unwrap();
+    symlink("nowhere", tree.path("src/to-nowhere")).unwrap();
+    let files = DiskFiles::new(tree.path("src"));
+    let names: Vec<String> = files.list(".").into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["file", "real", "to-file"]);
+    assert_eq!(files.kind("to-parent"), Some(FileKind::Directory));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_directory_is_the_real_one() {
+    let tree = TestEnv::empty().file("deep/er/x", "");
+    symlink("deep/er", tree.path("link")).unwrap();
+    let parts = DiskFiles::new(tree.path("link")).directory();
+    assert_eq!(parts[parts.len() - 2..], ["deep", "er"]);
+}
+
+#[test]
+fn a_file_is_replaced_whole() {
+    let tree = TestEnv::empty().file("old", "old");
+    write_atomically(&tree.path("new"), b"new").unwrap();
+    write_atomically(&tree.path("old"), b"new").unwrap();
+    assert_eq!(fs::read(tree.path("new")).unwrap(), b"new");
+    assert_eq!(fs::read(tree.path("old")).unwrap(), b"new");
+    assert_eq!(fs::read_dir(tree.path("")).unwrap().count(), 2, "nothing else is left behind");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_replaced_file_keeps_its_mode_and_the_links_to_it() {
+    let tree = TestEnv::empty().file("a/script", "old");
+    fs::set_permissions(tree.path("a/script"), fs::Permissions::from_mode(0o750)).unwrap();
+    symlink("a/script", tree.path("link")).unwrap();
+    symlink("a/absent", tree.path("dangling")).unwrap();
+    write_atomically(&tree.path("link"), b"new").unwrap();
+    write_atomically(&tree.path("dangling"), b"made").unwrap();
+    assert_eq!(fs::read(tree.path("a/script")).unwrap(), b"new");
+    assert_eq!(fs::metadata(tree.path("a/script")).unwrap().permissions().mode() & 0o777, 0o750);
+    assert!(fs::symlink_metadata(tree.path("link")).unwrap().is_symlink());
+    assert_eq!(fs::read(tree.path("a/absent")).unwrap(), b"made");
+}
+
+#[test]
+fn what_cannot_be_written_says_why() {
+    let tree = TestEnv::empty().file("directory/x", "");
+    let error = write_atomically(&tree.path("nowhere/x"), b"").unwrap_err();
+    assert!(
+        error.to_string().ends_with("/nowhere/x` cannot be written: no such file or directory"),
+        "{error}"
+    );
+    assert_eq!(error.hint().unwrap(), "create the directory first");
+    let error = write_atomically(&tree.path("directory"), b"").unwrap_err();
+    assert!(error.to_string().ends_with("cannot be written: it is a directory"), "{error}");
+}

@@ -1,0 +1,211 @@
+//! `agentcli validate`: files, exit codes, summaries, streams.
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+
+use crate::harness::{TestEnv, VALID};
+
+const BROKEN: &str =
+    "{\n  \"dependencies\": [\".\"],\n  \"graphs\": { \"agent\": \"./agent.py:graph\" },\n}\n";
+const DOUBTFUL: &str =
+    "{ \"dependencies\": [\".\"], \"graphs\": { \"agent\": \"./agent.py:graph\" }, \"zzzzzz\": 1 }\n";
+
+#[test]
+fn a_valid_project_is_said_to_be_valid_on_stderr() {
+    let run = TestEnv::project().run("validate");
+    assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (0, "", "agent.json is valid (1 graph)\n"));
+}
+
+#[test]
+fn an_error_fails_and_is_counted() {
+    let run = TestEnv::project().file("agent.json", BROKEN).run("validate");
+    assert_eq!(run.code, 1);
+    assert!(
+        run.out.starts_with("error[trailing-comma]: a comma after the last item\n --> agent.json:3:44\n"),
+        "{}",
+        run.out
+    );
+    assert_eq!(
+        run.err,
+        "1 error in 1 file\nfor more about a finding, try `agentcli explain trailing-comma`\n"
+    );
+}
+
+#[test]
+fn a_warning_fails_only_where_warnings_are_denied() {
+    let project = TestEnv::project().file("agent.json", DOUBTFUL);
+    let run = project.run("validate");
+    assert_eq!(run.code, 0);
+    assert!(run.err.starts_with("agent.json is valid (1 graph), with 1 warning\n"), "{}", run.err);
+    let run = project.run("validate --deny-warnings");
+    assert_eq!(run.code, 1);
+    assert!(run.err.starts_with("1 warning in 1 file; warnings are denied\n"), "{}", run.err);
+}
+
+#[test]
+fn langgraph_json_is_read_where_it_stands_alone() {
+    let run = TestEnv::empty()
+        .file("langgraph.json", VALID)
+        .file("agent.py", "graph = object()\n")
+        .file("requirements.txt", "")
+        .run("validate");
+    assert_eq!(run.code, 0);
+    assert_eq!(
+        run.err,
+        "note: no agent.json here; reading langgraph.json\nlanggraph.json is valid (1 graph)\n"
+    );
+    let run = TestEnv::project().file("langgraph.json", BROKEN).run("validate");
+    assert_eq!(run.err, "agent.json is valid (1 graph)\n");
+}
+
+#[test]
+fn several_files_are_checked_in_their_order() {
+    let project = TestEnv::project().file("b.json", BROKEN).file("a.json", BROKEN);
+    let run = project.run("validate b.json agent.json a.json");
+    assert_eq!(run.code, 1);
+    let places: Vec<&str> = run.out.lines().filter_map(|line| line.trim().strip_prefix("--> ")).collect();
+    assert_eq!(places, ["b.json:3:44", "a.json:3:44"]);
+    assert!(run.err.starts_with("2 errors in 2 of 3 files\n"), "{}", run.err);
+}
+
+#[test]
+fn many_files_are_checked_in_their_order_too() {
+    let names: Vec<String> = (0..100).map(|number| format!("{:02}.json", 99 - number)).collect();
+    let project = names.iter().fold(TestEnv::project(), |project, name| project.file(name, BROKEN));
+    let run = project.run(&format!("validate {}", names.join(" ")));
+    let places = run.out.lines().filter_map(|line| line.trim().strip_prefix("--> ")?.split(':').next());
+    assert_eq!(places.collect::<Vec<_>>(), names);
+    assert!(run.err.starts_with("100 errors in 100 of 100 files\n"), "{}", run.err);
+    assert_eq!(project.run("validate agent.json agent.json").err, "2 files are valid\n");
+}
+
+#[test]
+fn paths_are_relative_to_the_configuration() {
+    let project = TestEnv::empty()
+        .file("apps/one/agent.json", VALID)
+        .file("apps/one/agent.py", "graph = object()\n")
+        .file("apps/one/requirements.txt", "");
+    let run = project.run("validate apps/one/agent.json");
+    assert_eq!((run.code, run.err.as_str()), (0, "apps/one/agent.json is valid (1 graph)\n"));
+    assert_eq!(project.run("validate -c apps/one/agent.json").code, 0);
+    let run = project.run("validate");
+    assert!(run.out.contains("`agent.json` does not exist"), "{}", run.out);
+}
+
+#[test]
+fn verbose_names_each_file() {
+    let project = TestEnv::project().file("b.json", BROKEN);
+    let run = project.run("validate -v agent.json b.json");
+    assert!(
+        run.err.starts_with("agent.json is valid (1 graph)\nb.json has 1 error\n1 error in 1 of 2"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn missing_files_say_what_is_near() {
+    let project = TestEnv::project().file("apps/agent.json", VALID).file("sub/x.json", "{}");
+    for (path, expected) in [
+        ("agnet.json", "did you mean `agent.json`?"),
+        ("./langgraph.json", "did you mean `./agent.json`?"),
+        ("nowhere/agent.json", "there is no directory `nowhere`"),
+        ("apps", "name the file in it: `apps/agent.json`"),
+        ("sub", "there is no `agent.json` in this directory"),
+        ("agent.json/x", "`agent.json/x` cannot be read: not a directory"),
+    ] {
+        let run = project.run(&format!("validate {path}"));
+        assert!(run.code == 1 && run.out.contains(expected), "{path}: {}", run.out);
+    }
+    let run = TestEnv::empty().file("apps/one/agent.json", VALID).run("validate");
+    assert!(run.out.contains("did you mean `apps/one/agent.json`?"), "{}", run.out);
+    let run = TestEnv::empty().file("a/agent.json", VALID).file("b/langgraph.json", VALID).run("validate");
+    assert!(
+        run.out.contains("there are `a/agent.json` and `b/langgraph.json`; name one of them"),
+        "{}",
+        run.out
+    );
+    let run = TestEnv::empty().file("a/b/c/agent.json", VALID).run("validate");
+    assert!(run.out.contains("create it, or name another file with `--config`"), "{}", run.out);
+}
+
+#[cfg(unix)]
+#[test]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn a_file_that_may_not_be_read_is_a_finding() {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    let project = TestEnv::project();
+    fs::set_permissions(project.path("agent.json"), fs::Permissions::from_mode(0o0)).unwrap();
+    if fs::read(project.path("agent.json")).is_ok() {
+        println!("skipped: this user may read everything");
+        return;
+    }
+    let run = project.run("validate");
+    assert_eq!(run.code, 1);
+    assert!(run.out.starts_with("error[unreadable-file]: `agent.json` cannot be read: permission denied\n"));
+}
+
+#[test]
+fn frames_follow_the_width_of_the_terminal() {
+    let config =
+        VALID.replace('\n', "").replace("\"agent\"", &format!("\"{}\": 3, \"agent\"", "x".repeat(300)));
+    let run = TestEnv::project().file("agent.json", config).width(60).run("validate");
+    assert_eq!(run.code, 1);
+    for line in run.out.lines().filter(|line| line.contains('|')) {
+        assert!(line.chars().count() <= 60, "{line}");
+    }
+}
+
+#[test]
+fn user_text_cannot_drive_the_terminal() {
+    let config = "{\"\u{1b}[31m\u{9b}0m\u{202e}\": \"\u{7}\", \"\\u001b]0;x\\u0007\": 1}";
+    let project = TestEnv::project().file("agent.json", config).file("\u{1b}[1m.json", config);
+    for format in ["text", "json", "sarif", "github"] {
+        let run = project.run(&format!("validate agent.json \u{1b}[1m.json --format {format}"));
+        let bad: Vec<char> =
+            run.out.chars().chain(run.err.chars()).filter(|&c| c != '\n' && c.is_control()).collect();
+        assert!(bad.is_empty(), "{format}: {bad:?} in {}", run.out);
+        assert!(!run.out.contains('\u{202e}'), "{format}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error_but_a_full_disk_is() {
+    let project = TestEnv::project().file("agent.json", BROKEN);
+    let run = project.run_into("validate", Box::new(Refusing(io::ErrorKind::BrokenPipe)));
+    assert_eq!(run.code, 1);
+    assert!(run.err.starts_with("1 error in 1 file\n"), "{}", run.err);
+    let run = project.run_into("schema", Box::new(Refusing(io::ErrorKind::BrokenPipe)));
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let run = project.run_into("schema", Box::new(Refusing(io::ErrorKind::StorageFull)));
+    assert_eq!(run.code, 1);
+    assert!(run.err.starts_with("error: the output cannot be written: "), "{}", run.err);
+}
+
+struct Refusing(io::ErrorKind);
+
+impl Write for Refusing {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(self.0.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_real_process_does_the_same() {
+    let project = TestEnv::project().file("b.json", BROKEN);
+    let run = Command::new(env!("CARGO_BIN_EXE_agentcli"))
+        .args(["validate", "b.json"])
+        .current_dir(project.path(""))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let expected = project.run("validate b.json");
+    assert_eq!(run.status.code(), Some(1));
+    assert_eq!(String::from_utf8(run.stdout).unwrap(), expected.out);
+    assert_eq!(String::from_utf8(run.stderr).unwrap(), expected.err);
+}
