@@ -137,6 +137,7 @@ fn written(path: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
+    use proptest::prelude::*;
     use serde_json::{Map, Value};
 
     use crate::compiler::analyze;
@@ -182,6 +183,26 @@ mod tests {
             .into_iter()
             .map(|it| format!("{}\n{}\n", it.message, it.help.unwrap_or_default()));
         said.collect()
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_a_check_panic(text in "([a-zé0-9.*!@:/\\\\= \\n\\[\\];,~^>-]|\\$\\{\\{|\\}\\}|env\\.|://|agent\\.py|:graph|\\.\\./){0,10}") {
+            let config = serde_json::json!({
+                "dependencies": [".", text],
+                "graphs": {"a": text, text.clone(): "./agent.py:graph"},
+                "auth": {"path": format!("./{text}.py:{text}")},
+                "env": text,
+                "store": {"index": {"embed": text}},
+                "ui": {"a": text},
+                "pip_config_file": text,
+                "node_version": text,
+                "api_version": text,
+                "http": {"mount_prefix": text},
+                "webhooks": {"headers": {text.clone(): text}, "url": {"allowed_domains": [text]}},
+            });
+            marks(&config.to_string(), &[(".dockerignore", &text), ("requirements.txt", &text), ("pyproject.toml", &text)]);
+        }
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! Passwords and tokens in the URLs of dependencies. No message may repeat what was found.
 
-use std::collections::HashSet;
-
 use super::{Context, entry, written};
 use crate::compiler::dependency::{Dependency, classify};
-use crate::compiler::paths;
+use crate::compiler::{paths, requirements_file};
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 
 /// What this check reports.
@@ -36,35 +34,16 @@ fn report(context: &mut Context<'_>, place: Place, message: String) {
 
 /// Looks into the manifests of the directory at `path`, and into what its requirements.txt includes.
 fn check_manifests(context: &mut Context<'_>, place: &Place, path: &str) {
-    let mut queue = vec![paths::join(path, "pyproject.toml"), paths::join(path, "requirements.txt")];
-    let mut seen = HashSet::new();
-    while let Some(file) = queue.pop() {
-        if !seen.insert(file.clone()) {
-            continue;
-        }
+    let requirements = requirements_file::read(path, context.files).map(|it| it.files).unwrap_or_default();
+    for file in requirements.into_iter().chain([paths::join(path, "pyproject.toml")]) {
         let Some(text) = context.files.text(&file) else { continue };
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#'));
-        for (number, line) in lines {
-            if has_credentials(line) {
-                let name = written(&file);
-                let message = format!("a URL in line {} of `{name}` holds a password or token", number + 1);
-                report(context, place.clone(), message);
-            }
-            if file.ends_with(".txt") {
-                queue.extend(included(line).map(|name| paths::join(&paths::parent(&file), name)));
-            }
+        for (number, _) in lines.filter(|(_, line)| has_credentials(line)) {
+            let name = written(&file);
+            let message = format!("a URL in line {} of `{name}` holds a password or token", number + 1);
+            report(context, place.clone(), message);
         }
     }
-}
-
-/// The file that a line of a requirements file includes.
-fn included(line: &str) -> Option<&str> {
-    let line = line.trim();
-    ["--requirement", "--constraint", "-r", "-c"]
-        .iter()
-        .find_map(|option| line.strip_prefix(option))
-        .map(|name| name.trim_start_matches('=').trim())
-        .filter(|name| !name.is_empty() && !name.contains("://"))
 }
 
 /// Whether a URL in `text` names a user with a password, or a token as its user.

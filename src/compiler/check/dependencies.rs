@@ -1,6 +1,6 @@
 //! `dependencies`: is each local entry a directory with something to install or import?
 
-use super::{Context, entry, written};
+use super::{Context, entry, locations, written};
 use crate::compiler::dependency::{self, MANIFESTS};
 use crate::compiler::files::Files;
 use crate::compiler::paths;
@@ -14,8 +14,8 @@ pub(super) const RULES: &[&Rule] =
 pub(super) fn check(context: &mut Context<'_>) {
     check_presence(context);
     for (index, path) in context.locals.clone() {
-        let written = &context.config.dependencies.iter().flatten().nth(index).map_or("", String::as_str);
-        if super::locations::is_usable(written)
+        let text = context.config.dependencies.iter().flatten().nth(index).map_or("", String::as_str);
+        if locations::is_usable(text)
             && let Some(diagnostic) = check_directory(context, index, &path)
         {
             context.report(diagnostic);

@@ -27,7 +27,8 @@ pub(super) fn check(context: &mut Context<'_>) {
 /// What to do instead of an option that belongs to the command line of an installer.
 fn option(text: &str) -> Option<Fault> {
     let trimmed = text.trim();
-    let option = trimmed.split([' ', '=']).next().filter(|it| it.starts_with('-'))?;
+    let end = trimmed.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(trimmed.len());
+    let option = trimmed.get(..end).filter(|it| it.starts_with('-'))?;
     let help = match option {
         "-r" | "--requirement" => "name the directory that holds the requirements.txt, such as `.`",
         "-e" | "--editable" => "write the path of the directory alone, such as `./libs/shared`",
