@@ -206,6 +206,18 @@ mod tests {
     }
 
     #[test]
+    fn examples_are_json_and_codes_are_unique() {
+        let rules = crate::compiler::rules();
+        let codes: std::collections::BTreeSet<_> = rules.iter().map(|rule| rule.code).collect();
+        assert_eq!(codes.len(), rules.len());
+        for rule in super::CHECKS.iter().flat_map(|check| check.rules) {
+            for example in [rule.wrong, rule.right] {
+                assert!(serde_json::from_str::<Value>(example).is_ok(), "{}: {example}", rule.code);
+            }
+        }
+    }
+
+    #[test]
     fn a_good_project_has_no_findings() {
         table(&[("{}", &[])], &[]);
     }

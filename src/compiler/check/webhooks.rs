@@ -58,6 +58,7 @@ fn check_templates(value: &str, pointer: &Pointer, prefix: Option<&str>) -> Vec<
                 &value[part.clone()],
                 closed.is_some(),
                 Place::Within(pointer.clone(), part),
+                prefix,
             )),
         }
     }
@@ -76,7 +77,7 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-fn malformed(template: &str, closed: bool, place: Place) -> Diagnostic {
+fn malformed(template: &str, closed: bool, place: Place, prefix: Option<&str>) -> Diagnostic {
     let message = match closed {
         true => format!("`{}` is not of the form `${{{{ env.NAME }}}}`", template.escape_debug()),
         false => "a template is never closed".to_owned(),
@@ -84,8 +85,10 @@ fn malformed(template: &str, closed: bool, place: Place) -> Diagnostic {
     // The last word that could be the name is most likely meant.
     let name =
         template.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).find(|word| is_variable(word));
-    let name = name.filter(|name| *name != "env").unwrap_or("AGENT_WEBHOOK_TOKEN");
-    Diagnostic::new(&MALFORMED_TEMPLATE, place, message).help(format!("write `${{{{ env.{name} }}}}`"))
+    let name = name.filter(|name| *name != "env").unwrap_or("TOKEN");
+    let prefix = prefix.filter(|prefix| !name.starts_with(prefix)).unwrap_or_default();
+    Diagnostic::new(&MALFORMED_TEMPLATE, place, message)
+        .help(format!("write `${{{{ env.{prefix}{name} }}}}`"))
 }
 
 fn check_prefix(name: &str, place: Place, prefix: Option<&str>) -> Option<Diagnostic> {
@@ -192,7 +195,7 @@ mod tests {
         ] {
             table(&[(&header(value), wanted)], &[]);
         }
-        assert!(said(&header("${{env.TOKEN}}"), &[]).contains("write `${{ env.TOKEN }}`"));
+        assert!(said(&header("${{env.TOKEN}}"), &[]).contains("write `${{ env.AGENT_WEBHOOK_TOKEN }}`"));
         table(
             &[
                 (r#"{"webhooks":{"env_prefix":"MY_","headers":{"a":"${{ env.MY_A }}"}}}"#, &[]),
