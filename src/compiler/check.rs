@@ -3,10 +3,32 @@
 //! A check looks at the typed configuration and at the [`Files`] view, and reports; it changes nothing. What the
 //! schema already refused is gone from the configuration (see [`Context::is_removed`]).
 
+mod checkpointer;
+mod credentials;
+mod dependencies;
+mod duplicates;
+mod env;
+mod http;
+mod ignore;
+mod locations;
+mod modules;
+mod names;
+mod pip;
+mod references;
+mod requirements;
+mod shadowing;
 mod source;
+mod store;
+mod versions;
+mod webhooks;
+
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use crate::compiler::config::Config;
+use crate::compiler::dependency;
 use crate::compiler::files::Files;
+use crate::compiler::symbols::{self, Definition, Language};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 
 /// One topic: the function that looks, and the rules it reports.
@@ -18,7 +40,25 @@ pub struct Check {
 }
 
 /// Every check, in the order in which they run.
-pub const CHECKS: &[Check] = &[Check { run: source::check, rules: source::RULES }];
+pub const CHECKS: &[Check] = &[
+    Check { run: locations::check, rules: locations::RULES },
+    Check { run: dependencies::check, rules: dependencies::RULES },
+    Check { run: duplicates::check, rules: duplicates::RULES },
+    Check { run: requirements::check, rules: requirements::RULES },
+    Check { run: credentials::check, rules: credentials::RULES },
+    Check { run: shadowing::check, rules: shadowing::RULES },
+    Check { run: names::check, rules: names::RULES },
+    Check { run: references::check, rules: references::RULES },
+    Check { run: ignore::check, rules: ignore::RULES },
+    Check { run: env::check, rules: env::RULES },
+    Check { run: store::check, rules: store::RULES },
+    Check { run: checkpointer::check, rules: checkpointer::RULES },
+    Check { run: http::check, rules: http::RULES },
+    Check { run: webhooks::check, rules: webhooks::RULES },
+    Check { run: versions::check, rules: versions::RULES },
+    Check { run: pip::check, rules: pip::RULES },
+    Check { run: source::check, rules: source::RULES },
+];
 
 /// What a check sees, and where it reports.
 pub struct Context<'a> {
@@ -26,11 +66,19 @@ pub struct Context<'a> {
     pub config: &'a Config,
     /// The user's tree.
     pub files: &'a dyn Files,
+    /// Local dependencies: index of the entry, and path.
+    locals: Vec<(usize, String)>,
     removed: &'a [Pointer],
     found: Vec<Diagnostic>,
+    texts: HashMap<String, Option<Rc<str>>>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    fn new(config: &'a Config, files: &'a dyn Files, removed: &'a [Pointer]) -> Self {
+        let locals = dependency::local_dependencies(config, files);
+        Self { config, files, locals, removed, found: Vec::new(), texts: HashMap::new() }
+    }
+
     /// Adds a finding.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.found.push(diagnostic);
@@ -41,13 +89,136 @@ impl Context<'_> {
         let pointer = Pointer::parse(pointer);
         self.removed.iter().any(|removed| removed.is_within(&pointer) || pointer.is_within(removed))
     }
+
+    /// The local dependencies that are directories: index of the entry, and path.
+    fn directories(&self) -> Vec<(usize, String)> {
+        self.locals.iter().filter(|(_, path)| self.files.is_directory(path)).cloned().collect()
+    }
+
+    /// The text of the file at `path`, read once however many references name it.
+    fn text(&mut self, path: &str) -> Option<Rc<str>> {
+        let files = self.files;
+        self.texts.entry(path.to_owned()).or_insert_with(|| files.text(path).map(Rc::from)).clone()
+    }
+
+    /// Whether `name` is defined in the file at `path`; what cannot be read does not tell.
+    fn definition(&mut self, path: &str, name: &str) -> Definition {
+        match (Language::of(path), self.text(path)) {
+            (Some(language), Some(text)) => symbols::define(language, &text, name),
+            _ => Definition::Unknown,
+        }
+    }
 }
 
 /// Runs every check.
 pub fn check(config: &Config, files: &dyn Files, removed: &[Pointer]) -> Vec<Diagnostic> {
-    let mut context = Context { config, files, removed, found: Vec::new() };
+    let mut context = Context::new(config, files, removed);
     for check in CHECKS {
         (check.run)(&mut context);
     }
     context.found
+}
+
+/// Where the entry of `dependencies` with this index stands.
+fn entry(index: usize) -> Pointer {
+    Pointer::root().join("dependencies").join(index)
+}
+
+/// `path` as one would write it in the configuration: with `./` where it does not lead out.
+fn written(path: &str) -> String {
+    if path == "." || path.starts_with("..") || path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("./{path}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
+    use crate::compiler::analyze;
+    use crate::compiler::document::parse;
+    use crate::compiler::files::MemoryFiles;
+    use crate::diagnostic::Diagnostic;
+
+    /// The findings in `config`, which stands in a good project where it and `files` do not say otherwise.
+    pub(super) fn findings(config: &str, files: &[(&str, &str)]) -> (String, Vec<Diagnostic>) {
+        let mut whole: Map<String, Value> = serde_json::from_str(config).expect("a configuration");
+        whole.entry("dependencies").or_insert_with(|| serde_json::json!(["."]));
+        whole.entry("graphs").or_insert_with(|| serde_json::json!({"agent": "./agent.py:graph"}));
+        let mut tree = BTreeMap::from([
+            ("agent.py", "graph = 1\ndef make(): ...\n"),
+            ("agent.ts", "export const graph = 1;\nconst hidden = 2;\n"),
+            ("pyproject.toml", "[project]\nname = 'demo'\n"),
+        ]);
+        tree.extend(files.iter().copied());
+        let text = Value::Object(whole).to_string();
+        let diagnostics = analyze(&text, &MemoryFiles::new(tree)).diagnostics;
+        (text, diagnostics)
+    }
+
+    /// The findings as `code: marked text`.
+    pub(super) fn marks(config: &str, files: &[(&str, &str)]) -> Vec<String> {
+        let (text, diagnostics) = findings(config, files);
+        let document = parse(&text).0;
+        let mark = |it: &Diagnostic| format!("{}: {}", it.rule.code, &text[document.span(&it.place)]);
+        diagnostics.iter().map(mark).collect()
+    }
+
+    /// Holds each configuration of a table against its findings.
+    pub(super) fn table(rows: &[(&str, &[&str])], files: &[(&str, &str)]) {
+        for (config, wanted) in rows {
+            assert_eq!(marks(config, files), *wanted, "{config}");
+        }
+    }
+
+    /// All that is said about `config`, in one text.
+    pub(super) fn said(config: &str, files: &[(&str, &str)]) -> String {
+        let said = findings(config, files)
+            .1
+            .into_iter()
+            .map(|it| format!("{}\n{}\n", it.message, it.help.unwrap_or_default()));
+        said.collect()
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_a_check_panic(text in "([a-zé0-9.*!@:/\\\\= \\n\\[\\];,~^>-]|\\$\\{\\{|\\}\\}|env\\.|://|agent\\.py|:graph|\\.\\./){0,10}") {
+            let config = serde_json::json!({
+                "dependencies": [".", text],
+                "graphs": {"a": text, text.clone(): "./agent.py:graph"},
+                "auth": {"path": format!("./{text}.py:{text}")},
+                "env": text,
+                "store": {"index": {"embed": text}},
+                "ui": {"a": text},
+                "pip_config_file": text,
+                "node_version": text,
+                "api_version": text,
+                "http": {"mount_prefix": text},
+                "webhooks": {"headers": {text.clone(): text}, "url": {"allowed_domains": [text]}},
+            });
+            marks(&config.to_string(), &[(".dockerignore", &text), ("requirements.txt", &text), ("pyproject.toml", &text)]);
+        }
+    }
+
+    #[test]
+    fn examples_are_json_and_codes_are_unique() {
+        let rules = crate::compiler::rules();
+        let codes: std::collections::BTreeSet<_> = rules.iter().map(|rule| rule.code).collect();
+        assert_eq!(codes.len(), rules.len());
+        for rule in super::CHECKS.iter().flat_map(|check| check.rules) {
+            for example in [rule.wrong, rule.right] {
+                assert!(serde_json::from_str::<Value>(example).is_ok(), "{}: {example}", rule.code);
+            }
+        }
+    }
+
+    #[test]
+    fn a_good_project_has_no_findings() {
+        table(&[("{}", &[])], &[]);
+    }
 }

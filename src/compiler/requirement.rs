@@ -292,7 +292,10 @@ impl<'t> Reader<'t> {
             };
             return Err(self.fault(part, format!("has a `{operator}` that {why}")));
         }
-        let mut fault = self.fault(version, format!("has `{text}` where a version belongs"));
+        let mut fault = match text.contains("://") {
+            true => self.fault(version, "has a URL where a version belongs"),
+            false => self.fault(version, format!("has `{text}` where a version belongs")),
+        };
         if text.contains(['<', '>', '=', '!', '~']) {
             fault.help = Some("separate comparisons with `,`".to_owned());
         }
@@ -435,6 +438,7 @@ mod tests {
             ("foo>=1.*", ">=1.*"),
             ("foo~=1", "~=1"),
             ("foo==latest", "latest"),
+            ("foo==https://me:secret@host", "https://me:secret@host"),
             ("foo[a", "[a"),
             ("foo[a-]", "a-"),
             ("foo[a,,b]", ","),
@@ -449,6 +453,7 @@ mod tests {
         ] {
             let fault = parse(text).expect_err(text);
             assert_eq!(&text[fault.part.clone()], part, "{text}: {fault:?}");
+            assert!(!fault.message.contains("secret"), "{fault:?}");
         }
     }
 

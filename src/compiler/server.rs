@@ -68,6 +68,20 @@ pub const OWN_PACKAGES: &[&str] = &[
     "/api/langgraph_runtime/__init__.py",
     "/api/langgraph_license/__init__.py",
 ];
+/// What the server installs for itself, by normalised distribution name: a local package of such a name would take
+/// its place.
+pub const RESERVED_PACKAGES: &[&str] = &[
+    "fastapi",
+    "httpx",
+    "langchain-core",
+    "langgraph",
+    "langgraph-api",
+    "langsmith",
+    "orjson",
+    "psycopg",
+    "pydantic",
+    "uvicorn",
+];
 /// Where the server's own project lies, to be installed over whatever replaced it.
 pub const OWN_PROJECT: &str = "/api";
 

@@ -1,0 +1,156 @@
+//! `dependencies`: is each local entry a directory with something to install or import?
+
+use super::{Context, entry, locations, written};
+use crate::compiler::dependency::{self, MANIFESTS};
+use crate::compiler::files::Files;
+use crate::compiler::paths;
+use crate::compiler::schema::similar;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+
+/// What this check reports.
+pub(super) const RULES: &[&Rule] =
+    &[&DEPENDENCY_IS_FILE, &DEPENDENCY_NOT_FOUND, &DEPENDENCY_WITHOUT_MANIFEST, &NO_DEPENDENCIES];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    check_presence(context);
+    for (index, path) in context.locals.clone() {
+        let text = context.config.dependencies.iter().flatten().nth(index).map_or("", String::as_str);
+        if locations::is_usable(text)
+            && let Some(diagnostic) = check_directory(context, index, &path)
+        {
+            context.report(diagnostic);
+        }
+    }
+}
+
+fn check_presence(context: &mut Context<'_>) {
+    let empty = context.config.dependencies.as_ref().is_some_and(Vec::is_empty);
+    let graphs = context.config.graphs.iter().flatten();
+    let python = graphs.map(|(_, graph)| &graph.path).find(|path| !paths::is_javascript(path));
+    if let Some(graph) = python.filter(|_| empty) {
+        let place = Place::Value(Pointer::root().join("dependencies"));
+        context.report(
+            Diagnostic::new(&NO_DEPENDENCIES, place, format!("no dependency holds `{graph}`"))
+                .help(r#"write `["."]` for the project itself"#),
+        );
+    }
+}
+
+fn check_directory(context: &Context<'_>, index: usize, path: &str) -> Option<Diagnostic> {
+    let files = context.files;
+    let place = Place::Value(entry(index));
+    let name = paths::file_name(path);
+    if files.is_file(path) || (files.kind(path).is_none() && MANIFESTS.contains(&name)) {
+        let directory = paths::parent(path);
+        let help = if context.locals.iter().any(|(_, other)| *other == directory) {
+            format!("remove it: `{}` is in the list already", written(&directory))
+        } else {
+            format!("write its directory, `{}`", written(&directory))
+        };
+        let message = format!("`{}` names a file where a directory belongs", written(path));
+        return Some(Diagnostic::new(&DEPENDENCY_IS_FILE, place, message).help(help));
+    }
+    if files.kind(path).is_none() {
+        return Some(not_found(files, place, path));
+    }
+    let installable = MANIFESTS.iter().any(|name| files.is_file(&paths::join(path, name)));
+    if installable || dependency::has_source(path, files) {
+        return None;
+    }
+    let message = format!("`{}` holds nothing to install or import", written(path));
+    Some(
+        Diagnostic::new(&DEPENDENCY_WITHOUT_MANIFEST, place, message)
+            .help("add a pyproject.toml or requirements.txt to it, or name the directory that has one"),
+    )
+}
+
+fn not_found(files: &dyn Files, place: Place, path: &str) -> Diagnostic {
+    let parent = paths::parent(path);
+    let entries = files.list(&parent);
+    let near = similar(paths::file_name(path), entries.iter().map(|(name, _)| name.as_str()));
+    let message = format!("there is no directory `{}`", written(path));
+    let diagnostic = Diagnostic::new(&DEPENDENCY_NOT_FOUND, place, message);
+    diagnostic.help(match near {
+        Some(name) => format!("did you mean `{}`?", written(&paths::join(&parent, name))),
+        None => {
+            "paths are relative to the directory of the configuration; a package is written by its name alone"
+                .to_owned()
+        }
+    })
+}
+
+static DEPENDENCY_IS_FILE: Rule = Rule {
+    code: "dependency-is-file",
+    severity: Severity::Error,
+    summary: "a file given where its directory belongs",
+    why: "A local dependency is a directory: what is in it is copied into the image, and its pyproject.toml, setup.py \
+          or requirements.txt is found there. The file alone would bring no source.",
+    wrong: r#"{ "dependencies": ["./requirements.txt"] }"#,
+    right: r#"{ "dependencies": ["."] }"#,
+};
+
+static DEPENDENCY_NOT_FOUND: Rule = Rule {
+    code: "dependency-not-found",
+    severity: Severity::Error,
+    summary: "a local dependency that is not there",
+    why: "An entry that starts with `.` or holds a slash is a directory, relative to the configuration's own. There is \
+          nothing at this path, so that the image would lack it.",
+    wrong: r#"{ "dependencies": ["./lib/shraed"] }"#,
+    right: r#"{ "dependencies": ["./lib/shared"] }"#,
+};
+
+static DEPENDENCY_WITHOUT_MANIFEST: Rule = Rule {
+    code: "dependency-without-manifest",
+    severity: Severity::Error,
+    summary: "a directory with nothing to install or import",
+    why: "The directory has no pyproject.toml, setup.py, requirements.txt or package.json, and no source file either. \
+          Most often the one above or below it was meant.",
+    wrong: r#"{ "dependencies": ["./docs"] }"#,
+    right: r#"{ "dependencies": ["."] }"#,
+};
+
+static NO_DEPENDENCIES: Rule = Rule {
+    code: "no-dependencies",
+    severity: Severity::Error,
+    summary: "an empty list of dependencies beside a Python graph",
+    why: "Only what is listed is copied into the image and installed. With an empty list the graph itself would be \
+          missing there. Projects whose graphs are all JavaScript or TypeScript need no list.",
+    wrong: r#"{ "dependencies": [], "graphs": { "agent": "./agent.py:graph" } }"#,
+    right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::compiler::check::tests::{said, table};
+
+    const FILES: &[(&str, &str)] = &[
+        ("libs/shared/pyproject.toml", ""),
+        ("libs/plain/sub/a.py", ""),
+        ("libs/js/package.json", ""),
+        ("docs/index.md", ""),
+        ("requirements.txt", ""),
+    ];
+
+    #[test]
+    fn dependencies() {
+        table(
+            &[
+                (r#"{"dependencies":[".","./libs/shared/","libs/plain","./libs/js"]}"#, &[]),
+                (r#"{"dependencies":[".","./libs/shraed"]}"#, &[r#"dependency-not-found: "./libs/shraed""#]),
+                (r#"{"dependencies":[".","pyproject.toml"]}"#, &[r#"dependency-is-file: "pyproject.toml""#]),
+                (r#"{"dependencies":[".","./x/setup.py"]}"#, &[r#"dependency-is-file: "./x/setup.py""#]),
+                (r#"{"dependencies":[".","docs/"]}"#, &[r#"dependency-without-manifest: "docs/""#]),
+                (r#"{"dependencies":[],"graphs":{"a":"./agent.ts:graph"}}"#, &[]),
+            ],
+            FILES,
+        );
+        assert!(
+            said(r#"{"dependencies":[".","./libs/shraed"]}"#, FILES)
+                .contains("did you mean `./libs/shared`?")
+        );
+        assert!(
+            said(r#"{"dependencies":["./requirements.txt"]}"#, FILES).contains("write its directory, `.`")
+        );
+        assert!(said(r#"{"dependencies":[]}"#, FILES).contains("no dependency holds"));
+    }
+}

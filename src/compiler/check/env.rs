@@ -1,0 +1,97 @@
+//! `env`: is the file there, and can the names be names of variables?
+
+use super::{Context, locations, written};
+use crate::compiler::config::EnvConfig;
+use crate::compiler::paths;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+
+/// What this check reports.
+pub(super) const RULES: &[&Rule] = &[&ENV_FILE_NOT_FOUND, &INVALID_VARIABLE_NAME];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    match &context.config.env {
+        Some(EnvConfig::File(path)) => check_file(context, path),
+        Some(EnvConfig::Map(variables)) => variables.keys().for_each(|name| check_name(context, name)),
+        None => {}
+    }
+}
+
+fn check_file(context: &mut Context<'_>, text: &str) {
+    let path = paths::normalize(text);
+    if paths::is_unprintable(text) || context.files.is_file(&path) {
+        return;
+    }
+    let message = match text.trim() {
+        "" => "`env` names no file".to_owned(),
+        _ if context.files.is_directory(&path) => format!("`{}` is a directory, not a file", written(&path)),
+        _ => format!("there is no file `{}`", written(&path)),
+    };
+    let example = if locations::is_usable(text) && context.files.is_file(&format!("{path}.example")) {
+        format!("copy `{}` to it and fill it in", written(&format!("{path}.example")))
+    } else {
+        "create it, or leave `env` out where the environment comes from elsewhere".to_owned()
+    };
+    let diagnostic = Diagnostic::new(&ENV_FILE_NOT_FOUND, Place::Value(Pointer::parse("/env")), message);
+    context.report(diagnostic.help(example));
+}
+
+fn check_name(context: &mut Context<'_>, name: &str) {
+    let why = match name {
+        "" => "is empty",
+        _ if name.contains('=') => "has a `=`",
+        _ if name.chars().any(char::is_control) => "has a control character",
+        _ if name.contains(char::is_whitespace) => "has white space",
+        _ if name.starts_with(|c: char| c.is_ascii_digit()) => "starts with a digit",
+        _ => return,
+    };
+    let place = Place::Key(Pointer::root().join("env").join(name));
+    let message = format!("the name of the variable `{}` {why}", name.escape_debug());
+    context.report(
+        Diagnostic::new(&INVALID_VARIABLE_NAME, place, message)
+            .help("write a name of letters, digits and `_`, such as `LOG_LEVEL`"),
+    );
+}
+
+static ENV_FILE_NOT_FOUND: Rule = Rule {
+    code: "env-file-not-found",
+    severity: Severity::Warning,
+    summary: "the file that `env` names is not there",
+    why: "The server would start without these variables. It is a warning, for such a file is rarely committed, so that \
+          every fresh checkout and every CI run lacks it, and no image ever holds it.",
+    wrong: r#"{ "env": "./.evn" }"#,
+    right: r#"{ "env": "./.env" }"#,
+};
+
+static INVALID_VARIABLE_NAME: Rule = Rule {
+    code: "invalid-variable-name",
+    severity: Severity::Error,
+    summary: "a name that no environment variable can have",
+    why: "A name must not be empty, start with a digit, or hold `=`, white space or control characters: a shell or a \
+          container engine would refuse it or read it as something else.",
+    wrong: r#"{ "env": { "LOG LEVEL": "info" } }"#,
+    right: r#"{ "env": { "LOG_LEVEL": "info" } }"#,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::compiler::check::tests::table;
+
+    #[test]
+    fn env() {
+        table(
+            &[
+                (r#"{"env":".env"}"#, &[]),
+                (r#"{"env":"../.env"}"#, &[r#"env-file-not-found: "../.env""#]),
+                (r#"{"env":"sub"}"#, &[r#"env-file-not-found: "sub""#]),
+                (r#"{"env":""}"#, &[r#"env-file-not-found: """#]),
+                (r#"{"env":{"A_1":"x","b.c-d":1}}"#, &[]),
+                (r#"{"env":{"":1}}"#, &[r#"invalid-variable-name: """#]),
+                (r#"{"env":{"A=B":1}}"#, &[r#"invalid-variable-name: "A=B""#]),
+                (r#"{"env":{"A B":1}}"#, &[r#"invalid-variable-name: "A B""#]),
+                (r#"{"env":{"A\u0000":1}}"#, &[r#"invalid-variable-name: "A\u0000""#]),
+                (r#"{"env":{"1A":1}}"#, &[r#"invalid-variable-name: "1A""#]),
+            ],
+            &[(".env", ""), ("sub/x", "")],
+        );
+    }
+}

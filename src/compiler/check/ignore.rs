@@ -1,0 +1,227 @@
+//! `.dockerignore`: does it leave out what the image needs?
+
+use std::ops::Range;
+
+use super::{Context, entry, locations, modules, written};
+use crate::compiler::dependency::{self, LocalKind};
+use crate::compiler::ignore::Ignore;
+use crate::compiler::paths;
+use crate::compiler::reference::{self, Reference, Role};
+use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+
+/// What this check reports.
+pub(super) const RULES: &[&Rule] = &[&IGNORED_FILE, &INVALID_DOCKERIGNORE];
+
+/// One ignore file that takes part.
+struct Source {
+    /// Its path.
+    file: String,
+    /// The directory that its patterns are relative to, counted from the file system's root.
+    directory: String,
+    text: String,
+}
+
+/// All ignore files as one, with the file system's root as theirs: a later pattern may undo an earlier one.
+struct Rules {
+    sources: Vec<Source>,
+    all: Ignore,
+}
+
+pub(super) fn check(context: &mut Context<'_>) {
+    let Some(rules) = read(context) else { return };
+    let mut lost: Vec<String> = Vec::new();
+    for (place, path) in needed(context) {
+        // What is in a directory that is left out goes with it, and was reported with it.
+        if lost.iter().any(|directory| dependency::lies_in(&path, directory)) {
+            continue;
+        }
+        let Some(diagnostic) = check_path(context, &rules, place, &path) else { continue };
+        context.report(diagnostic);
+        lost.push(path);
+    }
+}
+
+/// The ignore files of the context's root, the project and each dependency; none where there are none.
+fn read(context: &mut Context<'_>) -> Option<Rules> {
+    let mut sources: Vec<Source> = Vec::new();
+    let mut combined = String::new();
+    for (place, directory) in ignore_directories(context) {
+        let file = paths::join(&directory, ".dockerignore");
+        let Some(text) = context.files.text(&file).filter(|_| sources.iter().all(|it| it.file != file))
+        else {
+            continue;
+        };
+        match Ignore::parse(&text) {
+            Ok(_) => {
+                let directory = absolute(context, &directory)?;
+                combined.push_str(&Ignore::rebased(&text, &directory));
+                sources.push(Source { file, directory, text });
+            }
+            Err(error) => {
+                let message = format!("`{}`, {error}", written(&file));
+                let diagnostic = Diagnostic::new(&INVALID_DOCKERIGNORE, place, message);
+                context
+                    .report(diagnostic.help("mend or remove the line; Docker would refuse the whole file"));
+            }
+        }
+    }
+    let all = Ignore::parse(&combined).ok().filter(|_| !sources.is_empty())?;
+    Some(Rules { sources, all })
+}
+
+fn ignore_directories(context: &Context<'_>) -> Vec<(Place, String)> {
+    let levels = |path: &str| path.split('/').take_while(|&part| part == "..").count();
+    let locals = context.directories();
+    let up = locals.iter().map(|(_, path)| levels(path)).max().unwrap_or_default();
+    let root = (Place::File, paths::normalize(&"../".repeat(up)));
+    let own = |(index, path)| (Place::Value(entry(index)), path);
+    [root, (Place::File, ".".to_owned())].into_iter().chain(locals.into_iter().map(own)).collect()
+}
+
+/// `path`, which is relative to the configuration's directory, relative to the file system's root.
+fn absolute(context: &Context<'_>, path: &str) -> Option<String> {
+    let whole = paths::normalize(&format!("{}/{path}", context.files.directory().join("/")));
+    let whole = whole.trim_start_matches('/').to_owned();
+    (!whole.starts_with("..")).then_some(whole)
+}
+
+/// What the image needs, and the place that says so; directories before what is in them.
+fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
+    let references = reference::all(context.config);
+    let javascript = references.iter().any(|it| paths::is_javascript(&it.text));
+    let mut found: Vec<(Place, String)> = Vec::new();
+    let locals = context.directories();
+    found.extend(locals.iter().map(|(index, path)| (Place::Value(entry(*index)), path.clone())));
+    for (index, path) in &locals {
+        let manifests = manifests(context, path, javascript).into_iter();
+        found.extend(manifests.map(|name| (Place::Value(entry(*index)), paths::join(path, name))));
+    }
+    for located in references {
+        let end = located.text.rfind(':').filter(|_| located.role != Role::Ui).unwrap_or(located.text.len());
+        let part: Range<usize> = 0..end;
+        let path = match reference::parse(&located.text) {
+            _ if !locations::is_usable(&located.text[..end]) => None,
+            _ if located.role == Role::Ui => Some(paths::normalize(&located.text)),
+            Ok(Reference::File { path, .. }) => Some(path),
+            Ok(Reference::Module { module, .. }) => modules::resolve(context, &module),
+            Err(_) => None,
+        };
+        let path = path.filter(|path| context.files.is_file(path));
+        found.extend(path.map(|path| (Place::Within(located.pointer, part), path)));
+    }
+    found
+}
+
+/// The manifests that an installation of the directory at `path` reads.
+fn manifests(context: &Context<'_>, path: &str, javascript: bool) -> Vec<&'static str> {
+    let mut names = match dependency::local_kind(path, context.files) {
+        LocalKind::Package => vec!["pyproject.toml", "setup.py", "setup.cfg"],
+        LocalKind::Flat | LocalKind::Plain => vec!["requirements.txt"],
+    };
+    names.extend(javascript.then_some("package.json"));
+    names.retain(|name| context.files.is_file(&paths::join(path, name)));
+    names
+}
+
+fn check_path(context: &Context<'_>, rules: &Rules, place: Place, path: &str) -> Option<Diagnostic> {
+    let whole = absolute(context, path)?;
+    let directory = context.files.is_directory(path);
+    if !rules.all.excludes(&whole) || (directory && rules.all.may_include_below(&whole)) {
+        return None;
+    }
+    let message = match culprit(rules, &whole) {
+        Some((file, pattern)) => {
+            format!("`{}` is left out of the image by `{pattern}` in `{}`", written(path), written(&file))
+        }
+        None => format!("`{}` is left out of the image by a .dockerignore", written(path)),
+    };
+    Some(Diagnostic::new(&IGNORED_FILE, place, message).help(format!(
+        "remove the pattern, or add `!{}` behind it",
+        exception(rules, &whole).unwrap_or_else(|| path.to_owned()),
+    )))
+}
+
+/// The last pattern that leaves `path` out by itself, and its file.
+fn culprit(rules: &Rules, path: &str) -> Option<(String, String)> {
+    rules.sources.iter().rev().find_map(|source| {
+        let pattern = source.text.lines().rev().find(|line| matches(source, line, path))?;
+        Some((source.file.clone(), pattern.trim().to_owned()))
+    })
+}
+
+fn matches(source: &Source, line: &str, path: &str) -> bool {
+    let pattern = Ignore::rebased(line, &source.directory);
+    Ignore::parse(&pattern).is_ok_and(|ignore| ignore.excludes(path))
+}
+
+/// What an exception for `path` is in the file that leaves it out.
+fn exception(rules: &Rules, path: &str) -> Option<String> {
+    let (file, _) = culprit(rules, path)?;
+    let source = rules.sources.iter().find(|source| source.file == file)?;
+    paths::below(path, if source.directory.is_empty() { "." } else { &source.directory }).map(str::to_owned)
+}
+
+static IGNORED_FILE: Rule = Rule {
+    code: "ignored-file",
+    severity: Severity::Error,
+    summary: "a file that the image needs, left out by a .dockerignore",
+    why: "The .dockerignore of the project, or of a dependency, keeps the file from being copied. The installation or \
+          the server would not find it, although it is here.",
+    wrong: r#"{ "graphs": { "agent": "./build/agent.py:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./src/agent.py:graph" } }"#,
+};
+
+static INVALID_DOCKERIGNORE: Rule = Rule {
+    code: "invalid-dockerignore",
+    severity: Severity::Error,
+    summary: "a .dockerignore with a line that is no pattern",
+    why: "Docker refuses the whole build where one line of a .dockerignore cannot be read, such as one with a `[` that \
+          is never closed.",
+    wrong: r#"{ "dependencies": ["./dependency-with-a-broken-dockerignore"] }"#,
+    right: r#"{ "dependencies": ["./dependency"] }"#,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::compiler::check::tests::{said, table};
+
+    fn ignoring(text: &'static str) -> Vec<(&'static str, &'static str)> {
+        vec![
+            (".dockerignore", text),
+            ("lib/pyproject.toml", "[project]\nname='lib'"),
+            ("lib/lib/a.py", "g = 1"),
+        ]
+    }
+
+    #[test]
+    fn ignored() {
+        let lib = r#"{"dependencies":[".","./lib"],"graphs":{"a":"lib.a:g"}}"#;
+        for (config, ignore, wanted) in [
+            ("{}", "docs\n.env\nrequirements.txt\npackage.json\n", &[] as &[&str]),
+            ("{}", "*.py\n", &["ignored-file: ./agent.py"]),
+            ("{}", "*\n!agent.py\n!pyproject.toml\n", &[]),
+            ("{}", "*.toml\n", &[r#"ignored-file: ".""#]),
+            (lib, "lib\n", &[r#"ignored-file: "./lib""#]),
+            (lib, "lib/lib\n", &["ignored-file: lib.a"]),
+            (lib, "lib\n!lib/lib\n!lib/pyproject.toml\n", &[]),
+            (r#"{"ui":{"a":"./agent.ts"}}"#, "**/*.ts", &["ignored-file: ./agent.ts"]),
+        ] {
+            table(&[(config, wanted)], &ignoring(ignore));
+        }
+        assert!(said("{}", &ignoring("a\n*.py\n")).contains("`*.py` in `./.dockerignore`"));
+        assert!(said("{}", &ignoring("*.py\n")).contains("add `!agent.py`"));
+    }
+
+    #[test]
+    fn ignore_files_of_dependencies() {
+        let config = r#"{"dependencies":[".","../shared"],"graphs":{"a":"../shared/g.py:graph"}}"#;
+        let files =
+            |name, text| vec![(name, text), ("../shared/g.py", "graph = 1"), ("../shared/setup.py", "")];
+        table(&[(config, &["ignored-file: ../shared/g.py"])], &files("../shared/.dockerignore", "g.*"));
+        table(&[(config, &["ignored-file: ../shared/g.py"])], &files("../.dockerignore", "shared/g.py"));
+        table(&[(config, &[])], &files(".dockerignore", "g.py"));
+        let broken = files("../shared/.dockerignore", "[");
+        table(&[(config, &[r#"invalid-dockerignore: "../shared""#])], &broken);
+        assert!(said(config, &broken).contains("line 1"));
+    }
+}
