@@ -4,7 +4,6 @@
 
 mod arguments;
 mod context;
-mod engine;
 mod explain;
 mod fixtures;
 mod harness;
