@@ -4,5 +4,6 @@ pub mod cli;
 pub mod compiler;
 pub mod context;
 pub mod diagnostic;
+pub mod engine;
 pub mod error;
 pub mod project;

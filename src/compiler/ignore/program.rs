@@ -45,7 +45,7 @@ impl Program {
                         Step::Many(Class::no_line_break()),
                         Step::One(Class::only('/')),
                     ]);
-                    rest = rest.trim_start_matches(".*/)?");
+                    rest = rest.strip_prefix(".*/)?").unwrap_or(rest);
                 }
                 '*' => match steps.pop() {
                     Some(Step::One(class)) => steps.push(Step::Many(class)),

@@ -1,0 +1,279 @@
+//! Building an image.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::thread;
+
+use bollard::models::{BuildInfo, BuildInfoAux};
+use bollard::query_parameters::{BuildImageOptions, BuilderVersion};
+use bollard::{Docker, body_try_stream};
+use futures_util::{Stream, StreamExt as _, stream};
+use tokio::sync::{mpsc, oneshot};
+
+use super::connect::{Engine, root_cause};
+use super::credentials::{Config, Credentials, registry};
+use super::error::Error;
+use super::events::{BuildEvent, StepOrigin};
+use super::progress::{BuildKit, Buildah, Steps};
+use crate::context::{self, Context, Listing};
+
+/// How many of the context's largest paths are named.
+const LARGEST: usize = 5;
+
+/// How many reports may wait to be taken.
+const WAITING: usize = 64;
+
+/// What to build.
+#[derive(Clone, Debug)]
+pub struct BuildRequest {
+    /// The files.
+    pub context: Context,
+    /// The Dockerfile's path in the context.
+    pub dockerfile: String,
+    /// The names that the image gets, such as `app:1.0`.
+    pub tags: Vec<String>,
+    /// The platform to build for, such as `linux/arm64`; the engine's own where there is none.
+    pub platform: Option<String>,
+    /// Whether to ask the registry for newer base images.
+    pub pull: bool,
+    /// The Dockerfile's base images: only their registries' credentials are looked up.
+    pub images: Vec<String>,
+    /// All instructions of the Dockerfile, in order, with where they come from.
+    pub steps: Vec<StepOrigin>,
+}
+
+/// An image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// Its id, `sha256:` and 64 hexadecimal digits.
+    pub id: String,
+    /// The names that it has got.
+    pub tags: Vec<String>,
+}
+
+/// What the thread that talks to the engine hands over.
+enum Report {
+    Context(context::Error),
+    Engine(Box<BuildInfo>),
+    Failed(bollard::errors::Error),
+    Warning(String),
+}
+
+impl Engine {
+    /// Builds the image and tells `events` what happens. When `cancel` ends first, the build is stopped on the engine,
+    /// too.
+    ///
+    /// # Errors
+    ///
+    /// The context cannot be read, a base image cannot be had, a step fails, the engine refuses or breaks off, or
+    /// `cancel` ended.
+    pub async fn build(
+        &self,
+        request: BuildRequest,
+        events: impl FnMut(BuildEvent),
+        cancel: impl Future<Output = ()>,
+    ) -> Result<Built, Error> {
+        let mut steps = Steps::new(&request.steps, events);
+        let listing = request.context.list()?;
+        steps.tell(BuildEvent::Context {
+            files: listing.files(),
+            bytes: listing.bytes(),
+            largest: listing.largest(LARGEST),
+        });
+        let tags = request.tags.clone();
+        let (reports, stop) = self.start(request, listing);
+        let outcome = follow(reports, &self.host, steps, cancel).await;
+        // The thread ends its connections, and with them whatever still goes on.
+        drop(stop);
+        Ok(Built { id: outcome?, tags })
+    }
+
+    /// Starts the build on a thread with a runtime of its own: when that runtime ends, so does everything that bollard
+    /// has spawned, the session with the engine above all, which would otherwise live as long as the caller's runtime.
+    fn start(
+        &self,
+        request: BuildRequest,
+        listing: Listing,
+    ) -> (mpsc::Receiver<Report>, oneshot::Sender<()>) {
+        let (sender, reports) = mpsc::channel(WAITING);
+        let (stop, stopped) = oneshot::channel();
+        let engine = self.clone();
+        thread::spawn(move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime.block_on(async {
+                tokio::select! {
+                    () = engine.drive(request, listing, sender) => {}
+                    _ = stopped => {}
+                }
+            }),
+            Err(error) => _ = sender.blocking_send(Report::Failed(error.into())),
+        });
+        (reports, stop)
+    }
+
+    async fn drive(&self, request: BuildRequest, listing: Listing, reports: mpsc::Sender<Report>) {
+        let credentials = match self.credentials(&request, &reports).await {
+            Ok(credentials) => credentials,
+            Err(error) => {
+                let _ = reports
+                    .send(Report::Warning(format!("{error}; base images are pulled without credentials")))
+                    .await;
+                Credentials::default()
+            }
+        };
+        let (failed, mut failure) = mpsc::channel(1);
+        let body = body_try_stream(pieces(listing, failed));
+        let session = Some(credentials.for_session());
+        let docker = with_extras(self.docker.clone(), &request.tags, credentials.header());
+        let mut answers = pin!(docker.build_image(options(&request), session, Some(body)));
+        while let Some(answer) = answers.next().await {
+            let report = match answer {
+                Ok(info) => Report::Engine(Box::new(info)),
+                // The engine's complaint about a context that broke off says less than why it did.
+                Err(error) => failure.try_recv().map_or_else(|_| Report::Failed(error), Report::Context),
+            };
+            if reports.send(report).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The credentials for the base images. Helpers are programs that may take their time, so they are not started for
+    /// an image that is here and need not be pulled.
+    async fn credentials(
+        &self,
+        request: &BuildRequest,
+        reports: &mpsc::Sender<Report>,
+    ) -> Result<Credentials, Error> {
+        let config = Config::read(&self.env)?;
+        let mut registries = BTreeSet::new();
+        for image in &request.images {
+            let registry = registry(image);
+            let idle = config.needs_helper(&registry) && !request.pull;
+            if !(idle && self.docker.inspect_image(image).await.is_ok()) {
+                registries.insert(registry);
+            }
+        }
+        let warn = |text| _ = reports.try_send(Report::Warning(text));
+        Ok(config.credentials(registries, &self.env, warn).await)
+    }
+}
+
+/// Turns reports into events until the build has ended; returns the image's id.
+async fn follow(
+    mut reports: mpsc::Receiver<Report>,
+    host: &str,
+    mut steps: Steps<impl FnMut(BuildEvent)>,
+    cancel: impl Future<Output = ()>,
+) -> Result<String, Error> {
+    let mut cancel = pin!(cancel);
+    let mut image = None;
+    let (mut buildkit, mut buildah) = (BuildKit::default(), Buildah::default());
+    loop {
+        let report = tokio::select! {
+            biased;
+            () = &mut cancel => return Err(Error::Cancelled),
+            report = reports.recv() => report,
+        };
+        match report {
+            None => break,
+            Some(Report::Context(error)) => return Err(error.into()),
+            Some(Report::Warning(text)) => steps.tell(BuildEvent::Warning(text)),
+            Some(Report::Failed(error)) => return Err(explain(error, host, &mut buildah, &mut steps)),
+            Some(Report::Engine(info)) => {
+                match info.aux {
+                    Some(BuildInfoAux::BuildKit(report)) => buildkit.report(report, &mut steps),
+                    Some(BuildInfoAux::Default(id)) => image = id.id.or(image),
+                    None => {}
+                }
+                if let Some(text) = info.stream {
+                    buildah.output(&text, &mut steps);
+                }
+            }
+        }
+    }
+    buildah.finish(&mut steps);
+    let reason = "it ended the answer without naming an image".to_owned();
+    image.ok_or_else(|| Error::Lost { host: host.to_owned(), reason })
+}
+
+fn explain(
+    error: bollard::errors::Error,
+    host: &str,
+    buildah: &mut Buildah,
+    steps: &mut Steps<impl FnMut(BuildEvent)>,
+) -> Error {
+    use bollard::errors::Error as Bollard;
+    match error {
+        Bollard::DockerStreamError { error } => {
+            buildah.fail(&error, steps);
+            steps.error(error)
+        }
+        Bollard::DockerResponseServerError { message, .. } => steps.error(message),
+        other => Error::Lost { host: host.to_owned(), reason: root_cause(&other) },
+    }
+}
+
+/// The context's archive as a request's body. Why it broke off, if it did, goes to `failed`.
+fn pieces(
+    listing: Listing,
+    failed: mpsc::Sender<context::Error>,
+) -> impl Stream<Item = io::Result<bytes::Bytes>> + Send + 'static {
+    let mut archive = listing.stream();
+    stream::poll_fn(move |task| {
+        archive.poll_next(task).map(|piece| {
+            piece.map(|piece| {
+                piece.map_err(|error| {
+                    let _ = failed.try_send(error);
+                    io::Error::other("the build context broke off")
+                })
+            })
+        })
+    })
+}
+
+fn options(request: &BuildRequest) -> BuildImageOptions {
+    BuildImageOptions {
+        dockerfile: request.dockerfile.clone(),
+        platform: request.platform.clone().unwrap_or_default(),
+        pull: request.pull.then(|| "1".to_owned()),
+        rm: true,
+        session: Some(session_id()),
+        t: request.tags.first().cloned(),
+        version: BuilderVersion::BuilderBuildKit,
+        ..BuildImageOptions::default()
+    }
+}
+
+/// Adds what the API knows and bollard has no place for: further tags, and credentials beside a session (Podman does
+/// not ask in the session, it reads the header).
+fn with_extras(docker: Docker, tags: &[String], credentials: Option<String>) -> Docker {
+    let more: String = tags.iter().skip(1).map(|tag| format!("&t={}", encoded(tag))).collect();
+    docker.with_request_modifier(move |mut request| {
+        if request.uri().path() == "/build" {
+            if let Ok(uri) = format!("{}{more}", request.uri()).parse() {
+                *request.uri_mut() = uri;
+            }
+            if let Some(Ok(value)) = credentials.as_ref().map(|value| value.parse()) {
+                request.headers_mut().insert("x-registry-config", value);
+            }
+        }
+        request
+    })
+}
+
+/// `text` as a value in a URL's query.
+fn encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/@".contains(&byte);
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// A name for the session that no other session has.
+fn session_id() -> String {
+    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+    let random = || RandomState::new().build_hasher().finish();
+    format!("agentcli{:016x}{:016x}", random(), random())
+}

@@ -1,0 +1,160 @@
+//! Reaching the engine.
+
+use std::error::Error as StdError;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use bollard::{API_DEFAULT_VERSION, Docker};
+
+use super::endpoint::{Endpoint, EngineEnv};
+use super::error::Error;
+
+/// How long an engine may take to answer its first question.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the engine may take to begin its answer, in seconds: a builder without BuildKit answers only when it has
+/// the whole context, however large. Whoever waits can cancel.
+const TIMEOUT: u64 = 24 * 60 * 60;
+
+/// A container engine that has answered.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    pub(super) docker: Docker,
+    pub(super) host: String,
+    pub(super) env: EngineEnv,
+}
+
+impl Engine {
+    /// Finds the engine that `env` means, and asks it whether it is there: one round trip.
+    ///
+    /// # Errors
+    ///
+    /// No engine is found, it does not answer in 10 seconds, it may not be used, the connection is not secure, or its
+    /// address is of an unsupported kind.
+    pub async fn connect(env: &EngineEnv) -> Result<Self, Error> {
+        let endpoints = env.endpoints()?;
+        let alone = endpoints.len() == 1;
+        let mut looked = Vec::new();
+        let mut denied = None;
+        for endpoint in endpoints {
+            match endpoint.answer().await {
+                Ok(docker) => return Ok(Self { docker, host: endpoint.host, env: env.clone() }),
+                Err(error) if alone => return Err(error),
+                Err(error @ Error::Denied { .. }) => denied = denied.or(Some(error)),
+                Err(_) => {}
+            }
+            looked.push(endpoint.host);
+        }
+        Err(denied.unwrap_or(Error::NoEngine { looked }))
+    }
+
+    /// The engine's address.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+}
+
+impl Endpoint {
+    async fn answer(&self) -> Result<Docker, Error> {
+        let docker = self.open()?;
+        let reason = format!("it was silent for {} seconds", PATIENCE.as_secs());
+        let silent = |_| Error::Unreachable { host: self.host.clone(), reason };
+        tokio::time::timeout(PATIENCE, docker.ping())
+            .await
+            .map_err(silent)?
+            .map_err(|error| self.explain(&error))?;
+        Ok(docker)
+    }
+
+    fn open(&self) -> Result<Docker, Error> {
+        let opened = match (self.host.split_once("://"), &self.certificates) {
+            #[cfg(unix)]
+            (Some(("unix", _)), _) => Docker::connect_with_unix(&self.host, TIMEOUT, API_DEFAULT_VERSION),
+            #[cfg(windows)]
+            (Some(("npipe", _)), _) => {
+                Docker::connect_with_named_pipe(&self.host, TIMEOUT, API_DEFAULT_VERSION)
+            }
+            (Some(("tcp" | "http" | "https", address)), Some(directory)) => {
+                self.open_tls(address, directory)?
+            }
+            (Some(("tcp" | "http", address)), None) => {
+                Docker::connect_with_http(&with_port(address, 2375), TIMEOUT, API_DEFAULT_VERSION)
+            }
+            (Some(("https", _)), None) => {
+                return Err(self.tls("no certificates are known".to_owned()));
+            }
+            (Some(("ssh", _)), _) => return Err(self.unsupported("connections over ssh are not supported")),
+            _ => return Err(self.unsupported("the address is of no known kind")),
+        };
+        opened.map_err(|error| self.explain(&error))
+    }
+
+    fn open_tls(
+        &self,
+        address: &str,
+        directory: &Path,
+    ) -> Result<Result<Docker, bollard::errors::Error>, Error> {
+        let [key, cert, ca] = ["key.pem", "cert.pem", "ca.pem"].map(|name| directory.join(name));
+        if let Some(missing) = [&key, &cert, &ca].into_iter().find(|path| !path.is_file()) {
+            return Err(self.tls(format!("there is no `{}`", missing.display())));
+        }
+        let address = with_port(address, 2376);
+        Ok(Docker::connect_with_ssl(&address, &key, &cert, &ca, TIMEOUT, API_DEFAULT_VERSION))
+    }
+
+    /// What a failed first question means.
+    fn explain(&self, error: &bollard::errors::Error) -> Error {
+        use bollard::errors::Error as Bollard;
+        let host = self.host.clone();
+        let unreachable = |reason: &str| Error::Unreachable { host: host.clone(), reason: reason.to_owned() };
+        match error {
+            Bollard::SocketNotFoundError(_) => return unreachable("there is no such socket"),
+            Bollard::DockerResponseServerError { status_code, .. } => {
+                return unreachable(&format!(
+                    "what listens there is no container engine (status {status_code})"
+                ));
+            }
+            _ => {}
+        }
+        match io_cause(error).map(io::Error::kind) {
+            Some(io::ErrorKind::PermissionDenied) => Error::Denied { host },
+            Some(io::ErrorKind::ConnectionRefused) => unreachable("nothing listens there"),
+            Some(io::ErrorKind::NotFound) => unreachable("there is no such socket"),
+            _ if self.certificates.is_some() => self.tls(root_cause(error)),
+            _ => unreachable(&root_cause(error)),
+        }
+    }
+
+    fn tls(&self, reason: String) -> Error {
+        Error::Tls { host: self.host.clone(), reason }
+    }
+
+    fn unsupported(&self, reason: &str) -> Error {
+        Error::Unsupported { host: self.host.clone(), reason: reason.to_owned() }
+    }
+}
+
+/// An address for which HTTP's default port would be wrong, with the engine's.
+fn with_port(address: &str, port: u16) -> String {
+    let address = address.trim_end_matches('/');
+    let named = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if named { address.to_owned() } else { format!("{address}:{port}") }
+}
+
+fn io_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
+    causes(error).filter_map(|error| error.downcast_ref()).last()
+}
+
+/// The innermost reason, in lower case and without the operating system's number.
+pub(super) fn root_cause(error: &(dyn StdError + 'static)) -> String {
+    let text = causes(error).last().map(ToString::to_string).unwrap_or_default();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// The error and what caused it, the innermost last.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source())
+}

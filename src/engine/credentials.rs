@@ -1,0 +1,229 @@
+//! Registry credentials, from where `docker login` puts them: Docker's `config.json` and its credential helpers.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use bollard::auth::DockerCredentials;
+use serde::Deserialize;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use super::endpoint::{EngineEnv, read_json};
+use super::error::Error;
+
+/// Docker Hub's name in Docker's configuration, for historical reasons a URL.
+const HUB: &str = "https://index.docker.io/v1/";
+
+/// The name under which BuildKit asks for Docker Hub's credentials.
+const HUB_HOST: &str = "registry-1.docker.io";
+
+/// How long a helper may take: it may ask its user to unlock something.
+const HELPER_PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a registry wants to know. Neither printed nor debugged.
+#[derive(Clone, PartialEq)]
+enum Secret {
+    Password { user: String, password: String },
+    IdentityToken(String),
+}
+
+/// The credentials of some registries, by the registry's host. Neither printed nor debugged.
+#[derive(Default)]
+pub(super) struct Credentials(BTreeMap<String, Secret>);
+
+/// Docker's `config.json`, as far as it concerns credentials.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Config {
+    auths: HashMap<String, Auth>,
+    cred_helpers: HashMap<String, String>,
+    creds_store: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Auth {
+    auth: String,
+    identitytoken: String,
+    username: String,
+    password: String,
+}
+
+/// What a helper prints.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    username: String,
+    secret: String,
+}
+
+impl Config {
+    /// Reads the configuration; an empty one where there is none.
+    pub(super) fn read(env: &EngineEnv) -> Result<Self, Error> {
+        let path = env.config.as_ref().map(|directory| directory.join("config.json"));
+        Ok(path.map(|path| read_json(&path)).transpose()?.flatten().unwrap_or_default())
+    }
+
+    /// Whether the credentials of `registry` are with a helper, which takes time to ask.
+    pub(super) fn needs_helper(&self, registry: &str) -> bool {
+        self.helper(registry).is_some()
+    }
+
+    /// The credentials of `registries`. A helper that fails is reported to `warn`, and the registry is tried without.
+    pub(super) async fn credentials(
+        &self,
+        registries: impl IntoIterator<Item = String>,
+        env: &EngineEnv,
+        mut warn: impl FnMut(String),
+    ) -> Credentials {
+        let mut found = Credentials::default();
+        for registry in registries {
+            let secret = match self.helper(&registry) {
+                None => self.stored(&registry),
+                Some(name) => {
+                    let asked = Helper { name, path: find(name, env) }.ask(server(&registry)).await;
+                    asked.unwrap_or_else(|reason| {
+                        warn(format!(
+                            "cannot get credentials for `{registry}` from the helper `{name}`: {reason}"
+                        ));
+                        None
+                    })
+                }
+            };
+            found.0.extend(secret.map(|secret| (registry, secret)));
+        }
+        found
+    }
+
+    fn helper(&self, registry: &str) -> Option<&str> {
+        let own = self.cred_helpers.get(server(registry)).or_else(|| self.cred_helpers.get(registry));
+        own.or(Some(&self.creds_store)).map(String::as_str).filter(|name| !name.is_empty())
+    }
+
+    fn stored(&self, registry: &str) -> Option<Secret> {
+        let exact = self.auths.get(server(registry));
+        exact
+            .or_else(|| self.auths.iter().find(|(key, _)| host_of(key) == registry).map(|(_, auth)| auth))?
+            .secret()
+    }
+}
+
+impl Auth {
+    fn secret(&self) -> Option<Secret> {
+        if !self.identitytoken.is_empty() {
+            return Some(Secret::IdentityToken(self.identitytoken.clone()));
+        }
+        let decoded = STANDARD.decode(&self.auth).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let (user, password) = match decoded.as_deref().and_then(|text| text.split_once(':')) {
+            Some((user, password)) => (user.to_owned(), password.trim_end_matches('\0').to_owned()),
+            None => (self.username.clone(), self.password.clone()),
+        };
+        (!user.is_empty()).then_some(Secret::Password { user, password })
+    }
+}
+
+impl Credentials {
+    /// For the session through which BuildKit asks.
+    pub(super) fn for_session(&self) -> HashMap<String, DockerCredentials> {
+        let name = |registry: &str| if registry == "docker.io" { HUB_HOST } else { registry }.to_owned();
+        self.0.iter().map(|(registry, secret)| (name(registry), secret.credentials(registry))).collect()
+    }
+
+    /// For the request's header, where Podman looks.
+    pub(super) fn header(&self) -> Option<String> {
+        let all: HashMap<_, _> =
+            self.0.iter().map(|(name, secret)| (server(name), secret.credentials(name))).collect();
+        let json = serde_json::to_vec(&all).ok().filter(|_| !all.is_empty())?;
+        Some(URL_SAFE.encode(json))
+    }
+}
+
+impl Secret {
+    fn credentials(&self, registry: &str) -> DockerCredentials {
+        let serveraddress = Some(server(registry).to_owned());
+        match self.clone() {
+            Secret::Password { user, password } => DockerCredentials {
+                username: Some(user),
+                password: Some(password),
+                serveraddress,
+                ..DockerCredentials::default()
+            },
+            Secret::IdentityToken(token) => DockerCredentials {
+                identitytoken: Some(token),
+                serveraddress,
+                ..DockerCredentials::default()
+            },
+        }
+    }
+}
+
+/// The registry that an image reference names: its first part, if that looks like a host.
+pub(super) fn registry(image: &str) -> String {
+    let host = image.split_once('/').map(|(host, _)| host);
+    let host = host.filter(|host| host.contains(['.', ':']) || *host == "localhost");
+    match host {
+        None | Some("docker.io" | "index.docker.io" | "registry-1.docker.io") => "docker.io".to_owned(),
+        Some(host) => host.to_owned(),
+    }
+}
+
+/// The name of a registry in Docker's configuration and for its helpers.
+fn server(registry: &str) -> &str {
+    if registry == "docker.io" { HUB } else { registry }
+}
+
+/// The host in a key of `auths`, which may be a URL.
+fn host_of(key: &str) -> &str {
+    let rest = key.strip_prefix("https://").or_else(|| key.strip_prefix("http://")).unwrap_or(key);
+    rest.split('/').next().unwrap_or(rest)
+}
+
+struct Helper<'a> {
+    name: &'a str,
+    path: Option<PathBuf>,
+}
+
+/// Looks for the helper's program in the `PATH` that the process was given.
+fn find(name: &str, env: &EngineEnv) -> Option<PathBuf> {
+    let program = format!("docker-credential-{name}{}", std::env::consts::EXE_SUFFIX);
+    let usable = |path: &PathBuf| !name.contains(['/', '\\']) && path.is_file();
+    std::env::split_paths(env.path.as_ref()?).map(|directory| directory.join(&program)).find(usable)
+}
+
+impl Helper<'_> {
+    /// Asks the helper for `server`; it may know nothing of it.
+    async fn ask(&self, server: &str) -> Result<Option<Secret>, String> {
+        let missing = || format!("there is no `docker-credential-{}` in PATH", self.name);
+        let path = self.path.as_deref().ok_or_else(missing)?;
+        let output = tokio::time::timeout(HELPER_PATIENCE, run(path, server)).await;
+        let silent = |_| format!("it took longer than {} seconds", HELPER_PATIENCE.as_secs());
+        let output = output.map_err(silent)?.map_err(|error| error.to_string())?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            let unknown =
+                said.contains("credentials not found") || said.contains("no credentials server URL");
+            return if unknown { Ok(None) } else { Err(format!("it failed: {}", said.trim())) };
+        }
+        let answer: Answer =
+            serde_json::from_str(&said).map_err(|_| "its answer is not the JSON expected")?;
+        Ok(Some(match (&*answer.username, answer.secret) {
+            ("<token>", token) => Secret::IdentityToken(token),
+            (user, password) => Secret::Password { user: user.to_owned(), password },
+        }))
+    }
+}
+
+async fn run(path: &Path, server: &str) -> std::io::Result<std::process::Output> {
+    let mut command = Command::new(path);
+    command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        // A helper that does not read is its own affair.
+        let _ = input.write_all(server.as_bytes()).await;
+    }
+    child.wait_with_output().await
+}

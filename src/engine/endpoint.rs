@@ -1,0 +1,160 @@
+//! Where the engine is, found as the `docker` command finds it: `DOCKER_HOST`, then the docker context, then the
+//! sockets that engines use by default.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::error::Error;
+
+/// What the process was given that says where the engine is and what it may pull.
+#[derive(Clone, Debug, Default)]
+pub struct EngineEnv {
+    /// `DOCKER_HOST`.
+    pub host: Option<String>,
+    /// `DOCKER_CONTEXT`.
+    pub context: Option<String>,
+    /// `DOCKER_TLS_VERIFY` is set and not empty.
+    pub tls_verify: bool,
+    /// `DOCKER_CERT_PATH`: the directory of ca.pem, cert.pem and key.pem.
+    pub cert_path: Option<PathBuf>,
+    /// The directory of Docker's `config.json`: `DOCKER_CONFIG`, else `~/.docker`.
+    pub config: Option<PathBuf>,
+    /// `PATH`, where credential helpers are looked for.
+    pub path: Option<OsString>,
+    /// The sockets to try where nothing else says where the engine is, the preferred first.
+    pub sockets: Vec<PathBuf>,
+}
+
+/// An address and, for TLS, the directory of the certificates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Endpoint {
+    pub(super) host: String,
+    pub(super) certificates: Option<PathBuf>,
+}
+
+/// The part of Docker's `config.json` that concerns where the engine is.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Config {
+    current_context: String,
+}
+
+/// A docker context's `meta.json`.
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(rename = "Endpoints", default)]
+    endpoints: Endpoints,
+}
+
+#[derive(Default, Deserialize)]
+struct Endpoints {
+    docker: Option<DockerEndpoint>,
+}
+
+#[derive(Deserialize)]
+struct DockerEndpoint {
+    #[serde(rename = "Host", default)]
+    host: String,
+}
+
+impl EngineEnv {
+    /// Reads the process environment through `lookup`.
+    pub fn new(lookup: impl Fn(&str) -> Option<OsString>) -> Self {
+        let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
+        let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
+        let path = |name: &str| set(name).map(PathBuf::from);
+        let home = path("HOME").or_else(|| path("USERPROFILE"));
+        Self {
+            host: text("DOCKER_HOST"),
+            context: text("DOCKER_CONTEXT"),
+            tls_verify: set("DOCKER_TLS_VERIFY").is_some(),
+            cert_path: path("DOCKER_CERT_PATH"),
+            config: path("DOCKER_CONFIG").or_else(|| Some(home.as_ref()?.join(".docker"))),
+            path: set("PATH"),
+            sockets: default_sockets(home.as_deref(), path("XDG_RUNTIME_DIR").as_deref()),
+        }
+    }
+
+    /// The places to try, in order; several only where nothing says which.
+    pub(super) fn endpoints(&self) -> Result<Vec<Endpoint>, Error> {
+        if let Some(host) = &self.host {
+            return Ok(vec![self.named_host(host)]);
+        }
+        let context = self.current_context()?;
+        if let Some(name) = context.filter(|name| name != "default") {
+            return Ok(vec![self.named_context(&name)?]);
+        }
+        Ok(self.sockets.iter().map(|path| Endpoint::socket(path)).collect())
+    }
+
+    fn named_host(&self, host: &str) -> Endpoint {
+        let secure = self.tls_verify || host.starts_with("https://");
+        let certificates = self.cert_path.clone().or_else(|| self.config.clone());
+        Endpoint { host: host.to_owned(), certificates: certificates.filter(|_| secure) }
+    }
+
+    fn current_context(&self) -> Result<Option<String>, Error> {
+        if self.context.is_some() {
+            return Ok(self.context.clone());
+        }
+        let Some(directory) = &self.config else { return Ok(None) };
+        let config: Option<Config> = read_json(&directory.join("config.json"))?;
+        Ok(config.map(|config| config.current_context).filter(|name| !name.is_empty()))
+    }
+
+    fn named_context(&self, name: &str) -> Result<Endpoint, Error> {
+        let id: String = Sha256::digest(name).iter().map(|byte| format!("{byte:02x}")).collect();
+        let contexts = self.config.clone().unwrap_or_default().join("contexts");
+        let meta: Option<Meta> = read_json(&contexts.join("meta").join(&id).join("meta.json"))?;
+        let host = meta.and_then(|meta| meta.endpoints.docker).map(|docker| docker.host);
+        let Some(host) = host.filter(|host| !host.is_empty()) else {
+            return Err(Error::NoContext { name: name.to_owned() });
+        };
+        let certificates = contexts.join("tls").join(&id).join("docker");
+        Ok(Endpoint { host, certificates: Some(certificates).filter(|path| path.exists()) })
+    }
+}
+
+impl Endpoint {
+    fn socket(path: &Path) -> Self {
+        Self { host: format!("unix://{}", path.display()), certificates: None }
+    }
+}
+
+fn default_sockets(home: Option<&Path>, runtime: Option<&Path>) -> Vec<PathBuf> {
+    let in_runtime = |path: &str| runtime.map(|runtime| runtime.join(path));
+    [
+        Some(PathBuf::from("/var/run/docker.sock")),
+        in_runtime("docker.sock"),
+        home.map(|home| home.join(".docker/run/docker.sock")),
+        in_runtime("podman/podman.sock"),
+        Some(PathBuf::from("/run/podman/podman.sock")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Reads one of Docker's own files; nothing where there is none.
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    let failed = |reason: String| Error::Config { path: path.to_owned(), reason };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(failed("permission denied".to_owned()));
+        }
+        Err(error) => return Err(failed(error.to_string())),
+    };
+    let value = serde_json::from_str(&text);
+    // The library's own words may quote a value, and values may be secrets.
+    let place = |error: serde_json::Error| format!("line {}, column {}", error.line(), error.column());
+    value.map(Some).map_err(|error| failed(format!("it is not what Docker writes ({})", place(error))))
+}

@@ -1,0 +1,159 @@
+//! Why an engine could not be reached, or did not build.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::events::Step;
+use crate::context;
+
+/// What went wrong with the engine: what was attempted, on what, why.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The caller gave up; the engine has been told.
+    #[error("the build was cancelled")]
+    Cancelled,
+    /// One of Docker's own files cannot be used.
+    #[error("cannot use `{}`: {reason}", .path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The context cannot be read.
+    #[error(transparent)]
+    Context(#[from] context::Error),
+    /// The user may not use the engine's socket.
+    #[error("not allowed to use the container engine at `{host}`")]
+    Denied {
+        /// The engine's address.
+        host: String,
+    },
+    /// The connection broke, or the engine ended, in the midst of a build.
+    #[error("the container engine at `{host}` broke off the build: {reason}")]
+    Lost {
+        /// The engine's address.
+        host: String,
+        /// What is known of why.
+        reason: String,
+    },
+    /// `DOCKER_CONTEXT`, or Docker's configuration, names a context that is not there.
+    #[error("the docker context `{name}` does not exist or names no engine")]
+    NoContext {
+        /// The context's name.
+        name: String,
+    },
+    /// No engine was found at any of the usual places.
+    #[error("no container engine found: there is none at {}", .looked.join(", "))]
+    NoEngine {
+        /// The places, in the order in which they were tried.
+        looked: Vec<String>,
+    },
+    /// A base image cannot be had.
+    #[error("cannot get the image `{image}`: {reason}")]
+    Pull {
+        /// The image, as the Dockerfile names it.
+        image: String,
+        /// Why, in the engine's words.
+        reason: String,
+        /// Whether the registry wants (other) credentials.
+        unauthorized: bool,
+    },
+    /// The engine does not accept the request, or ended the build outside any step.
+    #[error("the container engine refused to build: {reason}")]
+    Refused {
+        /// Why, in the engine's words.
+        reason: String,
+    },
+    /// A step of the Dockerfile failed.
+    #[error("the build failed at {0}")]
+    Step(Box<FailedStep>),
+    /// The engine does not answer.
+    #[error("the container engine at `{host}` does not answer: {reason}")]
+    Unreachable {
+        /// The engine's address.
+        host: String,
+        /// What was tried.
+        reason: String,
+    },
+    /// The connection cannot be made secure.
+    #[error("cannot make a secure connection to the container engine at `{host}`: {reason}")]
+    Tls {
+        /// The engine's address.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+    /// The address is of a kind that is not supported.
+    #[error("cannot connect to the container engine at `{host}`: {reason}")]
+    Unsupported {
+        /// The engine's address.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A step that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedStep {
+    /// The step: its instruction, its number, where in the configuration it comes from.
+    pub step: Step,
+    /// The exit code of the command, where it was a command that failed.
+    pub code: Option<i64>,
+    /// The last lines that the step printed, at most 20.
+    pub last_lines: Vec<String>,
+    /// Why, in the engine's words.
+    pub reason: String,
+}
+
+impl fmt::Display for FailedStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(number), Some(total)) = (self.step.number, self.step.total) {
+            write!(f, "step {number} of {total}, ")?;
+        }
+        write!(f, "`{}`: {}", self.step.name, self.reason)
+    }
+}
+
+impl Error {
+    /// What to do next, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Error::Context(error) => return error.hint(),
+            Error::Denied { .. } => {
+                "join the docker group (`sudo usermod -aG docker $USER`, then log in again), or set DOCKER_HOST to an \
+                 engine of your own"
+            }
+            Error::Lost { .. } => "see the engine's log, and build again: what is done is kept",
+            Error::NoContext { .. } => {
+                "list the contexts with `docker context ls` and choose one with `docker context use`, or set DOCKER_HOST"
+            }
+            Error::NoEngine { .. } => {
+                "install and start Docker (https://docs.docker.com/get-docker/) or Podman's socket (`systemctl --user \
+                 start podman.socket`), or set DOCKER_HOST to where one listens"
+            }
+            Error::Pull { unauthorized: true, .. } => {
+                "log in with `docker login REGISTRY`, or check the image's name"
+            }
+            Error::Pull { .. } => {
+                "check the image's name and tag, and whether this machine reaches the registry"
+            }
+            Error::Tls { .. } => {
+                "DOCKER_CERT_PATH must name the directory of the engine's ca.pem, cert.pem and key.pem"
+            }
+            Error::Unreachable { .. } => {
+                "check that the engine runs, and that DOCKER_HOST or the docker context is right"
+            }
+            Error::Unsupported { host, .. } if host.starts_with("ssh://") => {
+                "forward its socket, `ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock USER@HOST`, and set \
+                 DOCKER_HOST=unix:///tmp/docker.sock"
+            }
+            Error::Unsupported { .. } => "give an address that starts with unix://, tcp:// or npipe://",
+            Error::Cancelled | Error::Config { .. } | Error::Refused { .. } | Error::Step { .. } => {
+                return None;
+            }
+        };
+        Some(hint.to_owned())
+    }
+}

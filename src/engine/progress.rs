@@ -1,0 +1,158 @@
+//! From the engine's reports to tidy events.
+//!
+//! BuildKit reports the same vertex again and again, in any order, with log lines cut anywhere; Buildah prints lines.
+//! Both become steps that start once and end once.
+
+mod buildah;
+mod buildkit;
+mod name;
+mod origin;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::error::{Error, FailedStep};
+use super::events::{BuildEvent, Step, StepOrigin};
+use name::Name;
+use origin::Origins;
+
+pub(super) use buildah::Buildah;
+pub(super) use buildkit::BuildKit;
+
+/// How many of a failed step's last lines are kept.
+const LAST_LINES: usize = 20;
+
+/// All that is known of the steps so far, and where events go.
+pub(super) struct Steps<F> {
+    steps: Vec<State>,
+    origins: Origins,
+    events: F,
+}
+
+struct State {
+    step: Step,
+    ended: bool,
+    failed: Option<String>,
+    last_lines: VecDeque<String>,
+}
+
+impl<F: FnMut(BuildEvent)> Steps<F> {
+    pub(super) fn new(origins: &[StepOrigin], events: F) -> Self {
+        Self { steps: Vec::new(), origins: Origins::new(origins), events }
+    }
+
+    pub(super) fn tell(&mut self, event: BuildEvent) {
+        (self.events)(event);
+    }
+
+    /// Starts a step and returns its id.
+    fn start(&mut self, name: Name) -> usize {
+        let id = self.steps.len();
+        let key = self.origins.key(&name);
+        let Name { number, total, stage, text, internal } = name;
+        let step = Step { id, number, total, stage, name: text, internal, key };
+        self.steps.push(State {
+            step: step.clone(),
+            ended: false,
+            failed: None,
+            last_lines: VecDeque::new(),
+        });
+        self.tell(BuildEvent::StepStarted(step));
+        id
+    }
+
+    fn log(&mut self, id: usize, line: &str) {
+        let line = printable(line);
+        let last = &mut self.steps[id].last_lines;
+        if last.len() == LAST_LINES {
+            last.pop_front();
+        }
+        last.push_back(line.clone());
+        self.tell(BuildEvent::StepLog { id, line });
+    }
+
+    fn done(&mut self, id: usize, cached: bool, duration: Option<Duration>) {
+        if !std::mem::replace(&mut self.steps[id].ended, true) {
+            self.tell(BuildEvent::StepDone { id, cached, duration });
+        }
+    }
+
+    fn fail(&mut self, id: usize, reason: &str) {
+        let state = &mut self.steps[id];
+        state.failed.get_or_insert_with(|| reason.to_owned());
+        if !std::mem::replace(&mut state.ended, true) {
+            self.tell(BuildEvent::StepFailed { id, reason: reason.to_owned() });
+        }
+    }
+
+    /// The error that ends the build, from the engine's last word.
+    pub(super) fn error(&mut self, reason: String) -> Error {
+        let failed = self.steps.iter().find(|state| state.failed.as_deref().is_some_and(|why| !is_echo(why)));
+        let Some(state) = failed else {
+            return pull_error(None, &reason).unwrap_or(Error::Refused { reason });
+        };
+        let why = state.failed.clone().unwrap_or_default();
+        if let Some(error) = pull_error(Some(&state.step.name), &why) {
+            return error;
+        }
+        Error::Step(Box::new(FailedStep {
+            step: state.step.clone(),
+            code: exit_code(&why),
+            last_lines: state.last_lines.iter().cloned().collect(),
+            reason: short(&why),
+        }))
+    }
+}
+
+/// Whether a step ended only because another failed.
+fn is_echo(reason: &str) -> bool {
+    reason.contains("context canceled") && !reason.contains("exit code")
+}
+
+/// The error for a base image that cannot be had; `step` is what the engine was doing.
+fn pull_error(step: Option<&str>, reason: &str) -> Option<Error> {
+    const LOAD: &str = "load metadata for ";
+    const FROM: &str = "FROM ";
+    let unauthorized = ["unauthorized", "authorization failed", "access denied", "401 ", "403 ", "denied:"];
+    let from_step = step.and_then(|step| step.strip_prefix(LOAD).or_else(|| step.strip_prefix(FROM)));
+    let from_reason =
+        reason.split("initializing source docker://").nth(1).and_then(|rest| rest.split(": ").next());
+    let image = from_step.or(from_reason)?.split_whitespace().next()?.to_owned();
+    let unauthorized = unauthorized.iter().any(|word| reason.contains(word));
+    Some(Error::Pull { image, reason: reason.to_owned(), unauthorized })
+}
+
+/// The code in BuildKit's, Docker's or Buildah's words for a command that failed.
+fn exit_code(reason: &str) -> Option<i64> {
+    let words = ["exit code: ", "returned a non-zero code: ", "exit status "];
+    let rest = words.into_iter().find_map(|word| reason.rsplit_once(word))?.1;
+    rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The reason without the command, which is named already.
+fn short(reason: &str) -> String {
+    match exit_code(reason) {
+        Some(code) => format!("the command ended with exit code {code}"),
+        None => reason.to_owned(),
+    }
+}
+
+/// A line as it may be printed: what a terminal would take as a command is left out, and of what a carriage return
+/// overwrites only the last is kept.
+fn printable(line: &str) -> String {
+    let line = line.trim_end_matches(['\n', '\r']);
+    let mut letters = line.rsplit('\r').next().unwrap_or(line).chars();
+    let mut clean = String::new();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' if letters.clone().next() == Some('[') => {
+                letters.next();
+                letters.by_ref().find(|letter| ('@'..='~').contains(letter));
+            }
+            '\t' => clean.push('\t'),
+            letter if letter.is_control() => {}
+            letter => clean.push(letter),
+        }
+    }
+    clean
+}

@@ -1,0 +1,52 @@
+//! Buildah's lines, as Podman hands them on: `STEP 2/5: RUN make`, what the command prints, `--> Using cache …`.
+
+use super::super::events::BuildEvent;
+use super::{Name, Steps};
+
+/// What is known of Buildah's output.
+#[derive(Default)]
+pub(crate) struct Buildah {
+    current: Option<usize>,
+    cached: bool,
+    rest: String,
+}
+
+impl Buildah {
+    /// Takes a piece of output in; it may end within a line.
+    pub(crate) fn output(&mut self, text: &str, steps: &mut Steps<impl FnMut(BuildEvent)>) {
+        self.rest.push_str(text);
+        while let Some((line, rest)) = self.rest.split_once('\n') {
+            let (line, rest) = (line.to_owned(), rest.to_owned());
+            self.rest = rest;
+            self.line(&line, steps);
+        }
+    }
+
+    /// The build has ended well.
+    pub(crate) fn finish(&mut self, steps: &mut Steps<impl FnMut(BuildEvent)>) {
+        if let Some(id) = self.current.take() {
+            steps.done(id, self.cached, None);
+        }
+    }
+
+    /// The build has failed with `reason`: the step under way has.
+    pub(crate) fn fail(&mut self, reason: &str, steps: &mut Steps<impl FnMut(BuildEvent)>) {
+        if let Some(id) = self.current.take() {
+            steps.fail(id, reason);
+        }
+    }
+
+    fn line(&mut self, line: &str, steps: &mut Steps<impl FnMut(BuildEvent)>) {
+        if let Some(name) = Name::of_line(line) {
+            self.finish(steps);
+            self.cached = false;
+            self.current = Some(steps.start(name));
+        } else if line.starts_with("--> Using cache") {
+            self.cached = true;
+        } else if line.starts_with("COMMIT") {
+            self.finish(steps);
+        } else if let Some(id) = self.current.filter(|_| !line.starts_with("--> ") && !line.is_empty()) {
+            steps.log(id, line);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! BuildKit's reports.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bollard::moby::buildkit::v1::{StatusResponse, Vertex};
+
+use super::super::events::BuildEvent;
+use super::{Name, Steps};
+
+/// What is known of BuildKit's vertexes, by digest.
+#[derive(Default)]
+pub(crate) struct BuildKit {
+    known: HashMap<String, Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    id: Option<usize>,
+    /// The end of what was printed, for which no line break has come.
+    rest: Vec<u8>,
+    /// What came before the step was reported as started.
+    early: Vec<String>,
+    /// When it first started, in nanoseconds since 1970.
+    started: Option<i128>,
+}
+
+impl BuildKit {
+    /// Takes one report in.
+    pub(crate) fn report(&mut self, report: StatusResponse, steps: &mut Steps<impl FnMut(BuildEvent)>) {
+        for vertex in &report.vertexes {
+            self.start(vertex, steps);
+        }
+        for log in report.logs {
+            self.log(&log.vertex, &log.msg, steps);
+        }
+        for status in report.statuses {
+            let Some(id) = self.known.get(&status.vertex).and_then(|known| known.id) else { continue };
+            let [current, total] =
+                [status.current, status.total].map(|count| u64::try_from(count).unwrap_or(0));
+            steps.tell(BuildEvent::StepProgress { id, part: status.id, current, total });
+        }
+        for vertex in &report.vertexes {
+            self.end(vertex, steps);
+        }
+    }
+
+    fn start(&mut self, vertex: &Vertex, steps: &mut Steps<impl FnMut(BuildEvent)>) {
+        let known = self.known.entry(vertex.digest.clone()).or_default();
+        // A step that never ran but failed, or was found done, has an end without a beginning.
+        let begun = vertex.started.is_some() || vertex.completed.is_some() || !vertex.error.is_empty();
+        known.started = known.started.or(started(vertex));
+        if known.id.is_none() && begun {
+            let id = steps.start(Name::of_vertex(&vertex.name));
+            known.id = Some(id);
+            known.early.drain(..).for_each(|line| steps.log(id, &line));
+        }
+    }
+
+    fn log(&mut self, digest: &str, text: &[u8], steps: &mut Steps<impl FnMut(BuildEvent)>) {
+        let known = self.known.entry(digest.to_owned()).or_default();
+        known.rest.extend_from_slice(text);
+        let Some(end) = known.rest.iter().rposition(|byte| *byte == b'\n') else { return };
+        let unfinished = known.rest.split_off(end + 1);
+        let whole = std::mem::replace(&mut known.rest, unfinished);
+        for line in String::from_utf8_lossy(&whole).lines() {
+            match known.id {
+                Some(id) => steps.log(id, line),
+                None => known.early.push(line.to_owned()),
+            }
+        }
+    }
+
+    fn end(&mut self, vertex: &Vertex, steps: &mut Steps<impl FnMut(BuildEvent)>) {
+        let Some(known) = self.known.get_mut(&vertex.digest) else { return };
+        let Some(id) = known.id else { return };
+        if vertex.completed.is_none() && vertex.error.is_empty() {
+            return;
+        }
+        if !known.rest.is_empty() {
+            let rest = std::mem::take(&mut known.rest);
+            steps.log(id, &String::from_utf8_lossy(&rest));
+        }
+        if vertex.error.is_empty() {
+            let spent = ended(vertex).zip(known.started).map(|(ended, started)| ended - started);
+            let duration = spent.map(|spent| Duration::from_nanos(u64::try_from(spent).unwrap_or(0)));
+            steps.done(id, vertex.cached, duration);
+        } else {
+            steps.fail(id, &vertex.error);
+        }
+    }
+}
+
+fn started(vertex: &Vertex) -> Option<i128> {
+    vertex.started.as_ref().map(|time| nanoseconds(time.seconds, time.nanos))
+}
+
+fn ended(vertex: &Vertex) -> Option<i128> {
+    vertex.completed.as_ref().map(|time| nanoseconds(time.seconds, time.nanos))
+}
+
+fn nanoseconds(seconds: i64, nanos: i32) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + i128::from(nanos)
+}

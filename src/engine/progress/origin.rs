@@ -1,0 +1,73 @@
+//! Which instruction a step runs, and so where in the configuration it comes from.
+
+use super::super::events::StepOrigin;
+use super::name::Name;
+
+/// The instructions of a Dockerfile, by stage.
+pub(super) struct Origins {
+    stages: Vec<Stage>,
+}
+
+struct Stage {
+    name: String,
+    instructions: Vec<StepOrigin>,
+}
+
+impl Origins {
+    pub(super) fn new(origins: &[StepOrigin]) -> Self {
+        let mut stages: Vec<Stage> = Vec::new();
+        for origin in origins {
+            let words: Vec<&str> = origin.instruction.split_whitespace().collect();
+            if keyword(&origin.instruction) == "FROM" || stages.is_empty() {
+                let named = words.iter().position(|word| word.eq_ignore_ascii_case("as"));
+                let name = named.and_then(|at| words.get(at + 1)).map(|name| name.to_lowercase());
+                let name = name.unwrap_or_else(|| format!("stage-{}", stages.len()));
+                stages.push(Stage { name, instructions: Vec::new() });
+            }
+            if let Some(stage) = stages.last_mut() {
+                stage.instructions.push(origin.clone());
+            }
+        }
+        Self { stages }
+    }
+
+    /// The key of the instruction that `name` stands for. BuildKit shows instructions with variables filled in, so
+    /// the number decides, as long as both sides count alike; else the text does.
+    pub(super) fn key(&self, name: &Name) -> Option<String> {
+        let stage =
+            self.stages.iter().filter(|stage| name.stage.as_ref().is_none_or(|own| *own == stage.name));
+        let by_number = stage.filter_map(|stage| stage.numbered(name)).next();
+        by_number.or_else(|| self.by_text(&name.text)).and_then(|origin| origin.key.clone())
+    }
+
+    fn by_text(&self, text: &str) -> Option<&StepOrigin> {
+        let same = |origin: &&StepOrigin| origin.instruction.split_whitespace().eq(text.split_whitespace());
+        self.stages.iter().flat_map(|stage| &stage.instructions).find(same)
+    }
+}
+
+impl Stage {
+    /// The instruction with the number in `name`, by BuildKit's or by Buildah's count.
+    fn numbered(&self, name: &Name) -> Option<&StepOrigin> {
+        let at = (name.number? as usize).checked_sub(1)?;
+        let total = name.total? as usize;
+        let layers: Vec<&StepOrigin> =
+            self.instructions.iter().filter(|origin| makes_layer(origin)).collect();
+        let all: Vec<&StepOrigin> = self.instructions.iter().collect();
+        let found = [layers, all].into_iter().find(|counted| counted.len() == total)?.get(at).copied()?;
+        Some(found).filter(|origin| keyword(&origin.instruction) == keyword(&name.text))
+    }
+}
+
+/// Whether BuildKit counts the instruction.
+fn makes_layer(origin: &StepOrigin) -> bool {
+    match &*keyword(&origin.instruction) {
+        "ADD" | "COPY" | "RUN" | "WORKDIR" => true,
+        "FROM" => !origin.instruction.split_whitespace().any(|word| word == "scratch"),
+        _ => false,
+    }
+}
+
+fn keyword(instruction: &str) -> String {
+    instruction.split_whitespace().next().unwrap_or_default().to_ascii_uppercase()
+}
