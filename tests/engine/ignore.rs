@@ -114,6 +114,13 @@ const IGNORES: &[&str] = &[
     "*/*/a\n!src/app/a",
     "s*\n!s*/a*\n",
     ".git\n.env*\n**/*.py[cod]\n",
+    // What Docker does not look at closely.
+    "lib/*/\\",
+    "l*[-x]\nfoo/*[]x]",
+    "**/\\",
+    "[.]*[",
+    "l*/[a",
+    "x[a-/a]",
 ];
 
 fn tree() -> TempDir {
@@ -172,18 +179,18 @@ fn sent(root: &Path, ignore: Ignore) -> BTreeSet<PathBuf> {
 
 #[test]
 fn what_docker_sends_is_what_we_send() {
-    for host in hosts() {
-        let config = with_buildx(&host);
-        fs::write(config.path().join("Dockerfile"), "FROM scratch\nCOPY . /\n").unwrap();
-        let dir = tree();
-        for text in IGNORES {
-            fs::write(dir.path().join(".dockerignore"), text).unwrap();
-            let ours = Ignore::parse(text).map(|ignore| sent(dir.path(), ignore));
-            match (arrives(&host, config.path(), dir.path()), ours) {
-                (Some(theirs), Ok(ours)) => assert_eq!(ours, theirs, "{host}: {text:?}"),
-                (None, Err(_)) => {}
-                (theirs, ours) => panic!("{host}: {text:?}: docker: {theirs:?}, agentcli: {ours:?}"),
-            }
+    // The client does all of it, so one engine will do.
+    let host = hosts().pop().unwrap();
+    let config = with_buildx(&host);
+    fs::write(config.path().join("Dockerfile"), "FROM scratch\nCOPY . /\n").unwrap();
+    let dir = tree();
+    for text in IGNORES {
+        fs::write(dir.path().join(".dockerignore"), text).unwrap();
+        let ours = Ignore::parse(text).map(|ignore| sent(dir.path(), ignore));
+        match (arrives(&host, config.path(), dir.path()), ours) {
+            (Some(theirs), Ok(ours)) => assert_eq!(ours, theirs, "{host}: {text:?}"),
+            (None, Err(_)) => {}
+            (theirs, ours) => panic!("{host}: {text:?}: docker: {theirs:?}, agentcli: {ours:?}"),
         }
     }
 }
