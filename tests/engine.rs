@@ -3,6 +3,7 @@
 mod build;
 mod connect;
 mod credentials;
+mod fake;
 mod ignore;
 mod progress;
 
