@@ -4,6 +4,7 @@
 
 mod arguments;
 mod context;
+mod engine;
 mod explain;
 mod fixtures;
 mod harness;
