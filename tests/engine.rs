@@ -18,7 +18,7 @@ use agentcli::engine::{BuildEvent, BuildRequest, Built, Engine, EngineEnv, Error
 const BASE: &str = "langchain/langgraph-api:3.11";
 
 /// The addresses of the engines to test with.
-fn hosts() -> Vec<String> {
+pub(crate) fn hosts() -> Vec<String> {
     let hosts = std::env::var("AGENTCLI_TEST_ENGINES").unwrap_or_default();
     let hosts: Vec<String> = hosts.split(',').filter(|host| !host.is_empty()).map(str::to_owned).collect();
     assert!(!hosts.is_empty(), "AGENTCLI_TEST_ENGINES is not set; run tests/run");
@@ -60,7 +60,7 @@ fn build(host: &str, request: BuildRequest) -> (Result<Built, Error>, Vec<BuildE
 }
 
 /// What the `docker` command says to `arguments`.
-fn docker(host: &str, arguments: &[&str]) -> String {
+pub(crate) fn docker(host: &str, arguments: &[&str]) -> String {
     let output = std::process::Command::new("docker").args(["-H", host]).args(arguments).output().unwrap();
     assert!(output.status.success(), "docker {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

@@ -8,6 +8,7 @@ mod engine;
 mod explain;
 mod fixtures;
 mod harness;
+mod image;
 mod never_panics;
 mod project;
 mod reports;
