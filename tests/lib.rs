@@ -4,11 +4,14 @@
 
 mod arguments;
 mod context;
+mod corpus;
 mod engine;
 mod explain;
 mod fixtures;
 mod harness;
+mod house;
 mod never_panics;
+mod output;
 mod project;
 mod reports;
 mod validate;
