@@ -5,7 +5,6 @@
 mod arguments;
 mod context;
 mod corpus;
-mod engine;
 mod explain;
 mod fixtures;
 mod harness;

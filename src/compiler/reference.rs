@@ -117,7 +117,9 @@ fn is_identifier(text: &str) -> bool {
 
 /// Whether an `embed` value names a function in a file, rather than a provider's model.
 pub fn is_embed_function(embed: &str) -> bool {
-    embed.rsplit_once(':').map_or_else(|| is_file_path(embed), |(file, _)| is_file_path(file))
+    let file = embed.rsplit_once(':').map_or(embed, |(file, _)| file);
+    // A model's name may have slashes and colons too: `ollama:hub/model:latest`.
+    is_file_path(file) && !file.contains(':')
 }
 
 /// Every reference of `config`, in the order of the schema.

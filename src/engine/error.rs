@@ -137,7 +137,8 @@ impl Error {
                 "log in with `docker login REGISTRY`, or check the image's name"
             }
             Error::Pull { .. } => {
-                "check the image's name and tag, and whether this machine reaches the registry"
+                "check the image's name and tag, and whether this machine reaches the registry; --no-pull uses the image \
+                 that is here"
             }
             Error::Tls { .. } => {
                 "DOCKER_CERT_PATH must name the directory of the engine's ca.pem, cert.pem and key.pem"

@@ -90,7 +90,9 @@ fn run(mounts: &[Mount], commands: &[Command]) -> String {
     let mut instruction = "RUN ".to_owned();
     for mount in mounts {
         let mount = match mount {
-            Mount::Bind { source, target } => format!("--mount=type=bind,source={source},target={target}"),
+            Mount::Bind { from, source, target } => {
+                format!("--mount=type=bind,from={from},source={source},target={target}")
+            }
             Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
         };
         instruction.push_str(&mount);
