@@ -80,8 +80,7 @@ fn instruction(line: &str) -> Decoded<Instruction> {
     let line = line.trim();
     let (keyword, arguments) = line.split_once(['\t', '\u{b}', '\u{c}', '\r', ' ']).unwrap_or((line, ""));
     let (flags, rest) = flags(arguments.trim_start_matches(['\t', '\u{b}', '\u{c}', '\r', ' ']))?;
-    let instruction =
-        Instruction { keyword: keyword.to_owned(), flags, rest: rest.trim().to_owned() };
+    let instruction = Instruction { keyword: keyword.to_owned(), flags, rest: rest.trim().to_owned() };
     let takes_documents = matches!(keyword, "RUN" | "COPY" | "ADD");
     if takes_documents && instruction.rest.contains("<<") && json(&instruction.rest).is_none() {
         return Err(format!("a here-document: {line:?}"));
@@ -121,7 +120,9 @@ fn words(text: &str) -> Vec<String> {
     let mut letters = text.chars();
     while let Some(c) = letters.next() {
         match quote {
-            None if c.is_whitespace() => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+            None if c.is_whitespace() => {
+                words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty()))
+            }
             None if c == '\'' || c == '"' => {
                 quote = Some(c);
                 word.push(c);
@@ -278,7 +279,11 @@ fn ran(script: &str, commands: &[Command]) -> Decoded<()> {
     let has_lines = commands.iter().any(|command| matches!(command, Command::Shell(_)));
     let bare = outside_quotes(script)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./@+-:=,%&".contains(c);
-    if has_lines || bare.chars().all(is_plain) { Ok(()) } else { Err(format!("syntax of the shell in {bare:?}")) }
+    if has_lines || bare.chars().all(is_plain) {
+        Ok(())
+    } else {
+        Err(format!("syntax of the shell in {bare:?}"))
+    }
 }
 
 fn command_words(command: &Command) -> Vec<String> {

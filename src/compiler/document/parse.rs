@@ -54,7 +54,12 @@ impl<'a> Parser<'a> {
         (root, self.diagnostics, self.broken)
     }
 
-    fn report(&mut self, rule: &'static Rule, span: Range<usize>, message: impl Into<String>) -> &mut Diagnostic {
+    fn report(
+        &mut self,
+        rule: &'static Rule,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> &mut Diagnostic {
         let end = self.text.ceil_char_boundary(span.end.min(self.text.len()));
         self.diagnostics.push(Diagnostic::new(rule, Place::Span(span.start.min(end)..end), message));
         let last = self.diagnostics.len() - 1;

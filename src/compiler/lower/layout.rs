@@ -5,6 +5,7 @@ use crate::compiler::dependency::{self, LocalKind};
 use crate::compiler::files::Files;
 use crate::compiler::ignore::Ignore;
 use crate::compiler::lower::Options;
+use crate::compiler::lower::tools::pip_config;
 use crate::compiler::plan::{Context, Variant};
 use crate::compiler::{paths, server};
 
@@ -67,7 +68,7 @@ impl Layout {
         if options.install_command.is_some() {
             wanted.push(paths::normalize(&options.called_from));
         }
-        let outside = config.pip_config_file.as_deref().map(paths::normalize);
+        let outside = pip_config(config, variant);
         let up = wanted.iter().chain(&outside).map(|path| levels_up(path)).max().unwrap_or(0);
         let directory = files.directory();
         let own = directory[directory.len().saturating_sub(up)..].join("/");
@@ -120,7 +121,7 @@ impl Layout {
         format!("{}/", self.base)
     }
 
-    pub(super) fn context(&self, config: &Config, files: &dyn Files) -> Context {
+    pub(super) fn context(&self, config: &Config, files: &dyn Files, variant: Variant) -> Context {
         let mut ignore = Vec::new();
         if self.include != ["."] {
             ignore.push("*".to_owned());
@@ -141,7 +142,8 @@ impl Layout {
             ignore.extend(self.pattern(path));
         }
         if let Some(path) = &config.pip_config_file {
-            ignore.extend(self.pattern(path).map(|pattern| format!("!{pattern}")));
+            let mark = if pip_config(config, variant).is_some() { "!" } else { "" };
+            ignore.extend(self.pattern(path).map(|pattern| format!("{mark}{pattern}")));
         }
         Context {
             root: self.root.clone(),

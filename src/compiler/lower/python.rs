@@ -7,19 +7,16 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::compiler::config::{Config, KeepPkgTools};
 use crate::compiler::dependency::{self, Dependency, LocalKind};
 use crate::compiler::lower::layout::Local;
+use crate::compiler::lower::tools::{Tools, pip_config, prefixed, removal, removed_tools, words};
 use crate::compiler::lower::{Build, Input, image, javascript};
 use crate::compiler::package::{self, Install, Package};
-use crate::compiler::plan::{Action, Command, Mount, Variant};
+use crate::compiler::plan::{Action, Command, Variant};
 use crate::compiler::requirement;
 use crate::compiler::requirements_file::{self, RequirementsFile};
 use crate::compiler::server::variables;
 use crate::compiler::{paths, server};
-
-/// Where the pip configuration is mounted while packages are installed.
-const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
 
 /// The stage that holds the source without the pip configuration.
 const SOURCE_STAGE: &str = "source";
@@ -43,9 +40,8 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
         .collect();
     let tools = Tools::new(input);
     let image = image::reference(input.config, input.variant);
-    if input.config.pip_config_file.is_some() {
-        source_stage(input, &image, build);
-    }
+    tools.stage(input, build);
+    source_stage(input, &image, build);
     base(input, &image, build);
     if input.variant == Variant::Mixed {
         node(input, build);
@@ -93,7 +89,7 @@ pub(super) fn base(input: &Input<'_>, image: &str, build: &mut Build) {
 /// The context holds the pip configuration, for it is mounted; a stage of its own keeps it out of the copy.
 fn source_stage(input: &Input<'_>, image: &str, build: &mut Build) {
     let key = "/pip_config_file";
-    let file = input.config.pip_config_file.as_deref().unwrap_or_default();
+    let Some(file) = pip_config(input.config, input.variant) else { return };
     let stage = Some(SOURCE_STAGE.to_owned());
     build.step(
         key,
@@ -102,14 +98,14 @@ fn source_stage(input: &Input<'_>, image: &str, build: &mut Build) {
     );
     let target = "/source/".to_owned();
     build.step(key, "the whole source", Action::Copy { from: None, sources: vec![".".to_owned()], target });
-    let secret = format!("/source/{}", input.layout.in_context(&paths::normalize(file)));
+    let secret = format!("/source/{}", input.layout.in_context(&file));
     let commands = vec![words(["rm", "-f", secret.as_str()])];
     build.step(key, "nothing of it is kept", Action::Run { mounts: Vec::new(), commands });
 }
 
 /// The source, in one step.
 pub(super) fn source(input: &Input<'_>, build: &mut Build) {
-    let (from, sources) = match input.config.pip_config_file {
+    let (from, sources) = match pip_config(input.config, input.variant) {
         Some(_) => (Some(SOURCE_STAGE.to_owned()), vec!["/source/".to_owned()]),
         None => (None, vec![".".to_owned()]),
     };
@@ -132,7 +128,7 @@ fn node(input: &Input<'_>, build: &mut Build) {
 /// Everything that comes from outside, in one installation so that versions are chosen together.
 fn requirements(
     input: &Input<'_>,
-    tools: &Tools<'_>,
+    tools: &Tools,
     packages: &[Installed<'_>],
     files: &[RequirementsFile],
     build: &mut Build,
@@ -184,7 +180,7 @@ pub(super) fn copy_manifests(input: &Input<'_>, manifests: &[String], build: &mu
 }
 
 /// The packages that can be installed before their source is there.
-fn skeletons(input: &Input<'_>, tools: &Tools<'_>, packages: &[Installed<'_>], build: &mut Build) {
+fn skeletons(input: &Input<'_>, tools: &Tools, packages: &[Installed<'_>], build: &mut Build) {
     let (mut directories, mut touched, mut editable) = (Vec::new(), Vec::new(), Vec::new());
     for Installed { local, package } in packages {
         let Install::Skeleton { manifests, placeholders } = &package.install else { continue };
@@ -240,7 +236,7 @@ struct Late {
 impl Late {
     fn new(
         input: &Input<'_>,
-        tools: &Tools<'_>,
+        tools: &Tools,
         packages: &[Installed<'_>],
         files: &[RequirementsFile],
         build: &mut Build,
@@ -278,7 +274,7 @@ impl Late {
 }
 
 /// The server's own packages, whatever was installed over them; then the package tools go.
-fn finish(input: &Input<'_>, tools: &Tools<'_>, build: &mut Build) {
+fn finish(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     let mut directories: Vec<String> = server::OWN_PACKAGES.iter().map(|file| paths::parent(file)).collect();
     directories.sort();
     let files = server::OWN_PACKAGES.iter().map(|&file| file.to_owned()).collect();
@@ -302,110 +298,4 @@ fn finish(input: &Input<'_>, tools: &Tools<'_>, build: &mut Build) {
             Action::Run { mounts: Vec::new(), commands },
         );
     }
-}
-
-fn removed_tools(config: &Config) -> Vec<&'static str> {
-    let all = server::PACKAGE_TOOLS.iter().copied();
-    match &config.keep_pkg_tools {
-        None | Some(KeepPkgTools::All(false)) => all.collect(),
-        Some(KeepPkgTools::All(true)) => Vec::new(),
-        Some(KeepPkgTools::Some(kept)) => all.filter(|tool| !kept.iter().any(|it| it == tool)).collect(),
-    }
-}
-
-/// Removes tools wherever the image has them: as packages, as what the distribution left of them, as commands.
-fn removal(tools: &[&str]) -> Vec<Command> {
-    let names: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
-    let uninstall = Command::Shell(format!("(uv pip uninstall --system {} || true)", tools.join(" ")));
-    let leftovers = server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool));
-    let leftovers = leftovers.flat_map(|(_, names)| names.iter().map(|&name| name.to_owned()));
-    let folders = names.iter().flat_map(|tool| [tool.clone(), format!("{tool}-*-info")]).chain(leftovers);
-    let mut find = ["find", "/usr/lib", "/usr/local/lib", "-maxdepth", "3", "-path", "*-packages/*", "("]
-        .map(str::to_owned)
-        .to_vec();
-    for (index, name) in folders.enumerate() {
-        find.extend((index > 0).then(|| "-o".to_owned()));
-        find.extend(["-name".to_owned(), name]);
-    }
-    find.extend([")", "-prune", "-exec", "rm", "-rf", "{}", "+"].map(str::to_owned));
-    let mut programs = names;
-    programs.retain(|tool| tool != "setuptools");
-    let mut files: Vec<String> =
-        programs.iter().flat_map(|it| [format!("/usr/bin/{it}*"), format!("/usr/local/bin/{it}*")]).collect();
-    if tools.len() == server::PACKAGE_TOOLS.len() {
-        files.extend(
-            ["/usr/bin/uv", "/usr/bin/uvx", "/usr/local/bin/uv", "/usr/local/bin/uvx"].map(str::to_owned),
-        );
-    }
-    let mut commands = vec![uninstall, prefixed(&[], find)];
-    commands.extend((!files.is_empty()).then(|| Command::Shell(format!("rm -f {}", files.join(" ")))));
-    commands
-}
-
-/// What installs packages, and what it needs around it.
-struct Tools<'a> {
-    uses_pip: bool,
-    pip_config: Option<String>,
-    input: &'a Input<'a>,
-}
-
-impl<'a> Tools<'a> {
-    fn new(input: &'a Input<'a>) -> Self {
-        let pip_config = input.config.pip_config_file.as_deref().map(paths::normalize);
-        let uses_pip = match input.config.pip_installer.as_deref() {
-            Some("pip") => true,
-            Some("uv") => false,
-            // Only pip reads the file; uv would ignore it without a word.
-            _ => pip_config.is_some(),
-        };
-        Self { uses_pip, pip_config, input }
-    }
-
-    fn install(&self, arguments: Vec<String>) -> Command {
-        let mut all = vec!["-c".to_owned(), server::CONSTRAINTS.to_owned()];
-        all.extend(arguments);
-        self.unconstrained(all)
-    }
-
-    fn unconstrained(&self, arguments: Vec<String>) -> Command {
-        let program: &[&str] = if self.uses_pip {
-            &["python3", "-m", "pip", "install"]
-        } else {
-            &["uv", "pip", "install", "--system"]
-        };
-        let mut variables = IndexMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())]);
-        if self.uses_pip {
-            variables.extend(
-                self.pip_config.as_ref().map(|_| ("PIP_CONFIG_FILE".to_owned(), PIP_CONFIG.to_owned())),
-            );
-        } else {
-            // The cache is on a file system of its own, which links cannot cross.
-            variables.insert("UV_LINK_MODE".to_owned(), "copy".to_owned());
-        }
-        let words = program.iter().map(|&word| word.to_owned()).chain(arguments).collect();
-        Command::Words { variables, words }
-    }
-
-    fn without_sources(&self) -> Option<String> {
-        (!self.uses_pip).then(|| "--no-sources".to_owned())
-    }
-
-    fn run(&self, commands: Vec<Command>) -> Action {
-        let cache = if self.uses_pip { "/root/.cache/pip" } else { "/root/.cache/uv" };
-        let mut mounts = vec![Mount::Cache { target: cache.to_owned() }];
-        if let Some(config) = &self.pip_config {
-            let source = self.input.layout.in_context(config);
-            mounts.push(Mount::Bind { source, target: PIP_CONFIG.to_owned() });
-        }
-        Action::Run { mounts, commands }
-    }
-}
-
-fn words<const N: usize>(words: [&str; N]) -> Command {
-    prefixed(&words, Vec::new())
-}
-
-fn prefixed(first: &[&str], rest: Vec<String>) -> Command {
-    let words = first.iter().map(|&word| word.to_owned()).chain(rest).collect();
-    Command::Words { variables: IndexMap::new(), words }
 }
