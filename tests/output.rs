@@ -5,4 +5,4 @@ mod decode;
 mod drift;
 mod goldens;
 mod lowering;
-// mod properties;
+mod properties;

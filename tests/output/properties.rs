@@ -1,13 +1,13 @@
 //! Whatever the strings in a plan: the Dockerfile says exactly them. Two parsers read it, one that is not ours
 //! (`parse-dockerfile`) for where instructions start and what kind they are, and BuildKit's rules in [`decode`].
 
+use agentcli::compiler::analyze;
 use agentcli::compiler::emit::dockerfile::{dockerfile, dockerignore};
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::lower::{Options, lower};
 use agentcli::compiler::plan::{
     Action, Command, ConfigFile, Context, Env, Mount, Plan, Server, Step, Variant,
 };
-use agentcli::compiler::analyze;
 use parse_dockerfile::Instruction;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
@@ -24,7 +24,10 @@ pub(crate) fn check(plan: &Plan) -> Result<(), String> {
     let parsed = parse_dockerfile::parse(&text).map_err(|error| fail(error.to_string()))?;
     let keywords: Vec<&str> = parsed.instructions.iter().map(|it| keyword(it, &text)).collect();
     let ours: Vec<&str> = read.iter().map(|it| it.keyword.as_str()).collect();
-    if keywords != ours || parsed.parser_directives.syntax.is_some() || parsed.parser_directives.escape.is_some() {
+    if keywords != ours
+        || parsed.parser_directives.syntax.is_some()
+        || parsed.parser_directives.escape.is_some()
+    {
         return Err(fail(format!("{keywords:?} against {ours:?}")));
     }
     for (instruction, read) in parsed.instructions.iter().zip(&read) {
@@ -90,12 +93,80 @@ fn same_array(instruction: &Instruction<'_>, read: &decode::Instruction, text: &
 
 /// What breaks files, one way or the other.
 const NASTY: &[&str] = &[
-    "'", "\"", "\\", "\\\\", "$HOME", "${PATH}", "$", "$$", "${{ env.X }}", "<<EOF", "<<-'E'", "1<<E", "<", ">", "#",
-    "# ", " ", "  ", "\t", "\n", "\r", "\r\n", "\\\n", "\n# ", "&&", " && ", ";", "|", "`", "*", "?", "[", "]", "[]",
-    "[\"a\"]", "{", "}", "{{ config.name }}", "{% raw %}", "(", ")", "!", "~", "--", "--mount=type=x", "-", "=", "A=b",
-    "%", "^", ",", "a", "b c", "RUN", "\nRUN evil\n", "/", "..", "./", "ü", "日本", "🙂", "\u{85}", "\u{a0}",
-    "\u{2028}", "\u{3000}", "\u{feff}", "\u{0}", "\u{7f}", "\u{1b}[31m",
+    "'",
+    "\"",
+    "\\",
+    "\\\\",
+    "$HOME",
+    "${PATH}",
+    "$",
+    "$$",
+    "${{ env.X }}",
+    "<<EOF",
+    "<<-'E'",
+    "1<<E",
+    "<",
+    ">",
+    "#",
+    "# ",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "\r",
+    "\r\n",
+    "\\\n",
+    "\n# ",
+    "&&",
+    " && ",
+    ";",
+    "|",
+    "`",
+    "*",
+    "?",
+    "[",
+    "]",
+    "[]",
+    "[\"a\"]",
+    "{",
+    "}",
+    "{{ config.name }}",
+    "{% raw %}",
+    "(",
+    ")",
+    "!",
+    "~",
+    "--",
+    "--mount=type=x",
+    "-",
+    "=",
+    "A=b",
+    "%",
+    "^",
+    ",",
+    "a",
+    "b c",
+    "RUN",
+    "\nRUN evil\n",
+    "/",
+    "..",
+    "./",
+    "ü",
+    "日本",
+    "🙂",
+    "\u{85}",
+    "\u{a0}",
+    "\u{2028}",
+    "\u{3000}",
+    "\u{feff}",
+    "\u{0}",
+    "\u{7f}",
+    "\u{1b}[31m",
 ];
+
+fn cases_of(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
 
 fn nasty() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
@@ -115,7 +186,8 @@ fn printable() -> impl Strategy<Value = String> {
 }
 
 fn value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![nasty().prop_map(Value::from), any::<i64>().prop_map(Value::from), Just(Value::Null)];
+    let leaf =
+        prop_oneof![nasty().prop_map(Value::from), any::<i64>().prop_map(Value::from), Just(Value::Null)];
     leaf.prop_recursive(2, 8, 3, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..3).prop_map(Value::from),
@@ -127,9 +199,8 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn command() -> impl Strategy<Value = Command> {
-    let words = (hash_map("[A-Z_]{1,8}", nasty(), 0..2), vec(some_nasty(), 1..40)).prop_map(|(variables, words)| {
-        Command::Words { variables: variables.into_iter().collect(), words }
-    });
+    let words = (hash_map("[A-Z_]{1,8}", nasty(), 0..2), vec(some_nasty(), 1..40))
+        .prop_map(|(variables, words)| Command::Words { variables: variables.into_iter().collect(), words });
     words.boxed()
 }
 
@@ -150,7 +221,7 @@ fn action() -> impl Strategy<Value = Action> {
         }),
         hash_map("[A-Z_]{1,8}", value(), 1..4)
             .prop_map(|variables| Action::Env { variables: variables.into_iter().collect() }),
-        Just(Action::From { image: "localhost:5000/a/b:1@sha256:0".into(), stage: Some("source".into()) }),
+        Just(Action::From { image: "localhost:5000/a/b:1@sha256:0".into(), stage: None }),
         Just(Action::Lines { lines: vec!["RUN a \\".into(), "  && b".into(), "ENV A=\"b c\"".into()] }),
         (mounts(), vec(command(), 1..4)).prop_map(|(mounts, commands)| Action::Run { mounts, commands }),
         (mounts(), line).prop_map(|(mounts, commands)| Action::Run { mounts, commands }),
@@ -184,7 +255,7 @@ fn plan(name: String, actions: Vec<Action>) -> Plan {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(cases_of(4000))]
 
     #[test]
     fn every_action_is_read_back(name in nasty(), actions in vec(action(), 1..4)) {
@@ -204,9 +275,10 @@ fn config() -> impl Strategy<Value = (Value, String, String)> {
     ];
     let or_none = |strategy: BoxedStrategy<String>| prop::option::weighted(0.3, strategy);
     let version = prop_oneof![Just("22".to_owned()), nasty()].boxed();
-    let image = prop_oneof![Just("localhost:5000/a".to_owned()), nasty()].boxed();
+    let image = "([a-z]{1,5}(:[0-9]{2,4})?/)?[a-z]{1,4}([._-][a-z0-9]{1,3})?(:[A-Za-z0-9_.-]{1,5})?(@sha256:[0-9a-f]{64})?".boxed();
     let api = prop_oneof![Just("0.8".to_owned()), nasty()].boxed();
-    let parts = (vec(requirement, 0..3), nasty(), printable(), or_none(image), or_none(api), or_none(version));
+    let parts =
+        (vec(requirement, 0..3), nasty(), printable(), or_none(image), or_none(api), or_none(version));
     let more = (or_none(printable().boxed()), value(), or_none(nasty().boxed()));
     (parts, more).prop_map(|((packages, text, directory, base_image, api, node), (pip, any, env))| {
         let directory = directory.replace(['/', '\\', ':'], "_") + "d";
@@ -227,7 +299,7 @@ fn config() -> impl Strategy<Value = (Value, String, String)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(cases_of(1500))]
 
     /// What the checks let through, no part of the compiler breaks.
     #[test]

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 
 use crate::compiler::config::{Config, KeepPkgTools};
 use crate::compiler::lower::{Build, Input};
+use crate::compiler::package::Package;
 use crate::compiler::paths;
 use crate::compiler::plan::{Action, Command, Mount, Variant};
 use crate::compiler::server;
@@ -78,8 +79,18 @@ impl Tools {
         Command::Words { variables, words }
     }
 
-    pub(super) fn without_sources(&self) -> Option<String> {
-        (!self.uses_pip).then(|| "--no-sources".to_owned())
+    /// Whether the sources of these packages count: only uv reads them, and it has to be kept from it where some
+    /// lead to directories, since those packages are installed in place.
+    pub(super) fn reads_sources<'a>(&self, packages: impl IntoIterator<Item = &'a Package>) -> bool {
+        !self.uses_pip && !packages.into_iter().any(|package| package.sources.has_paths)
+    }
+
+    /// The option that keeps uv from reading them.
+    pub(super) fn without_sources<'a>(
+        &self,
+        packages: impl IntoIterator<Item = &'a Package>,
+    ) -> Option<String> {
+        (!self.uses_pip && !self.reads_sources(packages)).then(|| "--no-sources".to_owned())
     }
 
     pub(super) fn run(&self, commands: Vec<Command>) -> Action {
