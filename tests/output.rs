@@ -1,8 +1,7 @@
 //! What the compiler puts out: plans, Dockerfiles, ignore files, and the schema that they start from.
 
-#[allow(dead_code)]
 mod decode;
-mod drift;
+pub(crate) mod drift;
 mod goldens;
 mod lowering;
-mod properties;
+pub(crate) mod properties;

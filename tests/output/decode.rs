@@ -199,7 +199,11 @@ pub(super) fn compare(step: &Step, read: &Instruction) -> Decoded<()> {
         Action::Copy { from, sources, target } => {
             let flags: Vec<String> = from.iter().map(|stage| format!("--from={stage}")).collect();
             same(&read.flags, &flags)?;
-            same(&copied(&read.rest)?, &(sources.clone(), target.clone()))
+            let (read, into) = copied(&read.rest)?;
+            // `./` in front of a name that would mean something else changes nothing.
+            let plain = |path: &String| path.trim_start_matches("./").to_owned();
+            let plain = |paths: &[String]| paths.iter().map(plain).collect::<Vec<_>>();
+            same(&(plain(&read), &into), &(plain(sources), target))
         }
         Action::Env { variables } => {
             let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -233,12 +237,7 @@ fn copied(rest: &str) -> Decoded<(Vec<String>, String)> {
         return Err(format!("a here-document: {document:?}"));
     }
     let sources = patterns.iter().map(|pattern| only_match(pattern)).collect::<Decoded<Vec<_>>>()?;
-    // `./` in front of a name that would mean something else changes nothing.
-    let plain = |source: String| match source.strip_prefix("./") {
-        Some(rest) if rest.starts_with("--") || rest.contains("<<") => rest.to_owned(),
-        _ => source,
-    };
-    Ok((sources.into_iter().map(plain).collect(), target.clone()))
+    Ok((sources, target.clone()))
 }
 
 fn environment(rest: &str) -> Decoded<Vec<(String, String)>> {

@@ -1,6 +1,9 @@
 //! Whatever the strings in a plan: the Dockerfile says exactly them. Two parsers read it, one that is not ours
 //! (`parse-dockerfile`) for where instructions start and what kind they are, and BuildKit's rules in [`decode`].
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
 use agentcli::compiler::analyze;
 use agentcli::compiler::emit::dockerfile::{dockerfile, dockerignore};
 use agentcli::compiler::files::MemoryFiles;
@@ -11,6 +14,7 @@ use agentcli::compiler::plan::{
 use parse_dockerfile::Instruction;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use super::decode;
@@ -268,15 +272,15 @@ proptest! {
 /// A configuration with anything in every place whose text reaches the Dockerfile.
 fn config() -> impl Strategy<Value = (Value, String, String)> {
     let requirement = prop_oneof![
-        Just("langchain>=0.3,<1".to_owned()),
-        Just("a[b] ; python_version > '3' and os_name != \"nt\"".to_owned()),
-        "[a-z]{1,5}( @ (git\\+)?https://h/[a-z#$&=?%!']{0,9})?( ?[<>=!]=[0-9]{1,3})?",
-        nasty(),
+        3 => Just("a[b] ; python_version > '3' and os_name != \"nt\"".to_owned()),
+        3 => "[a-z]{1,5} @ (git\\+)?https://h/[a-z#$&=?%!']{0,9}",
+        3 => "[a-z]{2,5} ?[<>=!]=[0-9]{1,3}(,<9)?",
+        1 => nasty(),
     ];
     let or_none = |strategy: BoxedStrategy<String>| prop::option::weighted(0.3, strategy);
-    let version = prop_oneof![Just("22".to_owned()), nasty()].boxed();
+    let version = prop_oneof![9 => Just("22".to_owned()), 1 => nasty()].boxed();
     let image = "([a-z]{1,5}(:[0-9]{2,4})?/)?[a-z]{1,4}([._-][a-z0-9]{1,3})?(:[A-Za-z0-9_.-]{1,5})?(@sha256:[0-9a-f]{64})?".boxed();
-    let api = prop_oneof![Just("0.8".to_owned()), nasty()].boxed();
+    let api = prop_oneof![9 => Just("0.8".to_owned()), 1 => nasty()].boxed();
     let parts =
         (vec(requirement, 0..3), nasty(), printable(), or_none(image), or_none(api), or_none(version));
     let more = (or_none(printable().boxed()), value(), or_none(nasty().boxed()));
@@ -301,20 +305,6 @@ fn config() -> impl Strategy<Value = (Value, String, String)> {
 proptest! {
     #![proptest_config(cases_of(1500))]
 
-    /// What the checks let through, no part of the compiler breaks.
-    #[test]
-    fn every_accepted_configuration_is_read_back((config, directory, pip) in config()) {
-        let files = [("agent.py", "graph = 1"), ("requirements.txt", "x"), ("__init__.py", "")];
-        let files: Vec<(String, &str)> = files.map(|(name, text)| (format!("{directory}/{name}"), text)).into();
-        let files = files.iter().map(|(name, text)| (name.as_str(), *text)).chain([(pip.as_str(), "")]);
-        let files = MemoryFiles::new(files);
-        let analysis = analyze(&config.to_string(), &files);
-        if analysis.is_usable() {
-            let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
-            prop_assert_eq!(check(&plan), Ok(()), "{}", config);
-        }
-    }
-
     /// A project of arbitrary file names: what is copied and what only has to exist.
     #[test]
     fn every_file_name_is_read_back(names in vec(printable(), 1..5)) {
@@ -330,6 +320,33 @@ proptest! {
         let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
         prop_assert_eq!(check(&plan), Ok(()));
     }
+}
+
+/// What the checks let through, no part of the compiler breaks.
+#[test]
+fn every_accepted_configuration_is_read_back() {
+    let accepted = Cell::new(0);
+    let refused = RefCell::new(BTreeMap::new());
+    let cases = 1500;
+    let look = |(config, directory, pip): (Value, String, String)| {
+        let files = [("agent.py", "graph = 1"), ("requirements.txt", "x")];
+        let files: Vec<(String, &str)> =
+            files.map(|(name, text)| (format!("{directory}/{name}"), text)).into();
+        let files = files.iter().map(|(name, text)| (name.as_str(), *text)).chain([(pip.as_str(), "")]);
+        let files = MemoryFiles::new(files);
+        let analysis = analyze(&config.to_string(), &files);
+        if analysis.is_usable() {
+            accepted.set(accepted.get() + 1);
+            let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
+            prop_assert_eq!(check(&plan), Ok(()), "{}", config);
+        }
+        for found in analysis.diagnostics.iter().filter(|it| it.is_error()) {
+            *refused.borrow_mut().entry(found.rule.code).or_insert(0) += 1;
+        }
+        Ok(())
+    };
+    TestRunner::new(cases_of(cases)).run(&config(), look).unwrap();
+    assert!(accepted.get() > cases / 3, "only {} of {cases} were accepted: {refused:?}", accepted.get());
 }
 
 #[test]
