@@ -58,7 +58,7 @@ pub enum Definition {
     Defined,
     /// It is surely not there.
     Missing {
-        /// What is there instead, in source order.
+        /// What is there instead.
         names: Vec<String>,
     },
     /// It is bound at the module's top level, and importers do not see it. JavaScript and TypeScript only.
@@ -86,7 +86,7 @@ pub fn define(language: Language, text: &str, name: &str) -> Definition {
 /// What a look at one module has found out.
 #[derive(Default)]
 struct Bindings<'t> {
-    /// The names that importers get, in source order.
+    /// The names that importers get.
     visible: IndexSet<&'t str>,
     /// The names that are bound and that importers do not get.
     hidden: HashSet<&'t str>,
@@ -159,4 +159,116 @@ fn parts<'t>(node: Node<'t>) -> Vec<Node<'t>> {
 /// The source text of `node`, which is a node of the tree of `text`.
 fn source<'t>(node: Node<'_>, text: &'t str) -> &'t str {
     text.get(node.byte_range()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ALL: [Language; 4] = [Language::Python, Language::JavaScript, Language::TypeScript, Language::Tsx];
+
+    #[test]
+    fn a_language_is_told_by_its_ending() {
+        for (path, expected) in [
+            ("src/agent.py", Some(Language::Python)),
+            ("./a.js", Some(Language::JavaScript)),
+            ("a.mjs", Some(Language::JavaScript)),
+            ("a.cjs", Some(Language::JavaScript)),
+            ("a.jsx", Some(Language::JavaScript)),
+            ("a.d.ts", Some(Language::TypeScript)),
+            ("a.mts", Some(Language::TypeScript)),
+            ("a.cts", Some(Language::TypeScript)),
+            ("a.b.tsx", Some(Language::Tsx)),
+            ("a.pyc", None),
+            ("py", None),
+            (".py", None),
+            ("a.py/b", None),
+            ("", None),
+        ] {
+            assert_eq!(Language::of(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_and_empty_names_are_survived() {
+        let deep = 20_000;
+        for open in ["(", "[", "{a:", "a=", "exports=", "f(x=>", "if x:\n ", "-", "a.b(", "case [", "`${"] {
+            for language in ALL {
+                define(language, &open.repeat(deep), "graph");
+                define(language, &format!("{}graph", open.repeat(deep)), "");
+            }
+        }
+        assert_eq!(define(Language::Python, "", ""), Definition::Missing { names: vec![] });
+    }
+
+    /// One way to bind `NAME`, by language.
+    fn bindings(language: Language) -> &'static [&'static str] {
+        match language {
+            Language::Python => &[
+                "NAME = 1",
+                "NAME: int = (1 +\n  2)",
+                "def NAME(x):\n    y = x",
+                "@x\nclass NAME:\n    z = 1",
+                "from m import (q as NAME)",
+                "if x:\n    pass\nelse:\n    NAME = 'if TYPE_CHECKING:'",
+            ],
+            _ => &[
+                "export const NAME = 1;",
+                "export function NAME() { const y = 1 }",
+                "const { a_NAME: [NAME] } = x; export { NAME };",
+                "export { y as NAME } from './y';",
+                "export class NAME {}",
+                "exports.NAME = `${1}`;",
+            ],
+        }
+    }
+
+    fn module() -> impl Strategy<Value = (Language, Vec<(String, usize)>)> {
+        let bound = ("v_[a-z]{1,6}", 0..6usize);
+        (prop::sample::select(&ALL[..]), prop::collection::vec(bound, 0..12))
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_and_no_name_panics(text in "\\PC{0,200}", name in "\\PC{0,20}") {
+            for language in ALL {
+                define(language, &text, &name);
+            }
+            setup_py::setup_call(&text);
+        }
+
+        #[test]
+        fn no_mix_of_tokens_panics(
+            tokens in prop::collection::vec(prop::sample::select(&[
+                "export", "default", "type", "{", "}", "(", ")", "[", "]", "*", "as", "from", "'a'", "=", ":", ",",
+                ";", "graph", "exports", "module", ".", "\n", "\n  ", "\r", "def", "class", "if", "TYPE_CHECKING",
+                "import", "case", "match", "del", "global", "lambda", "with", "setup", "\u{0}", "é", "`", "\"\"\"",
+                "\\", "const", "declare", "namespace", "enum", "async", "for", "in", ":=", "**", "@", "<", ">", "...",
+            ][..]), 0..40),
+        ) {
+            let text = tokens.join(" ");
+            for language in ALL {
+                define(language, &text, "graph");
+            }
+            setup_py::setup_call(&text);
+        }
+
+        #[test]
+        fn what_is_bound_is_found_and_nothing_else((language, bound) in module()) {
+            let lines = bound.iter().map(|(name, way)| bindings(language)[*way].replace("NAME", name));
+            let text = lines.collect::<Vec<_>>().join("\n");
+            for (name, _) in &bound {
+                prop_assert_eq!(define(language, &text, name), Definition::Defined);
+            }
+            let distinct: BTreeSet<_> = bound.into_iter().map(|(name, _)| name).collect();
+            match define(language, &text, "absent") {
+                Definition::Missing { names } => prop_assert_eq!(BTreeSet::from_iter(names), distinct),
+                other => prop_assert!(false, "{:?}: {}", other, text),
+            }
+        }
+    }
 }

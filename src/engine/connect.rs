@@ -11,7 +11,7 @@ use super::endpoint::{Endpoint, EngineEnv};
 use super::error::Error;
 
 /// How long an engine may take to answer its first question.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the engine may take to begin its answer, in seconds: a builder without BuildKit answers only when it has
 /// the whole context, however large. Whoever waits can cancel.
@@ -30,7 +30,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// No engine is found, it does not answer in 10 seconds, it may not be used, the connection is not secure, or its
+    /// No engine is found, it does not answer in 5 seconds, it may not be used, the connection is not secure, or its
     /// address is of an unsupported kind.
     pub async fn connect(env: &EngineEnv) -> Result<Self, Error> {
         let endpoints = env.endpoints()?;

@@ -60,6 +60,12 @@ pub(crate) struct Build {
     progress: Style,
 }
 
+/// One image to build.
+struct Target {
+    platform: Option<String>,
+    tags: Vec<String>,
+}
+
 impl Build {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let planned = self.options.plan(env)?;
@@ -67,8 +73,8 @@ impl Build {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let lookup = |name: &str| (env.variables)(name).map(OsString::from);
         let engine = runtime.block_on(Engine::connect(&EngineEnv::new(lookup)))?;
-        for (platform, tags) in self.targets()? {
-            let request = request(env, &planned, tags, platform, !self.no_pull)?;
+        for target in self.targets()? {
+            let request = request(env, &planned, target, !self.no_pull)?;
             let mut progress = Progress::new(self.progress, env);
             let built = runtime.block_on(engine.build(
                 request,
@@ -89,15 +95,16 @@ impl Build {
     }
 
     /// Each platform with the names that its image gets: a name holds one platform.
-    fn targets(&self) -> Result<Vec<(Option<String>, Vec<String>)>, Error> {
+    fn targets(&self) -> Result<Vec<Target>, Error> {
+        let tags = self.tags.clone();
         match self.platform.as_slice() {
-            [] => Ok(vec![(None, self.tags.clone())]),
-            [platform] => Ok(vec![(Some(checked(platform)?), self.tags.clone())]),
+            [] => Ok(vec![Target { platform: None, tags }]),
+            [platform] => Ok(vec![Target { platform: Some(checked(platform)?), tags }]),
             several => several.iter().map(|platform| self.one_of_several(platform)).collect(),
         }
     }
 
-    fn one_of_several(&self, platform: &str) -> Result<(Option<String>, Vec<String>), Error> {
+    fn one_of_several(&self, platform: &str) -> Result<Target, Error> {
         let platform = checked(platform)?;
         let suffix = platform.replace('/', "-");
         let tag =
@@ -105,7 +112,8 @@ impl Build {
                 true => format!("{tag}-{suffix}"),
                 false => format!("{tag}:{suffix}"),
             };
-        Ok((Some(platform), self.tags.iter().map(tag).collect()))
+        let tags = self.tags.iter().map(tag).collect();
+        Ok(Target { platform: Some(platform), tags })
     }
 }
 
@@ -124,13 +132,8 @@ fn checked(platform: &str) -> Result<String, Error> {
     })
 }
 
-fn request(
-    env: &Env,
-    planned: &Planned,
-    tags: Vec<String>,
-    platform: Option<String>,
-    pull: bool,
-) -> Result<BuildRequest, Error> {
+fn request(env: &Env, planned: &Planned, target: Target, pull: bool) -> Result<BuildRequest, Error> {
+    let Target { platform, tags } = target;
     let plan = &planned.plan;
     let lines = plan.context.ignore.join("\n");
     let ignore = Ignore::parse(&lines)

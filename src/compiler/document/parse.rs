@@ -43,7 +43,7 @@ impl<'a> Parser<'a> {
         let root = self.value();
         self.skip_blank();
         if self.at < self.text.len() && !self.exhausted() {
-            let end = self.text.trim_end().len().max(self.at + 1);
+            let end = self.text.ceil_char_boundary(self.text.trim_end().len().max(self.at + 1));
             let end = self.text[self.at..end].find('\n').map_or(end, |line| self.at + line);
             self.syntax(self.at..end, "text after the end of the configuration", "remove it");
         }

@@ -36,6 +36,11 @@ impl Class {
         Self { ranges: vec![('\n', '\n')], negated: true }
     }
 
+    /// Every character.
+    pub(super) fn all() -> Self {
+        Self { ranges: Vec::new(), negated: true }
+    }
+
     /// The letter, where the set has only one.
     pub(super) fn letter(&self) -> Option<char> {
         match self.ranges[..] {

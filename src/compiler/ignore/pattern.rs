@@ -86,33 +86,51 @@ pub(super) fn clean(path: &str) -> String {
     }
 }
 
-/// What Go's `filepath.Match` demands of a pattern; Docker asks it before all else.
+/// What Docker asks of a pattern before all else: that Go's `filepath.Match` can compare it with `.`. That stops at the
+/// first part between two `*` that does not match, and knows nothing of what is behind.
 fn check(pattern: &str) -> Result<(), String> {
     let mut rest = pattern.chars().peekable();
-    while let Some(letter) = rest.next() {
-        match letter {
-            '\\' if rest.next().is_none() => return Err("nothing follows the last `\\`".to_owned()),
-            '[' => check_class(&mut rest)?,
-            _ => {}
+    for name_is_left in [true, false] {
+        while rest.next_if_eq(&'*').is_some() {}
+        if rest.peek().is_none() {
+            return Ok(());
+        }
+        let is_dot = check_part(&mut rest)?;
+        if !(is_dot && name_is_left) {
+            return Ok(());
         }
     }
     Ok(())
 }
 
-fn check_class(rest: &mut Peekable<Chars<'_>>) -> Result<(), String> {
-    rest.next_if_eq(&'^');
+/// Checks the part up to the next `*`; says whether it matches `.`.
+fn check_part(rest: &mut Peekable<Chars<'_>>) -> Result<bool, String> {
+    let mut dots = Vec::new();
+    while let Some(letter) = rest.next_if(|letter| *letter != '*') {
+        dots.push(match letter {
+            '\\' => rest.next().ok_or("nothing follows the last `\\`")? == '.',
+            '[' => check_class(rest)?,
+            letter => matches!(letter, '.' | '?'),
+        });
+    }
+    Ok(dots == [true])
+}
+
+/// Checks what is in brackets; says whether it matches `.`.
+fn check_class(rest: &mut Peekable<Chars<'_>>) -> Result<bool, String> {
+    let negated = rest.next_if_eq(&'^').is_some();
+    let mut found = false;
     loop {
-        check_member(rest)?;
-        if rest.next_if_eq(&'-').is_some() {
-            check_member(rest)?;
-        }
+        let low = check_member(rest)?;
+        let high = if rest.next_if_eq(&'-').is_some() { check_member(rest)? } else { low };
+        found |= (low..=high).contains(&'.');
         if rest.next_if_eq(&']').is_some() {
-            return Ok(());
+            return Ok(found != negated);
         }
     }
 }
 
-fn check_member(rest: &mut Peekable<Chars<'_>>) -> Result<(), String> {
+fn check_member(rest: &mut Peekable<Chars<'_>>) -> Result<char, String> {
     let member = match rest.next() {
         Some('-' | ']') => {
             return Err("a `-` or `]` in this place of a `[…]` needs a `\\` before it".to_owned());
@@ -120,7 +138,7 @@ fn check_member(rest: &mut Peekable<Chars<'_>>) -> Result<(), String> {
         Some('\\') => rest.next(),
         other => other,
     };
-    if member.is_none() || rest.peek().is_none() { Err("a `[` is not closed".to_owned()) } else { Ok(()) }
+    member.filter(|_| rest.peek().is_some()).ok_or_else(|| "a `[` is not closed".to_owned())
 }
 
 /// What the translation has come to so far.

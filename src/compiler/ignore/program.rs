@@ -52,6 +52,10 @@ impl Program {
                     _ => return Err("there is nothing to repeat before a `*`".to_owned()),
                 },
                 '[' => steps.push(Step::One(Class::parse(&mut rest)?)),
+                // A last `\` escapes the `$` that Go gets to see behind it, and so there is no end.
+                '\\' if rest.is_empty() => {
+                    steps.extend([Step::One(Class::only('$')), Step::Many(Class::all())]);
+                }
                 '\\' => steps.push(escape(&mut rest)?),
                 letter => steps.push(Step::One(Class::only(letter))),
             }

@@ -16,8 +16,8 @@ pub(super) fn look<'t>(root: Node<'_>, text: &'t str, name: &str) -> Bindings<'t
     }
     let mut found = module.finish();
     found.open |= root.has_error();
-    // CommonJS exports stand at any depth, and need this word.
-    if !found.visible.contains(name) && text.contains("exports") {
+    // CommonJS exports stand at any depth, and need one of these words.
+    if !found.visible.contains(name) && (text.contains("exports") || text.contains("module")) {
         commonjs::look(root, text, &mut found);
     }
     found
@@ -200,4 +200,169 @@ fn last_child(node: Node<'_>) -> Option<Node<'_>> {
 /// A name without the quotes that it may be written in.
 fn unquoted(name: &str) -> &str {
     name.trim_matches(['"', '\''])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::compiler::symbols::Definition::{self, Defined, NotExported, Unknown};
+    use crate::compiler::symbols::{Language, define};
+
+    const ALL: [Language; 3] = [Language::JavaScript, Language::TypeScript, Language::Tsx];
+
+    fn missing(names: &[&str]) -> Definition {
+        Definition::Missing { names: names.iter().map(|name| (*name).to_owned()).collect() }
+    }
+
+    #[test]
+    fn these_export_graph_in_every_dialect() {
+        for text in [
+            "export const graph = 1",
+            "\u{feff}#!/usr/bin/env node\r\nexport let graph",
+            "// comment\rexport var a, graph",
+            "export const { graph } = x",
+            "export const { a: graph } = x, b = 1",
+            "export const { a: { b: [graph = 1] = [] } } = x",
+            "export const { graph = 1 } = x",
+            "export const { a, ...graph } = x",
+            "export const [, graph] = x",
+            "export const [a, ...graph] = x",
+            "export function graph() {}",
+            "export async function graph() {}",
+            "export function* graph() {}",
+            "export class graph extends A {}",
+            "const graph = 1; export { graph }",
+            "const a = 1; export { a as graph, }",
+            "const a = 1; export { a as 'graph' }",
+            "import { graph } from './a'; export { graph }",
+            "export { graph } from './a'",
+            "export { default as graph } from './a'",
+            "export * as graph from './a'",
+            "export const graph = <T,>(a) => a;\n",
+            "export * from './a'; export const graph = 1",
+            "export const graph = 1; const x = (",
+        ] {
+            for language in ALL {
+                // Only TypeScript has generic arrow functions.
+                if !(text.contains("<T,>") && language == Language::JavaScript) {
+                    assert_eq!(define(language, text, "graph"), Defined, "{language:?}: {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn these_export_a_default_in_every_dialect() {
+        for text in [
+            "export default graph",
+            "export default { graph }",
+            "export default class {}",
+            "export default class Graph {}",
+            "export default function () {}",
+            "export default async () => 1",
+            "const a = 1; export { a as default }",
+            "export { default } from './a'",
+            "export * as default from './a'",
+        ] {
+            for language in ALL {
+                assert_eq!(define(language, text, "default"), Defined, "{language:?}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn these_do_not_export_graph() {
+        for (text, expected) in [
+            ("", missing(&[])),
+            ("graph()", missing(&[])),
+            ("'export const graph = 1'", missing(&[])),
+            ("// export const graph = 1\nexport const a = `export const graph = 1`", missing(&["a"])),
+            ("export function f() { const graph = 1 }", missing(&["f"])),
+            ("export const { graph: a } = x", missing(&["a"])),
+            ("export const { a = graph } = x", missing(&["a"])),
+            ("export const { [graph]: a } = x", missing(&["a"])),
+            ("export const a = graph, b = { graph }", missing(&["a", "b"])),
+            ("export { graph as a } from './a'", missing(&["a"])),
+            ("export default 1; export let b", missing(&["b", "default"])),
+            ("const graph = 1", NotExported),
+            ("const { a: [graph] } = x; export { a }", NotExported),
+            ("function graph() {}\nexport default graph", NotExported),
+            ("class graph {}", NotExported),
+            ("export default class graph {}", NotExported),
+            ("export default function graph() {}", NotExported),
+            ("import graph from './a'", NotExported),
+            ("import * as graph from './a'", NotExported),
+            ("import { a as graph } from './a'", NotExported),
+            ("import { graph as a } from './a'", missing(&[])),
+            ("const graph = 1; export { graph as a }", NotExported),
+        ] {
+            for language in ALL {
+                assert_eq!(define(language, text, "graph"), expected, "{language:?}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn typescript_has_values_and_types() {
+        for (text, expected) in [
+            ("export const graph: Graph<State> = x satisfies Y", Defined),
+            ("export abstract class graph {}", Defined),
+            ("export enum graph { A }", Defined),
+            ("export const enum graph { A }", Defined),
+            ("export namespace graph { export const x = 1 }", Defined),
+            ("export namespace graph.inner {}", Defined),
+            ("export declare const graph: number", Defined),
+            ("export declare function graph(): void", Defined),
+            ("export import graph = a.b", Defined),
+            ("export function graph(): void; export function graph(a?: any) {}", Defined),
+            ("@decorate export class graph {}", Defined),
+            ("interface graph {} const graph = 1; export { graph }", Defined),
+            ("export type graph = 1; export const graph = 2", Defined),
+            ("export type graph = 1", missing(&[])),
+            ("export declare type graph = 1", missing(&[])),
+            ("export interface graph {}", missing(&[])),
+            ("interface graph {}; export { graph }", missing(&[])),
+            ("export type { graph } from './a'; export let b", missing(&["b"])),
+            ("export { type graph, b } from './a'", missing(&["b"])),
+            ("import type { graph } from './a'; export { graph }", missing(&[])),
+            ("import { type graph } from './a'; export { graph }", missing(&[])),
+            ("export namespace a { export const graph = 1 }", missing(&["a"])),
+            ("declare module 'm' { export const graph: 1 }", missing(&[])),
+            ("declare global { var graph: 1 }", missing(&[])),
+            ("export as namespace graph", missing(&[])),
+            ("const graph = 1; export type { graph }", NotExported),
+            ("namespace graph {}", NotExported),
+            ("declare const graph: 1", NotExported),
+            ("import graph = require('a')", NotExported),
+            ("const graph = 1; export = graph", Unknown),
+        ] {
+            for language in [Language::TypeScript, Language::Tsx] {
+                assert_eq!(define(language, text, "graph"), expected, "{language:?}: {text}");
+            }
+        }
+        assert_eq!(define(Language::TypeScript, "export default interface A {}", "default"), missing(&[]));
+        assert_eq!(define(Language::TypeScript, "interface A {}; export default A", "default"), missing(&[]));
+    }
+
+    #[test]
+    fn these_do_not_tell_about_graph() {
+        for text in
+            ["export * from './a'", "const graph = 1; export * from './a'", "const graph = 1; const x = ("]
+        {
+            for language in ALL {
+                assert_eq!(define(language, text, "graph"), Unknown, "{language:?}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_star_does_not_pass_on_the_default() {
+        assert_eq!(define(Language::JavaScript, "export * from './a'", "default"), missing(&[]));
+    }
+
+    #[test]
+    fn jsx_is_read_where_the_ending_allows_it() {
+        let text = "const A = () => <a href='x'>graph</a>; export const graph = A";
+        assert_eq!(define(Language::JavaScript, text, "graph"), Defined);
+        assert_eq!(define(Language::Tsx, text, "graph"), Defined);
+    }
 }

@@ -233,3 +233,162 @@ impl<'t> Script<'t> {
         Some(Packages::Find { where_: folder, namespaces, include, exclude })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(items: &[&str]) -> Vec<String> {
+        items.iter().map(|item| (*item).to_owned()).collect()
+    }
+
+    fn found(folder: &str, namespaces: bool, include: &[&str], exclude: &[&str]) -> Packages {
+        Packages::Find {
+            where_: folder.to_owned(),
+            namespaces,
+            include: strings(include),
+            exclude: strings(exclude),
+        }
+    }
+
+    #[test]
+    fn a_plain_setup_is_read() {
+        let text = r#"#!/usr/bin/env python
+"""The setup."""
+import setuptools
+from setuptools import setup, find_packages
+
+VERSION = '1.2.3'
+REQUIRES = [
+    "httpx>=0.27",  # the client
+    'pydantic ; python_version '
+    '>= "3.10"',
+]
+
+if __name__ == '__main__':
+    setup(
+        name="demo",
+        version=VERSION,
+        install_requires=REQUIRES,
+        packages=find_packages("src", exclude=("tests", "tests.*")),
+        package_dir={"": "src"},
+        py_modules=("one", "two"),
+        python_requires=">=3.10",
+        extras_require={"dev": ["pytest"]},
+        zip_safe=False,
+    )
+"#;
+        let expected = SetupCall {
+            name: Some("demo".to_owned()),
+            version: Some("1.2.3".to_owned()),
+            install_requires: Some(strings(&["httpx>=0.27", "pydantic ; python_version >= \"3.10\""])),
+            packages: found("src", false, &[], &["tests", "tests.*"]),
+            package_dir: BTreeMap::from([(String::new(), "src".to_owned())]),
+            py_modules: strings(&["one", "two"]),
+            other: strings(&["python_requires", "extras_require", "zip_safe"]),
+        };
+        assert_eq!(setup_call(text), Some(expected.clone()));
+        assert_eq!(setup_call(&text.replace('\n', "\r\n")), Some(expected));
+    }
+
+    #[test]
+    fn packages_are_listed_or_found() {
+        for (value, expected) in [
+            ("None", Packages::Absent),
+            ("[]", Packages::Listed(vec![])),
+            ("['a', 'a.b']", Packages::Listed(strings(&["a", "a.b"]))),
+            ("find_packages()", found(".", false, &[], &[])),
+            ("setuptools.find_packages(where='src')", found("src", false, &[], &[])),
+            ("find_namespace_packages('src', include=['a*'])", found("src", true, &["a*"], &[])),
+            ("find_packages('src', ['x'], ['y'])", found("src", false, &["y"], &["x"])),
+        ] {
+            let imports = "import setuptools\nfrom setuptools import *NAMES*\n"
+                .replace("*NAMES*", "setup, find_packages, find_namespace_packages");
+            let call = setup_call(&format!("{imports}setup(packages={value})"));
+            assert_eq!(call.map(|call| call.packages), Some(expected), "{value}");
+        }
+    }
+
+    #[test]
+    fn an_empty_call_and_a_qualified_one_are_read() {
+        for text in ["from setuptools import setup\nsetup()", "import setuptools\nsetuptools.setup()"] {
+            assert_eq!(setup_call(text), Some(SetupCall::default()), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_at_the_top_level_must_be_run() {
+        for text in [
+            "",
+            "setup()",
+            "import setuptools",
+            "import setuptools as s\ns.setup()",
+            "import setuptools, os\nsetuptools.setup()",
+            "from setuptools import *\nsetup()",
+            "from setuptools import setup as s\ns()",
+            "from distutils.core import setup\nsetup()",
+            "from numpy.distutils import setup\nsetup()",
+            "from setuptools import setup\nsetuptools.setup()",
+            "import setuptools\nsetup()",
+            "import setuptools\nsetuptools.sandbox.setup()",
+            "from setuptools import setup\nsetup()\nsetup()",
+            "from setuptools import setup\nprint()\nsetup()",
+            "from setuptools import setup\nfor x in y: pass\nsetup()",
+            "from setuptools import setup\ndef f(): pass\nsetup()",
+            "from setuptools import setup\nsetup = 1\nsetup()",
+            "from setuptools import setup\nx, y = 1, 2\nsetup()",
+            "from setuptools import setup\nx = open('x').read()\nsetup()",
+            "from setuptools import setup\nx: int\nsetup()",
+            "from setuptools import setup\nx = y = 1\nsetup()",
+            "from setuptools import setup\nif x:\n    setup()",
+            "from setuptools import setup\nif __name__ == '__main__':\n    setup()\nelse:\n    pass",
+            "from setuptools import setup\nf'{x()}'\nsetup()",
+            "from setuptools import setup\nresult = setup()",
+            "from setuptools import setup\nsetup(",
+        ] {
+            assert_eq!(setup_call(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn any_other_value_must_be_run() {
+        for arguments in [
+            "'demo'",
+            "*args",
+            "**kwargs",
+            "name=f'demo'",
+            "name=b'demo'",
+            "name=NAME",
+            "name=1",
+            "name='a' + 'b'",
+            "name='%s' % x",
+            "version=demo.__version__",
+            "version=open('VERSION').read()",
+            "install_requires='a'",
+            "install_requires=[x]",
+            "install_requires=['a', *b]",
+            "install_requires=['a'] + b",
+            "install_requires=[a for a in b]",
+            "packages=['a'] + find_packages()",
+            "packages=find_packages('src')",
+            "packages=find()",
+            "packages=setuptools.PEP420PackageFinder.find()",
+            "package_dir={'': x}",
+            "package_dir={**x}",
+            "py_modules=glob('*.py')",
+            "long_description=open('README.md').read()",
+            "keywords={'a', 'b'}",
+            "ext_modules=[]",
+            "cmdclass={}",
+            "setup_requires=['x']",
+            "use_scm_version=True",
+            "cffi_modules=['build.py:ffi']",
+        ] {
+            assert_eq!(
+                setup_call(&format!("from setuptools import setup\nsetup({arguments})")),
+                None,
+                "{arguments}"
+            );
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! What a module puts on CommonJS's `exports`.
 
+use std::collections::HashSet;
+
 use tree_sitter::Node;
 
 use super::unquoted;
@@ -9,17 +11,16 @@ use crate::compiler::symbols::{Bindings, parts, source, walk};
 ///
 /// Every mention counts: one that is not plainly a read or the write of a known name may write any name.
 pub(super) fn look<'t>(root: Node<'_>, text: &'t str, found: &mut Bindings<'t>) {
-    // Importers in ECMAScript modules get `module.exports` itself as the default.
-    found.unsure.insert("default");
     let mut bodies = vec![root];
     while let Some(body) = bodies.pop() {
-        let mut mentions = Mentions { text, found: &mut *found, certain: body == root };
+        let mut mentions =
+            Mentions { text, found: &mut *found, certain: body == root, settled: HashSet::new() };
         walk(body, |node| {
             if node != body && is_function(node) {
                 bodies.push(node);
                 return false;
             }
-            mentions.note(node)
+            mentions.enter(node)
         });
     }
 }
@@ -41,18 +42,41 @@ struct Mentions<'f, 't> {
     found: &'f mut Bindings<'t>,
     /// Whether what is written here runs: a function may never be called.
     certain: bool,
+    /// The ids of the mentions that are understood, noted before the walk reaches them.
+    settled: HashSet<usize>,
 }
 
 impl<'t> Mentions<'_, 't> {
-    /// Notes `node` if it mentions the exports, and says whether to look inside it.
-    fn note(&mut self, node: Node<'_>) -> bool {
-        if self.is_exports(node) {
-            self.mention(node);
+    /// Settles the mentions directly below `node`, and says whether to look inside it.
+    fn enter(&mut self, node: Node<'_>) -> bool {
+        if self.settled.contains(&node.id()) {
             return false;
         }
-        // `module` handed on as a whole: what happens to its exports is out of sight.
-        self.found.open |= self.is(node, "module") && !is_harmless_for_module(node);
+        if self.is_exports(node) || self.is(node, "module") {
+            self.found.open = true;
+            return false;
+        }
+        match node.kind() {
+            "assignment_expression" => self.assignment(node),
+            "variable_declarator" => self.alias(node.child_by_field_name("value")),
+            "member_expression" | "subscript_expression" => self.read(node),
+            "call_expression" => self.call(node),
+            // `typeof exports`, and a function's own parameter of this name.
+            "unary_expression" | "formal_parameters" | "required_parameter" => {
+                parts(node)
+                    .into_iter()
+                    .filter(|part| part.kind() == "identifier")
+                    .for_each(|part| self.settle(part));
+            }
+            _ => {}
+        }
         true
+    }
+
+    fn settle(&mut self, mention: Node<'_>) {
+        self.settled.insert(mention.id());
+        // Importers in ECMAScript modules get `module.exports` itself as the default.
+        self.found.unsure.insert("default");
     }
 
     fn is(&self, node: Node<'_>, identifier: &str) -> bool {
@@ -71,17 +95,15 @@ impl<'t> Mentions<'_, 't> {
         self.is(node, "exports") || self.is_module_exports(node)
     }
 
-    fn mention(&mut self, exports: Node<'_>) {
-        let Some(user) = exports.parent() else { return };
-        match user.kind() {
-            "member_expression" => self.member(user, "property"),
-            "subscript_expression" => self.member(user, "index"),
-            "assignment_expression" => self.assignment(user, exports),
-            "arguments" => self.argument(user),
-            // `typeof exports`, and a function's own parameter of this name.
-            "unary_expression" | "formal_parameters" | "required_parameter" => {}
-            _ => self.found.open = true,
-        }
+    /// Whether `node` is a member of the exports.
+    fn is_member(&self, node: Node<'_>) -> bool {
+        node.child_by_field_name("object").is_some_and(|object| self.is_exports(object))
+    }
+
+    /// The name that a member of the exports has: `exports.name`, `exports["name"]`.
+    fn member_name(&self, member: Node<'_>) -> Option<&'t str> {
+        let name = member.child_by_field_name("property").or_else(|| member.child_by_field_name("index"))?;
+        matches!(name.kind(), "property_identifier" | "string").then(|| unquoted(source(name, self.text)))
     }
 
     fn export(&mut self, name: &'t str) {
@@ -96,55 +118,42 @@ impl<'t> Mentions<'_, 't> {
         }
     }
 
-    /// `exports.name` and `exports["name"]`: written if an assignment's left side, else possibly.
-    fn member(&mut self, member: Node<'_>, field: &str) {
-        let name = member.child_by_field_name(field);
-        let Some(name) = name.filter(|name| matches!(name.kind(), "property_identifier" | "string")) else {
-            self.found.open = true;
+    fn assignment(&mut self, assignment: Node<'_>) {
+        let right = assignment.child_by_field_name("right");
+        let Some(left) = assignment.child_by_field_name("left") else { return };
+        if self.is_exports(left) {
+            self.settle(left);
+            self.replace(left, right);
             return;
-        };
-        let name = unquoted(source(name, self.text));
-        let assignment = member.parent().filter(|parent| parent.kind() == "assignment_expression");
-        if assignment.and_then(|assignment| assignment.child_by_field_name("left")) == Some(member) {
+        }
+        self.alias(right);
+        if let Some(name) = self.member_name(left).filter(|_| self.is_member(left)) {
+            self.settle(left);
             self.export(name);
-        } else {
-            self.found.unsure.insert(name);
         }
     }
 
-    /// `module.exports = …` sets all names, a mere `exports = …` none.
-    fn assignment(&mut self, assignment: Node<'_>, exports: Node<'_>) {
-        if assignment.child_by_field_name("left") != Some(exports) || self.is_aliased(assignment) {
-            self.found.open = true;
-        } else if self.is_module_exports(exports) {
-            self.replace(assignment);
-        }
-    }
-
-    /// Whether the assigned value also gets another name, as in `const api = module.exports = {}`.
-    fn is_aliased(&self, assignment: Node<'_>) -> bool {
-        let mut user = assignment.parent();
-        while let Some(outer) = user.filter(|outer| outer.kind() == "assignment_expression") {
-            if !outer.child_by_field_name("left").is_some_and(|left| self.is_exports(left)) {
-                return true;
-            }
-            user = outer.parent();
-        }
-        user.is_some_and(|user| user.kind() == "variable_declarator")
-    }
-
-    fn replace(&mut self, assignment: Node<'_>) {
-        let mut value = assignment.child_by_field_name("right");
-        // `module.exports = exports = {}`
-        while let Some(inner) = value.filter(|value| value.kind() == "assignment_expression") {
-            value = inner.child_by_field_name("right");
-        }
-        match value {
-            Some(object) if object.kind() == "object" => {
+    /// `module.exports = …` sets all names. A mere `exports = …` sets none, and is mostly a part of
+    /// `module.exports = exports = …`, which we do not follow.
+    fn replace(&mut self, left: Node<'_>, right: Option<Node<'_>>) {
+        match right {
+            Some(object) if object.kind() == "object" && self.is_module_exports(left) => {
                 parts(object).into_iter().for_each(|part| self.property(part));
             }
+            // The inner assignment is looked at when the walk reaches it.
+            Some(inner) if self.assigns_exports(inner) => {}
             _ => self.found.open = true,
         }
+    }
+
+    /// `const api = module.exports = {}`: more may be added through the other name.
+    fn alias(&mut self, value: Option<Node<'_>>) {
+        self.found.open |= value.is_some_and(|value| self.assigns_exports(value));
+    }
+
+    fn assigns_exports(&self, node: Node<'_>) -> bool {
+        node.kind() == "assignment_expression"
+            && node.child_by_field_name("left").is_some_and(|left| self.is_exports(left))
     }
 
     /// One member of `module.exports = { … }`.
@@ -161,18 +170,104 @@ impl<'t> Mentions<'_, 't> {
         }
     }
 
-    /// The exports as an argument: `Object.defineProperty(exports, "name", …)` is the only call we know.
-    fn argument(&mut self, arguments: Node<'_>) {
-        let function = arguments.parent().and_then(|call| call.child_by_field_name("function"));
-        let defines = function.is_some_and(|call| source(call, self.text) == "Object.defineProperty");
-        match parts(arguments).get(1).filter(|name| defines && name.kind() == "string") {
-            Some(name) => self.export(unquoted(source(*name, self.text))),
-            None => self.found.open = true,
+    /// `exports.name` other than at the left of `=`: mostly a read, yet `[exports.name] = …` writes it.
+    fn read(&mut self, member: Node<'_>) {
+        let Some(object) = member.child_by_field_name("object") else { return };
+        if self.is_exports(object) {
+            self.settle(object);
+            match self.member_name(member) {
+                Some(name) => self.found.unsure.extend([name]),
+                None => self.found.open = true,
+            }
+        } else if self.is(object, "module") && member.kind() == "member_expression" {
+            self.settle(object);
+        }
+    }
+
+    /// `Object.defineProperty(exports, "name", …)`, the only call with the exports that we know.
+    fn call(&mut self, call: Node<'_>) {
+        let function = call.child_by_field_name("function");
+        let defines = function.is_some_and(|name| source(name, self.text) == "Object.defineProperty");
+        let Some(arguments) = call.child_by_field_name("arguments").filter(|_| defines) else { return };
+        if let [exports, name, ..] = *parts(arguments)
+            && name.kind() == "string"
+            && self.is_exports(exports)
+        {
+            self.settle(exports);
+            self.export(unquoted(source(name, self.text)));
         }
     }
 }
 
-/// Whether a mention of `module` is in `module.something` or `typeof module`.
-fn is_harmless_for_module(module: Node<'_>) -> bool {
-    module.parent().is_some_and(|user| matches!(user.kind(), "member_expression" | "unary_expression"))
+#[cfg(test)]
+mod tests {
+    use crate::compiler::symbols::Definition::{self, Defined, NotExported, Unknown};
+    use crate::compiler::symbols::{Language, define};
+
+    fn missing(names: &[&str]) -> Definition {
+        Definition::Missing { names: names.iter().map(|name| (*name).to_owned()).collect() }
+    }
+
+    #[test]
+    fn graph_is_looked_for_on_the_exports() {
+        for (text, expected) in [
+            ("exports.graph = 1", Defined),
+            ("exports['graph'] = 1", Defined),
+            ("module.exports.graph = 1", Defined),
+            ("exports.a = exports.graph = void 0", Defined),
+            ("if (x) { exports.graph = 1 }", Defined),
+            ("module.exports = { graph }", Defined),
+            ("module.exports = { a, 'graph': 1 }", Defined),
+            ("module.exports = { ...a, async graph() {} }", Defined),
+            ("exports = module.exports = { graph }", Defined),
+            ("module.exports = f(); module.exports.graph = 1", Defined),
+            ("0 && (module.exports = { graph }); module.exports = wrap(x)", Defined),
+            ("Object.defineProperty(exports, 'graph', { get() { return 1 } })", Defined),
+            ("Object.defineProperty(exports, '__esModule', {}); exports.a = 1", missing(&["a"])),
+            ("module.exports = { a, b: graph, c: { graph } }", missing(&["a", "b", "c"])),
+            ("module.exports = { a }; const x = module.exports.a", missing(&["a"])),
+            ("if (typeof exports === 'object') {}", missing(&[])),
+            ("exports.graphs = 1; // exports.graph = 1", missing(&["graphs"])),
+            ("other.exports = { graph }", missing(&[])),
+            ("const graph = 1; module.exports = { a: graph }", NotExported),
+            ("module.exports = graph", Unknown),
+            ("module.exports = exports = { graph }", Unknown),
+            ("exports = { graph }", Unknown),
+            ("exports.a = module.exports = make()", Unknown),
+            ("f(exports, 'graph')", Unknown),
+            ("module.exports = { ...a }", Unknown),
+            ("module.exports = { [a]: 1 }", Unknown),
+            ("module.exports = make()", Unknown),
+            ("const api = module.exports = {}; api.graph = 1", Unknown),
+            ("api = exports = module.exports = {}; api.graph = 1", Unknown),
+            ("const api = exports; api.graph = 1", Unknown),
+            ("exports[name] = 1", Unknown),
+            ("[exports.graph] = [1]", Unknown),
+            ("Object.assign(exports, x)", Unknown),
+            ("Object.assign(module.exports, x)", Unknown),
+            ("__exportStar(require('./a'), exports)", Unknown),
+            ("fill(module)", Unknown),
+            ("module['exports'] = { graph }", Unknown),
+            ("function f() { exports.graph = 1 }", Unknown),
+            ("(function (root, factory) { module.exports = factory() })(this, f)", Unknown),
+            ("const f = (exports) => { exports.a = 1 }; f(exports)", Unknown),
+        ] {
+            assert_eq!(define(Language::JavaScript, text, "graph"), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_exports_themselves_may_be_the_default() {
+        assert_eq!(define(Language::JavaScript, "module.exports = { a }", "default"), Unknown);
+        assert_eq!(define(Language::JavaScript, "exports.default = 1", "default"), Defined);
+    }
+
+    #[test]
+    fn typescript_casts_hide_what_is_written() {
+        for text in
+            ["(exports as any).graph = 1", "(module as any).exports = { graph }", "exports!.graph = 1"]
+        {
+            assert_eq!(define(Language::TypeScript, text, "graph"), Unknown, "{text}");
+        }
+    }
 }

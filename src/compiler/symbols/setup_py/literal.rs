@@ -171,3 +171,97 @@ fn octal(rest: &mut Peekable<Chars<'_>>, first: char) -> Option<char> {
     }
     char::from_u32(code)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiler::symbols::{Language, parse};
+
+    fn read(text: &str) -> Option<Value> {
+        let tree = parse(Language::Python, text)?;
+        let expression = tree.root_node().named_child(0)?.named_child(0)?;
+        value(expression, text)
+    }
+
+    #[test]
+    fn strings_are_decoded() {
+        for (text, expected) in [
+            (r#""""#, ""),
+            (r"'a'", "a"),
+            (r#"'a"b'"#, "a\"b"),
+            (r#""""a "b" 'c'""""#, "a \"b\" 'c'"),
+            ("'''a\nb'''", "a\nb"),
+            ("'a\\\nb'", "ab"),
+            (r"'\\ \' \n\t\r\a\b\f\v'", "\\ ' \n\t\r\x07\x08\x0c\x0b"),
+            (r"'\x41\u00e9\U0001F600'", "Aé😀"),
+            (r"'\101\0\60\1234'", "A\x000S4"),
+            (r"'\d\.\ '", "\\d\\.\\ "),
+            (r"r'\n\d'", "\\n\\d"),
+            (r"R'\''", "\\'"),
+            (r"u'a\n'", "a\n"),
+            (r"'é{x}'", "é{x}"),
+            ("'a' \"b\" r'\\c'", "ab\\c"),
+            ("('a'  # one\n 'b')", "ab"),
+        ] {
+            assert_eq!(read(text), Some(Value::Text(expected.to_owned())), "{text}");
+        }
+    }
+
+    #[test]
+    fn these_are_not_literals() {
+        for text in [
+            "f'a'",
+            "F'a'",
+            "rf'a'",
+            "b'a'",
+            "rb'a'",
+            "'a' f'b'",
+            "'a' b'b'",
+            r"'\x4'",
+            r"'\u00e'",
+            r"'\ud800'",
+            r"'\U00110000'",
+            r"'\N{BULLET}'",
+            "name",
+            "a.b",
+            "f()",
+            "[a]",
+            "['a', *b]",
+            "{'a': b}",
+            "{a: 'b'}",
+            "{**a}",
+            "{'a'}",
+            "['a' for b in c]",
+            "'a' if b else 'c'",
+            "-1",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn collections_hold_literals() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        for (source, expected) in [
+            ("[]", Value::List(vec![])),
+            ("()", Value::List(vec![])),
+            ("('a',)", Value::List(vec![text("a")])),
+            ("[\n 'a',  # why\n ('b'), 1.5, None, True]", {
+                Value::List(vec![text("a"), text("b"), Value::Other, Value::None, Value::Other])
+            }),
+            ("{'a': ['b'], 1: 2}", {
+                Value::Map(vec![(text("a"), Value::List(vec![text("b")])), (Value::Other, Value::Other)])
+            }),
+        ] {
+            assert_eq!(read(source), Some(expected), "{source}");
+        }
+    }
+
+    #[test]
+    fn literals_may_not_nest_without_bounds() {
+        let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(read(&nested(DEPTH)).is_some());
+        assert_eq!(read(&nested(DEPTH + 1)), None);
+        assert_eq!(read(&nested(50_000)), None);
+    }
+}

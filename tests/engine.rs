@@ -1,0 +1,72 @@
+//! The engine room, on real engines: those that AGENTCLI_TEST_ENGINES names.
+
+mod build;
+mod connect;
+mod credentials;
+mod fake;
+mod ignore;
+mod progress;
+
+use std::future::Future;
+use std::path::Path;
+
+use agentcli::compiler::ignore::Ignore;
+use agentcli::context::Context;
+use agentcli::engine::{BuildEvent, BuildRequest, Built, Engine, EngineEnv, Error};
+
+/// The image with a shell that every test engine has.
+const BASE: &str = "langchain/langgraph-api:3.11";
+
+/// The addresses of the engines to test with.
+pub(crate) fn hosts() -> Vec<String> {
+    let hosts = std::env::var("AGENTCLI_TEST_ENGINES").unwrap_or_default();
+    let hosts: Vec<String> = hosts.split(',').filter(|host| !host.is_empty()).map(str::to_owned).collect();
+    assert!(!hosts.is_empty(), "AGENTCLI_TEST_ENGINES is not set; run tests/run");
+    hosts
+}
+
+fn env(host: &str) -> EngineEnv {
+    EngineEnv { host: Some(host.to_owned()), ..EngineEnv::default() }
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+/// A request to build `dockerfile` with the files of `root`.
+fn request(root: &Path, dockerfile: &str) -> BuildRequest {
+    BuildRequest {
+        context: Context {
+            root: root.to_owned(),
+            ignore: Ignore::default(),
+            extra: vec![("Dockerfile".to_owned(), dockerfile.as_bytes().to_vec())],
+        },
+        dockerfile: "Dockerfile".to_owned(),
+        tags: Vec::new(),
+        platform: None,
+        pull: false,
+        images: Vec::new(),
+        steps: Vec::new(),
+    }
+}
+
+fn build(host: &str, request: BuildRequest) -> (Result<Built, Error>, Vec<BuildEvent>) {
+    let mut events = Vec::new();
+    let built = wait(async {
+        let engine = Engine::connect(&env(host)).await.unwrap();
+        engine.build(request, |event| events.push(event), std::future::pending()).await
+    });
+    (built, events)
+}
+
+/// What the `docker` command says to `arguments`.
+pub(crate) fn docker(host: &str, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("docker").args(["-H", host]).args(arguments).output().unwrap();
+    assert!(output.status.success(), "docker {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A number that no earlier run has used, so that nothing is cached.
+fn fresh() -> u128 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos()
+}

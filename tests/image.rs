@@ -1,0 +1,283 @@
+//! `agentcli build` on real engines: each project of `fixtures/valid` becomes an image whose server runs its graph.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::engine::{docker, hosts};
+use crate::harness::{Output, TestEnv, fixtures};
+
+/// How long a server may take to answer.
+const READY: Duration = Duration::from_secs(60);
+
+/// What the graph of each `backend-…` fixture says, once its package is really installed.
+fn installed() -> Value {
+    json!({ "version": "1.2.3", "scripts": ["probe"], "data": "word" })
+}
+
+/// A copy of a fixture, so that it can be edited.
+struct Copy {
+    directory: TempDir,
+}
+
+impl Copy {
+    fn of(fixture: &str) -> Self {
+        let directory = TempDir::new().unwrap();
+        copy(&fixtures("valid").join(fixture), directory.path());
+        Self { directory }
+    }
+
+    fn build(&self, host: &str, tag: &str, more: &str) -> Output {
+        let env = TestEnv::inside(self.directory.path()).variable("DOCKER_HOST", host);
+        env.run(&format!("build -t {tag} --no-pull {more}"))
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target)
+        } else {
+            _ = fs::copy(entry.path(), target).unwrap()
+        }
+    }
+}
+
+/// A running container; it goes with the test, however that ends.
+struct Container {
+    host: String,
+    id: String,
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        Command::new("docker").args(["-H", &self.host, "rm", "-f", &self.id]).output().ok();
+    }
+}
+
+impl Container {
+    fn start(host: &str, image: &str) -> Self {
+        let variable = "AGENT_WEBHOOK_KEY=key";
+        let id =
+            docker(host, &["run", "-d", "-e", variable, "-p", "127.0.0.1::8000", image]).trim().to_owned();
+        Self { host: host.to_owned(), id }
+    }
+
+    fn address(&self) -> String {
+        let ports = docker(&self.host, &["port", &self.id, "8000"]);
+        format!("http://{}", ports.lines().next().unwrap())
+    }
+
+    /// What a shell in the container prints.
+    fn shell(&self, script: &str) -> String {
+        docker(&self.host, &["exec", &self.id, "sh", "-c", script])
+    }
+
+    /// The state that a run of `graph` ends with.
+    fn run(&self, graph: &str) -> Value {
+        let address = self.address();
+        let start = Instant::now();
+        while curl(&[&format!("{address}/ok")]).is_none() {
+            assert!(start.elapsed() < READY, "not ready: {}", docker(&self.host, &["logs", &self.id]));
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        let body = json!({ "assistant_id": graph, "input": { "name": "Ada" } }).to_string();
+        let answer =
+            curl(&["-H", "content-type: application/json", "-d", &body, &format!("{address}/runs/wait")]);
+        serde_json::from_str(&answer.unwrap_or_else(|| panic!("{}", docker(&self.host, &["logs", &self.id]))))
+            .unwrap()
+    }
+}
+
+fn curl(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("curl").args(["-sf", "-m", "60"]).args(arguments).output().unwrap();
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+}
+
+/// Builds a fixture on every engine, starts it, and hands it on.
+fn each_image(fixture: &str, check: impl Fn(&Container)) {
+    for host in hosts() {
+        let tag = format!("agentcli-test-{fixture}");
+        let built = Copy::of(fixture).build(&host, &tag, "");
+        assert_eq!(built.code, 0, "{fixture} on {host}: {}{}", built.out, built.err);
+        check(&Container::start(&host, &tag));
+    }
+}
+
+/// What is in one image is the same however it is installed.
+fn assert_installed(fixture: &str) {
+    each_image(fixture, |container| {
+        assert_eq!(container.run("agent"), installed(), "{fixture}");
+        assert_eq!(container.shell("probe"), "probe runs\n", "{fixture}");
+        assert_eq!(container.shell("python3 -c 'import tomli_w; print(1)'"), "1\n", "{fixture}");
+    });
+}
+
+#[test]
+fn the_smallest_agent_greets() {
+    each_image("hello", |container| {
+        assert_eq!(container.run("agent"), json!({ "name": "Ada", "greeting": "Hello, Ada!" }));
+        let tools = container.shell(
+            "for it in pip uv wheel; do command -v $it; done; python3 -c 'import setuptools' 2>&1 | tail -1",
+        );
+        assert_eq!(tools, "ModuleNotFoundError: No module named 'setuptools'\n");
+    });
+}
+
+/// One test for each fixture, so that they run side by side.
+macro_rules! installed {
+    ($($name:ident: $fixture:literal,)*) => { $(#[test] fn $name() { assert_installed($fixture); })* };
+}
+
+installed! {
+    flit: "backend-flit",
+    hatchling: "backend-hatchling",
+    pdm: "backend-pdm",
+    poetry: "backend-poetry",
+    poetry_with_its_own_tables: "backend-poetry-tables",
+    setup_py: "backend-setup-py",
+    setuptools_with_a_flat_layout: "backend-setuptools-flat",
+    setuptools_with_a_src_layout: "backend-setuptools-src",
+    uv: "backend-uv",
+    computed_requirements: "fallback-computed-requirements",
+    version_from_code: "fallback-version-from-code",
+}
+
+#[test]
+fn directories_without_a_manifest_can_be_imported_from() {
+    each_image("requirements-only", |container| {
+        assert_eq!(container.run("agent"), json!({ "said": "neighbour" }))
+    });
+    each_image("flat-package", |container| {
+        assert_eq!(container.run("agent"), json!({ "said": "flat" }));
+        assert_eq!(container.shell("ls /deps/app"), "my_agent\n", "only what is needed");
+    });
+}
+
+#[test]
+fn packages_of_one_name_stay_apart_in_a_monorepo() {
+    for host in hosts() {
+        let project = Copy::of("monorepo");
+        let env =
+            TestEnv::inside(&project.directory.path().join("apps/agent")).variable("DOCKER_HOST", &host);
+        let built = env.run("build -t agentcli-test-monorepo --no-pull");
+        assert_eq!(built.code, 0, "{}", built.err);
+        let container = Container::start(&host, "agentcli-test-monorepo");
+        assert_eq!(container.run("agent"), json!({ "said": "library vendored" }));
+        assert_eq!(
+            container.shell("ls /deps/app /deps/app/apps"),
+            "/deps/app:\napps\nlibs\nvendored\n\n/deps/app/apps:\nagent\n"
+        );
+    }
+}
+
+#[test]
+fn a_typescript_graph_runs() {
+    each_image("javascript", |container| {
+        assert_eq!(container.run("agent"), json!({ "name": "Ada", "greeting": "Hello, Ada!" }));
+    });
+}
+
+#[test]
+fn what_the_user_wrote_arrives_as_it_was_written() {
+    let config: Value =
+        serde_json::from_str(&fs::read_to_string(fixtures("valid").join("quoting/agent.json")).unwrap())
+            .unwrap();
+    each_image("quoting", |container| {
+        let variable = |name: &str| -> Value {
+            let print = format!("import os; print(os.environ[\"{name}\"], end=\"\")");
+            serde_json::from_str(&container.shell(&format!("python3 -c '{print}'"))).unwrap()
+        };
+        assert_eq!(
+            variable("LANGSERVE_GRAPHS")["agent"]["description"],
+            config["graphs"]["agent"]["description"]
+        );
+        assert_eq!(variable("LANGSERVE_GRAPHS")["ünï-код"], "/deps/app/it's a $dir [x]/agent.py:graph");
+        assert_eq!(variable("LANGGRAPH_HTTP"), config["http"]);
+        assert_eq!(variable("LANGGRAPH_WEBHOOKS")["headers"], config["webhooks"]["headers"]);
+        assert_eq!(container.shell("printf %s \"$LINE\""), "as it is");
+        assert_eq!(container.run("ünï-код"), json!({ "said": "quoted" }));
+    });
+}
+
+#[test]
+fn the_pip_configuration_is_in_no_layer() {
+    each_image("pip-config", |container| {
+        assert_eq!(container.run("agent"), json!({ "said": "pip" }));
+        let image = "agentcli-test-pip-config";
+        let layers = TempDir::new().unwrap();
+        let archive = layers.path().join("image.tar");
+        docker(&container.host, &["save", "-o", archive.to_str().unwrap(), image]);
+        assert_eq!(found_in(&archive, layers.path(), "secret-token-in-here"), Vec::<PathBuf>::new());
+        assert_ne!(
+            found_in(&archive, layers.path(), "a graph of one node"),
+            Vec::<PathBuf>::new(),
+            "the search works"
+        );
+    });
+}
+
+/// The layers of a saved image that hold `text` (in any letter case).
+fn found_in(archive: &Path, directory: &Path, text: &str) -> Vec<PathBuf> {
+    let unpacked = directory.join("layers");
+    fs::create_dir_all(&unpacked).unwrap();
+    assert!(Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(&unpacked).status().unwrap().success());
+    let output = Command::new("grep").args(["-rlai", text]).arg(&unpacked).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().lines().map(PathBuf::from).collect()
+}
+
+#[test]
+fn an_edit_adds_one_layer_of_the_source() {
+    for host in hosts() {
+        let project = Copy::of("backend-setuptools-src");
+        let tag = "agentcli-test-edit";
+        let layers = || -> Vec<String> {
+            let format = "{{range .RootFS.Layers}}{{println .}}{{end}}";
+            docker(&host, &["image", "inspect", "-f", format, tag])
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect()
+        };
+        assert_eq!(project.build(&host, tag, "").code, 0);
+        let before = layers();
+        let file = project.directory.path().join("src/probe/graph.py");
+        fs::write(&file, fs::read_to_string(&file).unwrap() + "\n# edited\n").unwrap();
+        let edited = project.build(&host, tag, "--progress json");
+        assert_eq!(edited.code, 0, "{}", edited.err);
+        let after = layers();
+        assert_eq!(before.len(), after.len());
+        assert_eq!(before[..before.len() - 1], after[..after.len() - 1], "only the last layer is new");
+        let events =
+            edited.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
+        let runs: Vec<&Value> =
+            events.iter().filter(|it| it["name"].as_str().is_some_and(|it| it.starts_with("RUN"))).collect();
+        assert!(!runs.is_empty());
+        for run in runs {
+            let done = events.iter().find(|it| it["event"] == "step_done" && it["id"] == run["id"]);
+            assert_eq!(done.unwrap()["cached"], true, "{run}");
+        }
+    }
+}
+
+#[test]
+fn a_failing_step_names_its_last_lines_and_its_key() {
+    for host in hosts() {
+        let project = Copy::of("requirements-only");
+        let config = json!({
+            "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" },
+            "dockerfile_lines": ["RUN echo the-last-line && exit 7"],
+        });
+        fs::write(project.directory.path().join("agent.json"), config.to_string()).unwrap();
+        let built = project.build(&host, "agentcli-test-fails", "");
+        assert_eq!(built.code, 1);
+        for part in ["the-last-line", "exit code: 7", "/dockerfile_lines", "agent.json:1:"] {
+            assert!(built.err.contains(part), "{part} is missing in:\n{}", built.err);
+        }
+    }
+}
