@@ -4,12 +4,15 @@
 
 mod arguments;
 mod context;
+mod corpus;
 mod engine;
 mod explain;
 mod fixtures;
 mod harness;
+mod house;
 mod image;
 mod never_panics;
+mod output;
 mod project;
 mod reports;
 mod validate;

@@ -7,7 +7,7 @@ mod union;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 pub use union::{EnvConfig, GraphConfig, JsonModules, KeepPkgTools, NodeVersion};
 
@@ -133,7 +133,7 @@ config! {
         /// Whether reading restarts the timer.
         refresh_on_read: bool,
         /// Minutes.
-        default_ttl: f64,
+        default_ttl: Number,
         /// Minutes.
         sweep_interval_minutes: u64,
     }
@@ -163,7 +163,7 @@ config! {
         /// Minutes.
         sweep_interval_minutes: u64,
         /// Minutes.
-        default_ttl: f64,
+        default_ttl: Number,
         /// Threads in one sweep.
         sweep_limit: u64,
     }

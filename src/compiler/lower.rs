@@ -5,6 +5,7 @@ mod image;
 mod javascript;
 mod layout;
 mod python;
+mod tools;
 
 use sha2::{Digest, Sha256};
 
@@ -66,7 +67,7 @@ pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) 
         version: 1,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },
         server: planned_server(&input),
-        context: layout.context(config, files),
+        context: layout.context(config, files, variant),
         contract,
         env: env(config),
         steps: build.steps,

@@ -9,6 +9,7 @@ use toml::{Table, Value};
 
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::requirement;
 use crate::compiler::symbols::setup_py::{SetupCall, setup_call};
 
 /// How one package can be installed so that an edit to its source costs least.
@@ -20,8 +21,17 @@ pub struct Package {
     pub requirements: Option<Vec<String>>,
     /// When its installation can run.
     pub install: Install,
-    /// Whether its uv sources point into the workspace, where only its neighbours can stand in for them.
-    pub has_path_sources: bool,
+    /// Where its uv sources take requirements from.
+    pub sources: Sources,
+}
+
+/// What `tool.uv.sources` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// Whether some point into the workspace, where only the package's neighbours can stand in for them.
+    pub has_paths: bool,
+    /// Requirements, by normalised name, that come from a repository, an address or an index of their own.
+    pub elsewhere: Vec<String>,
 }
 
 /// When a package can be installed, from the cheapest to the plainest.
@@ -61,7 +71,7 @@ pub fn package(path: &str, files: &dyn Files) -> Package {
 }
 
 fn plain(name: Option<String>, why: &str) -> Package {
-    Package { name, requirements: None, install: Install::Plain(why.to_owned()), has_path_sources: false }
+    Package { name, requirements: None, install: Install::Plain(why.to_owned()), sources: Sources::default() }
 }
 
 fn from_pyproject(path: &str, manifest: &Table, files: &dyn Files) -> Package {
@@ -81,7 +91,7 @@ fn from_pyproject(path: &str, manifest: &Table, files: &dyn Files) -> Package {
     };
     let verdict = verdict.and_placeholders(described_files(path, project, files));
     let install = install(path, verdict, requirements.is_some(), files);
-    Package { name, requirements, install, has_path_sources: has_path_sources(manifest) }
+    Package { name, requirements, install, sources: sources(manifest) }
 }
 
 /// Poetry's own tables, or a setup.py beside a pyproject.toml that only names the build backend.
@@ -93,7 +103,7 @@ fn without_project_table(path: &str, manifest: &Table, files: &dyn Files) -> Pac
     let verdict =
         backend::verdict(path, manifest, files).and_placeholders(described_files(path, poetry, files));
     let install = install(path, verdict, false, files);
-    Package { name, requirements: None, install, has_path_sources: false }
+    Package { name, requirements: None, install, sources: Sources::default() }
 }
 
 fn from_setup_py(path: &str, files: &dyn Files) -> Package {
@@ -114,7 +124,7 @@ fn from_setup_py(path: &str, files: &dyn Files) -> Package {
         name,
         requirements: Some(install_requires.unwrap_or_default()),
         install,
-        has_path_sources: false,
+        sources: Sources::default(),
     }
 }
 
@@ -169,12 +179,18 @@ fn described_files(path: &str, project: &Table, files: &dyn Files) -> Vec<String
     named.map(|file| paths::normalize(&file)).filter(|file| files.is_file(&paths::join(path, file))).collect()
 }
 
-fn has_path_sources(manifest: &Table) -> bool {
-    let Some(sources) = table(manifest, &["tool", "uv", "sources"]) else { return false };
-    sources
-        .values()
-        .filter_map(Value::as_table)
-        .any(|it| it.contains_key("path") || it.contains_key("workspace"))
+fn sources(manifest: &Table) -> Sources {
+    let mut found = Sources::default();
+    for (name, source) in table(manifest, &["tool", "uv", "sources"]).into_iter().flatten() {
+        // One source, or several with conditions.
+        let several = source.as_array().map_or(std::slice::from_ref(source), Vec::as_slice);
+        let is_path = |it: &Value| it.get("path").is_some() || it.get("workspace").is_some();
+        found.has_paths |= several.iter().any(is_path);
+        if !several.iter().all(is_path) {
+            found.elsewhere.push(requirement::normalized_name(name));
+        }
+    }
+    found
 }
 
 impl Verdict {

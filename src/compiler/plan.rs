@@ -115,7 +115,7 @@ pub enum Action {
         from: Option<String>,
         /// Relative to the context root (or absolute, in the stage).
         sources: Vec<String>,
-        /// A directory in the image, with a `/` at its end.
+        /// A directory in the image, with a `/` at its end; or a file, for one source.
         target: String,
     },
     /// Sets variables to JSON values, written as compact JSON (a string as its text).
@@ -149,13 +149,16 @@ pub enum Action {
     },
 }
 
-/// Something mounted while commands run; none of it becomes part of the image.
+/// Something mounted while commands run; none of it becomes part of the image. Its paths are the compiler's own, of
+/// plain characters: there is no way to quote others that every BuildKit reads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Mount {
-    /// A file of the context.
+    /// A file of an earlier stage.
     Bind {
-        /// Relative to the context root.
+        /// The stage.
+        from: String,
+        /// Absolute.
         source: String,
         /// Absolute.
         target: String,

@@ -31,17 +31,14 @@ pub fn dockerfile(plan: &Plan) -> String {
         before = &step.why;
         steps.push(Rendered { heading, is_apart, instruction: instruction(step) });
     }
-    let name: String = plan.config.name.chars().filter(|c| !c.is_control()).collect();
-    let config = serde_json::json!({ "name": name, "sha256": plan.config.sha256 });
+    let config = serde_json::json!({ "name": name(plan), "sha256": plan.config.sha256 });
     template::render(TEMPLATE, serde_json::json!({ "config": config, "steps": steps }))
 }
 
 /// The `.dockerignore` that belongs beside it.
 pub fn dockerignore(plan: &Plan) -> String {
-    let mut text = format!(
-        "{MARK}from {}. Lies beside the Dockerfile and selects what a build sees.\n",
-        plan.config.name
-    );
+    let mut text =
+        format!("{MARK}from {}. Lies beside the Dockerfile and selects what a build sees.\n", name(plan));
     for line in &plan.context.ignore {
         text.push_str(line);
         text.push('\n');
@@ -82,6 +79,11 @@ pub fn instruction(step: &Step) -> String {
     }
 }
 
+/// The configuration's name, for a comment: it cannot end the line.
+fn name(plan: &Plan) -> String {
+    plan.config.name.chars().filter(|c| !c.is_control()).collect()
+}
+
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -90,7 +92,9 @@ fn run(mounts: &[Mount], commands: &[Command]) -> String {
     let mut instruction = "RUN ".to_owned();
     for mount in mounts {
         let mount = match mount {
-            Mount::Bind { source, target } => format!("--mount=type=bind,source={source},target={target}"),
+            Mount::Bind { from, source, target } => {
+                format!("--mount=type=bind,from={from},source={source},target={target}")
+            }
             Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
         };
         instruction.push_str(&mount);
@@ -130,19 +134,19 @@ fn is_shell_form(line: &str) -> bool {
 
 fn wrap(words: &[String]) -> String {
     let mut text = String::new();
-    let (mut column, mut is_option) = (0, false);
-    for word in words {
-        let length = word.chars().count() + 1;
-        if column > 0 && column + length > WIDTH && !is_option {
+    let mut column = 0;
+    // An option stays with its value.
+    for words in words.chunk_by(|word, _| word.starts_with('-') && !word.contains('=')) {
+        let words = words.join(" ");
+        let length = words.chars().count() + 1;
+        if column > 0 && column + length > WIDTH {
             text.push_str(" \\\n        ");
             column = 8;
         } else if column > 0 {
             text.push(' ');
         }
-        text.push_str(word);
+        text.push_str(&words);
         column += length;
-        // An option stays with its value.
-        is_option = word.len() == 2 && word.starts_with('-');
     }
     text
 }

@@ -43,7 +43,10 @@ pub(super) fn json(text: &str) -> String {
 
 /// A pattern that matches just `path`.
 fn pattern(path: &str) -> String {
-    path.chars()
+    // Otherwise it would be an option, or a here-document even between quotes.
+    let start = if path.starts_with("--") || path.contains("<<") { "./" } else { "" };
+    let letters = start.chars().chain(path.chars());
+    letters
         .map(|c| match c {
             '*' | '?' | '[' => format!("[{c}]"),
             '\\' => r"[\\]".to_owned(),

@@ -54,8 +54,9 @@ fn in_server_words(config: &mut Value) {
         *backend = Value::String(theirs.to_owned());
     }
     if let Some(webhooks) = config.get_mut("webhooks").and_then(Value::as_object_mut) {
-        let prefix =
-            webhooks.remove("env_prefix").unwrap_or_else(|| Value::String(server::WEBHOOK_PREFIX.to_owned()));
+        let prefix = webhooks
+            .shift_remove("env_prefix")
+            .unwrap_or_else(|| Value::String(server::WEBHOOK_PREFIX.to_owned()));
         let rest = std::mem::take(webhooks);
         webhooks.extend([("env_prefix".to_owned(), prefix)].into_iter().chain(rest).collect::<Map<_, _>>());
     }

@@ -5,7 +5,9 @@ use crate::compiler::dependency::{self, LocalKind};
 use crate::compiler::files::Files;
 use crate::compiler::ignore::Ignore;
 use crate::compiler::lower::Options;
+use crate::compiler::lower::tools::pip_config;
 use crate::compiler::plan::{Context, Variant};
+use crate::compiler::requirements_file::{self, RequirementsFile};
 use crate::compiler::{paths, server};
 
 /// What no build needs where the project has no .dockerignore of its own.
@@ -67,7 +69,8 @@ impl Layout {
         if options.install_command.is_some() {
             wanted.push(paths::normalize(&options.called_from));
         }
-        let outside = config.pip_config_file.as_deref().map(paths::normalize);
+        let mut outside: Vec<String> = pip_config(config, variant).into_iter().collect();
+        outside.extend(locals.iter().filter_map(|local| requirements(local, files)).flat_map(|it| it.files));
         let up = wanted.iter().chain(&outside).map(|path| levels_up(path)).max().unwrap_or(0);
         let directory = files.directory();
         let own = directory[directory.len().saturating_sub(up)..].join("/");
@@ -120,11 +123,11 @@ impl Layout {
         format!("{}/", self.base)
     }
 
-    pub(super) fn context(&self, config: &Config, files: &dyn Files) -> Context {
+    pub(super) fn context(&self, config: &Config, files: &dyn Files, variant: Variant) -> Context {
         let mut ignore = Vec::new();
         if self.include != ["."] {
             ignore.push("*".to_owned());
-            ignore.extend(self.include.iter().flat_map(|path| including(path)));
+            ignore.extend(self.include.iter().map(|path| format!("!{}", escaped(path))));
         }
         let mut ignore_from = Vec::new();
         for directory in self.ignore_directories() {
@@ -141,7 +144,8 @@ impl Layout {
             ignore.extend(self.pattern(path));
         }
         if let Some(path) = &config.pip_config_file {
-            ignore.extend(self.pattern(path).map(|pattern| format!("!{pattern}")));
+            let mark = if pip_config(config, variant).is_some() { "!" } else { "" };
+            ignore.extend(self.pattern(path).map(|pattern| format!("{mark}{pattern}")));
         }
         Context {
             root: self.root.clone(),
@@ -183,6 +187,12 @@ fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
     found
 }
 
+/// What the directory of `local` wants to have installed, where its requirements file says it.
+pub(super) fn requirements(local: &Local, files: &dyn Files) -> Option<RequirementsFile> {
+    let is_read = local.kind != LocalKind::Package;
+    if is_read { requirements_file::read(&local.path, files) } else { None }
+}
+
 fn levels_up(path: &str) -> usize {
     path.split('/').take_while(|&part| part == "..").count()
 }
@@ -196,21 +206,6 @@ fn outermost(mut paths: Vec<String>) -> Vec<String> {
     paths
 }
 
-/// The lines that take `path` back in after `*` left everything out: each directory on the way, and nothing else
-/// of it.
-fn including(path: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    let parts: Vec<&str> = path.split('/').collect();
-    for end in 1..=parts.len() {
-        let prefix = escaped(&parts[..end].join("/"));
-        lines.push(format!("!{prefix}"));
-        if end < parts.len() {
-            lines.push(format!("{prefix}/*"));
-        }
-    }
-    lines
-}
-
 fn rebased(text: &str, prefix: &str) -> Vec<String> {
     let text = if prefix == "." { text.to_owned() } else { Ignore::rebased(text, prefix) };
     let lines =
@@ -218,7 +213,14 @@ fn rebased(text: &str, prefix: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// `path` as a pattern that means just that path.
+/// `path` as a pattern that means just that path. What a line cannot hold matches any character.
 fn escaped(path: &str) -> String {
-    path.chars().flat_map(|c| "\\*?[".contains(c).then_some('\\').into_iter().chain([c])).collect()
+    let last = path.chars().count() - 1;
+    let letters = path.chars().enumerate().flat_map(|(at, c)| match c {
+        c if c.is_control() || c.is_whitespace() && (at == 0 || at == last) => [None, Some('?')],
+        '\\' | '*' | '?' | '[' => [Some('\\'), Some(c)],
+        '#' | '!' if at == 0 => [Some('\\'), Some(c)],
+        c => [None, Some(c)],
+    });
+    letters.flatten().collect()
 }

@@ -7,19 +7,17 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::compiler::config::{Config, KeepPkgTools};
 use crate::compiler::dependency::{self, Dependency, LocalKind};
-use crate::compiler::lower::layout::Local;
+use crate::compiler::files::Files;
+use crate::compiler::lower::layout::{self, Local};
+use crate::compiler::lower::tools::{Tools, pip_config, prefixed, removal, removed_tools, words};
 use crate::compiler::lower::{Build, Input, image, javascript};
 use crate::compiler::package::{self, Install, Package};
-use crate::compiler::plan::{Action, Command, Mount, Variant};
+use crate::compiler::plan::{Action, Command, Variant};
 use crate::compiler::requirement;
-use crate::compiler::requirements_file::{self, RequirementsFile};
+use crate::compiler::requirements_file::RequirementsFile;
 use crate::compiler::server::variables;
 use crate::compiler::{paths, server};
-
-/// Where the pip configuration is mounted while packages are installed.
-const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
 
 /// The stage that holds the source without the pip configuration.
 const SOURCE_STAGE: &str = "source";
@@ -30,22 +28,65 @@ const ADD_TO_PATH: &str = r#"import site,sys;open(site.getsitepackages()[0]+"/ag
 /// A local dependency and what its manifests say.
 struct Installed<'a> {
     local: &'a Local,
+    /// Normalised.
+    name: Option<String>,
     package: Package,
 }
 
+impl<'a> Installed<'a> {
+    fn new(local: &'a Local, files: &dyn Files) -> Self {
+        let package = package::package(&local.path, files);
+        let name = package.name.clone().or_else(|| dependency::distribution_name(&local.path, files));
+        Self { local, name: name.map(|name| requirement::normalized_name(&name)), package }
+    }
+
+    fn is_early(&self) -> bool {
+        matches!(self.package.install, Install::Skeleton { .. })
+    }
+}
+
+/// A package that needs one of its neighbours cannot be installed before it: an index would be asked for it, which
+/// has no such package, or somebody else's.
+fn wait_for_neighbours(packages: &mut [Installed<'_>]) {
+    let mut late: Vec<String> = Vec::new();
+    loop {
+        let more = packages.iter().filter(|it| !it.is_early()).filter_map(|it| it.name.clone());
+        let more: Vec<String> = more.filter(|name| !late.contains(name)).collect();
+        if more.is_empty() {
+            return;
+        }
+        late.extend(more);
+        for Installed { package, .. } in packages.iter_mut().filter(|it| it.is_early()) {
+            let requirements =
+                package.requirements.as_ref().map(|all| all.iter().filter_map(|it| name_of(it)));
+            let needed =
+                |name: String| late.contains(&name).then(|| format!("it needs `{name}`, which is too"));
+            match requirements {
+                Some(mut names) => {
+                    let why = names.find_map(needed);
+                    drop(names);
+                    package.install = why.map_or(package.install.clone(), Install::AfterCopy);
+                }
+                None => package.install = Install::Plain(format!("it may need `{}`, which is too", late[0])),
+            }
+        }
+    }
+}
+
+fn name_of(requirement: &str) -> Option<String> {
+    requirement::parse(requirement).ok().and_then(|it| it.name)
+}
+
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
-    let packages: Vec<Installed<'_>> = of_kind(input, LocalKind::Package)
-        .map(|local| Installed { local, package: package::package(&local.path, input.files) })
-        .collect();
-    let files: Vec<RequirementsFile> = of_kind(input, LocalKind::Flat)
-        .chain(of_kind(input, LocalKind::Plain))
-        .filter_map(|local| requirements_file::read(&local.path, input.files))
-        .collect();
+    let mut packages: Vec<Installed<'_>> =
+        of_kind(input, LocalKind::Package).map(|local| Installed::new(local, input.files)).collect();
+    wait_for_neighbours(&mut packages);
+    let files: Vec<RequirementsFile> =
+        input.layout.locals.iter().filter_map(|local| layout::requirements(local, input.files)).collect();
     let tools = Tools::new(input);
     let image = image::reference(input.config, input.variant);
-    if input.config.pip_config_file.is_some() {
-        source_stage(input, &image, build);
-    }
+    tools.stage(input, build);
+    source_stage(input, &image, build);
     base(input, &image, build);
     if input.variant == Variant::Mixed {
         node(input, build);
@@ -93,23 +134,20 @@ pub(super) fn base(input: &Input<'_>, image: &str, build: &mut Build) {
 /// The context holds the pip configuration, for it is mounted; a stage of its own keeps it out of the copy.
 fn source_stage(input: &Input<'_>, image: &str, build: &mut Build) {
     let key = "/pip_config_file";
-    let file = input.config.pip_config_file.as_deref().unwrap_or_default();
+    let Some(file) = pip_config(input.config, input.variant) else { return };
     let stage = Some(SOURCE_STAGE.to_owned());
-    build.step(
-        key,
-        "the source without the pip configuration",
-        Action::From { image: image.to_owned(), stage },
-    );
+    let why = "the source without the pip configuration";
+    build.step(key, why, Action::From { image: image.to_owned(), stage });
     let target = "/source/".to_owned();
-    build.step(key, "the whole source", Action::Copy { from: None, sources: vec![".".to_owned()], target });
-    let secret = format!("/source/{}", input.layout.in_context(&paths::normalize(file)));
+    build.step(key, why, Action::Copy { from: None, sources: vec![".".to_owned()], target });
+    let secret = format!("/source/{}", input.layout.in_context(&file));
     let commands = vec![words(["rm", "-f", secret.as_str()])];
-    build.step(key, "nothing of it is kept", Action::Run { mounts: Vec::new(), commands });
+    build.step(key, why, Action::Run { mounts: Vec::new(), commands });
 }
 
 /// The source, in one step.
 pub(super) fn source(input: &Input<'_>, build: &mut Build) {
-    let (from, sources) = match input.config.pip_config_file {
+    let (from, sources) = match pip_config(input.config, input.variant) {
         Some(_) => (Some(SOURCE_STAGE.to_owned()), vec!["/source/".to_owned()]),
         None => (None, vec![".".to_owned()]),
     };
@@ -132,23 +170,25 @@ fn node(input: &Input<'_>, build: &mut Build) {
 /// Everything that comes from outside, in one installation so that versions are chosen together.
 fn requirements(
     input: &Input<'_>,
-    tools: &Tools<'_>,
+    tools: &Tools,
     packages: &[Installed<'_>],
     files: &[RequirementsFile],
     build: &mut Build,
 ) {
     let mut arguments = named_packages(input);
-    let own: Vec<String> = packages
-        .iter()
-        .filter_map(|it| it.package.name.as_deref())
-        .map(requirement::normalized_name)
-        .collect();
+    let mut left_out: Vec<&String> = packages.iter().filter_map(|it| it.name.as_ref()).collect();
+    let elsewhere = packages.iter().flat_map(|it| &it.package.sources.elsewhere);
+    if tools.reads_sources(packages.iter().map(|it| &it.package)) {
+        left_out.extend(elsewhere);
+    } else if let Some(name) = elsewhere.into_iter().next() {
+        let why = "pip does not read uv's sources, and uv cannot where others of them lead to directories";
+        build.note("/dependencies", format!("`{name}` is taken from the package index: {why}"));
+    }
     for requirement in packages.iter().flat_map(|it| it.package.requirements.iter().flatten()) {
-        let name = requirement::parse(requirement).ok().and_then(|it| it.name);
-        if name.is_some_and(|name| own.contains(&name)) || arguments.contains(requirement) {
-            continue;
+        let is_left_out = name_of(requirement).is_some_and(|name| left_out.contains(&&name));
+        if !is_left_out && !arguments.contains(requirement) {
+            arguments.push(requirement.clone());
         }
-        arguments.push(requirement.clone());
     }
     for file in files.iter().filter(|file| !file.is_local()) {
         copy_manifests(input, &file.files, build);
@@ -184,9 +224,9 @@ pub(super) fn copy_manifests(input: &Input<'_>, manifests: &[String], build: &mu
 }
 
 /// The packages that can be installed before their source is there.
-fn skeletons(input: &Input<'_>, tools: &Tools<'_>, packages: &[Installed<'_>], build: &mut Build) {
+fn skeletons(input: &Input<'_>, tools: &Tools, packages: &[Installed<'_>], build: &mut Build) {
     let (mut directories, mut touched, mut editable) = (Vec::new(), Vec::new(), Vec::new());
-    for Installed { local, package } in packages {
+    for Installed { local, package, .. } in packages {
         let Install::Skeleton { manifests, placeholders } = &package.install else { continue };
         let manifests: Vec<String> = manifests.iter().map(|file| paths::join(&local.path, file)).collect();
         copy_manifests(input, &manifests, build);
@@ -207,9 +247,7 @@ fn skeletons(input: &Input<'_>, tools: &Tools<'_>, packages: &[Installed<'_>], b
         commands.push(prefixed(&["mkdir", "-p"], directories));
         commands.push(prefixed(&["touch"], touched));
     }
-    if packages.iter().any(|it| it.package.has_path_sources) {
-        editable.extend(tools.without_sources());
-    }
+    editable.extend(tools.without_sources(packages.iter().map(|it| &it.package)));
     commands.push(tools.install(editable));
     build.step(
         "/dependencies",
@@ -240,30 +278,37 @@ struct Late {
 impl Late {
     fn new(
         input: &Input<'_>,
-        tools: &Tools<'_>,
+        tools: &Tools,
         packages: &[Installed<'_>],
         files: &[RequirementsFile],
         build: &mut Build,
     ) -> Self {
-        let mut commands = Vec::new();
-        for Installed { local, package } in packages {
-            let (without_requirements, why) = match &package.install {
+        let (mut bare, mut whole) = (Vec::new(), Vec::new());
+        let reads_sources = tools.reads_sources(packages.iter().map(|it| &it.package));
+        for Installed { local, package, .. } in packages {
+            let why = match &package.install {
                 Install::Skeleton { .. } => continue,
-                Install::AfterCopy(why) => (true, why),
-                Install::Plain(why) => (false, why),
+                Install::AfterCopy(why) | Install::Plain(why) => why,
             };
             let key = format!("/dependencies/{}", local.index);
             build.note(
                 &key,
                 format!("`{}` is installed again on every edit of the source: {why}", local.path),
             );
-            let mut arguments = vec!["-e".to_owned(), input.layout.in_image(&local.path)];
-            if without_requirements {
-                arguments.insert(0, "--no-deps".to_owned());
-            } else if package.has_path_sources {
-                arguments.extend(tools.without_sources());
-            }
-            commands.push(tools.install(arguments));
+            let is_complete = matches!(package.install, Install::AfterCopy(_))
+                && (package.sources.elsewhere.is_empty() || !reads_sources);
+            let list = if is_complete { &mut bare } else { &mut whole };
+            list.extend(["-e".to_owned(), input.layout.in_image(&local.path)]);
+        }
+        // Those whose requirements are there come first: the others may need them.
+        let mut commands = Vec::new();
+        if !bare.is_empty() {
+            bare.insert(0, "--no-deps".to_owned());
+            commands.push(tools.install(bare));
+        }
+        if !whole.is_empty() {
+            whole.extend(tools.without_sources(packages.iter().map(|it| &it.package)));
+            commands.push(tools.install(whole));
         }
         for file in files.iter().filter(|file| file.is_local()) {
             let why = "it names packages of the source";
@@ -278,7 +323,7 @@ impl Late {
 }
 
 /// The server's own packages, whatever was installed over them; then the package tools go.
-fn finish(input: &Input<'_>, tools: &Tools<'_>, build: &mut Build) {
+fn finish(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     let mut directories: Vec<String> = server::OWN_PACKAGES.iter().map(|file| paths::parent(file)).collect();
     directories.sort();
     let files = server::OWN_PACKAGES.iter().map(|&file| file.to_owned()).collect();
@@ -302,110 +347,4 @@ fn finish(input: &Input<'_>, tools: &Tools<'_>, build: &mut Build) {
             Action::Run { mounts: Vec::new(), commands },
         );
     }
-}
-
-fn removed_tools(config: &Config) -> Vec<&'static str> {
-    let all = server::PACKAGE_TOOLS.iter().copied();
-    match &config.keep_pkg_tools {
-        None | Some(KeepPkgTools::All(false)) => all.collect(),
-        Some(KeepPkgTools::All(true)) => Vec::new(),
-        Some(KeepPkgTools::Some(kept)) => all.filter(|tool| !kept.iter().any(|it| it == tool)).collect(),
-    }
-}
-
-/// Removes tools wherever the image has them: as packages, as what the distribution left of them, as commands.
-fn removal(tools: &[&str]) -> Vec<Command> {
-    let names: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
-    let uninstall = Command::Shell(format!("(uv pip uninstall --system {} || true)", tools.join(" ")));
-    let leftovers = server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool));
-    let leftovers = leftovers.flat_map(|(_, names)| names.iter().map(|&name| name.to_owned()));
-    let folders = names.iter().flat_map(|tool| [tool.clone(), format!("{tool}-*-info")]).chain(leftovers);
-    let mut find = ["find", "/usr/lib", "/usr/local/lib", "-maxdepth", "3", "-path", "*-packages/*", "("]
-        .map(str::to_owned)
-        .to_vec();
-    for (index, name) in folders.enumerate() {
-        find.extend((index > 0).then(|| "-o".to_owned()));
-        find.extend(["-name".to_owned(), name]);
-    }
-    find.extend([")", "-prune", "-exec", "rm", "-rf", "{}", "+"].map(str::to_owned));
-    let mut programs = names;
-    programs.retain(|tool| tool != "setuptools");
-    let mut files: Vec<String> =
-        programs.iter().flat_map(|it| [format!("/usr/bin/{it}*"), format!("/usr/local/bin/{it}*")]).collect();
-    if tools.len() == server::PACKAGE_TOOLS.len() {
-        files.extend(
-            ["/usr/bin/uv", "/usr/bin/uvx", "/usr/local/bin/uv", "/usr/local/bin/uvx"].map(str::to_owned),
-        );
-    }
-    let mut commands = vec![uninstall, prefixed(&[], find)];
-    commands.extend((!files.is_empty()).then(|| Command::Shell(format!("rm -f {}", files.join(" ")))));
-    commands
-}
-
-/// What installs packages, and what it needs around it.
-struct Tools<'a> {
-    uses_pip: bool,
-    pip_config: Option<String>,
-    input: &'a Input<'a>,
-}
-
-impl<'a> Tools<'a> {
-    fn new(input: &'a Input<'a>) -> Self {
-        let pip_config = input.config.pip_config_file.as_deref().map(paths::normalize);
-        let uses_pip = match input.config.pip_installer.as_deref() {
-            Some("pip") => true,
-            Some("uv") => false,
-            // Only pip reads the file; uv would ignore it without a word.
-            _ => pip_config.is_some(),
-        };
-        Self { uses_pip, pip_config, input }
-    }
-
-    fn install(&self, arguments: Vec<String>) -> Command {
-        let mut all = vec!["-c".to_owned(), server::CONSTRAINTS.to_owned()];
-        all.extend(arguments);
-        self.unconstrained(all)
-    }
-
-    fn unconstrained(&self, arguments: Vec<String>) -> Command {
-        let program: &[&str] = if self.uses_pip {
-            &["python3", "-m", "pip", "install"]
-        } else {
-            &["uv", "pip", "install", "--system"]
-        };
-        let mut variables = IndexMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())]);
-        if self.uses_pip {
-            variables.extend(
-                self.pip_config.as_ref().map(|_| ("PIP_CONFIG_FILE".to_owned(), PIP_CONFIG.to_owned())),
-            );
-        } else {
-            // The cache is on a file system of its own, which links cannot cross.
-            variables.insert("UV_LINK_MODE".to_owned(), "copy".to_owned());
-        }
-        let words = program.iter().map(|&word| word.to_owned()).chain(arguments).collect();
-        Command::Words { variables, words }
-    }
-
-    fn without_sources(&self) -> Option<String> {
-        (!self.uses_pip).then(|| "--no-sources".to_owned())
-    }
-
-    fn run(&self, commands: Vec<Command>) -> Action {
-        let cache = if self.uses_pip { "/root/.cache/pip" } else { "/root/.cache/uv" };
-        let mut mounts = vec![Mount::Cache { target: cache.to_owned() }];
-        if let Some(config) = &self.pip_config {
-            let source = self.input.layout.in_context(config);
-            mounts.push(Mount::Bind { source, target: PIP_CONFIG.to_owned() });
-        }
-        Action::Run { mounts, commands }
-    }
-}
-
-fn words<const N: usize>(words: [&str; N]) -> Command {
-    prefixed(&words, Vec::new())
-}
-
-fn prefixed(first: &[&str], rest: Vec<String>) -> Command {
-    let words = first.iter().map(|&word| word.to_owned()).chain(rest).collect();
-    Command::Words { variables: IndexMap::new(), words }
 }

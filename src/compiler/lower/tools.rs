@@ -1,0 +1,153 @@
+//! What installs Python packages, what it needs around it, and what is left of it in the image.
+
+use indexmap::IndexMap;
+
+use crate::compiler::config::{Config, KeepPkgTools};
+use crate::compiler::lower::{Build, Input};
+use crate::compiler::package::Package;
+use crate::compiler::paths;
+use crate::compiler::plan::{Action, Command, Mount, Variant};
+use crate::compiler::server;
+
+/// Where the pip configuration is mounted while packages are installed.
+const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
+
+/// The stage that holds the pip configuration, and its place there.
+const PIP_STAGE: (&str, &str) = ("pip", "/pip.conf");
+
+/// Whether pip installs Python packages, rather than uv.
+fn uses_pip(config: &Config) -> bool {
+    match config.pip_installer.as_deref() {
+        Some("pip") => true,
+        Some("uv") => false,
+        // Only pip reads its configuration; uv would ignore it without a word.
+        _ => config.pip_config_file.is_some(),
+    }
+}
+
+/// The pip configuration, normalised, where something reads it.
+pub(super) fn pip_config(config: &Config, variant: Variant) -> Option<String> {
+    let is_read = variant != Variant::Javascript && uses_pip(config);
+    config.pip_config_file.as_deref().filter(|_| is_read).map(paths::normalize)
+}
+
+/// What installs packages, and what it needs around it.
+pub(super) struct Tools {
+    pub(super) uses_pip: bool,
+    has_config: bool,
+}
+
+impl Tools {
+    pub(super) fn new(input: &Input<'_>) -> Self {
+        Self {
+            uses_pip: uses_pip(input.config),
+            has_config: pip_config(input.config, input.variant).is_some(),
+        }
+    }
+
+    /// A stage that holds the pip configuration: from there it can be mounted, whatever it is called.
+    pub(super) fn stage(&self, input: &Input<'_>, build: &mut Build) {
+        let Some(config) = pip_config(input.config, input.variant) else { return };
+        let (stage, target) = PIP_STAGE;
+        let from = Action::From { image: "scratch".to_owned(), stage: Some(stage.to_owned()) };
+        build.step("/pip_config_file", "the pip configuration, for installations alone", from);
+        let sources = vec![input.layout.in_context(&config)];
+        let copy = Action::Copy { from: None, sources, target: target.to_owned() };
+        build.step("/pip_config_file", "the pip configuration, for installations alone", copy);
+    }
+
+    pub(super) fn install(&self, arguments: Vec<String>) -> Command {
+        let mut all = vec!["-c".to_owned(), server::CONSTRAINTS.to_owned()];
+        all.extend(arguments);
+        self.unconstrained(all)
+    }
+
+    pub(super) fn unconstrained(&self, arguments: Vec<String>) -> Command {
+        let program: &[&str] = if self.uses_pip {
+            &["python3", "-m", "pip", "install"]
+        } else {
+            &["uv", "pip", "install", "--system"]
+        };
+        let mut variables = IndexMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())]);
+        if self.uses_pip {
+            variables.extend(self.has_config.then(|| ("PIP_CONFIG_FILE".to_owned(), PIP_CONFIG.to_owned())));
+        } else {
+            // The cache is on a file system of its own, which links cannot cross.
+            variables.insert("UV_LINK_MODE".to_owned(), "copy".to_owned());
+        }
+        let words = program.iter().map(|&word| word.to_owned()).chain(arguments).collect();
+        Command::Words { variables, words }
+    }
+
+    /// Whether the sources of these packages count: only uv reads them, and it has to be kept from it where some
+    /// lead to directories, since those packages are installed in place.
+    pub(super) fn reads_sources<'a>(&self, packages: impl IntoIterator<Item = &'a Package>) -> bool {
+        !self.uses_pip && !packages.into_iter().any(|package| package.sources.has_paths)
+    }
+
+    /// The option that keeps uv from reading them.
+    pub(super) fn without_sources<'a>(
+        &self,
+        packages: impl IntoIterator<Item = &'a Package>,
+    ) -> Option<String> {
+        (!self.uses_pip && !self.reads_sources(packages)).then(|| "--no-sources".to_owned())
+    }
+
+    pub(super) fn run(&self, commands: Vec<Command>) -> Action {
+        let cache = if self.uses_pip { "/root/.cache/pip" } else { "/root/.cache/uv" };
+        let mut mounts = vec![Mount::Cache { target: cache.to_owned() }];
+        if self.has_config {
+            let (from, source) = PIP_STAGE;
+            let (from, source, target) = (from.to_owned(), source.to_owned(), PIP_CONFIG.to_owned());
+            mounts.push(Mount::Bind { from, source, target });
+        }
+        Action::Run { mounts, commands }
+    }
+}
+
+pub(super) fn removed_tools(config: &Config) -> Vec<&'static str> {
+    let all = server::PACKAGE_TOOLS.iter().copied();
+    match &config.keep_pkg_tools {
+        None | Some(KeepPkgTools::All(false)) => all.collect(),
+        Some(KeepPkgTools::All(true)) => Vec::new(),
+        Some(KeepPkgTools::Some(kept)) => all.filter(|tool| !kept.iter().any(|it| it == tool)).collect(),
+    }
+}
+
+/// Removes tools wherever the image has them: as packages, as what the distribution left of them, as commands.
+pub(super) fn removal(tools: &[&str]) -> Vec<Command> {
+    let names: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
+    let uninstall = Command::Shell(format!("(uv pip uninstall --system {} || true)", tools.join(" ")));
+    let leftovers = server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool));
+    let leftovers = leftovers.flat_map(|(_, names)| names.iter().map(|&name| name.to_owned()));
+    let folders = names.iter().flat_map(|tool| [tool.clone(), format!("{tool}-*-info")]).chain(leftovers);
+    let mut find = ["find", "/usr/lib", "/usr/local/lib", "-maxdepth", "3", "-path", "*-packages/*", "("]
+        .map(str::to_owned)
+        .to_vec();
+    for (index, name) in folders.enumerate() {
+        find.extend((index > 0).then(|| "-o".to_owned()));
+        find.extend(["-name".to_owned(), name]);
+    }
+    find.extend([")", "-prune", "-exec", "rm", "-rf", "{}", "+"].map(str::to_owned));
+    let mut programs = names;
+    programs.retain(|tool| tool != "setuptools");
+    let mut files: Vec<String> =
+        programs.iter().flat_map(|it| [format!("/usr/bin/{it}*"), format!("/usr/local/bin/{it}*")]).collect();
+    if tools.len() == server::PACKAGE_TOOLS.len() {
+        files.extend(
+            ["/usr/bin/uv", "/usr/bin/uvx", "/usr/local/bin/uv", "/usr/local/bin/uvx"].map(str::to_owned),
+        );
+    }
+    let mut commands = vec![uninstall, prefixed(&[], find)];
+    commands.extend((!files.is_empty()).then(|| Command::Shell(format!("rm -f {}", files.join(" ")))));
+    commands
+}
+
+pub(super) fn words<const N: usize>(words: [&str; N]) -> Command {
+    prefixed(&words, Vec::new())
+}
+
+pub(super) fn prefixed(first: &[&str], rest: Vec<String>) -> Command {
+    let words = first.iter().map(|&word| word.to_owned()).chain(rest).collect();
+    Command::Words { variables: IndexMap::new(), words }
+}

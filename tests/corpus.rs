@@ -1,0 +1,157 @@
+//! Configurations of real projects, each with stubs at the paths that it names: they compile, or are refused with
+//! good reason. They lie outside of the repository; where they are absent, this says so and passes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use agentcli::compiler::analyze;
+use agentcli::compiler::emit::dockerfile::dockerfile;
+use agentcli::compiler::lower::{Options, lower};
+use agentcli::project::DiskFiles;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::output::{drift::shared, properties};
+
+/// The files that are refused: their codes, and why that is right.
+const REFUSED: &[(&str, &[&str], &str)] = &[
+    (
+        "CopilotKit__CopilotKit__4",
+        &["dependency-is-file"],
+        "`pyproject.toml` as a dependency: the specification wants its directory, which is in the list too",
+    ),
+    (
+        "langchain-ai__langgraph__8",
+        &["missing-key", "source-not-supported"],
+        "a uv workspace as `source` instead of `dependencies`: building something else would be worse",
+    ),
+    (
+        "langchain-ai__langgraphjs__8",
+        &["wrong-type"],
+        "`env` as a list of names has no values: the specification knows a file or a mapping",
+    ),
+];
+
+/// The files that compile with warnings: their codes, and why that is right.
+const WARNED: &[(&str, &[&str], &str)] = &[
+    (
+        "1Khizar__MediMind-AI__0",
+        &["cors-any-origin-with-credentials"],
+        "browsers refuse credentials where any origin is allowed",
+    ),
+    (
+        "Citrus-bit__medrix-flow__0",
+        &["unused-checkpointer-path"],
+        "the specification uses a checkpointer's path only with the backend `custom`",
+    ),
+    ("CopilotKit__CopilotKit__2", &["unknown-key"], "nothing reads `package_manager`"),
+    (
+        "bytedance__deer-flow__0",
+        &["unused-checkpointer-path"],
+        "the specification uses a checkpointer's path only with the backend `custom`",
+    ),
+];
+
+/// Every string of `value`.
+fn strings(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, found)),
+        Value::Object(members) => members.values().for_each(|member| strings(member, found)),
+        _ => {}
+    }
+}
+
+/// The file that a reference names, and the name in it.
+fn reference(text: &str) -> Option<(String, &str)> {
+    let (file, name) = text.rsplit_once(':')?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_file = [".py", ".ts", ".tsx", ".js", ".mts", ".mjs"].iter().any(|ending| file.ends_with(ending));
+    let is_module = !file.contains('/') && !is_file && !name.starts_with(|c: char| c.is_ascii_digit());
+    match (is_name, is_file, is_module) {
+        (true, true, _) => Some((file.to_owned(), name)),
+        (true, _, true) => Some((file.replace('.', "/") + ".py", name)),
+        _ => None,
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Makes what `config` names, around the directory `at`.
+fn stubs(config: &Value, at: &Path) {
+    let mut texts = Vec::new();
+    strings(config, &mut texts);
+    let mut sources: BTreeMap<PathBuf, String> = BTreeMap::new();
+    for (file, name) in texts.iter().filter_map(|text| reference(text)) {
+        let text = match file.ends_with(".py") {
+            true => format!("{name} = None\n"),
+            false => format!("export const {name} = null;\n"),
+        };
+        sources.entry(at.join(file)).or_default().push_str(&text);
+    }
+    let has_python = sources.keys().any(|file| file.extension().is_some_and(|it| it == "py"));
+    let has_javascript = sources.keys().any(|file| file.extension().is_some_and(|it| it != "py"));
+    sources.iter().for_each(|(file, text)| write(file, text));
+    if has_javascript {
+        write(&at.join("package.json"), "{}\n");
+    }
+    let entries = config["dependencies"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let local = entries.filter(|entry| entry.starts_with('.') || entry.contains('/'));
+    for (index, entry) in local.enumerate().filter(|_| has_python) {
+        write(
+            &at.join(entry).join("pyproject.toml"),
+            &format!("[project]\nname = 'stub-{index}'\nversion = '1'\n"),
+        );
+    }
+    for key in ["env", "pip_config_file"] {
+        if let Some(file) = config[key].as_str() {
+            write(&at.join(file), "");
+        }
+    }
+}
+
+fn listed<'a>(table: &'a [(&str, &'a [&'a str], &str)], name: &str) -> &'a [&'a str] {
+    table.iter().find(|(file, _, _)| *file == name).map_or(&[], |(_, codes, _)| codes)
+}
+
+#[test]
+fn real_configurations_compile() {
+    let Some(corpus) = shared("corpus", "AGENTCLI_CORPUS") else { return };
+    let files = fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|it| it == "json")).collect();
+    files.sort();
+    assert!(files.len() >= 59, "only {} files", files.len());
+    let mut wrong = Vec::new();
+    for file in &files {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(file).unwrap();
+        let temporary = TempDir::new().unwrap();
+        let directory = temporary.path().join("one/two/three");
+        stubs(&serde_json::from_str(&text).unwrap(), &directory);
+        let tree = DiskFiles::new(&directory);
+        let analysis = analyze(&text, &tree);
+        let (errors, warnings): (Vec<_>, Vec<_>) = analysis.diagnostics.iter().partition(|it| it.is_error());
+        let codes = |list: &[&agentcli::diagnostic::Diagnostic]| {
+            list.iter().map(|it| it.rule.code).collect::<Vec<_>>()
+        };
+        if codes(&errors) != listed(REFUSED, name) || codes(&warnings) != listed(WARNED, name) {
+            let all: Vec<_> = analysis.diagnostics.iter().map(|it| (it.rule.code, &it.message)).collect();
+            wrong.push(format!("{name}: {all:?}"));
+        }
+        if analysis.is_usable() {
+            let plan = lower(&analysis.config, &tree, "langgraph.json", &Options::default());
+            assert!(dockerfile(&plan).contains("\nCOPY . /deps/app/\n") || plan.steps.len() > 5, "{name}");
+            wrong.extend(properties::check(&plan).err());
+        }
+    }
+    let names: Vec<&str> = files.iter().filter_map(|file| file.file_stem()?.to_str()).collect();
+    let unknown =
+        REFUSED.iter().chain(WARNED).filter(|(name, _, why)| !names.contains(name) || why.is_empty());
+    wrong.extend(unknown.map(|(name, _, _)| format!("{name} is listed, but not there")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,7 @@
+//! What the compiler puts out: plans, Dockerfiles, ignore files, and the schema that they start from.
+
+mod decode;
+pub(crate) mod drift;
+mod goldens;
+mod lowering;
+pub(crate) mod properties;

@@ -1,0 +1,154 @@
+//! Every folder of `fixtures/valid`: its plan, its Dockerfile and what a build of it sees, byte for byte. What is
+//! expected lies in `fixtures/expected`, apart from the project, whose contents it would change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use agentcli::compiler::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::lower::{Options, lower};
+use agentcli::compiler::plan::Plan;
+use agentcli::compiler::{Analysis, analyze};
+use agentcli::project::Project;
+use tempfile::TempDir;
+
+use crate::harness::{TestEnv, fixtures, golden};
+
+/// Where the configuration of a case lies, relative to the case's folder.
+pub(super) fn config_of(case: &Path) -> PathBuf {
+    let monorepo = Path::new("apps/agent/agent.json");
+    if case.join(monorepo).is_file() { monorepo.to_owned() } else { PathBuf::from("agent.json") }
+}
+
+pub(super) fn cases() -> Vec<PathBuf> {
+    let entries = fs::read_dir(fixtures("valid")).unwrap();
+    let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    cases
+}
+
+fn name(case: &Path) -> String {
+    case.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Loads and checks the configuration `config` of `directory`.
+pub(super) fn load(directory: &Path, config: &Path) -> (Project, Analysis) {
+    let project = Project::load(directory, config).unwrap();
+    let analysis = analyze(&project.source.text, &project.files);
+    (project, analysis)
+}
+
+fn plan(directory: &Path, config: &Path) -> Plan {
+    let (project, analysis) = load(directory, config);
+    assert!(analysis.is_usable(), "{}: {:#?}", directory.display(), analysis.diagnostics);
+    lower(&analysis.config, &project.files, "agent.json", &Options::default())
+}
+
+/// Everything that is made of a case: file name and text.
+fn outputs(directory: &Path, config: &Path) -> [(&'static str, String); 3] {
+    let plan = plan(directory, config);
+    let json = serde_json::to_string_pretty(&plan).unwrap() + "\n";
+    [("plan.json", json), ("Dockerfile", dockerfile(&plan)), ("Dockerfile.dockerignore", dockerignore(&plan))]
+}
+
+#[test]
+fn each_valid_project_compiles_as_expected() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let expected = fixtures("expected").join(name(&case));
+        fs::create_dir_all(&expected).unwrap();
+        for (file, text) in outputs(&case, &config_of(&case)) {
+            wrong.extend(golden(&expected.join(file), &text).err());
+        }
+    }
+    assert!(wrong.is_empty(), "{}\nAGENTCLI_BLESS=1 cargo test writes them anew", wrong.join("\n"));
+}
+
+#[test]
+fn the_valid_projects_are_free_of_findings() {
+    for case in cases() {
+        let (_, analysis) = load(&case, &config_of(&case));
+        let found: Vec<String> =
+            analysis.diagnostics.iter().map(|it| format!("{}: {}", it.rule.code, it.message)).collect();
+        assert!(found.is_empty(), "{}: {found:#?}", case.display());
+    }
+}
+
+#[test]
+fn nothing_expected_is_left_over() {
+    let cases: Vec<String> = cases().iter().map(|case| name(case)).collect();
+    for entry in fs::read_dir(fixtures("expected")).unwrap() {
+        let entry = entry.unwrap().file_name().into_string().unwrap();
+        assert!(cases.contains(&entry), "fixtures/expected/{entry} belongs to no case");
+    }
+}
+
+/// A copy of `from`, with `change` made to every file.
+fn copy(from: &Path, to: &Path, change: &dyn Fn(Vec<u8>) -> Vec<u8>) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target, change);
+        } else {
+            fs::write(target, change(fs::read(entry.path()).unwrap())).unwrap();
+        }
+    }
+}
+
+#[test]
+fn neither_the_checkout_nor_line_endings_make_a_difference() {
+    let crlf = |bytes: Vec<u8>| match String::from_utf8(bytes) {
+        Ok(text) => text.replace('\n', "\r\n").into_bytes(),
+        Err(error) => error.into_bytes(),
+    };
+    let temporary = TempDir::new().unwrap();
+    for case in cases() {
+        let config = config_of(&case);
+        let one = temporary.path().join("one").join(name(&case));
+        let other = temporary.path().join("and another: it's $HERE").join("deeper").join(name(&case) + " 2");
+        copy(&case, &one, &|bytes| bytes);
+        copy(&case, &other, &crlf);
+        assert_eq!(outputs(&one, &config), outputs(&case, &config));
+        assert_eq!(outputs(&other, &config), outputs(&case, &config));
+    }
+}
+
+/// A package that is the context's root is imported under its directory's name, so that this name must count.
+#[test]
+fn a_flat_package_at_the_root_keeps_its_name() {
+    let temporary = TempDir::new().unwrap();
+    for directory in ["one", "other"] {
+        let directory = temporary.path().join(directory);
+        fs::create_dir(&directory).unwrap();
+        for (file, text) in [
+            ("agent.json", r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#),
+            ("agent.py", "graph = 1\n"),
+            ("__init__.py", ""),
+        ] {
+            fs::write(directory.join(file), text).unwrap();
+        }
+    }
+    let text = |name: &str| outputs(&temporary.path().join(name), Path::new("agent.json"))[1].1.clone();
+    assert!(text("one").contains("/deps/app/one/agent.py:graph"), "{}", text("one"));
+    assert_eq!(text("one").replace("/deps/app/one", "/deps/app/other"), text("other"));
+}
+
+#[test]
+fn the_current_directory_makes_no_difference() {
+    for case in cases() {
+        let (name, config) = (name(&case), config_of(&case));
+        let shown = config.display();
+        let expected = outputs(&case, &config)[1].1.clone();
+        let places = [
+            (case.clone(), format!("{shown}")),
+            (case.join(config.parent().unwrap()), "agent.json".to_owned()),
+            (fixtures("valid"), format!("{name}/{shown}")),
+            (fixtures("expected"), format!("../valid/{name}/{shown}")),
+        ];
+        for (directory, config) in places {
+            let run = TestEnv::inside(&directory).run(&format!("dockerfile - --config {config}"));
+            assert_eq!((run.code, run.out), (0, expected.clone()), "{config}: {}", run.err);
+        }
+    }
+}
