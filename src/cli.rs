@@ -8,8 +8,8 @@ pub mod command;
 pub mod compile;
 pub mod console;
 pub mod env;
-pub mod progress;
 mod guard;
+pub mod progress;
 pub mod report;
 
 use clap::{CommandFactory, FromArgMatches, Parser};

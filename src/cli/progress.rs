@@ -36,7 +36,9 @@ impl Progress {
     pub fn new(style: Style, env: &Env) -> Self {
         match style {
             Style::Json => Self::Json,
-            Style::Auto if env.err.is_terminal => Self::Terminal(terminal::Terminal::new(env.width, env.verbose)),
+            Style::Auto if env.err.is_terminal => {
+                Self::Terminal(terminal::Terminal::new(env.width, env.verbose))
+            }
             Style::Auto | Style::Plain => Self::Lines(lines::Lines::new(env.width, env.verbose)),
         }
     }
@@ -69,8 +71,14 @@ fn title(step: &Step, width: usize) -> String {
         (Some(number), Some(total)) => format!("[{number:>2}/{total}] "),
         _ => String::new(),
     };
-    let stage = step.stage.as_ref().filter(|stage| !stage.starts_with("stage-")).map(|stage| format!("{stage}: "));
-    let name = step.name.split_whitespace().filter(|word| !word.starts_with("--mount=")).collect::<Vec<_>>().join(" ");
+    let stage =
+        step.stage.as_ref().filter(|stage| !stage.starts_with("stage-")).map(|stage| format!("{stage}: "));
+    let name = step
+        .name
+        .split_whitespace()
+        .filter(|word| !word.starts_with("--mount="))
+        .collect::<Vec<_>>()
+        .join(" ");
     cut(&format!("{number}{}{name}", stage.unwrap_or_default()), width)
 }
 
@@ -92,7 +100,11 @@ fn ending(cached: bool, duration: Option<Duration>) -> String {
 
 /// `12 files, 3.4 kB`
 fn amount(files: u64, bytes: u64) -> String {
-    format!("{}, {}", super::console::count(usize::try_from(files).unwrap_or(usize::MAX), "file"), size(bytes))
+    format!(
+        "{}, {}",
+        super::console::count(usize::try_from(files).unwrap_or(usize::MAX), "file"),
+        size(bytes)
+    )
 }
 
 /// A number of bytes in decimal units.

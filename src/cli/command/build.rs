@@ -100,10 +100,11 @@ impl Build {
     fn one_of_several(&self, platform: &str) -> Result<(Option<String>, Vec<String>), Error> {
         let platform = checked(platform)?;
         let suffix = platform.replace('/', "-");
-        let tag = |tag: &String| match tag.rsplit_once('/').map_or(tag.as_str(), |(_, name)| name).contains(':') {
-            true => format!("{tag}-{suffix}"),
-            false => format!("{tag}:{suffix}"),
-        };
+        let tag =
+            |tag: &String| match tag.rsplit_once('/').map_or(tag.as_str(), |(_, name)| name).contains(':') {
+                true => format!("{tag}-{suffix}"),
+                false => format!("{tag}:{suffix}"),
+            };
         Ok((Some(platform), self.tags.iter().map(tag).collect()))
     }
 }
@@ -112,7 +113,8 @@ impl Build {
 fn checked(platform: &str) -> Result<String, Error> {
     let platform = platform.trim();
     let parts: Vec<&str> = platform.split('/').collect();
-    let is_word = |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_word =
+        |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if (2..=3).contains(&parts.len()) && parts.iter().all(is_word) {
         return Ok(platform.to_owned());
     }

@@ -12,7 +12,9 @@ pub(super) fn show(env: &mut Env, event: &BuildEvent) {
 
 fn object(event: &BuildEvent) -> Value {
     match event {
-        BuildEvent::Context { files, bytes, .. } => json!({ "event": "context", "files": files, "bytes": bytes }),
+        BuildEvent::Context { files, bytes, .. } => {
+            json!({ "event": "context", "files": files, "bytes": bytes })
+        }
         BuildEvent::StepStarted(step) => json!({
             "event": "step_started", "id": step.id, "number": step.number, "total": step.total,
             "stage": step.stage, "name": step.name, "internal": step.internal, "key": step.key,
@@ -24,7 +26,9 @@ fn object(event: &BuildEvent) -> Value {
         BuildEvent::StepDone { id, cached, duration } => json!({
             "event": "step_done", "id": id, "cached": cached, "seconds": duration.map(|it| it.as_secs_f64()),
         }),
-        BuildEvent::StepFailed { id, reason } => json!({ "event": "step_failed", "id": id, "reason": reason }),
+        BuildEvent::StepFailed { id, reason } => {
+            json!({ "event": "step_failed", "id": id, "reason": reason })
+        }
         BuildEvent::Warning(text) => json!({ "event": "warning", "message": text }),
     }
 }

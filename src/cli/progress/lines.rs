@@ -30,8 +30,12 @@ impl Lines {
             BuildEvent::StepStarted(step) => {
                 self.steps.insert(step.id, step.clone());
             }
-            BuildEvent::StepLog { line, .. } if self.verbose => env.tell(&format!("{:>ENDING$}  | {line}", "")),
-            BuildEvent::StepDone { id, cached, duration } => self.ended(env, *id, &ending(*cached, *duration)),
+            BuildEvent::StepLog { line, .. } if self.verbose => {
+                env.tell(&format!("{:>ENDING$}  | {line}", ""))
+            }
+            BuildEvent::StepDone { id, cached, duration } => {
+                self.ended(env, *id, &ending(*cached, *duration))
+            }
             BuildEvent::StepFailed { id, .. } => self.ended(env, *id, "failed"),
             BuildEvent::Warning(text) => {
                 env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));

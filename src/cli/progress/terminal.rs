@@ -30,7 +30,9 @@ impl Terminal {
 
     pub(super) fn show(&mut self, event: &BuildEvent) {
         match event {
-            BuildEvent::Context { files, bytes, .. } => self.say("", &format!("context: {}", amount(*files, *bytes))),
+            BuildEvent::Context { files, bytes, .. } => {
+                self.say("", &format!("context: {}", amount(*files, *bytes)))
+            }
             BuildEvent::StepStarted(step) => self.started(step),
             BuildEvent::StepLog { id, line } if self.verbose => {
                 let bar = self.steps.get(id).map(|(_, bar)| bar.clone());
