@@ -223,7 +223,7 @@ fn rows(text: &str) -> Vec<Row> {
 
 /// What the schema says of a dotted key.
 fn described(key: &str) -> &'static Value {
-    key.split('.').fold(schema(), |part, key| &resolved("", &part["properties"][key]).1)
+    key.split('.').fold(schema(), |part, key| resolved("", &part["properties"][key]).1)
 }
 
 fn types(part: &Value) -> BTreeSet<String> {
