@@ -37,14 +37,18 @@ fn frame(renderer: &Renderer, width: usize, source: &Source, finding: &Finding) 
         Severity::Warning => Level::WARNING,
     };
     let name = visible_line(&source.name);
-    let title = level.primary_title(visible_line(&diagnostic.message)).id(diagnostic.rule.code);
+    let code = diagnostic.rule.code;
+    let indent = diagnostic.rule.severity.word().len() + code.len() + "[]: ".len();
+    let message = wrap(&visible_line(&diagnostic.message), width.saturating_sub(indent));
+    let title_lines = message.lines().count();
+    let title = level.primary_title(message).id(code);
     let help = diagnostic
         .help
         .iter()
         .map(|help| Level::HELP.message(wrap(&visible(help), width.saturating_sub(HELP_INDENT))));
     if diagnostic.place == Place::File || source.text.trim().is_empty() {
         let frame = renderer.render(&[title.element(Origin::path(name)).elements(help)]);
-        return aligned(&frame);
+        return aligned(&frame, title_lines);
     }
     let excerpt = Excerpt::of(source, finding);
     let annotation = AnnotationKind::Primary.span(excerpt.start..excerpt.end);
@@ -53,11 +57,11 @@ fn frame(renderer: &Renderer, width: usize, source: &Source, finding: &Finding) 
 }
 
 /// Without a line number the arrow would stand left of where it stands in every other frame.
-fn aligned(frame: &str) -> String {
-    match frame.split_once('\n') {
-        Some((title, rest)) => format!("{title}\n {}", rest.replace('\n', "\n ")),
-        None => frame.to_owned(),
-    }
+fn aligned(frame: &str, title_lines: usize) -> String {
+    let lines = frame.lines().enumerate();
+    let lines =
+        lines.map(|(index, line)| if index < title_lines { line.to_owned() } else { format!(" {line}") });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The one line that is shown, with everything harmful replaced, and which bytes of it are meant.
