@@ -4,8 +4,9 @@
 //! a context, reports what happens as tidy events, and ends with the image or with the step that failed.
 //!
 //! Docker builds with BuildKit. Podman knows no BuildKit: it ignores the session that comes with the request and builds
-//! with Buildah, so its steps come without durations of their own, without progress of downloads, and every instruction
-//! counts as a step.
+//! with Buildah. `RUN --mount` works there, too; what differs: steps come without durations and without progress of
+//! downloads, every instruction counts as a step, short image names need `unqualified-search-registries` in its
+//! configuration, and a cancelled build ends only with the step that is under way.
 
 mod build;
 mod connect;

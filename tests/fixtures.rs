@@ -30,7 +30,6 @@ fn each_invalid_project_is_reported_as_expected() {
 }
 
 #[test]
-#[ignore = "the fixtures are still being written"]
 fn each_code_has_a_fixture() {
     let shown: String =
         folders().iter().flat_map(|folder| fs::read_to_string(folder.join("expected.txt"))).collect();

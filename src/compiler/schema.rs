@@ -23,6 +23,12 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(TEXT).unw
 )]
 struct Shape;
 
+/// From here on, numbers with a fraction are not exact.
+const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// More known keys than these are not listed.
+const FEW_KEYS: usize = 8;
+
 /// The schema as JSON.
 pub fn schema() -> &'static Value {
     &SCHEMA
@@ -40,14 +46,30 @@ pub struct Checked {
 
 /// Checks the shape of `document`.
 pub fn check(document: &Document) -> Checked {
-    let value = document.to_value();
+    let mut value = document.to_value();
     let holes = document.holes();
     let mut diagnostics = Vec::new();
     let mut removed: BTreeSet<Pointer> = holes.iter().cloned().collect();
+    let mut meant = Vec::new();
+    for pointer in whole_numbers(&mut value) {
+        let name = name_of(&pointer);
+        let diagnostic =
+            Diagnostic::new(&OUT_OF_RANGE, Place::Value(pointer.clone()), format!("{name} is too large"));
+        diagnostics.push(diagnostic.help("write a smaller number"));
+        removed.insert(pointer);
+    }
     for error in Shape::iter_errors(&value) {
         let at = Pointer::parse(error.instance_path().as_str());
-        if holes.iter().any(|hole| at.is_within(hole)) {
+        if holes.iter().any(|hole| at.is_within(hole))
+            || diagnostics.iter().any(|it| it.place == Place::Value(at.clone()))
+        {
             continue;
+        }
+        if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
+            let known = keys_at(&at);
+            let similar =
+                |key: &String| similar(key, known.iter().map(String::as_str)).map(|key| at.join(key));
+            meant.extend(unexpected.iter().filter_map(similar));
         }
         let found = explain(&error, &at, &value);
         for diagnostic in found {
@@ -60,8 +82,38 @@ pub fn check(document: &Document) -> Checked {
             }
         }
     }
+    // What was misspelt is not missing, too.
+    diagnostics.retain(|it| it.rule.code != MISSING_KEY.code || !meant.contains(&it.place.pointer()));
+    meant.retain(|pointer| value.pointer(pointer.as_str()).is_none());
+    removed.extend(meant);
     let removed: Vec<Pointer> = removed.into_iter().map(with_what_needs_it).collect();
     Checked { diagnostics, value: without(value, &removed), removed }
+}
+
+/// Writes whole numbers with a fraction of zero (`5.0`) as such where the schema asks for one, and returns the
+/// places of those that no program can count with.
+fn whole_numbers(root: &mut Value) -> Vec<Pointer> {
+    fn look(at: &Pointer, value: &mut Value, found: &mut Vec<Pointer>) {
+        match value {
+            Value::Object(members) => members.iter_mut().for_each(|(key, it)| look(&at.join(key), it, found)),
+            Value::Array(items) => {
+                items.iter_mut().enumerate().for_each(|(index, it)| look(&at.join(index), it, found))
+            }
+            Value::Number(number) if number.is_f64() => {
+                let number = number.as_f64().unwrap_or_default();
+                if number.fract() != 0.0 || describing(at).is_none_or(|schema| schema["type"] != "integer") {
+                } else if number.abs() < MAX_WHOLE {
+                    *value = Value::from(number as i64);
+                } else if number > 0.0 {
+                    found.push(at.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    look(&Pointer::root(), root, &mut found);
+    found
 }
 
 /// A graph cannot be typed without its `path`, and goes with it; nothing else is needed by what holds it.
@@ -126,6 +178,8 @@ fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -> Vec<Diagn
             vec![missing_key(at, property.as_str().unwrap_or_default())]
         }
         ValidationErrorKind::Type { kind } => vec![wrong_type(here, kind, instance)],
+        // That it is no word at all is reported as its type.
+        ValidationErrorKind::Enum { .. } if !instance.is_string() => Vec::new(),
         ValidationErrorKind::Enum { options } => vec![unknown_value(here, options, instance)],
         ValidationErrorKind::MinItems { .. }
         | ValidationErrorKind::MinLength { .. }
@@ -151,8 +205,40 @@ fn unknown_key(at: &Pointer, key: &str) -> Diagnostic {
         return Diagnostic::new(&MISSPELT_KEY, place, format!("{owner} has no key `{key}`"))
             .help(format!("did you mean `{similar}`?"));
     }
-    Diagnostic::new(&UNKNOWN_KEY, place, format!("{owner} has no key `{key}`; it has no effect"))
-        .help(format!("remove it; known keys are {}", listed(known.iter().map(String::as_str))))
+    let help = match homes(key).as_slice() {
+        [] if known.len() > FEW_KEYS => "remove it; `agentcli schema` shows the known keys".to_owned(),
+        [] => format!("remove it; known keys are {}", listed(known.iter().map(String::as_str))),
+        [home, ..] if home == at => "remove it".to_owned(),
+        homes => {
+            let homes: Vec<String> =
+                homes.iter().map(|home| name_of(home).trim_matches('`').to_owned()).collect();
+            format!("move it to where it belongs, which is in {}", either(homes.iter().map(String::as_str)))
+        }
+    };
+    Diagnostic::new(&UNKNOWN_KEY, place, format!("{owner} has no key `{key}`; it has no effect")).help(help)
+}
+
+/// The places where a key of this very name is known.
+fn homes(key: &str) -> Vec<Pointer> {
+    fn look(at: &Pointer, schema: &Value, key: &str, found: &mut Vec<Pointer>) {
+        let schema = referred(schema);
+        for (name, below) in schema["properties"].as_object().into_iter().flatten() {
+            if name == key {
+                found.push(at.clone());
+            }
+            look(&at.join(name), below, key, found);
+        }
+    }
+    let mut found = Vec::new();
+    look(&Pointer::root(), &SCHEMA, key, &mut found);
+    found.retain(|home| home != &Pointer::root());
+    // A name that stands in many places says nothing of where it belongs.
+    if found.len() > 2 { Vec::new() } else { found }
+}
+
+/// `schema`, or what it refers to.
+fn referred(schema: &Value) -> &Value {
+    schema["$ref"].as_str().and_then(|name| SCHEMA.pointer(name.trim_start_matches('#'))).unwrap_or(schema)
 }
 
 fn missing_key(at: &Pointer, key: &str) -> Diagnostic {
@@ -160,6 +246,8 @@ fn missing_key(at: &Pointer, key: &str) -> Diagnostic {
     let example = match pointer.as_str() {
         "/dependencies" => r#""dependencies": ["."]"#.to_owned(),
         "/graphs" => r#""graphs": {"agent": "./agent.py:graph"}"#.to_owned(),
+        "/encryption/path" => r#""path": "./encryption.py:encryption""#.to_owned(),
+        "/priority/path" => r#""path": "./priority.py:priority""#.to_owned(),
         _ => format!(r#""{key}": "./agent.py:graph""#),
     };
     Diagnostic::new(&MISSING_KEY, Place::Key(pointer), format!("{} needs the key `{key}`", name_of(at)))
@@ -172,30 +260,111 @@ fn wrong_type(place: Place, kind: &TypeKind, instance: &Value) -> Diagnostic {
         TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
     };
     let pointer = place.pointer();
-    let words: Vec<String> = wanted.iter().map(|kind| noun(kind)).collect();
-    let message =
-        format!("{} must be {}, not {}", name_of(&pointer), words.join(" or "), noun(type_of(instance)));
+    // `true or false` reads well only at the end.
+    let last = |kind: &&String| kind.as_str() == "boolean";
+    let words = wanted.iter().filter(|it| !last(it)).chain(wanted.iter().filter(last)).map(|kind| noun(kind));
+    let words = words.collect::<Vec<_>>().join(", ").replace(", true or false", " or true or false");
+    let words = match words.rsplit_once(", ") {
+        Some((first, last)) if !words.ends_with("false") => format!("{first} or {last}"),
+        _ => words,
+    };
+    let shown = match instance {
+        Value::Bool(_) | Value::Number(_) => format!("`{instance}`"),
+        _ => noun(type_of(instance)),
+    };
+    let message = format!("{} must be {words}, not {shown}", name_of(&pointer));
     let wants = |kind: &str| wanted.iter().any(|wanted| wanted == kind);
-    let help = match instance {
+    let help = help_with_type(&pointer, instance, &wants);
+    Diagnostic::new(&WRONG_TYPE, place, message).help(help.unwrap_or_else(|| format!("write {words}")))
+}
+
+/// What to write instead of `instance`, as near to it as can be.
+fn help_with_type(pointer: &Pointer, instance: &Value, wants: &dyn Fn(&str) -> bool) -> Option<String> {
+    let options = describing(pointer).and_then(|schema| schema["enum"].as_array());
+    let allowed = |text: &str| options.is_none_or(|options| options.iter().any(|option| option == text));
+    match instance {
+        Value::Null if *pointer == Pointer::root() => Some(START.to_owned()),
+        Value::Null if is_item(pointer) => Some("remove it".to_owned()),
         Value::Null => Some("leave the key out instead of writing null".to_owned()),
-        Value::Number(_) | Value::Bool(_) if wants("string") => Some(format!("write `\"{instance}\"`")),
-        Value::String(text) if wants("boolean") && (text == "true" || text == "false") => {
+        _ if *pointer == Pointer::root() => Some(START.to_owned()),
+        Value::Number(number) if wants("integer") && number.is_f64() => Some(format!(
+            "write a whole number, such as `{}`",
+            number.as_f64().unwrap_or_default().abs().ceil().max(1.0)
+        )),
+        Value::Number(_) | Value::Bool(_) if wants("string") && is_reference(pointer) => {
+            example_at(pointer).or_else(|| Some("write for example `\"./agent.py:graph\"`".to_owned()))
+        }
+        Value::Number(_) | Value::Bool(_) if wants("string") && allowed(&instance.to_string()) => {
+            Some(format!("write `\"{instance}\"`"))
+        }
+        Value::Number(_) | Value::Bool(_) | Value::String(_)
+            if wants("boolean") && as_bool(instance).is_some() =>
+        {
+            as_bool(instance).map(|value| format!("write `{value}`"))
+        }
+        Value::String(text) if (wants("integer") || wants("number")) && is_plain_number(text) => {
             Some(format!("write `{text}`"))
         }
-        Value::String(text) if (wants("integer") || wants("number")) && text.parse::<f64>().is_ok() => {
-            Some(format!("write `{text}`"))
+        Value::String(text) if wants("array") && pointer.as_str().contains("/allowed_json_modules/") => {
+            let parts: Vec<&str> = text.split('.').collect();
+            Some(format!("write its parts: `{}`", Value::from(parts)))
         }
         Value::String(_) if wants("array") => Some(format!("write `[{instance}]`")),
-        Value::Array(_) if pointer.as_str() == "/env" => {
-            Some("write an object of names and values, or the path of a .env file".to_owned())
+        Value::Array(items) => match items.as_slice() {
+            _ if pointer.as_str() == "/env" => {
+                Some("write an object of names and values, or the path of a .env file".to_owned())
+            }
+            [only @ Value::String(_)] if wants("string") => Some(format!("write `{only}`")),
+            _ => example_at(pointer),
+        },
+        _ if options.is_some() => {
+            let options = options.into_iter().flatten().filter_map(Value::as_str);
+            Some(format!("write one of {}", listed(options)))
         }
-        _ => example_at(&pointer),
-    };
-    let diagnostic = Diagnostic::new(&WRONG_TYPE, place, message);
-    match help {
-        Some(help) => diagnostic.help(help),
-        None => diagnostic,
+        _ => example_at(pointer).or_else(|| {
+            let keys = keys_at(pointer);
+            let keys = keys.iter().map(String::as_str).take(FEW_KEYS);
+            (wants("object") && !wants("string") && keys.len() > 0)
+                .then(|| format!("write an object with keys such as {}", listed(keys)))
+        }),
     }
+}
+
+/// How to start from nothing.
+const START: &str = r#"start with `{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}`"#;
+
+/// Whether the value stands in a list.
+fn is_item(pointer: &Pointer) -> bool {
+    pointer
+        .parent()
+        .and_then(|parent| describing(&parent))
+        .is_some_and(|schema| schema.get("items").is_some())
+}
+
+/// Whether the value names a file or package, so that no number in quotes can be meant.
+fn is_reference(pointer: &Pointer) -> bool {
+    let keys: Vec<String> = pointer.keys().collect();
+    match keys.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["dependencies", _] | ["ui", _] | ["graphs", _] | ["http", "app"] | ["store", "index", "embed"] => {
+            true
+        }
+        [_, "path"] | ["graphs", _, "path"] => true,
+        _ => false,
+    }
+}
+
+/// What is commonly written where a boolean is meant.
+fn as_bool(value: &Value) -> Option<bool> {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_lowercase);
+    match text.as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn is_plain_number(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
 
 fn unknown_value(place: Place, options: &Value, instance: &Value) -> Diagnostic {
@@ -204,7 +373,11 @@ fn unknown_value(place: Place, options: &Value, instance: &Value) -> Diagnostic 
     let shown = instance.as_str().map_or_else(|| instance.to_string(), str::to_owned);
     let diagnostic = Diagnostic::new(&UNKNOWN_VALUE, place, format!("{name} cannot be `{shown}`"));
     let choice = listed(options.iter().copied());
-    match instance.as_str().and_then(|text| similar(text, options.iter().copied())) {
+    // Versions are alike without being meant for each other.
+    let is_near =
+        |text: &str, option: &str| !option.starts_with(|c: char| c.is_ascii_digit()) || text.contains(option);
+    let near = |text| similar(text, options.iter().copied()).filter(|option| is_near(text, option));
+    match instance.as_str().and_then(near) {
         Some(similar) => diagnostic.help(format!("did you mean `{similar}`? It is one of {choice}")),
         None => diagnostic.help(format!("write one of {choice}")),
     }
@@ -212,7 +385,10 @@ fn unknown_value(place: Place, options: &Value, instance: &Value) -> Diagnostic 
 
 fn empty(place: Place, at: &Pointer) -> Diagnostic {
     let diagnostic = Diagnostic::new(&EMPTY_VALUE, place, format!("{} is empty", name_of(at)));
-    diagnostic.help(example_at(at).unwrap_or_else(|| "write a value, or leave the key out".to_owned()))
+    diagnostic.help(example_at(at).unwrap_or_else(|| match is_item(at) {
+        true => "write a value, or remove it".to_owned(),
+        false => "write a value, or leave the key out".to_owned(),
+    }))
 }
 
 fn out_of_range(place: Place, instance: &Value, bound: &str) -> Diagnostic {
@@ -246,7 +422,16 @@ fn example_at(pointer: &Pointer) -> Option<String> {
 
 /// How a message calls the value at `pointer`: `http.cors`, or the configuration.
 fn name_of(pointer: &Pointer) -> String {
-    let name = pointer.keys().collect::<Vec<_>>().join(".");
+    let mut name = String::new();
+    let mut at = Pointer::root();
+    for key in pointer.keys() {
+        at = at.join(&key);
+        match is_item(&at) {
+            true => name.push_str(&format!("[{key}]")),
+            false if name.is_empty() => name.push_str(&key),
+            false => name.push_str(&format!(".{key}")),
+        }
+    }
     if name.is_empty() { "the configuration".to_owned() } else { format!("`{name}`") }
 }
 
@@ -283,6 +468,11 @@ pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .filter(|&(distance, candidate)| distance <= budget && distance < plain(candidate).chars().count())
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// `a` or `b`.
+fn either<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
 }
 
 /// `a`, `b` and `c`.

@@ -70,7 +70,11 @@ impl Endpoint {
     fn open(&self) -> Result<Docker, Error> {
         let opened = match (self.host.split_once("://"), &self.certificates) {
             #[cfg(unix)]
-            (Some(("unix", _)), _) => Docker::connect_with_unix(&self.host, TIMEOUT, API_DEFAULT_VERSION),
+            (Some(("unix", path)), _) => {
+                // Bollard takes a socket that may not be seen for one that is not there.
+                std::fs::metadata(path).map_err(|error| self.explain(&error.into()))?;
+                Docker::connect_with_unix(&self.host, TIMEOUT, API_DEFAULT_VERSION)
+            }
             #[cfg(windows)]
             (Some(("npipe", _)), _) => {
                 Docker::connect_with_named_pipe(&self.host, TIMEOUT, API_DEFAULT_VERSION)
@@ -108,16 +112,11 @@ impl Endpoint {
         use bollard::errors::Error as Bollard;
         let host = self.host.clone();
         let unreachable = |reason: &str| Error::Unreachable { host: host.clone(), reason: reason.to_owned() };
-        match error {
-            Bollard::SocketNotFoundError(_) => return unreachable("there is no such socket"),
-            Bollard::DockerResponseServerError { status_code, .. } => {
-                return unreachable(&format!(
-                    "what listens there is no container engine (status {status_code})"
-                ));
-            }
-            _ => {}
+        if let Bollard::DockerResponseServerError { status_code, .. } = error {
+            return unreachable(&format!("what listens there is no container engine (status {status_code})"));
         }
-        match io_cause(error).map(io::Error::kind) {
+        let cause = if let Bollard::IOError { err } = error { Some(err) } else { io_cause(error) };
+        match cause.map(io::Error::kind) {
             Some(io::ErrorKind::PermissionDenied) => Error::Denied { host },
             Some(io::ErrorKind::ConnectionRefused) => unreachable("nothing listens there"),
             Some(io::ErrorKind::NotFound) => unreachable("there is no such socket"),

@@ -52,7 +52,7 @@ pub enum Error {
     /// A base image cannot be had.
     #[error("cannot get the image `{image}`: {reason}")]
     Pull {
-        /// The image, as the Dockerfile names it.
+        /// The image, as the engine names it: `docker.io/library/…` for short names.
         image: String,
         /// Why, in the engine's words.
         reason: String,

@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use agentcli::engine::{Engine, EngineEnv, Error};
@@ -133,6 +136,35 @@ fn an_engine_that_is_silent() {
     let error = connect(&env(&format!("tcp://{}", listener.local_addr().unwrap()))).unwrap_err();
     assert!(error.to_string().ends_with("does not answer: it was silent for 5 seconds"), "{error}");
     assert!(start.elapsed() < Duration::from_secs(9));
+}
+
+/// Root may use every socket, so the test starts itself again as nobody.
+#[test]
+fn a_socket_that_one_may_not_use() {
+    const SOCKET: &str = "AGENTCLI_TEST_DENIED_SOCKET";
+    if let Ok(host) = std::env::var(SOCKET) {
+        let error = connect(&env(&host)).unwrap_err();
+        assert_eq!(error.to_string(), format!("not allowed to use the container engine at `{host}`"));
+        assert!(error.hint().unwrap().contains("docker group"));
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let (socket, program) = (dir.path().join("denied.sock"), dir.path().join("test"));
+    let _listener = UnixListener::bind(&socket).unwrap();
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = Command::new(&program)
+        .args(["--exact", "engine::connect::a_socket_that_one_may_not_use"])
+        .env(SOCKET, format!("unix://{}", socket.display()))
+        .current_dir("/")
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .expect("the tests run as root");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
 }
 
 #[test]

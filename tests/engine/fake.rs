@@ -97,10 +97,10 @@ pub(super) fn registry() -> (String, Receiver<Option<String>>) {
                     return stream.write_all(b"HTTP/1.0 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
                 }
                 let lines = head.lines().filter_map(|line| line.split_once(": "));
-                let sent = lines
+                let mut sent = lines
                     .filter(|(name, _)| name.eq_ignore_ascii_case("authorization"))
                     .map(|(_, value)| value);
-                let sent = sent.last().map(str::to_owned);
+                let sent = sent.next().map(str::to_owned);
                 let status = if sent.is_some() { "404 Not Found" } else { "401 Unauthorized" };
                 let _ = sender.send(sent);
                 write!(

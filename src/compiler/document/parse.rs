@@ -22,12 +22,27 @@ pub(super) struct Parser<'a> {
     at: usize,
     depth: usize,
     broken: bool,
+    /// Syntax errors so far.
+    errors: usize,
+    /// Where what is not closed yet was opened.
+    open: Vec<usize>,
+    /// Whether it was said that the text ends too early, or reading was given up.
+    ended: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0, depth: 0, broken: false, diagnostics: Vec::new() }
+        Self {
+            text,
+            at: 0,
+            depth: 0,
+            broken: false,
+            errors: 0,
+            open: Vec::new(),
+            ended: false,
+            diagnostics: Vec::new(),
+        }
     }
 
     pub(super) fn run(mut self) -> (Node, Vec<Diagnostic>, bool) {
@@ -44,6 +59,10 @@ impl<'a> Parser<'a> {
             );
             return (hole(0..0), self.diagnostics, true);
         }
+        if !self.rest().starts_with(['{', '[', '"', '\'']) && self.rest().lines().count() > 1 {
+            self.not_json();
+            return (hole(0..0), self.diagnostics, true);
+        }
         let root = self.value();
         self.skip_blank();
         if self.at < self.text.len() && !self.exhausted() {
@@ -55,7 +74,22 @@ impl<'a> Parser<'a> {
             Place::Span(span) => span.start,
             _ => 0,
         });
+        // Of a text that is hardly JSON, more findings would be about what the repairs made of it.
+        let root = if self.exhausted() { hole(0..0) } else { root };
         (root, self.diagnostics, self.broken)
+    }
+
+    /// The text does not even start like JSON: one finding, rather than one for each of its words.
+    fn not_json(&mut self) {
+        let line = self.rest().lines().next().unwrap_or_default().trim_end();
+        let what = match line.find([':', '=']) {
+            Some(at) if line[at..].starts_with(':') => "this is not JSON, but looks like YAML",
+            Some(_) => "this is not JSON, but looks like TOML",
+            None => "this is not JSON",
+        };
+        let help =
+            r#"write a JSON object: `{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}`"#;
+        self.syntax(self.at..self.at + line.len(), what, help);
     }
 
     fn report(
@@ -73,11 +107,12 @@ impl<'a> Parser<'a> {
     /// A mistake after which something may be missing from the tree.
     fn syntax(&mut self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
         self.broken = true;
+        self.errors += 1;
         self.report(&JSON_SYNTAX, span, message).help = Some(help.into());
     }
 
     fn exhausted(&self) -> bool {
-        self.diagnostics.len() >= MAX_ERRORS
+        self.errors >= MAX_ERRORS
     }
 
     fn rest(&self) -> &'a str {
@@ -102,6 +137,15 @@ impl<'a> Parser<'a> {
             let rest = self.rest();
             self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
             let rest = self.rest();
+            let space = rest.len() - rest.trim_start_matches(is_odd_space).len();
+            if space > 0 {
+                let code = rest.chars().next().map_or(0, u32::from);
+                let what = format!("the character U+{code:04X} looks like a blank, but is none in JSON");
+                self.report(&JSON_SYNTAX, self.at..self.at + space, what).help =
+                    Some("write normal blanks".into());
+                self.at += space;
+                continue;
+            }
             let length = if rest.starts_with("//") || rest.starts_with('#') {
                 rest.find('\n').unwrap_or(rest.len())
             } else if rest.starts_with("/*") {
@@ -110,8 +154,13 @@ impl<'a> Parser<'a> {
                 return;
             };
             let end = self.at + rest[..length].trim_end().len();
-            self.report(&JSON_COMMENT, self.at..end, "a comment, which JSON does not have").help =
-                Some("remove it".into());
+            let what = if rest.starts_with("/*") && !rest[..length].ends_with("*/") {
+                (self.broken, self.ended) = (true, true);
+                "a comment that is never closed, and JSON has no comments"
+            } else {
+                "a comment, which JSON does not have"
+            };
+            self.report(&JSON_COMMENT, self.at..end, what).help = Some("remove it".into());
             self.at += length;
         }
     }
@@ -126,9 +175,9 @@ impl<'a> Parser<'a> {
             }
             Some('{') => self.nested(Self::object),
             Some('[') => self.nested(Self::array),
-            Some('"' | '\'') => {
-                let text = self.string();
-                self.node(start, Kind::String(text))
+            Some(c) if is_quote(c) => {
+                let kind = self.string().map_or(Kind::Hole, Kind::String);
+                self.node(start, kind)
             }
             Some(c) if c.is_alphanumeric() || matches!(c, '-' | '+' | '.' | '_' | '$') => self.word(),
             Some(_) | None => {
@@ -138,6 +187,9 @@ impl<'a> Parser<'a> {
                     "a value is missing here",
                     "write a value, such as a string in double quotes",
                 );
+                if !matches!(self.peek(), Some(',' | '}' | ']')) {
+                    self.at = end;
+                }
                 hole(start..start)
             }
         }
@@ -145,6 +197,7 @@ impl<'a> Parser<'a> {
 
     fn give_up(&mut self, start: usize) -> Node {
         self.broken = true;
+        self.ended = true;
         self.at = self.text.len();
         hole(start..start)
     }
@@ -156,8 +209,10 @@ impl<'a> Parser<'a> {
     fn nested(&mut self, read: fn(&mut Self) -> Kind) -> Node {
         let start = self.at;
         self.depth += 1;
+        self.open.push(start);
         self.at += 1;
         let kind = read(self);
+        self.open.pop();
         self.depth -= 1;
         self.node(start, kind)
     }
@@ -165,8 +220,20 @@ impl<'a> Parser<'a> {
     fn array(&mut self) -> Kind {
         let open = self.at - 1;
         let mut items = Vec::new();
-        while self.next_item(open, ']', !items.is_empty()) {
-            items.push(self.value());
+        loop {
+            let (before, said) = (self.at, self.diagnostics.len());
+            if !self.next_item(open, ']', !items.is_empty()) {
+                break;
+            }
+            let item = self.value();
+            if self.rest().trim_start().starts_with(':') && matches!(item.kind, Kind::String(_)) {
+                // That was a key of what holds this list, which nobody closed.
+                self.at = before;
+                self.diagnostics.truncate(said);
+                self.syntax(open..open + 1, "`[` is never closed", "add the matching `]`");
+                break;
+            }
+            items.push(item);
         }
         Kind::Array(items)
     }
@@ -174,11 +241,19 @@ impl<'a> Parser<'a> {
     fn object(&mut self) -> Kind {
         let open = self.at - 1;
         let mut members: Vec<Member> = Vec::new();
-        while self.next_item(open, '}', !members.is_empty()) {
+        let mut more = false;
+        while self.next_item(open, '}', more) {
             let start = self.at;
-            let Some(key) = self.key() else { continue };
+            let Some(key) = self.key() else {
+                self.skip_blank();
+                more = false;
+                self.eat(',');
+                continue;
+            };
+            more = true;
             let key_span = start..self.at;
             let value = self.member_value();
+            let Some(key) = key else { continue };
             if members.iter().any(|member| member.key == key) {
                 self.report(&DUPLICATE_KEY, key_span, format!("`{key}` is already set above")).help =
                     Some("keep one of the two; only one of them can take effect".into());
@@ -202,8 +277,18 @@ impl<'a> Parser<'a> {
                 false
             }
             None => {
-                let what = if close == '}' { "`{` is never closed" } else { "`[` is never closed" };
-                self.syntax(open..open + 1, what, format!("add the matching `{close}`"));
+                if !self.ended {
+                    self.ended = true;
+                    let what = if close == '}' { "`{` is never closed" } else { "`[` is never closed" };
+                    let missing: String = self.open.iter().rev().map(|&at| self.closing(at)).collect();
+                    let help = if missing.len() > 1 {
+                        format!("add what is missing at the end: `{missing}`")
+                    } else {
+                        format!("add the matching `{missing}`")
+                    };
+                    self.syntax(open..open + 1, what, help);
+                }
+                self.broken = true;
                 false
             }
             Some(',') => {
@@ -226,6 +311,11 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// What closes the bracket at `at`.
+    fn closing(&self, at: usize) -> char {
+        if self.text[at..].starts_with('{') { '}' } else { ']' }
+    }
+
     /// `found` ends the item; a wrong bracket is taken for the right one, unless an outer one needs it.
     fn close(&mut self, open: usize, close: char, found: char) -> bool {
         if found != close {
@@ -239,11 +329,12 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// An object's key; `None` where there is none and the text up to the next item was passed over.
-    fn key(&mut self) -> Option<String> {
+    /// An object's key, if it can be read; `None` where there is none and the text up to the next item was passed
+    /// over.
+    fn key(&mut self) -> Option<Option<String>> {
         let start = self.at;
         match self.peek() {
-            Some('"' | '\'') => Some(self.string()),
+            Some(c) if is_quote(c) => Some(self.string()),
             Some(c) if c.is_alphanumeric() || matches!(c, '_' | '$') => {
                 let word = self.take_word();
                 self.syntax(
@@ -251,11 +342,19 @@ impl<'a> Parser<'a> {
                     format!("the key `{word}` is not in quotes"),
                     format!("write `\"{word}\"`"),
                 );
-                Some(word.to_owned())
+                Some(Some(word.to_owned()))
             }
             _ => {
                 let end = start + self.rest().find([',', '}', '\n']).unwrap_or(self.rest().len()).max(1);
                 let end = self.text.ceil_char_boundary(end);
+                let conflict = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"];
+                if conflict.iter().any(|mark| self.rest().starts_with(mark)) {
+                    let end = start + self.rest().lines().next().map_or(0, |line| line.trim_end().len());
+                    let help = "keep one of the two versions, and remove the marks";
+                    self.syntax(start..end, "a merge conflict that was never resolved", help);
+                    self.at = end;
+                    return None;
+                }
                 self.syntax(start..end, "a key is missing here", "write `\"key\": value`");
                 self.at = end;
                 None
@@ -267,13 +366,22 @@ impl<'a> Parser<'a> {
         self.skip_blank();
         let start = self.at;
         if !self.eat(':') {
-            let wrong = usize::from(self.eat('='));
-            self.syntax(start..start + 1, "a `:` is missing after the key", "write `\"key\": value`");
-            if wrong == 0 && matches!(self.peek(), None | Some(',' | '}' | ']')) {
+            let wrong = self.eat('=');
+            if wrong {
+                self.syntax(start..start + 1, "a `=` where a `:` belongs", "write `:`");
+            } else {
+                self.syntax(start..start + 1, "a `:` is missing after the key", "write `\"key\": value`");
+            }
+            if !wrong && matches!(self.peek(), None | Some(',' | '}' | ']')) {
                 return hole(start..start);
             }
         }
         self.skip_blank();
+        if matches!(self.peek(), None | Some(',' | '}' | ']')) {
+            let help = "write a value, such as a string in double quotes, or remove the key";
+            self.syntax(start..start + 1, "a value is missing after the `:`", help);
+            return hole(start..start);
+        }
         self.value()
     }
 
@@ -311,43 +419,61 @@ impl<'a> Parser<'a> {
         if matches!(lower.as_str(), "nan" | "inf" | "infinity") {
             self.report(&JSON_NUMBER, start..end, format!("`{word}` is not a JSON number")).help =
                 Some("write a finite number, or leave the key out".into());
-        } else if lower.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        } else if lower.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit()) {
+            let number = plain_number(word);
             self.report(&JSON_NUMBER, start..end, format!("`{word}` is not a JSON number")).help =
-                Some(format!("write digits without a leading zero or sign, or text as \"{word}\""));
+                Some(match number {
+                    Some(number) => format!("write `{number}`, or `\"{word}\"` where text is meant"),
+                    None => format!(
+                        "write a smaller number in decimal digits, or `\"{word}\"` where text is meant"
+                    ),
+                });
         } else if matches!(lower.as_str(), "true" | "false" | "null" | "none" | "undefined") {
-            let right = if lower == "none" || lower == "undefined" { "null" } else { &lower };
-            self.syntax(start..end, format!("`{word}` is not a JSON value"), format!("write `{right}`"));
+            let help = match lower.as_str() {
+                "none" | "undefined" | "null" => "leave the key out".to_owned(),
+                right => format!("write `{right}`"),
+            };
+            self.syntax(start..end, format!("`{word}` is not a JSON value"), help);
         } else {
             self.syntax(start..end, "text without quotes", format!("write `\"{word}\"`"));
         }
         Kind::Hole
     }
 
-    /// A string literal; single quotes are read too, and reported.
-    fn string(&mut self) -> String {
+    /// A string literal; other quotes are read too, and reported. `None` where what it says cannot be told.
+    fn string(&mut self) -> Option<String> {
         let start = self.at;
         let quote = self.peek().unwrap_or('"');
-        self.at += 1;
-        let mut value = String::new();
+        self.at += quote.len_utf8();
+        let closes = |c: char| c == quote || (quote != '"' && quote != '\'' && is_quote(c));
+        let (mut value, mut sound) = (String::new(), true);
         while let Some(c) = self.peek() {
-            if c == quote {
-                self.at += 1;
-                if quote == '\'' {
-                    self.report(&JSON_STRING, start..self.at, "a string in single quotes").help =
-                        Some("use double quotes".into());
+            if closes(c) {
+                self.at += c.len_utf8();
+                if quote != '"' {
+                    let kind = if quote == '\'' { "single" } else { "curly" };
+                    self.report(&JSON_STRING, start..self.at, format!("a string in {kind} quotes")).help =
+                        Some("use straight double quotes".into());
                 }
-                return value;
+                return sound.then_some(value);
             }
             if c == '\n' && !self.continues(quote) {
                 break;
             }
-            self.string_unit(&mut value);
+            sound &= self.string_unit(&mut value, sound);
         }
         self.broken = true;
-        let end = start + self.text[start..self.at].trim_end().len();
-        self.report(&JSON_STRING, start..end, "a string that is never closed").help =
+        if self.peek().is_none() {
+            self.ended = true;
+        }
+        // Brackets and commas at the end of the line were meant to stand behind the string.
+        let end = start + self.text[start..self.at].trim_end_matches([' ', '\t', '\r', ',', '}', ']']).len();
+        if end > start + quote.len_utf8() {
+            self.at = end;
+        }
+        self.report(&JSON_STRING, start..end.max(start + 1), "a string that is never closed").help =
             Some(format!("add the closing `{quote}`"));
-        value
+        None
     }
 
     /// Whether a string that meets a line break goes on: its closing quote stands on the next line, in a place
@@ -361,22 +487,63 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn string_unit(&mut self, value: &mut String) {
+    /// Reads one character or escape; false where it is none. One report for a string is enough.
+    fn string_unit(&mut self, value: &mut String, report: bool) -> bool {
         let unit = string::unit(self.rest());
         let span = self.at..self.at + unit.raw;
         self.at = span.end.min(self.text.len());
-        match unit.decoded {
-            Ok(character) => value.push(character),
-            Err(why) => {
-                let help = if why == "a control character" {
-                    "write a line break as `\\n` and a tab as `\\t`"
-                } else {
-                    "write a backslash as `\\\\`; JSON knows \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX"
-                };
-                self.report(&JSON_STRING, span, format!("{why} in a string")).help = Some(help.into());
+        let character = match unit.decoded {
+            Ok(character) => {
+                value.push(character);
+                return true;
             }
-        }
+            Err(why) if report => why,
+            Err(_) => return false,
+        };
+        let raw = self.text.get(span.clone()).unwrap_or_default();
+        let (what, help) = match raw {
+            "\n" | "\r" => ("a line break in a string".to_owned(), "write it as `\\n`"),
+            "\t" => ("a tab in a string".to_owned(), "write it as `\\t`"),
+            _ if raw.starts_with("\\u") && unit.raw == 2 => {
+                (format!("{character} in a string"), "write four hexadecimal digits, such as `\\u00e9`")
+            }
+            _ if raw.starts_with("\\u") => (
+                format!("`{raw}` is {character}"),
+                "write both halves, such as `\\ud83d\\ude00`, or the character itself",
+            ),
+            _ if raw.starts_with('\\') => (
+                format!("`{raw}` is no escape of JSON"),
+                "write each backslash as `\\\\`; in paths, `/` does as well",
+            ),
+            _ => (format!("{character} in a string"), "write it as `\\u` and four hexadecimal digits"),
+        };
+        self.report(&JSON_STRING, span, what).help = Some(help.into());
+        false
     }
+}
+
+/// `"`, or what people and word processors write in its place.
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '«' | '»')
+}
+
+/// White space that JSON does not take for such, and marks without any width.
+fn is_odd_space(c: char) -> bool {
+    (c.is_whitespace() && !matches!(c, ' ' | '\t' | '\n' | '\r'))
+        || matches!(c, '\u{200b}' | '\u{feff}' | '\u{2060}')
+}
+
+/// A number in another language's grammar (`+5`, `007`, `.5`, `0x10`, `1_000`) as JSON writes it.
+fn plain_number(word: &str) -> Option<String> {
+    let text = word.trim_start_matches('+').replace('_', "").to_ascii_lowercase();
+    if let Some(digits) = text.strip_prefix("0x") {
+        return u64::from_str_radix(digits, 16).ok().map(|number| number.to_string());
+    }
+    let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
+    let text = text.trim_start_matches('0');
+    let zero = if text.starts_with(|c: char| c.is_ascii_digit()) { "" } else { "0" };
+    let plain = format!("{sign}{zero}{}", text.trim_end_matches('.'));
+    number(&plain).map(|_| plain)
 }
 
 fn hole(span: Range<usize>) -> Node {
