@@ -177,9 +177,11 @@ fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -> Vec<Diagn
         ValidationErrorKind::Required { property } => {
             vec![missing_key(at, property.as_str().unwrap_or_default())]
         }
-        ValidationErrorKind::Type { kind } => vec![wrong_type(here, kind, instance)],
-        // That it is no word at all is reported as its type.
-        ValidationErrorKind::Enum { .. } if !instance.is_string() => Vec::new(),
+        ValidationErrorKind::Type { kind } => vec![wrong_type(here, &wanted_types(kind), instance)],
+        // That it is no word at all is a matter of its type.
+        ValidationErrorKind::Enum { .. } if !instance.is_string() => {
+            vec![wrong_type(here, &["string".to_owned()], instance)]
+        }
         ValidationErrorKind::Enum { options } => vec![unknown_value(here, options, instance)],
         ValidationErrorKind::MinItems { .. }
         | ValidationErrorKind::MinLength { .. }
@@ -254,11 +256,14 @@ fn missing_key(at: &Pointer, key: &str) -> Diagnostic {
         .help(format!("add `{example}`"))
 }
 
-fn wrong_type(place: Place, kind: &TypeKind, instance: &Value) -> Diagnostic {
-    let wanted: Vec<String> = match kind {
+fn wanted_types(kind: &TypeKind) -> Vec<String> {
+    match kind {
         TypeKind::Single(single) => vec![single.to_string()],
         TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
-    };
+    }
+}
+
+fn wrong_type(place: Place, wanted: &[String], instance: &Value) -> Diagnostic {
     let pointer = place.pointer();
     // `true or false` reads well only at the end.
     let last = |kind: &&String| kind.as_str() == "boolean";

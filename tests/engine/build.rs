@@ -124,6 +124,31 @@ fn a_failing_step_is_explained() {
 }
 
 #[test]
+fn steps_of_several_stages_know_where_they_come_from() {
+    for host in hosts() {
+        let dir = TempDir::new().unwrap();
+        fs::write(dir.path().join("a"), fresh().to_string()).unwrap();
+        let lines = [
+            "FROM scratch AS One",
+            "COPY a /one",
+            "ENV P=/two",
+            "COPY a $P",
+            "FROM scratch",
+            "ENV P=/three",
+            "COPY --from=one /one $P",
+            "COPY a /four",
+        ];
+        let mut request = request(dir.path(), &lines.join("\n"));
+        request.steps = lines.iter().map(|line| origin(line, &format!("/{line}"))).collect();
+        let (built, events) = build(&host, request);
+        built.unwrap();
+        let keys: BTreeSet<&str> = started(&events).iter().filter_map(|step| step.key.as_deref()).collect();
+        let copies = ["/COPY a /one", "/COPY --from=one /one $P", "/COPY a /four"];
+        assert!(copies.iter().all(|key| keys.contains(key)), "{host}: {keys:?} {:#?}", started(&events));
+    }
+}
+
+#[test]
 fn a_missing_file_fails_its_step() {
     for host in hosts() {
         let dir = TempDir::new().unwrap();
