@@ -56,6 +56,10 @@ pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
         diagnostics.extend(check::check(&typed, files, &shape.removed));
         config = typed;
     }
+    for diagnostic in &mut diagnostics {
+        diagnostic.message = check::masked(&diagnostic.message).into_owned();
+        diagnostic.help = diagnostic.help.take().map(|help| check::masked(&help).into_owned());
+    }
     diagnostics.sort_by_key(|diagnostic| {
         let span = document.span(&diagnostic.place);
         (span.start, span.end, diagnostic.rule.code)

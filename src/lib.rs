@@ -1,4 +1,36 @@
 //! agentcli: a config compiler and build toolchain for agent servers.
+//!
+//! # The flow
+//!
+//! ```text
+//! text ─parse→ Document ─check→ (diagnostics)
+//!                  └─type→ Config ─check→ (diagnostics)
+//!                             └─lower→ Plan ─emit→ Dockerfile, .dockerignore ─→ disk
+//!                                        └─→ BuildRequest ─→ engine
+//! ```
+//!
+//! # The rooms
+//!
+//! | room | what it does | what it may use |
+//! |---|---|---|
+//! | [`diagnostic`] | what is wrong with a configuration: plain data | nothing |
+//! | [`compiler`] | text to plan to artifacts | `diagnostic` |
+//! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
+//! | [`context`] | the part of a tree that a build sees, as a tar stream | `compiler::ignore` |
+//! | [`engine`] | the container engine; only here is bollard | `context` |
+//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine` |
+//! | [`cli`] | arguments, reports, progress | everything |
+//!
+//! # Invariants
+//!
+//! - The compiler is pure: no files, environment, clock, network, printing or async. What it knows of the outside
+//!   comes through [`compiler::files::Files`].
+//! - A rule points with a JSON Pointer; lines and columns appear only where a finding is drawn.
+//! - A mistake of the user is a [`diagnostic::Diagnostic`], collected; a refusal of the world is an error, propagated.
+//! - The plan is total: every default is chosen in [`compiler::lower`], and emitting decides nothing.
+//! - Names of the server's contract stand in [`compiler::server`] and nowhere else.
+//! - Values of `env` are never part of a plan, an image or a message.
+//! - `validate`, `plan` and `dockerfile` start no async runtime.
 
 pub mod cli;
 pub mod compiler;

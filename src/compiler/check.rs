@@ -25,6 +25,8 @@ mod webhooks;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+pub use credentials::masked;
+
 use crate::compiler::config::Config;
 use crate::compiler::dependency;
 use crate::compiler::files::Files;

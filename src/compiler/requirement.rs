@@ -87,7 +87,7 @@ pub fn parse(text: &str) -> Result<Requirement, Fault> {
     }
     reader.skip_space();
     match reader.peek() {
-        Some(_) => Err(reader.fault(reader.at..text.len(), "does not belong here")),
+        Some(_) => Err(reader.fault(reader.at..text.len(), "goes on with text that does not belong there")),
         None => Ok(Requirement {
             name: Some(normalized_name(&name)),
             is_bare: text.trim() == name,

@@ -77,7 +77,9 @@ pub fn check(document: &Document) -> Checked {
                 removed.insert(pointer);
             }
             let absent = diagnostic.rule.code == MISSING_KEY.code;
-            if !(absent && (document.broken || is_optional_dependencies(&value, &diagnostic))) {
+            let silent = absent && (document.broken || is_optional_dependencies(&value, &diagnostic));
+            // `source` is refused as a whole, whatever is in it.
+            if !silent && !at.as_str().starts_with("/source/") {
                 diagnostics.push(diagnostic);
             }
         }
@@ -128,6 +130,9 @@ fn with_what_needs_it(pointer: Pointer) -> Pointer {
 /// Where all graphs are JavaScript there is no Python to install, and real projects leave `dependencies` out.
 fn is_optional_dependencies(value: &Value, diagnostic: &Diagnostic) -> bool {
     let Place::Key(pointer) = &diagnostic.place else { return false };
+    if value.get("source").is_some() && pointer.as_str() == "/dependencies" {
+        return true;
+    }
     let Some(graphs) = value["graphs"].as_object() else { return false };
     let path = |graph: &'_ Value| graph.as_str().or_else(|| graph["path"].as_str()).map(str::to_owned);
     pointer.as_str() == "/dependencies"
@@ -297,7 +302,9 @@ fn help_with_type(pointer: &Pointer, instance: &Value, wants: &dyn Fn(&str) -> b
             number.as_f64().unwrap_or_default().abs().ceil().max(1.0)
         )),
         Value::Number(_) | Value::Bool(_) if wants("string") && is_reference(pointer) => {
-            example_at(pointer).or_else(|| Some("write for example `\"./agent.py:graph\"`".to_owned()))
+            let example =
+                if pointer.as_str().starts_with("/dependencies/") { "." } else { "./agent.py:graph" };
+            Some(format!("write for example `\"{example}\"`"))
         }
         Value::Number(_) | Value::Bool(_) if wants("string") && allowed(&instance.to_string()) => {
             Some(format!("write `\"{instance}\"`"))
@@ -320,19 +327,23 @@ fn help_with_type(pointer: &Pointer, instance: &Value, wants: &dyn Fn(&str) -> b
                 Some("write an object of names and values, or the path of a .env file".to_owned())
             }
             [only @ Value::String(_)] if wants("string") => Some(format!("write `{only}`")),
-            _ => example_at(pointer),
+            _ => shape_at(pointer, wants),
         },
         _ if options.is_some() => {
             let options = options.into_iter().flatten().filter_map(Value::as_str);
             Some(format!("write one of {}", listed(options)))
         }
-        _ => example_at(pointer).or_else(|| {
-            let keys = keys_at(pointer);
-            let keys = keys.iter().map(String::as_str).take(FEW_KEYS);
-            (wants("object") && !wants("string") && keys.len() > 0)
-                .then(|| format!("write an object with keys such as {}", listed(keys)))
-        }),
+        _ => shape_at(pointer, wants),
     }
+}
+
+/// What a value at `pointer` looks like: an example, or the keys that it may have.
+fn shape_at(pointer: &Pointer, wants: &dyn Fn(&str) -> bool) -> Option<String> {
+    let keys = keys_at(pointer);
+    let keys = keys.iter().map(String::as_str).take(FEW_KEYS);
+    let is_object = wants("object") && !wants("string") && keys.len() > 0;
+    example_at(pointer)
+        .or_else(|| is_object.then(|| format!("write an object with keys such as {}", listed(keys))))
 }
 
 /// How to start from nothing.
@@ -349,13 +360,15 @@ fn is_item(pointer: &Pointer) -> bool {
 /// Whether the value names a file or package, so that no number in quotes can be meant.
 fn is_reference(pointer: &Pointer) -> bool {
     let keys: Vec<String> = pointer.keys().collect();
-    match keys.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["dependencies", _] | ["ui", _] | ["graphs", _] | ["http", "app"] | ["store", "index", "embed"] => {
-            true
-        }
-        [_, "path"] | ["graphs", _, "path"] => true,
-        _ => false,
-    }
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    matches!(
+        keys.as_slice(),
+        ["dependencies" | "ui" | "graphs", _]
+            | ["http", "app"]
+            | ["store", "index", "embed"]
+            | [_, "path"]
+            | ["graphs", _, "path"]
+    )
 }
 
 /// What is commonly written where a boolean is meant.

@@ -4,6 +4,7 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 
 use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{is_invisible, visible, visible_line, wrap};
+use crate::compiler::check::masked;
 use crate::compiler::source::Source;
 use crate::diagnostic::{Place, Severity};
 
@@ -78,7 +79,8 @@ impl Excerpt {
         let text = &source.text;
         let at = text.floor_char_boundary(finding.span.start);
         let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = text[start..].lines().next().unwrap_or_default();
+        // Logs are read by many; what must not be in a configuration must not be there either.
+        let line = masked(text[start..].lines().next().unwrap_or_default());
         let mut excerpt = Self { line: String::new(), number: source.position(at).line, start: 0, end: 0 };
         let (from, to) = (at - start, (finding.span.end.max(at) - start).min(line.len()));
         for (offset, c) in line.char_indices() {

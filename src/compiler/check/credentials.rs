@@ -1,5 +1,7 @@
 //! Passwords and tokens in the URLs of dependencies. No message may repeat what was found.
 
+use std::borrow::Cow;
+
 use super::{Context, entry, written};
 use crate::compiler::dependency::{Dependency, classify};
 use crate::compiler::{paths, requirements_file};
@@ -55,6 +57,25 @@ fn has_credentials(text: &str) -> bool {
     })
 }
 
+/// `text` without the passwords and tokens of its URLs, for messages and excerpts; as long as before. URLs whose
+/// slashes are escaped for JSON count, too.
+pub fn masked(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    for separator in ["://", r":\/\/"] {
+        let starts: Vec<usize> = text.match_indices(separator).map(|(at, it)| at + it.len()).collect();
+        for start in starts {
+            let rest = &text[start..];
+            let end = rest.find(|c: char| c.is_whitespace() || "/?#\"'<>`".contains(c)).unwrap_or(rest.len());
+            let Some((user, _)) = rest[..end].rsplit_once('@').filter(|(user, _)| is_secret(user)) else {
+                continue;
+            };
+            let range = start..start + user.len();
+            text.to_mut().replace_range(range.clone(), &"*".repeat(range.len()));
+        }
+    }
+    text
+}
+
 fn is_secret(user: &str) -> bool {
     let (name, password) = user.split_once(':').unwrap_or((user, ""));
     // Plain user names are common: `git`, or the organisation. Tokens are long, or tell by how they start.
@@ -102,6 +123,18 @@ mod tests {
         // A finding of another kind about the same entry must not repeat it either.
         let broken = r#"{"dependencies":[".","x @ https://me:hunter2@example.com/x.whl y"]}"#;
         assert!(!said(broken, &[]).contains("hunter2"));
+    }
+
+    #[test]
+    fn masks() {
+        for (text, shown) in [
+            ("a @ https://me:hunter2@x.y/z", "a @ https://**********@x.y/z"),
+            (r"https:\/\/me:hunter2@x.y, https://é:p@x", r"https:\/\/**********@x.y, https://****@x"),
+            ("git+https://ghp_abc@x/y", "git+https://*******@x/y"),
+            ("git+ssh://git@x/y https://${U}:${P}@x a:b@c", "git+ssh://git@x/y https://${U}:${P}@x a:b@c"),
+        ] {
+            assert_eq!(super::masked(text), shown);
+        }
     }
 
     #[test]

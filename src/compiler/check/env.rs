@@ -28,6 +28,10 @@ fn check_file(context: &mut Context<'_>, text: &str) {
     };
     let example = if locations::is_usable(text) && context.files.is_file(&format!("{path}.example")) {
         format!("copy `{}` to it and fill it in", written(&format!("{path}.example")))
+    } else if text.trim().is_empty() {
+        "write the path of a .env file, or leave `env` out".to_owned()
+    } else if context.files.is_directory(&path) {
+        format!("name the file in it, such as `{}`", written(&paths::join(&path, ".env")))
     } else {
         "create it, or leave `env` out where the environment comes from elsewhere".to_owned()
     };
@@ -45,7 +49,10 @@ fn check_name(context: &mut Context<'_>, name: &str) {
         _ => return,
     };
     let place = Place::Key(Pointer::root().join("env").join(name));
-    let message = format!("the name of the variable `{}` {why}", name.escape_debug());
+    let message = match name {
+        "" => format!("the name of a variable {why}"),
+        _ => format!("the name of the variable `{}` {why}", name.escape_debug()),
+    };
     context.report(
         Diagnostic::new(&INVALID_VARIABLE_NAME, place, message)
             .help("write a name of letters, digits and `_`, such as `LOG_LEVEL`"),

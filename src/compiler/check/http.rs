@@ -54,7 +54,9 @@ fn sets_origins(line: &str) -> bool {
 fn check_prefix(prefix: &str) -> Option<Diagnostic> {
     let end = prefix.len();
     let odd = prefix.find(|c: char| c.is_whitespace() || c.is_control() || "?#".contains(c));
+    let url = prefix.split_once("://").map(|(_, rest)| rest.find('/').map_or("", |at| &rest[at..]));
     let (why, part) = match odd {
+        _ if url.is_some() => ("is a URL, not a path", 0..end),
         _ if prefix.is_empty() => ("is empty", 0..0),
         Some(at) => (
             "has a character that no path can have",
@@ -64,7 +66,7 @@ fn check_prefix(prefix: &str) -> Option<Diagnostic> {
         None if prefix.ends_with('/') => ("ends with `/`", end - 1..end),
         None => return None,
     };
-    let help = match prefix.trim().trim_matches('/') {
+    let help = match url.unwrap_or(prefix).trim().trim_matches('/') {
         "" => "leave `mount_prefix` out, or write for example `/agents`".to_owned(),
         trimmed => format!(
             "write `/{}`",

@@ -1,5 +1,6 @@
 //! `.dockerignore`: does it leave out what the image needs?
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{Context, entry, locations, modules, written};
@@ -45,12 +46,13 @@ pub(super) fn check(context: &mut Context<'_>) {
 fn read(context: &mut Context<'_>) -> Option<Rules> {
     let mut sources: Vec<Source> = Vec::new();
     let mut combined = String::new();
+    let mut seen = HashSet::new();
     for (place, directory) in ignore_directories(context) {
         let file = paths::join(&directory, ".dockerignore");
-        let Some(text) = context.files.text(&file).filter(|_| sources.iter().all(|it| it.file != file))
-        else {
+        if !seen.insert(file.clone()) {
             continue;
-        };
+        }
+        let Some(text) = context.files.text(&file) else { continue };
         match Ignore::parse(&text) {
             Ok(_) => {
                 let directory = absolute(context, &directory)?;

@@ -10,7 +10,10 @@ pub(super) fn check(context: &mut Context<'_>) {
     let graphs = Pointer::root().join("graphs");
     for id in context.config.graphs.iter().flatten().map(|(id, _)| id) {
         let Some(why) = fault(id) else { continue };
-        let message = format!("the graph ID `{}` {why}", id.escape_debug());
+        let message = match id.as_str() {
+            "" => format!("a graph ID {why}"),
+            id => format!("the graph ID `{}` {why}", id.escape_debug()),
+        };
         context.report(
             Diagnostic::new(&INVALID_GRAPH_ID, Place::Key(graphs.join(id)), message)
                 .help("write a short name such as `agent`"),

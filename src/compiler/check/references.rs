@@ -33,7 +33,10 @@ pub(super) fn check(context: &mut Context<'_>) {
 fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic> {
     if located.role == Role::Ui {
         let path = paths::normalize(&located.text);
-        return locations::is_usable(&located.text).then(|| check_file(context, located, &path)).flatten();
+        if !locations::is_usable(&located.text) {
+            return None;
+        }
+        return check_ui(context, located).or_else(|| check_file(context, located, &path));
     }
     let end = located.text.rfind(':').unwrap_or(located.text.len());
     if !locations::is_usable(&located.text[..end]) {
@@ -46,6 +49,18 @@ fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic>
         }
         Ok(Reference::Module { module, name }) => check_module(context, located, &module, &name),
     }
+}
+
+/// A UI component is the whole file; a name behind it is a habit from the other references.
+fn check_ui(context: &Context<'_>, located: &Located) -> Option<Diagnostic> {
+    let colon = located.text.rfind(':')?;
+    let file = &located.text[..colon];
+    if !paths::is_javascript(file) || context.files.is_file(&paths::normalize(&located.text)) {
+        return None;
+    }
+    let message = "a UI component is named by its file alone";
+    let place = within(located, colon..located.text.len());
+    Some(Diagnostic::new(&MALFORMED_REFERENCE, place, message).help(format!("write `{file}`")))
 }
 
 fn within(located: &Located, part: Range<usize>) -> Place {
@@ -66,8 +81,12 @@ fn check_malformed(context: &Context<'_>, located: &Located, malformed: referenc
     let path = paths::normalize(text.split(':').next().unwrap_or_default());
     let example = if context.files.is_file(&path) { written(&path) } else { "./agent.py".to_owned() };
     let name = usual_name(located.role);
-    let message = format!("`{}` {}", text.escape_debug(), malformed.message);
-    Diagnostic::new(&MALFORMED_REFERENCE, within(located, malformed.part), message)
+    let (place, message) = if text.is_empty() {
+        (Place::Value(located.pointer.clone()), "this names no file".to_owned())
+    } else {
+        (within(located, malformed.part), format!("`{}` {}", text.escape_debug(), malformed.message))
+    };
+    Diagnostic::new(&MALFORMED_REFERENCE, place, message)
         .help(format!("write the file, a `:` and the name defined in it, such as `{example}:{name}`"))
 }
 
@@ -182,7 +201,12 @@ fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &s
         Definition::Defined | Definition::Unknown => None,
         Definition::NotExported => {
             let message = format!("`{name}` is not exported from `{shown}`");
-            Some(Diagnostic::new(&UNDEFINED_NAME, place, message).help("add `export` before its definition"))
+            let is_common = context.text(path).is_some_and(|text| text.contains("module.exports"));
+            let help = match is_common {
+                true => format!("add it to `module.exports` there: `{name}`"),
+                false => "add `export` before its definition".to_owned(),
+            };
+            Some(Diagnostic::new(&UNDEFINED_NAME, place, message).help(help))
         }
         Definition::Missing { names } => {
             let diagnostic =
@@ -199,7 +223,7 @@ fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &s
 fn defined(names: &[String]) -> String {
     let shown = names.iter().filter(|name| !name.starts_with('_')).map(String::as_str);
     match shown.clone().count() {
-        0 => "name something that is defined in the file".to_owned(),
+        0 => "define it there, or name another file".to_owned(),
         count if count > 8 => {
             format!("name something that is defined there, such as {}", listed(shown.rev().take(4)))
         }

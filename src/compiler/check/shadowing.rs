@@ -66,6 +66,10 @@ fn check_modules(context: &Context<'_>, index: usize, path: &str) -> Vec<Diagnos
         let Some(module) = module.filter(|module| is_reserved(module) && !module.contains(['-', '.'])) else {
             continue;
         };
+        // A dependency of its own is looked at as such.
+        if context.locals.iter().any(|(_, local)| *local == paths::join(path, &name)) {
+            continue;
+        }
         let shown = written(&paths::join(path, &name));
         let message = format!("`{shown}` may be imported in place of the server's own `{module}`");
         found.push(

@@ -33,7 +33,10 @@ fn check_header_name(name: &str, pointer: &Pointer) -> Option<Diagnostic> {
     if !name.is_empty() && name.chars().all(allowed) {
         return None;
     }
-    let message = format!("`{}` cannot be the name of a header", name.escape_debug());
+    let message = match name {
+        "" => "the name of a header is empty".to_owned(),
+        _ => format!("`{}` cannot be the name of a header", name.escape_debug()),
+    };
     let diagnostic = Diagnostic::new(&INVALID_HEADER_NAME, Place::Key(pointer.clone()), message);
     Some(diagnostic.help("write letters, digits and `-`, such as `X-Api-Key`"))
 }
@@ -118,6 +121,10 @@ fn domain_fault(domain: &str) -> Option<(&'static str, Range<usize>, String)> {
     }
     if let Some(at) = domain.find(':') {
         return Some(("has a port", at..domain.len(), "list ports in `allowed_ports`".to_owned()));
+    }
+    if domain == "*" {
+        let help = "leave `allowed_domains` out where every host may be called".to_owned();
+        return Some(("is not a host", 0..1, help));
     }
     let rest = domain.strip_prefix("*.").unwrap_or(domain);
     if let Some(at) = rest.find('*').map(|at| at + domain.len() - rest.len()) {

@@ -96,7 +96,7 @@ fn help() {
         ("./src/app/tools.py:quux", "`make_tool` and `other`"),
         ("./agent.ts:hidden", "add `export`"),
         ("./agent.py", "`./agent.py:graph`"),
-        ("./noname.py:quux", "name something"),
+        ("./noname.py:quux", "define it there"),
     ] {
         let config = serde_json::json!({"graphs": {"a": reference}}).to_string();
         let said = said(&config, FILES);
