@@ -1,1 +1,249 @@
-//! Later.
+//! How the source is laid out: which room uses which, how long files are, and that nothing lies around unused.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Room, and the other rooms that it may use. `main` and `lib` hold the rooms, and are none.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("diagnostic", &[]),
+    ("error", &["context", "engine", "project"]),
+    ("compiler", &["diagnostic"]),
+    ("context", &["compiler"]),
+    ("engine", &["context", "compiler"]),
+    ("project", &["compiler", "diagnostic"]),
+    ("cli", &["compiler", "context", "diagnostic", "engine", "error", "project"]),
+];
+
+/// Part of the compiler, and what of the compiler it may never use: later phases, and in the end the configuration.
+const NEVER: &[(&str, &[&str])] = &[
+    ("check", &["emit", "lower", "package", "plan"]),
+    ("config", &["check", "dependency", "document", "emit", "files", "package", "plan", "schema", "server"]),
+    ("dependency", &["check", "document", "emit", "lower", "package", "plan", "schema", "server"]),
+    ("document", &["check", "config", "emit", "files", "lower", "package", "plan", "schema", "server"]),
+    ("emit", &["check", "config", "dependency", "document", "files", "lower", "package", "schema", "server"]),
+    ("files", &["check", "config", "document", "emit", "lower", "package", "plan", "schema", "server"]),
+    (
+        "ignore",
+        &["check", "config", "document", "emit", "files", "lower", "package", "plan", "schema", "server"],
+    ),
+    ("lower", &["check", "document", "emit", "schema", "symbols"]),
+    ("package", &["check", "config", "document", "emit", "lower", "plan", "schema", "server"]),
+    (
+        "paths",
+        &["check", "config", "document", "emit", "files", "lower", "package", "plan", "schema", "server"],
+    ),
+    (
+        "plan",
+        &[
+            "check",
+            "config",
+            "dependency",
+            "document",
+            "emit",
+            "files",
+            "lower",
+            "package",
+            "schema",
+            "server",
+        ],
+    ),
+    ("reference", &["check", "document", "emit", "files", "lower", "package", "plan", "schema", "server"]),
+    ("schema", &["check", "config", "emit", "files", "lower", "package", "plan", "server", "symbols"]),
+    (
+        "server",
+        &["check", "config", "document", "emit", "files", "lower", "package", "paths", "plan", "schema"],
+    ),
+    (
+        "symbols",
+        &["check", "config", "document", "emit", "files", "lower", "package", "plan", "schema", "server"],
+    ),
+];
+
+/// Crates that belong to some rooms alone.
+const VENDORS: &[(&str, &[&str])] = &[
+    ("annotate_snippets", &["cli"]),
+    ("bollard", &["engine"]),
+    ("clap", &["cli", "error"]),
+    ("indicatif", &["cli"]),
+    ("jsonschema", &["compiler"]),
+    ("minijinja", &["compiler"]),
+    ("tar", &["context"]),
+    ("tokio", &["cli", "context", "engine"]),
+    ("tree_sitter", &["compiler"]),
+];
+
+/// What a pure room does not touch.
+const EFFECTS: &[&str] = &[
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "std::time",
+    "println!",
+    "eprintln!",
+    "async fn",
+];
+
+/// More lines than these, without its tests, and a file should be two.
+const MAX_LINES: usize = 400;
+
+struct File {
+    /// Relative to the repository.
+    path: String,
+    /// Without comments and tests.
+    code: String,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below `directory` of the repository.
+fn below(directory: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join(directory)).unwrap() {
+        let entry = entry.unwrap();
+        let path = format!("{directory}/{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(below(&path));
+        } else {
+            found.push(path.into());
+        }
+    }
+    found.sort();
+    found
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(root().join(path)).unwrap()
+}
+
+fn sources() -> Vec<File> {
+    let files = below("src").into_iter().filter(|path| path.extension().is_some_and(|it| it == "rs"));
+    let file = |path: PathBuf| {
+        let text = text(&path);
+        let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        File { path: path.to_str().unwrap().to_owned(), code: code.join("\n") }
+    };
+    files.map(file).collect()
+}
+
+/// The names right behind `crate::` and the like, also in braces.
+fn used(code: &str, prefix: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    for (at, _) in code.match_indices(prefix) {
+        let rest = &code[at + prefix.len()..];
+        match rest.strip_prefix('{') {
+            None => found.extend(rest.split(|c| !is_word(c)).next().map(str::to_owned)),
+            Some(list) => {
+                let mut depth = 0;
+                let mut names = String::new();
+                for c in list.chars() {
+                    depth += i32::from(c == '{') - i32::from(c == '}');
+                    match depth {
+                        ..0 => break,
+                        0 => names.push(c),
+                        _ => {}
+                    }
+                }
+                let names = names.split(',').map(|name| name.trim().split("::").next().unwrap_or_default());
+                found.extend(names.filter(|name| !name.is_empty()).map(str::to_owned));
+            }
+        }
+    }
+    found
+}
+
+/// The room of a path below `directory`: `src/cli/env.rs` belongs to `cli`.
+fn room<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
+    let name = path.strip_prefix(directory)?.split('/').next()?;
+    Some(name.strip_suffix(".rs").unwrap_or(name))
+}
+
+#[test]
+fn rooms_use_only_what_they_may() {
+    let rooms: BTreeMap<&str, &[&str]> = ROOMS.iter().copied().collect();
+    for File { path, code } in sources() {
+        let room = room(&path, "src/").unwrap();
+        if matches!(room, "lib" | "main") {
+            continue;
+        }
+        let may =
+            rooms.get(room).unwrap_or_else(|| panic!("{path}: a room that tests/house.rs does not know"));
+        for other in used(&code, "crate::") {
+            let is_known = rooms.contains_key(other.as_str());
+            assert!(!is_known || other == room || may.contains(&other.as_str()), "{path} uses {other}");
+        }
+        for (vendor, owners) in VENDORS {
+            let uses = code.contains(&format!("use {vendor}::")) || code.contains(&format!(" {vendor}::"));
+            assert!(!uses || owners.contains(&room), "{path} uses {vendor}");
+        }
+    }
+}
+
+#[test]
+fn the_compiler_goes_one_way() {
+    for File { path, code } in sources() {
+        let Some(part) = room(&path, "src/compiler/") else { continue };
+        let never = NEVER.iter().find(|(name, _)| *name == part).map_or(&[][..], |(_, never)| never);
+        for other in used(&code, "crate::compiler::") {
+            assert!(!never.contains(&other.as_str()), "{path} uses {other}");
+        }
+    }
+}
+
+#[test]
+fn the_compiler_is_pure() {
+    for File { path, code } in sources() {
+        if room(&path, "src/") == Some("compiler") {
+            let effect = EFFECTS.iter().find(|effect| code.contains(**effect));
+            assert_eq!(effect, None, "{path}");
+        }
+    }
+}
+
+#[test]
+fn files_are_short_and_named_alike() {
+    for File { path, code } in sources() {
+        let lines = code.lines().count();
+        assert!(lines <= MAX_LINES, "{path} has {lines} lines");
+        assert!(!path.ends_with("/mod.rs"), "{path}");
+        assert!(!code.contains("super::super"), "{path} reaches two levels up");
+    }
+}
+
+#[test]
+fn every_template_and_schema_is_used() {
+    let code: String = sources().into_iter().map(|file| file.code).collect();
+    for file in below("templates").into_iter().chain(below("schemas")) {
+        let file = file.to_str().unwrap().to_owned();
+        assert!(code.contains(&format!("/{file}\"")), "{file} is used by nothing");
+    }
+}
+
+#[test]
+fn every_folder_of_fixtures_is_used() {
+    let tests: String = below("tests")
+        .iter()
+        .filter(|path| path.extension().is_some_and(|it| it == "rs"))
+        .map(|path| text(path))
+        .collect();
+    for entry in fs::read_dir(root().join("fixtures")).unwrap() {
+        let folder = entry.unwrap().file_name().into_string().unwrap();
+        assert!(tests.contains(&format!("fixtures(\"{folder}")), "fixtures/{folder} is used by nothing");
+    }
+}
+
+/// The name of the server stands in one file, so that another server needs no search.
+#[test]
+fn only_the_contract_knows_the_server() {
+    for File { path, code } in sources() {
+        let names = ["langchain/", "langgraph-api", "langgraphjs", "LANGGRAPH_", "LANGSERVE_"];
+        let known = names.iter().find(|name| code.contains(**name));
+        assert!(known.is_none() || path == "src/compiler/server.rs", "{path} knows {known:?}");
+    }
+}

@@ -4,6 +4,7 @@
 //! mistake. What it could not read becomes a hole ([`Kind::Hole`]), about which later phases keep silent.
 
 mod parse;
+mod rules;
 mod string;
 
 use std::ops::Range;
@@ -12,7 +13,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 
-pub use parse::RULES;
+pub use rules::RULES;
 
 /// A parsed configuration.
 #[derive(Debug)]

@@ -1,1 +1,464 @@
-//! Later.
+//! Decisions of the compiler, one at a time, where a whole golden would hide them.
+
+use agentcli::compiler::analyze;
+use agentcli::compiler::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::files::{FileKind, Files, MemoryFiles};
+use agentcli::compiler::ignore::Ignore;
+use agentcli::compiler::lower::{Options, lower};
+use agentcli::compiler::plan::{Action, Plan};
+
+use super::properties;
+
+const PYTHON: (&str, &str) = ("agent.py", "graph = 1");
+const TYPESCRIPT: (&str, &str) = ("graph.ts", "export const graph = 1;");
+const GRAPHS: &str = r#""graphs": {"agent": "./agent.py:graph"}"#;
+const JS_GRAPHS: &str = r#""graphs": {"agent": "./graph.ts:graph"}"#;
+const SETUPTOOLS: &str =
+    "[build-system]\nrequires = ['setuptools']\nbuild-backend = 'setuptools.build_meta'\n";
+
+/// A tree in memory whose configuration lies deeper than its root.
+struct Nested(MemoryFiles);
+
+impl Nested {
+    const AT: &str = "apps/agent";
+
+    fn real(path: &str) -> String {
+        agentcli::compiler::paths::join(Self::AT, path)
+    }
+}
+
+impl Files for Nested {
+    fn kind(&self, path: &str) -> Option<FileKind> {
+        self.0.kind(&Self::real(path))
+    }
+
+    fn read(&self, path: &str) -> Result<String, String> {
+        self.0.read(&Self::real(path))
+    }
+
+    fn list(&self, path: &str) -> Vec<(String, FileKind)> {
+        self.0.list(&Self::real(path))
+    }
+
+    fn directory(&self) -> Vec<String> {
+        ["home", "repo", "apps", "agent"].map(str::to_owned).to_vec()
+    }
+}
+
+fn plan_with(config: &str, files: &dyn Files, options: &Options) -> Plan {
+    let config = format!("{{{config}}}");
+    let analysis = analyze(&config, files);
+    assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
+    let plan = lower(&analysis.config, files, "agent.json", options);
+    properties::check(&plan).unwrap();
+    plan
+}
+
+fn plan(config: &str, files: &[(&str, &str)]) -> Plan {
+    plan_with(config, &MemoryFiles::new(files.iter().copied()), &Options::default())
+}
+
+/// A Python project of `.` and these members and files.
+fn python(members: &str, files: &[(&str, &str)]) -> Plan {
+    let manifest = if files.iter().any(|(name, _)| *name == "pyproject.toml") {
+        None
+    } else {
+        Some(("requirements.txt", ""))
+    };
+    let files: Vec<_> = files.iter().copied().chain([PYTHON]).chain(manifest).collect();
+    plan(&format!(r#""dependencies": ["."], {GRAPHS}{members}"#), &files)
+}
+
+/// A JavaScript project of these members and files.
+fn javascript(members: &str, files: &[(&str, &str)]) -> Plan {
+    let files: Vec<_> = files.iter().copied().chain([TYPESCRIPT]).collect();
+    plan(&format!("{JS_GRAPHS}{members}"), &files)
+}
+
+/// The Dockerfile on one line, without the wraps.
+fn text(plan: &Plan) -> String {
+    dockerfile(plan).replace(" \\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn has(plan: &Plan, wanted: &str) {
+    assert!(text(plan).contains(wanted), "no {wanted:?} in\n{}", dockerfile(plan));
+}
+
+#[track_caller]
+fn has_not(plan: &Plan, unwanted: &str) {
+    assert!(!text(plan).contains(unwanted), "{unwanted:?} in\n{}", dockerfile(plan));
+}
+
+/// Whether `one` stands before `other`.
+#[track_caller]
+fn in_order(plan: &Plan, one: &str, other: &str) {
+    let text = text(plan);
+    let at = |wanted: &str| text.find(wanted).unwrap_or_else(|| panic!("no {wanted:?} in {text}"));
+    assert!(at(one) < at(other), "{one:?} behind {other:?} in\n{text}");
+}
+
+fn sees(plan: &Plan, path: &str) -> bool {
+    !Ignore::parse(&dockerignore(plan)).unwrap().excludes(path)
+}
+
+#[test]
+fn image_tags() {
+    for (config, image) in [
+        ("", "langchain/langgraph-api:3.11"),
+        (r#", "python_version": "3.13", "api_version": "0.8""#, "langchain/langgraph-api:0.8-py3.13"),
+        (
+            r#", "api_version": "0.8", "image_distro": "bookworm""#,
+            "langchain/langgraph-api:0.8-py3.11-bookworm",
+        ),
+        (r#", "base_image": "reg.example:5000/a/b""#, "reg.example:5000/a/b:3.11"),
+        (r#", "base_image": "reg.example:5000/a/b:1""#, "reg.example:5000/a/b:1"),
+        (
+            r#", "base_image": "a/b@sha256:0123456789012345678901234567890123456789012345678901234567890123""#,
+            "a/b@sha256:0123456789012345678901234567890123456789012345678901234567890123",
+        ),
+    ] {
+        let plan = python(config, &[]);
+        assert_eq!(plan.server.image, image);
+        has(&plan, &format!("FROM {image}\n").replace('\n', " "));
+    }
+    assert_eq!(javascript(r#", "node_version": 22"#, &[]).server.image, "langchain/langgraphjs-api:22");
+    let mixed = plan(
+        &format!(r#""dependencies": ["."], {GRAPHS}, "node_version": "20""#),
+        &[PYTHON, ("requirements.txt", "")],
+    );
+    assert_eq!(
+        (mixed.server.image.as_str(), mixed.server.node.as_deref()),
+        ("langchain/langgraph-api:3.11", Some("20"))
+    );
+}
+
+#[test]
+fn javascript_package_managers() {
+    for (files, install) in [
+        (&[("package-lock.json", "")][..], "npm ci"),
+        (&[("npm-shrinkwrap.json", "")], "npm ci"),
+        (&[], "npm i"),
+        (&[("yarn.lock", "")], "yarn install --frozen-lockfile"),
+        (&[("pnpm-lock.yaml", "")], "pnpm i --frozen-lockfile"),
+        (&[("bun.lockb", "")], "bun i"),
+        (&[("bun.lock", "")], "bun i"),
+    ] {
+        let files: Vec<_> = files.iter().copied().chain([("package.json", "{}")]).collect();
+        let plan = javascript("", &files);
+        let names: Vec<&str> = [files.last().unwrap(), &files[0]].iter().map(|(name, _)| *name).collect();
+        let names = if files.len() == 1 { "package.json".to_owned() } else { names.join(" ") };
+        has(&plan, &format!("COPY {names} /deps/app/"));
+        has(&plan, &format!(" {install} "));
+        in_order(&plan, install, "COPY . /deps/app/");
+    }
+    for (manifest, install) in [
+        (r#"{"packageManager": "pnpm@10.0.0"}"#, " pnpm i "),
+        (r#"{"packageManager": "yarn@1.22.22+sha1.abc"}"#, " yarn install "),
+        (r#"{"packageManager": "bun@1.2"}"#, " bun i "),
+        (r#"{"packageManager": "unknown@1"}"#, " npm i "),
+        (r#"{"devEngines": {"packageManager": {"name": "pnpm"}}}"#, " pnpm i "),
+        ("\u{feff}{\"packageManager\": \"pnpm@9\"}", " pnpm i "),
+    ] {
+        has(&javascript("", &[("package.json", manifest)]), install);
+    }
+    // What lies there wins over what is said.
+    has(
+        &javascript("", &[("package.json", r#"{"packageManager": "yarn@4"}"#), ("package-lock.json", "")]),
+        " npm ci ",
+    );
+}
+
+#[test]
+fn javascript_packages_that_need_their_source() {
+    for (manifest, file) in [
+        (r#"{"scripts": {"postinstall": "node build.js"}}"#, None),
+        (r#"{"scripts": {"prepare": "husky"}}"#, None),
+        (r#"{"workspaces": ["packages/*"]}"#, None),
+        ("{}", Some("pnpm-workspace.yaml")),
+        ("{}", Some(".yarn/releases/yarn.cjs")),
+        (r#"{"dependencies": {"a": "file:../a"}}"#, None),
+        (r#"{"devDependencies": {"a": "workspace:*"}}"#, None),
+        (r#"{"pnpm": {"patchedDependencies": {"a@1": "patches/a.patch"}}}"#, None),
+    ] {
+        let files: Vec<_> =
+            [("package.json", manifest)].into_iter().chain(file.map(|file| (file, ""))).collect();
+        let plan = javascript("", &files);
+        assert_eq!(plan.notes.len(), 1, "{manifest}: {:?}", plan.notes);
+        in_order(&plan, "COPY . /deps/app/", " i ");
+    }
+    let plain = r#"{"scripts": {"build": "tsc", "test": "x"}, "dependencies": {"a": "^1", "b": "npm:c@2", "d": "git+ssh://x"}}"#;
+    let plan = javascript("", &[("package.json", plain)]);
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+    in_order(&plan, "npm i", "COPY . /deps/app/");
+}
+
+#[test]
+fn javascript_commands_of_the_user() {
+    let files = MemoryFiles::new([TYPESCRIPT, ("package.json", "{}")]);
+    let options = |install: Option<&str>, build: Option<&str>, called_from: &str| Options {
+        install_command: install.map(str::to_owned),
+        build_command: build.map(str::to_owned),
+        called_from: called_from.to_owned(),
+    };
+    let plan =
+        plan_with(JS_GRAPHS, &files, &options(Some("make 'a  b' && echo $X"), Some("[ -f x ] || true"), "."));
+    assert!(dockerfile(&plan).contains("\nRUN make 'a  b' && echo $X\n"));
+    assert!(
+        dockerfile(&plan).contains(r#"RUN ["/bin/sh", "-c", "[ -f x ] || true"]"#),
+        "{}",
+        dockerfile(&plan)
+    );
+    has_not(&plan, "npm i");
+    in_order(&plan, "COPY . /deps/app/", "RUN make");
+    in_order(&plan, "RUN make", "[ -f x ]");
+    // From the root of the repository: the installation runs there, everything else in the project.
+    let nested =
+        Nested(MemoryFiles::new([("apps/agent/graph.ts", TYPESCRIPT.1), ("apps/agent/package.json", "{}")]));
+    let plan =
+        plan_with(JS_GRAPHS, &nested, &options(Some("npm ci --workspaces"), Some("npm run build"), "../.."));
+    assert_eq!((plan.context.root.as_str(), plan.context.project.as_str()), ("../..", "apps/agent"));
+    assert_eq!(plan.context.include, ["."]);
+    has(
+        &plan,
+        "COPY . /deps/app/ WORKDIR /deps/app # the project's own installation RUN npm ci --workspaces WORKDIR /deps/app/apps/agent",
+    );
+    in_order(&plan, "WORKDIR /deps/app/apps/agent # the project's own build", "RUN npm run build");
+}
+
+#[test]
+fn installers() {
+    for (members, wanted, unwanted) in [
+        ("", "uv pip install --system -c /api/constraints.txt", "python3 -m pip"),
+        (r#", "pip_installer": "auto""#, "uv pip install", "python3 -m pip"),
+        (r#", "pip_installer": "uv""#, "uv pip install", "python3 -m pip"),
+        (r#", "pip_installer": "pip""#, "python3 -m pip install -c /api/constraints.txt", "uv pip install"),
+        (
+            r#", "pip_config_file": "./pip.conf""#,
+            "PIP_CONFIG_FILE=/run/agentcli/pip.conf python3 -m pip",
+            "uv pip install",
+        ),
+    ] {
+        let plan = python(members, &[("pip.conf", "")]);
+        has(&plan, wanted);
+        has_not(&plan, unwanted);
+    }
+}
+
+#[test]
+fn the_pip_configuration_is_in_no_layer() {
+    // Its name could not be quoted in a mount.
+    let files = [("it's a ü,$x.conf", ""), ("requirements.txt", "a")];
+    let plan = python(r#", "pip_config_file": "./it's a ü,$x.conf""#, &files);
+    has(&plan, "FROM scratch AS pip COPY");
+    has(&plan, "--mount=type=bind,from=pip,source=/pip.conf,target=/run/agentcli/pip.conf");
+    has(&plan, r"RUN rm -f '/source/it'\''s a ü,$x.conf'");
+    assert!(dockerfile(&plan).ends_with("COPY --from=source /source/ /deps/app/\n"));
+    assert!(sees(&plan, "it's a ü,$x.conf"));
+    // Where nothing reads it, nothing sees it.
+    let uv = python(r#", "pip_config_file": "./pip.conf", "pip_installer": "uv""#, &[("pip.conf", "")]);
+    let unused =
+        javascript(r#", "pip_config_file": "./pip.conf""#, &[("pip.conf", ""), ("package.json", "{}")]);
+    for plan in [uv, unused] {
+        has_not(&plan, "pip.conf");
+        has_not(&plan, "--from=source");
+        assert!(!sees(&plan, "pip.conf"));
+    }
+}
+
+#[test]
+fn the_env_file_is_never_in_the_context() {
+    for file in [".env", "settings.env", "conf/prod.env", "#env", "!env", "[x]*.env", "a b", "ünï"] {
+        let files = [("requirements.txt", ""), PYTHON, (file, "SECRET=1"), (".dockerignore", "*.tmp\n")];
+        let plan = plan(&format!(r#""dependencies": ["."], {GRAPHS}, "env": "./{file}""#), &files);
+        assert!(!sees(&plan, file), "{file}: {}", dockerignore(&plan));
+        assert!(sees(&plan, "agent.py") && sees(&plan, "conf/other.txt"), "{file}");
+        assert!(!text(&plan).contains("SECRET"), "{file}");
+    }
+    // Its values are in no output either where they stand in the configuration.
+    let plan = python(r#", "env": {"TOKEN": "very secret"}"#, &[]);
+    let all = format!("{}{}", serde_json::to_string(&plan).unwrap(), dockerfile(&plan));
+    assert!(!all.contains("very secret") && plan.env.names == ["TOKEN"]);
+}
+
+#[test]
+fn the_default_ignore_rules_give_way_to_the_projects_own() {
+    let plan = python("", &[]);
+    for path in
+        [".git/config", "node_modules/a", "sub/.venv/x", "a/__pycache__/b.pyc", ".env", "x/.env.local"]
+    {
+        assert!(!sees(&plan, path), "{path}");
+    }
+    for path in ["agent.py", ".envrc", "environment.yml", "src/env/a.py", "venv.py"] {
+        assert!(sees(&plan, path), "{path}");
+    }
+    let own = python("", &[(".dockerignore", "# mine\n*.md\n!keep.md\n")]);
+    assert!(!sees(&own, "a.md") && sees(&own, "keep.md") && sees(&own, "node_modules/a"));
+    assert_eq!(own.context.ignore_from, [".dockerignore"]);
+}
+
+#[test]
+fn a_monorepos_context_holds_what_is_named_and_nothing_else() {
+    let nested = Nested(MemoryFiles::new([
+        ("apps/agent/agent.py", "graph = 1"),
+        ("apps/agent/requirements.txt", "-r ../../requirements/base.txt\n"),
+        ("requirements/base.txt", "-c limits.txt\nhttpx\n"),
+        ("requirements/limits.txt", "httpx<1\n"),
+        ("libs/a/pyproject.toml", "[project]\nname = 'a'\nversion = '1'\n"),
+        ("libs/a/.dockerignore", "secret\n"),
+        ("libs/b/pyproject.toml", "[project]\nname = 'b'\nversion = '1'\n"),
+        ("libs/c/pyproject.toml", ""),
+    ]));
+    let config = format!(r#""dependencies": [".", "../../libs/a", "../../libs/b"], {GRAPHS}"#);
+    let plan = plan_with(&config, &nested, &Options::default());
+    let wanted = ["apps/agent", "libs/a", "libs/b", "requirements/base.txt", "requirements/limits.txt"];
+    assert_eq!(plan.context.include, wanted);
+    for path in
+        ["apps/agent/agent.py", "libs/a/x/y.py", "libs/b/x.py", "requirements/base.txt", "libs/b/secret"]
+    {
+        assert!(sees(&plan, path), "{path}: {}", dockerignore(&plan));
+    }
+    for path in ["libs/c/x.py", "apps/web/x", "README.md", "requirements/dev.txt", "libs/a/secret", "libs/x"]
+    {
+        assert!(!sees(&plan, path), "{path}: {}", dockerignore(&plan));
+    }
+    has(&plan, "COPY requirements/base.txt requirements/limits.txt /deps/app/requirements/");
+    has(&plan, "-r /deps/app/apps/agent/requirements.txt");
+    has(&plan, r#"ENV LANGSERVE_GRAPHS="{\"agent\":\"/deps/app/apps/agent/agent.py:graph\"}""#);
+}
+
+#[test]
+fn requirements_of_the_project_itself_are_not_asked_for() {
+    let lib = |name: &str| format!("{SETUPTOOLS}[project]\nname = '{name}'\nversion = '1'\n");
+    let app = lib("app") + "dependencies = ['My_Lib>=1', 'other-lib', 'httpx']\n";
+    let (one, other) = (lib("my-lib"), "[metadata]\nname = other_lib\n");
+    let files = [
+        PYTHON,
+        ("pyproject.toml", &app),
+        ("libs/one/pyproject.toml", &one),
+        ("libs/other/setup.cfg", other),
+    ];
+    let plan = plan(&format!(r#""dependencies": [".", "./libs/one", "./libs/other"], {GRAPHS}"#), &files);
+    has(&plan, "install --system -c /api/constraints.txt httpx #");
+    // The neighbour that only setuptools can read is installed behind the copy, and so is what needs it.
+    has(&plan, "-c /api/constraints.txt -e /deps/app/libs/one WORKDIR");
+    in_order(&plan, "COPY . /deps/app/", "--no-deps -e /deps/app");
+    in_order(&plan, "--no-deps -e /deps/app ", "-e /deps/app/libs/other");
+    assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);
+}
+
+/// Without its dependencies, nothing would install what the extra of a neighbour asks for.
+#[test]
+fn extras_of_neighbours() {
+    let lib = format!(
+        "{SETUPTOOLS}[project]\nname = 'lib'\nversion = '1'\n[project.optional-dependencies]\nx = ['rich']\n"
+    );
+    let app = format!(
+        "{SETUPTOOLS}[project]\nname = 'app'\ndynamic = ['version']\ndependencies = ['lib[x]', 'httpx']\n"
+    );
+    let files = [PYTHON, ("pyproject.toml", app.as_str()), ("lib/pyproject.toml", &lib)];
+    let plan = plan(&format!(r#""dependencies": [".", "./lib"], {GRAPHS}"#), &files);
+    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app #");
+}
+
+#[test]
+fn neighbours_wait_for_each_other() {
+    let package = |name: &str, needs: &str, more: &str| {
+        format!("{SETUPTOOLS}[project]\nname = '{name}'\nversion = '1'\ndependencies = [{needs}]\n{more}")
+    };
+    let a = package("a", "'b'", "");
+    let b = package("b", "'c', 'httpx'", "");
+    let c = package("c", "'numpy'", "[[tool.setuptools.ext-modules]]\nname = 'c._c'\nsources = ['c.c']\n");
+    let d = package("d", "'rich'", "");
+    let files = [
+        PYTHON,
+        ("a/pyproject.toml", a.as_str()),
+        ("b/pyproject.toml", &b),
+        ("c/pyproject.toml", &c),
+        ("d/pyproject.toml", &d),
+        ("requirements.txt", ""),
+    ];
+    let plan = plan(&format!(r#""dependencies": [".", "./a", "./b", "./c", "./d"], {GRAPHS}"#), &files);
+    has(&plan, "-c /api/constraints.txt httpx numpy rich ");
+    has(&plan, "-c /api/constraints.txt -e /deps/app/d #");
+    has(&plan, "--no-deps -e /deps/app/a -e /deps/app/b -e /deps/app/c #");
+    assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
+}
+
+#[test]
+fn sources_of_uv() {
+    let manifest = |sources: &str| {
+        format!(
+            "{SETUPTOOLS}[project]\nname = 'app'\nversion = '1'\ndependencies = ['torch>=2', 'lib', 'httpx']\n[tool.uv.sources]\n{sources}"
+        )
+    };
+    let paths = manifest("lib = { path = '../lib', editable = true }\n");
+    let plan = python("", &[("pyproject.toml", &paths)]);
+    has(&plan, "-e /deps/app --no-sources");
+    // What comes from elsewhere than the index is left to the package's own installation, which knows where.
+    let index = manifest(
+        "Torch = [{ index = 'cpu', marker = 'os_name == \"posix\"' }]\nlib = { git = 'https://h/lib' }\n",
+    );
+    let plan = python("", &[("pyproject.toml", &index)]);
+    has(&plan, "-c /api/constraints.txt httpx #");
+    has(&plan, "-c /api/constraints.txt -e /deps/app #");
+    has_not(&plan, "--no-sources");
+    assert!(plan.notes.is_empty());
+    let dynamic = index.replace("version = '1'", "dynamic = ['version']");
+    let plan = python("", &[("pyproject.toml", &dynamic)]);
+    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app #");
+    // pip does not know of them, and says nothing; a note does.
+    let plan = python(r#", "pip_installer": "pip""#, &[("pyproject.toml", &index)]);
+    has(&plan, "'torch>=2' lib httpx");
+    assert!(plan.notes.iter().any(|note| note.message.contains("`torch` is taken from the package index")));
+}
+
+#[test]
+fn kept_package_tools() {
+    let removal = |members: &str| {
+        let plan = python(members, &[]);
+        let key = |step: &&agentcli::compiler::plan::Step| step.key == "/keep_pkg_tools";
+        let text = plan.steps.iter().find(key).map(|step| serde_json::to_string(&step.action).unwrap());
+        text.unwrap_or_default()
+    };
+    let all = removal("");
+    assert_eq!(removal(r#", "keep_pkg_tools": false"#), all);
+    assert_eq!(removal(r#", "keep_pkg_tools": []"#), all);
+    assert!(all.contains("uninstall --system pip setuptools wheel") && all.contains("/usr/bin/uvx"));
+    assert_eq!(removal(r#", "keep_pkg_tools": true"#), "");
+    assert_eq!(removal(r#", "keep_pkg_tools": ["wheel", "pip", "setuptools"]"#), "");
+    let some = removal(r#", "keep_pkg_tools": ["pip"]"#);
+    assert!(
+        some.contains("uninstall --system setuptools wheel")
+            && !some.contains("bin/pip")
+            && !some.contains("uvx")
+    );
+    assert!(
+        some.contains("pkg_resources")
+            && !removal(r#", "keep_pkg_tools": ["setuptools"]"#).contains("pkg_resources")
+    );
+}
+
+#[test]
+fn the_source_comes_last() {
+    for plan in [
+        python("", &[]),
+        python("", &[("pyproject.toml", &format!("{SETUPTOOLS}[project]\nname = 'a'\nversion = '1'\n"))]),
+    ] {
+        let copy = |step: &agentcli::compiler::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources == &["."]);
+        assert!(plan.steps.last().is_some_and(copy), "{}", dockerfile(&plan));
+    }
+}
+
+#[test]
+fn words_of_the_server() {
+    let webhooks =
+        r#", "webhooks": {"url": {"require_https": true}, "headers": {"X": "${{ env.AGENT_WEBHOOK_X }}"}}"#;
+    let plan = python(&format!(r#", "checkpointer": {{"backend": "docdb"}}{webhooks}"#), &[]);
+    let contract = |name: &str| plan.contract[name].to_string();
+    assert_eq!(contract("LANGGRAPH_CHECKPOINTER"), r#"{"backend":"mongo"}"#);
+    assert_eq!(
+        contract("LANGGRAPH_WEBHOOKS"),
+        r#"{"env_prefix":"AGENT_WEBHOOK_","headers":{"X":"${{ env.AGENT_WEBHOOK_X }}"},"url":{"require_https":true}}"#
+    );
+}

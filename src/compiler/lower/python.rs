@@ -73,6 +73,14 @@ fn wait_for_neighbours(packages: &mut [Installed<'_>]) {
     }
 }
 
+/// Whether a package needs more of one of its neighbours than the neighbour's own requirements.
+fn has_extras_of(package: &Package, neighbours: &[Installed<'_>]) -> bool {
+    let needed =
+        package.requirements.iter().flatten().filter(|it| it.contains('[')).filter_map(|it| name_of(it));
+    let own: Vec<&String> = neighbours.iter().filter_map(|it| it.name.as_ref()).collect();
+    needed.into_iter().any(|name| own.contains(&&name))
+}
+
 fn name_of(requirement: &str) -> Option<String> {
     requirement::parse(requirement).ok().and_then(|it| it.name)
 }
@@ -296,6 +304,7 @@ impl Late {
                 format!("`{}` is installed again on every edit of the source: {why}", local.path),
             );
             let is_complete = matches!(package.install, Install::AfterCopy(_))
+                && !has_extras_of(package, packages)
                 && (package.sources.elsewhere.is_empty() || !reads_sources);
             let list = if is_complete { &mut bare } else { &mut whole };
             list.extend(["-e".to_owned(), input.layout.in_image(&local.path)]);

@@ -1,6 +1,6 @@
 //! Buildah's lines, as Podman hands them on: `STEP 2/5: RUN make`, what the command prints, `--> Using cache …`.
 
-use super::super::events::BuildEvent;
+use crate::engine::events::BuildEvent;
 use super::{Name, Steps};
 
 /// What is known of Buildah's output.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bollard::moby::buildkit::v1::{StatusResponse, Vertex};
 
-use super::super::events::BuildEvent;
+use crate::engine::events::BuildEvent;
 use super::{Name, Steps};
 
 /// What is known of BuildKit's vertexes, by digest.

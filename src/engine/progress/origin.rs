@@ -1,6 +1,6 @@
 //! Which instruction a step runs, and so where in the configuration it comes from.
 
-use super::super::events::StepOrigin;
+use crate::engine::events::StepOrigin;
 use super::name::Name;
 
 /// The instructions of a Dockerfile, by stage.
