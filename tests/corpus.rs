@@ -23,7 +23,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "langchain-ai__langgraph__8",
-        &["missing-key", "source-not-supported"],
+        &["source-not-supported"],
         "a uv workspace as `source` instead of `dependencies`: building something else would be worse",
     ),
     (

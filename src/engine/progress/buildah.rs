@@ -1,7 +1,7 @@
 //! Buildah's lines, as Podman hands them on: `STEP 2/5: RUN make`, what the command prints, `--> Using cache …`.
 
-use crate::engine::events::BuildEvent;
 use super::{Name, Steps};
+use crate::engine::events::BuildEvent;
 
 /// What is known of Buildah's output.
 #[derive(Default)]

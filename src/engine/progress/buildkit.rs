@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bollard::moby::buildkit::v1::{StatusResponse, Vertex};
 
-use crate::engine::events::BuildEvent;
 use super::{Name, Steps};
+use crate::engine::events::BuildEvent;
 
 /// What is known of BuildKit's vertexes, by digest.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Which instruction a step runs, and so where in the configuration it comes from.
 
-use crate::engine::events::StepOrigin;
 use super::name::Name;
+use crate::engine::events::StepOrigin;
 
 /// The instructions of a Dockerfile, by stage.
 pub(super) struct Origins {
