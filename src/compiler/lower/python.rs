@@ -103,8 +103,12 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     skeletons(input, &tools, &packages, build);
     import_path(input, build);
     let late = Late::new(input, &tools, &packages, &files, build);
+    // Nothing that comes later can replace them, unless it brings requirements of its own.
+    if !late.brings_requirements {
+        assert_own_packages(&tools, build);
+    }
     if late.commands.is_empty() {
-        finish(input, &tools, build);
+        remove_tools(input, build);
     }
     build.step("/graphs", "", Action::Workdir { path: input.layout.project.clone() });
     let has_packages = input.variant != Variant::Mixed || javascript::packages(input, build);
@@ -118,8 +122,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
         javascript::install_behind_copy(input, build);
     }
     if !late.commands.is_empty() {
-        build.step("/dependencies", "packages that need their source", tools.run(late.commands));
-        finish(input, &tools, build);
+        late_step(input, &tools, late, build);
     }
     if input.variant == Variant::Mixed {
         javascript::prepare(build);
@@ -281,6 +284,8 @@ fn import_path(input: &Input<'_>, build: &mut Build) {
 /// What has to be installed behind the copy of the source.
 struct Late {
     commands: Vec<Command>,
+    /// Whether it may install more than the source.
+    brings_requirements: bool,
 }
 
 impl Late {
@@ -311,6 +316,7 @@ impl Late {
         }
         // Those whose requirements are there come first: the others may need them.
         let mut commands = Vec::new();
+        let mut brings_requirements = !whole.is_empty();
         if !bare.is_empty() {
             bare.insert(0, "--no-deps".to_owned());
             commands.push(tools.install(bare));
@@ -326,34 +332,44 @@ impl Late {
                 format!("`{}` is installed again on every edit of the source: {why}", file.path),
             );
             commands.push(tools.install(vec!["-r".to_owned(), input.layout.in_image(&file.path)]));
+            brings_requirements = true;
         }
-        Self { commands }
+        Self { commands, brings_requirements }
     }
 }
 
-/// The server's own packages, whatever was installed over them; then the package tools go.
-fn finish(input: &Input<'_>, tools: &Tools, build: &mut Build) {
+/// All that runs behind the copy of the source, in one step: each more would cost every edit another container.
+fn late_step(input: &Input<'_>, tools: &Tools, late: Late, build: &mut Build) {
+    let mut commands = late.commands;
+    if late.brings_requirements {
+        commands.extend(own_packages(tools));
+    }
+    commands.extend(removal(&removed_tools(input.config)));
+    build.step("/dependencies", "packages that need their source", tools.run(commands));
+}
+
+/// The server's own packages, whatever was installed over them.
+fn own_packages(tools: &Tools) -> Vec<Command> {
     let mut directories: Vec<String> = server::OWN_PACKAGES.iter().map(|file| paths::parent(file)).collect();
     directories.sort();
     let files = server::OWN_PACKAGES.iter().map(|&file| file.to_owned()).collect();
     let own = ["--no-deps", "-e", server::OWN_PROJECT].map(str::to_owned);
-    let commands = vec![
+    vec![
         prefixed(&["mkdir", "-p"], directories),
         prefixed(&["touch"], files),
         tools.unconstrained(own.to_vec()),
-    ];
-    build.step(
-        "/dependencies",
-        "the server's own packages, in case others replaced them",
-        tools.run(commands),
-    );
-    let removed = removed_tools(input.config);
-    if !removed.is_empty() {
-        let commands = removal(&removed);
-        build.step(
-            "/keep_pkg_tools",
-            "no package tools in the image",
-            Action::Run { mounts: Vec::new(), commands },
-        );
+    ]
+}
+
+fn assert_own_packages(tools: &Tools, build: &mut Build) {
+    let why = "the server's own packages, in case others replaced them";
+    build.step("/dependencies", why, tools.run(own_packages(tools)));
+}
+
+fn remove_tools(input: &Input<'_>, build: &mut Build) {
+    let commands = removal(&removed_tools(input.config));
+    if !commands.is_empty() {
+        let action = Action::Run { mounts: Vec::new(), commands };
+        build.step("/keep_pkg_tools", "no package tools in the image", action);
     }
 }

@@ -116,6 +116,9 @@ pub(super) fn removed_tools(config: &Config) -> Vec<&'static str> {
 
 /// Removes tools wherever the image has them: as packages, as what the distribution left of them, as commands.
 pub(super) fn removal(tools: &[&str]) -> Vec<Command> {
+    if tools.is_empty() {
+        return Vec::new();
+    }
     let names: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
     let uninstall = Command::Shell(format!("(uv pip uninstall --system {} || true)", tools.join(" ")));
     let leftovers = server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool));
