@@ -358,7 +358,7 @@ fn extras_of_neighbours() {
     );
     let files = [PYTHON, ("pyproject.toml", app.as_str()), ("lib/pyproject.toml", &lib)];
     let plan = plan(&format!(r#""dependencies": [".", "./lib"], {GRAPHS}"#), &files);
-    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app #");
+    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app &&");
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn neighbours_wait_for_each_other() {
     let plan = plan(&format!(r#""dependencies": [".", "./a", "./b", "./c", "./d"], {GRAPHS}"#), &files);
     has(&plan, "-c /api/constraints.txt httpx numpy rich ");
     has(&plan, "-c /api/constraints.txt -e /deps/app/d #");
-    has(&plan, "--no-deps -e /deps/app/a -e /deps/app/b -e /deps/app/c #");
+    has(&plan, "--no-deps -e /deps/app/a -e /deps/app/b -e /deps/app/c &&");
     assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
 }
 
@@ -406,7 +406,7 @@ fn sources_of_uv() {
     assert!(plan.notes.is_empty());
     let dynamic = index.replace("version = '1'", "dynamic = ['version']");
     let plan = python("", &[("pyproject.toml", &dynamic)]);
-    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app #");
+    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app &&");
     // pip does not know of them, and says nothing; a note does.
     let plan = python(r#", "pip_installer": "pip""#, &[("pyproject.toml", &index)]);
     has(&plan, "'torch>=2' lib httpx");
