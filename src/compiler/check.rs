@@ -10,6 +10,7 @@ mod duplicates;
 mod env;
 mod http;
 mod ignore;
+mod image;
 mod locations;
 mod modules;
 mod names;
@@ -52,6 +53,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
+    Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },
     Check { run: store::check, rules: store::RULES },
     Check { run: checkpointer::check, rules: checkpointer::RULES },
