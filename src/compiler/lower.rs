@@ -4,6 +4,7 @@ mod contract;
 mod image;
 mod javascript;
 mod layout;
+mod local;
 mod python;
 mod tools;
 
@@ -57,17 +58,19 @@ pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) 
     let variant = image::variant(config);
     let layout = Layout::new(config, files, variant, options);
     let input = Input { config, files, options, variant, layout: &layout };
-    let contract = contract::contract(&input);
+    let contract = contract::contract(&input, |path| layout.in_image(&path));
     let mut build = Build::default();
     match variant {
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
         Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),
     }
+    let context = layout.context(config, files, variant);
     Plan {
         version: 1,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },
         server: planned_server(&input),
-        context: layout.context(config, files, variant),
+        local: local::local(&input, name, &context),
+        context,
         contract,
         env: env(config),
         steps: build.steps,

@@ -4,9 +4,13 @@
 //! default to be chosen later. Paths inside the image are absolute, paths of the user's tree are relative to the
 //! context root.
 
+mod local;
+
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
+
+pub use local::{Local, PythonPackages, Watch};
 
 /// The whole plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,6 +29,8 @@ pub struct Plan {
     pub env: Env,
     /// How the image is made, in order.
     pub steps: Vec<Step>,
+    /// How the server runs without an image.
+    pub local: Local,
     /// What the user should know of the choices made.
     pub notes: Vec<Note>,
 }

@@ -93,3 +93,53 @@ pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
     ("setuptools", &["pkg_resources", "_distutils_hack", "distutils-precedence.pth"]),
     ("wheel", &[]),
 ];
+
+/// The server without a container: the in-memory runtime, as it is published for development.
+pub mod local {
+    /// The packages of the server, at the versions that this program is tested with.
+    pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
+
+    /// The oldest Python that runs it, as major and minor.
+    pub const OLDEST_PYTHON: (u32, u32) = (3, 11);
+
+    /// The application that a web server is given.
+    pub const APPLICATION: &str = "langgraph_api.server:app";
+    /// What formats its log.
+    pub const LOG_FORMATTER: &str = "langgraph_api.logging.Formatter";
+    /// Loggers that the level of the server's log applies to.
+    pub const LOGGERS: &[&str] = &["uvicorn", "uvicorn.error", "langgraph_api.server"];
+
+    /// Where it keeps its state, relative to the directory that it works in.
+    pub const STATE: &str = ".langgraph_api";
+
+    /// What it is told: no databases, state in files, nothing reported to anybody.
+    pub const VARIABLES: &[(&str, &str)] = &[
+        ("MIGRATIONS_PATH", "__inmem"),
+        ("DATABASE_URI", ":memory:"),
+        ("REDIS_URI", "fake"),
+        ("LANGGRAPH_RUNTIME_EDITION", "inmem"),
+        ("LANGGRAPH_DISABLE_FILE_PERSISTENCE", "false"),
+        ("LANGSMITH_LANGGRAPH_API_VARIANT", "local_dev"),
+        ("LANGGRAPH_UI_BUNDLER", "true"),
+        // A page from elsewhere may talk to a server on this machine.
+        ("ALLOW_PRIVATE_NETWORK", "true"),
+        // Keys of a hosted service would make it report what it runs; tracing has a key of its own.
+        ("LANGSMITH_CONTROL_PLANE_API_KEY", ""),
+        ("LANGGRAPH_CLOUD_LICENSE_KEY", ""),
+        ("LANGGRAPH_NO_VERSION_CHECK", "true"),
+        ("LANGGRAPH_CLI_NO_ANALYTICS", "1"),
+    ];
+    /// How many runs it works on at once: the variable's name.
+    pub const JOBS: &str = "N_JOBS_PER_WORKER";
+    /// Whether blocking calls in asynchronous code are let through: the variable's name.
+    pub const ALLOW_BLOCKING: &str = "LANGGRAPH_ALLOW_BLOCKING";
+    /// Where it is reached: the variable's name.
+    pub const URL: &str = "LANGGRAPH_API_URL";
+
+    /// The route that tells whether it is well.
+    pub const OK_ROUTE: &str = "/ok";
+    /// The route of its API's documentation.
+    pub const DOCS_ROUTE: &str = "/docs";
+    /// The hosted studio, and what follows its address and comes before the server's.
+    pub const STUDIO: (&str, &str) = ("https://smith.langchain.com", "/studio/?baseUrl=");
+}

@@ -1,4 +1,4 @@
-//! What the server reads from its environment, with every path rewritten to where it lies in the image.
+//! What the server reads from its environment, with every path rewritten to where it lies.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -22,12 +22,12 @@ const HANDED_OVER: &[(&str, &str)] = &[
     ("graphs", variables::GRAPHS),
 ];
 
-/// Variable to value.
-pub(super) fn contract(input: &Input<'_>) -> IndexMap<String, Value> {
+/// Variable to value; `place` says where a path, normalised and relative to the configuration's directory, lies.
+pub(super) fn contract(input: &Input<'_>, place: impl Fn(String) -> String) -> IndexMap<String, Value> {
     let mut config = serde_json::to_value(input.config).unwrap_or_default();
     for located in reference::all(input.config) {
         if let Some(value) = config.pointer_mut(located.pointer.as_str()) {
-            *value = Value::String(rewritten(&located, input));
+            *value = Value::String(rewritten(&located, &place));
         }
     }
     in_server_words(&mut config);
@@ -37,12 +37,12 @@ pub(super) fn contract(input: &Input<'_>) -> IndexMap<String, Value> {
     handed_over.collect()
 }
 
-fn rewritten(located: &Located, input: &Input<'_>) -> String {
+fn rewritten(located: &Located, place: &dyn Fn(String) -> String) -> String {
     if located.role == Role::Ui {
-        return input.layout.in_image(&paths::normalize(&located.text));
+        return place(paths::normalize(&located.text));
     }
     match reference::parse(&located.text) {
-        Ok(Reference::File { path, name }) => format!("{}:{name}", input.layout.in_image(&path)),
+        Ok(Reference::File { path, name }) => format!("{}:{name}", place(path)),
         Ok(Reference::Module { .. }) | Err(_) => located.text.clone(),
     }
 }

@@ -11,7 +11,7 @@ use crate::compiler::requirements_file::{self, RequirementsFile};
 use crate::compiler::{paths, server};
 
 /// What no build needs where the project has no .dockerignore of its own.
-const DEFAULT_IGNORE: &[&str] = &[
+pub(super) const DEFAULT_IGNORE: &[&str] = &[
     "**/.git",
     "**/.hg",
     "**/.svn",

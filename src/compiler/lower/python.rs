@@ -210,7 +210,7 @@ fn requirements(
     }
 }
 
-fn named_packages(input: &Input<'_>) -> Vec<String> {
+pub(super) fn named_packages(input: &Input<'_>) -> Vec<String> {
     let entries = input.config.dependencies.iter().flatten();
     entries
         .filter_map(|entry| match dependency::classify(entry, input.files) {

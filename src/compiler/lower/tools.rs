@@ -16,7 +16,7 @@ const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
 const PIP_STAGE: (&str, &str) = ("pip", "/pip.conf");
 
 /// Whether pip installs Python packages, rather than uv.
-fn uses_pip(config: &Config) -> bool {
+pub(super) fn uses_pip(config: &Config) -> bool {
     match config.pip_installer.as_deref() {
         Some("pip") => true,
         Some("uv") => false,

@@ -1,0 +1,91 @@
+//! The server on the user's own machine: the same contract as in an image, and what has to be installed for it.
+
+use crate::compiler::config::EnvConfig;
+use crate::compiler::dependency::{self, LocalKind};
+use crate::compiler::lower::layout::{self, DEFAULT_IGNORE, Local as Dependency};
+use crate::compiler::lower::tools::{pip_config, uses_pip};
+use crate::compiler::lower::{Input, contract, python};
+use crate::compiler::plan::{Context, Local, PythonPackages, Variant, Watch};
+use crate::compiler::{paths, server};
+
+pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
+    let python = (input.variant != Variant::Javascript).then(|| packages(input));
+    let variables =
+        server::local::VARIABLES.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Local {
+        contract: contract::contract(input, |path| here(&path)),
+        variables,
+        state: server::local::STATE.to_owned(),
+        watch: watch(input, name, context, python.as_ref()),
+        python,
+    }
+}
+
+/// A path as the server finds it: one that starts with a dot is a file's, any other may be a module's.
+fn here(path: &str) -> String {
+    if path.starts_with(['.', '/']) { path.to_owned() } else { format!("./{path}") }
+}
+
+fn packages(input: &Input<'_>) -> PythonPackages {
+    let locals = &input.layout.locals;
+    let of_kind =
+        |kind| locals.iter().filter(move |local| local.kind == kind).map(|local| local.path.clone());
+    let flat = locals.iter().filter(|local| local.kind == LocalKind::Flat);
+    let mut path: Vec<String> =
+        of_kind(LocalKind::Plain).chain(flat.map(|it| paths::join(&it.path, ".."))).collect();
+    path.dedup();
+    let files: Vec<_> = locals.iter().filter_map(|local| layout::requirements(local, input.files)).collect();
+    let included = files.iter().flat_map(|file| file.files.iter().cloned());
+    let manifests = locals.iter().flat_map(|local| manifests(input, local)).chain(included).collect();
+    PythonPackages {
+        version: input.config.python_version.clone(),
+        server: server_packages(input.config.api_version.as_deref()),
+        requirements: python::named_packages(input),
+        files: files.iter().map(|file| file.path.clone()).collect(),
+        editable: of_kind(LocalKind::Package).collect(),
+        path,
+        manifests,
+        uses_pip: uses_pip(input.config),
+        pip_config: pip_config(input.config, input.variant),
+    }
+}
+
+/// Files that say what a package needs.
+fn manifests(input: &Input<'_>, local: &Dependency) -> Vec<String> {
+    if local.kind != LocalKind::Package {
+        return Vec::new();
+    }
+    let names =
+        dependency::MANIFESTS.iter().filter(|name| **name != "package.json" && **name != "requirements.txt");
+    names.map(|name| paths::join(&local.path, name)).filter(|path| input.files.is_file(path)).collect()
+}
+
+/// The release that is asked for; else the newest up to the one that this program is tested with, so that a project
+/// that needs older packages gets the server that goes with them.
+fn server_packages(api_version: Option<&str>) -> Vec<String> {
+    let tested = server::local::SERVER.iter();
+    let Some(version) = api_version else {
+        return tested.map(|(name, version)| format!("{name}<={version}")).collect();
+    };
+    let is_series = version.split('.').count() < 3 && version.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let pinned = if is_series { format!("=={version}.*") } else { format!("=={version}") };
+    let mut names = tested.map(|(name, _)| (*name).to_owned());
+    let first = names.next().map(|name| name + &pinned);
+    first.into_iter().chain(names).collect()
+}
+
+/// What an image would hold, but for what never counts; and the files that decide how the server starts.
+fn watch(input: &Input<'_>, name: &str, context: &Context, python: Option<&PythonPackages>) -> Watch {
+    let never = DEFAULT_IGNORE.iter().map(|&line| line.to_owned());
+    let never = never.filter(|line| !context.ignore.contains(line));
+    let env = match &input.config.env {
+        Some(EnvConfig::File(path)) => Some(paths::normalize(path)),
+        Some(EnvConfig::Map(_)) | None => None,
+    };
+    let manifests = python.into_iter().flat_map(|it| it.manifests.iter().chain(&it.pip_config).cloned());
+    Watch {
+        root: context.root.clone(),
+        ignore: context.ignore.iter().cloned().chain(never).collect(),
+        files: [name.to_owned()].into_iter().chain(env).chain(manifests).collect(),
+    }
+}
