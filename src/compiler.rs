@@ -4,6 +4,7 @@ pub mod check;
 pub mod config;
 pub mod dependency;
 pub mod document;
+pub mod dotenv;
 pub mod emit;
 pub mod files;
 pub mod ignore;

@@ -21,6 +21,10 @@ const NEVER: &[(&str, &[&str])] = &[
     ("config", &["check", "dependency", "document", "emit", "files", "package", "plan", "schema", "server"]),
     ("dependency", &["check", "document", "emit", "lower", "package", "plan", "schema", "server"]),
     ("document", &["check", "config", "emit", "files", "lower", "package", "plan", "schema", "server"]),
+    (
+        "dotenv",
+        &["check", "config", "document", "emit", "files", "lower", "package", "plan", "schema", "server"],
+    ),
     ("emit", &["check", "config", "dependency", "document", "files", "lower", "package", "schema", "server"]),
     ("files", &["check", "config", "document", "emit", "lower", "package", "plan", "schema", "server"]),
     (

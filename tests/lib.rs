@@ -5,6 +5,7 @@
 mod arguments;
 mod context;
 mod corpus;
+mod dotenv;
 mod engine;
 mod explain;
 mod fixtures;

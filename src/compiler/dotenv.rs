@@ -1,0 +1,308 @@
+//! A `.env` file, read as python-dotenv reads it: the server's own launcher loads the file with that library, so its
+//! rules are the format. `tests/dotenv.rs` holds this beside the library itself.
+//!
+//! ```text
+//! export NAME = VALUE  # comment
+//! ```
+//!
+//! - A name goes up to white space, `=` or `#`, or stands in single quotes. Without a `=` it has no value.
+//! - `'…'` knows the escapes `\\` and `\'`, `"…"` also `\"` and `\a \b \f \n \r \t \v`; both may span lines. Every other
+//!   backslash stays.
+//! - Any other value ends with its line, or at white space and a `#`.
+//! - `${NAME}` and `${NAME:-default}` stand for values wherever they are written, in single quotes too. What the file
+//!   said further up wins over the environment. The default is for names that are nowhere: an empty value is a value.
+//! - A statement that cannot be read is left out up to the end of its line, and reading goes on behind it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use indexmap::IndexMap;
+
+/// What a `.env` file says. Values are secrets, so that nothing here prints them.
+#[derive(Default)]
+pub struct Dotenv {
+    /// Values by name, interpolated. Of a name that comes twice, the last value stands at the place of the first. A
+    /// name without a `=` has no value: the server's launcher takes such a variable out of its environment.
+    pub variables: IndexMap<String, Option<String>>,
+    /// What could not be read, in the order of the file.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// A statement that is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The line that it starts on, from 1.
+    pub line: usize,
+}
+
+impl fmt::Debug for Dotenv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.variables.keys().collect();
+        f.debug_struct("Dotenv").field("names", &names).field("mistakes", &self.mistakes).finish()
+    }
+}
+
+/// Reads the text of a file; `outside` is the environment, for `${NAME}`.
+pub fn parse(text: &str, outside: impl Fn(&str) -> Option<String>) -> Dotenv {
+    // Python opens text files with universal newlines: these are gone before anything is read, in quotes too.
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut found = Dotenv::default();
+    let mut reader = Reader { rest: text };
+    let (mut line, mut counted) = (1, 0);
+    loop {
+        reader.skip(is_space);
+        if reader.rest.is_empty() {
+            return found;
+        }
+        let start = text.len() - reader.rest.len();
+        line += text[counted..start].matches('\n').count();
+        counted = start;
+        match reader.statement() {
+            Some(Statement { name: Some(name), value }) => {
+                let value = value.map(|value| found.interpolated(&value, &outside));
+                found.variables.insert(name.to_owned(), value);
+            }
+            Some(Statement { name: None, .. }) => {}
+            None => {
+                found.mistakes.push(Mistake { line });
+                reader.skip(|c| c != '\n');
+            }
+        }
+    }
+}
+
+impl Dotenv {
+    /// `value` with every `${NAME}` and `${NAME:-default}` replaced.
+    fn interpolated(&self, value: &str, outside: impl Fn(&str) -> Option<String>) -> String {
+        let mut text = String::new();
+        let mut rest = value;
+        while let Some(at) = rest.find("${") {
+            text.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let Some(Variable { name, default, behind }) = variable(rest) else {
+                text.push_str("${");
+                rest = &rest["${".len()..];
+                continue;
+            };
+            match self.variables.get(name) {
+                Some(value) => text.push_str(value.as_deref().unwrap_or_default()),
+                None => text.push_str(outside(name).as_deref().unwrap_or(default)),
+            }
+            rest = behind;
+        }
+        text + rest
+    }
+}
+
+/// A place in a value that another value takes.
+struct Variable<'a> {
+    name: &'a str,
+    default: &'a str,
+    /// The text behind its `}`.
+    behind: &'a str,
+}
+
+/// The variable that `text` starts with: a name may hold anything but `:`, and both end at the first `}`.
+fn variable(text: &str) -> Option<Variable<'_>> {
+    let (inside, behind) = text.strip_prefix("${")?.split_once('}')?;
+    let (name, default) = match inside.split_once(':') {
+        Some((name, rest)) => (name, rest.strip_prefix('-')?),
+        None => (inside, ""),
+    };
+    Some(Variable { name, default, behind })
+}
+
+/// One line, or more where something quoted spans them. A comment has no name.
+struct Statement<'a> {
+    name: Option<&'a str>,
+    value: Option<Cow<'a, str>>,
+}
+
+/// What is still to be read. Every step takes what it returns, or takes nothing.
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn statement(&mut self) -> Option<Statement<'a>> {
+        self.skip_export();
+        let name = if self.rest.starts_with('#') { None } else { Some(self.name()?) };
+        self.skip(is_blank);
+        let value = if self.rest.starts_with('=') { Some(self.value()?) } else { None };
+        self.skip(is_blank);
+        if self.rest.starts_with('#') {
+            self.skip(|c| c != '\n');
+        }
+        (self.rest.is_empty() || self.rest.starts_with('\n')).then_some(Statement { name, value })
+    }
+
+    /// `export` is a word of its own: `export=1` is a variable.
+    fn skip_export(&mut self) {
+        if let Some(rest) = self.rest.strip_prefix("export").filter(|rest| rest.starts_with(is_blank)) {
+            self.rest = rest.trim_start_matches(is_blank);
+        }
+    }
+
+    fn name(&mut self) -> Option<&'a str> {
+        let (name, rest) = match self.rest.strip_prefix('\'') {
+            Some(quoted) => quoted.split_once('\'')?,
+            None => self.rest.split_at(end(self.rest, |c| c == '=' || c == '#' || is_space(c))),
+        };
+        if name.is_empty() {
+            return None;
+        }
+        self.rest = rest;
+        Some(name)
+    }
+
+    /// The value from its `=` on.
+    fn value(&mut self) -> Option<Cow<'a, str>> {
+        self.rest = &self.rest[1..];
+        let is_apart = self.rest.starts_with(is_blank);
+        self.skip(is_blank);
+        match self.rest.chars().next() {
+            Some('#') if is_apart => Some("".into()),
+            Some('\'') => self.quoted('\'', |c| matches!(c, '\\' | '\'').then_some(c)),
+            Some('"') => self.quoted('"', double_quoted_escape),
+            _ => Some(self.unquoted().into()),
+        }
+    }
+
+    fn unquoted(&mut self) -> &'a str {
+        let (line, rest) = self.rest.split_at(end(self.rest, |c| c == '\n'));
+        self.rest = rest;
+        let comment = line.match_indices('#').map(|(at, _)| at).find(|at| line[..*at].ends_with(is_space));
+        line[..comment.unwrap_or(line.len())].trim_end_matches(is_space)
+    }
+
+    /// Up to the same quote again; `escape` says what stands for a backslash and the character behind it.
+    fn quoted(&mut self, quote: char, escape: impl Fn(char) -> Option<char>) -> Option<Cow<'a, str>> {
+        let mut value = String::new();
+        let mut letters = self.rest[1..].chars();
+        loop {
+            match letters.next()? {
+                '\\' => {
+                    let escaped = letters.next()?;
+                    match escape(escaped) {
+                        Some(meant) => value.push(meant),
+                        None => value.extend(['\\', escaped]),
+                    }
+                }
+                letter if letter == quote => break,
+                letter => value.push(letter),
+            }
+        }
+        self.rest = letters.as_str();
+        Some(value.into())
+    }
+
+    fn skip(&mut self, what: impl Fn(char) -> bool) {
+        self.rest = self.rest.trim_start_matches(what);
+    }
+}
+
+/// How much of `text` comes before a character that `is_behind`.
+fn end(text: &str, is_behind: impl Fn(char) -> bool) -> usize {
+    text.find(is_behind).unwrap_or(text.len())
+}
+
+fn double_quoted_escape(letter: char) -> Option<char> {
+    Some(match letter {
+        '\\' | '\'' | '"' => letter,
+        'a' => '\x07',
+        'b' => '\x08',
+        'f' => '\x0c',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\x0b',
+        _ => return None,
+    })
+}
+
+/// White space as Python has it: Unicode's, and the four separators of ASCII.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
+}
+
+fn is_blank(c: char) -> bool {
+    is_space(c) && c != '\n'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names and values, in order, with `OUTSIDE` in the environment.
+    fn read(text: &str) -> Vec<(String, Option<String>)> {
+        let found = parse(text, |name| (name == "OUTSIDE").then(|| "world".to_owned()));
+        assert_eq!(found.mistakes, [], "{text:?}");
+        found.variables.into_iter().collect()
+    }
+
+    fn value(text: &str) -> String {
+        read(text).pop().unwrap().1.unwrap()
+    }
+
+    fn mistakes(text: &str) -> Vec<usize> {
+        parse(text, |_| None).mistakes.iter().map(|mistake| mistake.line).collect()
+    }
+
+    #[test]
+    fn values() {
+        for (text, expected) in [
+            ("A=1", "1"),
+            ("A=", ""),
+            ("  export \t A = 1  ", "1"),
+            ("'A B'=1", "1"),
+            ("A=a b # comment", "a b"),
+            ("A=a#b", "a#b"),
+            ("A=#b", "#b"),
+            ("A= # comment", ""),
+            ("A='#' # comment", "#"),
+            (r"A=\n'x'", r"\n'x'"),
+            (r#"A='\' \\ \n "'"#, r#"' \ \n ""#),
+            (r#"A="\" \\ \t \$ '""#, "\" \\ \t \\$ '"),
+            ("A=\"1\r\n2\r3\"", "1\n2\n3"),
+            ("\u{feff}A=1\r\n", "1"),
+        ] {
+            assert_eq!(value(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn interpolation() {
+        for (text, expected) in [
+            ("A=hello ${OUTSIDE}", "hello world"),
+            ("OUTSIDE=1\nA=${OUTSIDE}", "1"),
+            ("A=1\nA=${A}2", "12"),
+            ("A='${OUTSIDE}'", "world"),
+            ("A=[${NOWHERE}${NOWHERE:-x y}]", "[x y]"),
+            ("EMPTY=\nA=[${EMPTY:-x}]", "[]"),
+            ("NONE\nA=[${NONE:-x}]", "[]"),
+            ("A=$OUTSIDE ${OUTSIDE ${OUTSIDE:x}", "$OUTSIDE ${OUTSIDE ${OUTSIDE:x}"),
+        ] {
+            assert_eq!(value(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_keep_their_first_place_and_may_lack_a_value() {
+        let shown: Vec<String> =
+            read("# comment\nA=1\n\nB # none\nA=2").iter().map(|pair| format!("{pair:?}")).collect();
+        assert_eq!(shown, [r#"("A", Some("2"))"#, r#"("B", None)"#]);
+    }
+
+    #[test]
+    fn a_mistake_costs_its_line() {
+        assert_eq!(mistakes("A=1\n\n=2\nA=\"x\nB=2"), [3, 4]);
+        assert_eq!(mistakes("A B\nexport \nA='x' y\n'A"), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn nothing_prints_a_value() {
+        let found = parse("TOKEN=secret\nNONE", |_| None);
+        assert_eq!(format!("{found:?}"), r#"Dotenv { names: ["TOKEN", "NONE"], mistakes: [] }"#);
+    }
+}
