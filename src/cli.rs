@@ -8,9 +8,12 @@ pub mod command;
 pub mod compile;
 pub mod console;
 pub mod env;
+mod follow;
 mod guard;
+mod interrupt;
 pub mod progress;
 pub mod report;
+mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
@@ -33,6 +36,7 @@ Examples:
   agentcli validate apps/*/agent.json   check many files at once
   agentcli explain unknown-key          what a finding means, with examples
   agentcli dockerfile -                 the Dockerfile that the configuration asks for
+  agentcli dev                          the server on this machine, without a container
   agentcli build -t my-agent            the image of the server
 
 Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage";

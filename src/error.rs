@@ -10,7 +10,7 @@
 //! | 70 | a bug in agentcli |
 //! | 130 | interrupted |
 
-use crate::{engine, project};
+use crate::{dev, engine, project};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
 pub const INTERNAL: u8 = 70;
@@ -18,12 +18,21 @@ pub const INTERNAL: u8 = 70;
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A command that was run on behalf of this program ended with an exit code of its own.
+    #[error("the command ended with exit code {code}")]
+    Child {
+        /// Its code, which becomes ours.
+        code: u8,
+    },
     /// What the argument parser answers: wrong usage, and also `--help` and `--version`.
     #[error(transparent)]
     Arguments(#[from] clap::Error),
     /// The configuration is wrong, and its findings are reported already; there is nothing more to say.
     #[error("the configuration is not valid")]
     Config,
+    /// The server could not be run on this machine.
+    #[error(transparent)]
+    Dev(#[from] dev::Error),
     /// The container engine could not be reached, or did not build.
     #[error(transparent)]
     Engine(#[from] engine::Error),
@@ -57,7 +66,8 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Arguments(error) => u8::from(error.use_stderr()) * 2,
-            Error::Config | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
+            Error::Child { code } => *code,
+            Error::Config | Error::Dev(_) | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
             Error::Engine(error) => engine_code(error),
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
@@ -67,8 +77,9 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Error::Arguments(_) | Error::Config | Error::Output(_) => None,
+            Error::Arguments(_) | Error::Child { .. } | Error::Config | Error::Output(_) => None,
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
+            Error::Dev(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::Project(error) => error.hint(),
             Error::Stale { .. } => Some("run `agentcli dockerfile` again".to_owned()),

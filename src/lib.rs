@@ -6,7 +6,8 @@
 //! text ─parse→ Document ─check→ (diagnostics)
 //!                  └─type→ Config ─check→ (diagnostics)
 //!                             └─lower→ Plan ─emit→ Dockerfile, .dockerignore ─→ disk
-//!                                        └─→ BuildRequest ─→ engine
+//!                                        ├─→ BuildRequest ─→ engine
+//!                                        └─→ Session ─→ server on this machine
 //! ```
 //!
 //! # The rooms
@@ -18,7 +19,8 @@
 //! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
 //! | [`context`] | the part of a tree that a build sees, as a tar stream | `compiler::ignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
-//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine` |
+//! | [`dev`] | the server on this machine; only here are child processes | `compiler::plan`, `project` |
+//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev` |
 //! | [`cli`] | arguments, reports, progress | everything |
 //!
 //! # Invariants
@@ -35,6 +37,7 @@
 pub mod cli;
 pub mod compiler;
 pub mod context;
+pub mod dev;
 pub mod diagnostic;
 pub mod engine;
 pub mod error;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 /// Room, and the other rooms that it may use. `main` and `lib` hold the rooms, and are none.
 const ROOMS: &[(&str, &[&str])] = &[
     ("diagnostic", &[]),
-    ("error", &["context", "engine", "project"]),
+    ("error", &["context", "dev", "engine", "project"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["context", "compiler"]),
+    ("dev", &["compiler", "project"]),
     ("project", &["compiler", "diagnostic"]),
-    ("cli", &["compiler", "context", "diagnostic", "engine", "error", "project"]),
+    ("cli", &["compiler", "context", "dev", "diagnostic", "engine", "error", "project"]),
 ];
 
 /// Part of the compiler, and what of the compiler it may never use: later phases, and in the end the configuration.
@@ -71,9 +72,14 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("clap", &["cli", "error"]),
     ("indicatif", &["cli"]),
     ("jsonschema", &["compiler"]),
+    ("listeners", &["dev"]),
     ("minijinja", &["compiler"]),
+    ("notify", &["dev"]),
+    ("open", &["dev"]),
+    ("reqwest", &["dev"]),
+    ("rustix", &["dev"]),
     ("tar", &["context"]),
-    ("tokio", &["cli", "context", "engine"]),
+    ("tokio", &["cli", "context", "dev", "engine"]),
     ("tree_sitter", &["compiler"]),
 ];
 

@@ -1,11 +1,15 @@
 //! What can be asked for. A new command is one file here, its `mod` line and one row in the table.
 
 mod build;
+mod dev;
 mod dockerfile;
 mod explain;
+mod guard;
 mod plan;
 mod schema;
 mod validate;
+
+pub(super) use dev::session;
 
 use super::env::Env;
 use crate::error::Error;
@@ -28,9 +32,11 @@ macro_rules! commands {
 
 commands! {
     Validate(validate),
+    Dev(dev),
     Build(build),
     Dockerfile(dockerfile),
     Plan(plan),
     Explain(explain),
     Schema(schema),
+    Guard(guard),
 }

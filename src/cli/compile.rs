@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::check::ConfigOption;
 use super::console::{NOTE, paint, visible_line};
 use super::env::Env;
+use crate::compiler::config::Config;
 use crate::compiler::lower::{self, Options};
 use crate::compiler::paths;
 use crate::compiler::plan::{Plan, Variant};
@@ -45,8 +46,7 @@ impl PlanOptions {
             build_command: self.build_command.clone(),
             called_from: relative(&directory_of(&env.directory.join(&project.path)), &env.directory),
         };
-        let name = project.path.file_name().unwrap_or_default().to_string_lossy();
-        let plan = lower::lower(&config, &project.files, &name, &options);
+        let plan = lowered(&project, &config, &options);
         if plan.server.variant != Variant::Javascript {
             self.refuse_javascript_options()?;
         }
@@ -72,7 +72,13 @@ impl PlanOptions {
     }
 }
 
-fn directory_of(path: &Path) -> PathBuf {
+/// The plan of a configuration without errors.
+pub(super) fn lowered(project: &Project, config: &Config, options: &Options) -> Plan {
+    let name = project.path.file_name().unwrap_or_default().to_string_lossy();
+    lower::lower(config, &project.files, &name, options)
+}
+
+pub(super) fn directory_of(path: &Path) -> PathBuf {
     path.parent().map_or_else(PathBuf::new, Path::to_owned)
 }
 

@@ -51,7 +51,7 @@ pub fn paint(stream: &Stream, style: Style, text: &str) -> String {
 pub fn report(env: &mut Env, error: &Error) {
     match error {
         Error::Arguments(answer) => report_answer(env, answer),
-        Error::Config => {}
+        Error::Child { .. } | Error::Config => {}
         _ => {
             let text = visible(&error.to_string()).into_owned();
             env.tell(&format!("{}: {text}", paint(&env.err, ERROR, "error")));

@@ -99,6 +99,9 @@ pub mod local {
     /// The packages of the server, at the versions that this program is tested with.
     pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
 
+    /// The port it listens on.
+    pub const PORT: u16 = 2024;
+
     /// The oldest Python that runs it, as major and minor.
     pub const OLDEST_PYTHON: (u32, u32) = (3, 11);
 
@@ -135,6 +138,13 @@ pub mod local {
     pub const ALLOW_BLOCKING: &str = "LANGGRAPH_ALLOW_BLOCKING";
     /// Where it is reached: the variable's name.
     pub const URL: &str = "LANGGRAPH_API_URL";
+
+    /// What all its routes begin with: the variables' names, the one that wins first.
+    pub const MOUNT_PREFIX: &[&str] = &["LANGGRAPH_MOUNT_PREFIX", "MOUNT_PREFIX"];
+    /// How much it logs: the variable's name.
+    pub const LOG_LEVEL: &str = "LOG_LEVEL";
+    /// Whether the log is in colour: the variable's name.
+    pub const LOG_COLOUR: &str = "LOG_COLOR";
 
     /// The route that tells whether it is well.
     pub const OK_ROUTE: &str = "/ok";

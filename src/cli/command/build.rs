@@ -1,7 +1,6 @@
 //! `agentcli build`
 
 use std::ffi::OsString;
-use std::future;
 
 use serde_json::json;
 
@@ -9,6 +8,7 @@ use super::dockerfile::warn_if_stale;
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{WARNING, paint, visible_line};
 use crate::cli::env::Env;
+use crate::cli::interrupt::interrupted;
 use crate::cli::progress::{Progress, Style, size};
 use crate::compiler::document;
 use crate::compiler::emit::dockerfile;
@@ -196,21 +196,4 @@ fn place(source: &Source, key: &str) -> String {
     let (document, _) = document::parse(&source.text);
     let position = source.position(document.span(&Place::Key(Pointer::parse(key))).start);
     format!("{}:{}:{} ({key})", visible_line(&source.name), position.line, position.column)
-}
-
-/// Ends when the user interrupts the program, or the system asks it to end.
-async fn interrupted() {
-    #[cfg(unix)]
-    let terminated = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => _ = signal.recv().await,
-            Err(_) => future::pending().await,
-        }
-    };
-    #[cfg(not(unix))]
-    let terminated = future::pending::<()>();
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
-    }
 }

@@ -37,6 +37,11 @@ pub(super) fn contract(input: &Input<'_>, place: impl Fn(String) -> String) -> I
     handed_over.collect()
 }
 
+/// Every variable that a part of the configuration may be handed over in.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    HANDED_OVER.iter().map(|&(_, variable)| variable)
+}
+
 fn rewritten(located: &Located, place: &dyn Fn(String) -> String) -> String {
     if located.role == Role::Ui {
         return place(paths::normalize(&located.text));

@@ -12,8 +12,10 @@ pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
     let python = (input.variant != Variant::Javascript).then(|| packages(input));
     let variables =
         server::local::VARIABLES.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let contract = contract::contract(input, |path| here(&path));
     Local {
-        contract: contract::contract(input, |path| here(&path)),
+        unset: contract::names().filter(|name| !contract.contains_key(*name)).map(str::to_owned).collect(),
+        contract,
         variables,
         state: server::local::STATE.to_owned(),
         watch: watch(input, name, context, python.as_ref()),

@@ -12,6 +12,8 @@ pub struct Local {
     pub contract: IndexMap<String, Value>,
     /// Variables that the server needs in order to run without databases. They win over the user's.
     pub variables: IndexMap<String, String>,
+    /// Variables of the server that nothing sets here, and that must not come from outside.
+    pub unset: Vec<String>,
     /// What has to be installed; absent in the JavaScript server.
     pub python: Option<PythonPackages>,
     /// The directory that the server keeps its state in.

@@ -1,0 +1,193 @@
+//! `agentcli dev`
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cli::check::ConfigOption;
+use crate::cli::compile;
+use crate::cli::env::Env;
+use crate::cli::follow::{Follow, Look};
+use crate::cli::interrupt::interrupted;
+use crate::cli::variables;
+use crate::compiler::server::local;
+use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
+use crate::error::Error;
+
+/// Run the server on this machine, without a container
+///
+/// What is missing is installed into .agentcli, a directory beside the configuration that git does not see; nothing
+/// of yours is changed. State is kept between starts. A change of the source, the configuration or the env file
+/// starts the server anew.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli dev                                    run ./agent.json on http://127.0.0.1:2024
+  agentcli dev --port 8080 --no-browser           on this port or none
+  agentcli dev --debug-port 5678 --wait-for-client
+  agentcli dev --json | jq                        events for a program")]
+pub(crate) struct Dev {
+    #[command(flatten)]
+    config: ConfigOption,
+
+    /// Address to listen on
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    host: String,
+
+    /// Port to listen on [default: 2024, or the next that is free]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+
+    /// Do not start anew when something changes
+    #[arg(long)]
+    no_reload: bool,
+
+    /// How many runs are worked on at once
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    n_jobs_per_worker: u32,
+
+    /// Let a debugger attach on this port
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    debug_port: Option<u16>,
+
+    /// Start only when a debugger is attached
+    #[arg(long, requires = "debug_port")]
+    wait_for_client: bool,
+
+    /// Do not open the browser
+    #[arg(long)]
+    no_browser: bool,
+
+    /// The studio to link to
+    #[arg(long, value_name = "URL", default_value = local::STUDIO.0)]
+    studio_url: String,
+
+    /// Let blocking calls in asynchronous code through
+    #[arg(long)]
+    allow_blocking: bool,
+
+    /// Make the server public through a tunnel
+    #[arg(long, conflicts_with = "ssl_certfile")]
+    tunnel: bool,
+
+    /// The Python interpreter [default: of the active or the project's virtual environment, else of uv, pyenv or PATH]
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+
+    /// Install nothing
+    #[arg(long, conflicts_with = "yes")]
+    no_install: bool,
+
+    /// Install what is missing without asking
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Certificate to serve HTTPS with (PEM)
+    #[arg(long, value_name = "FILE", requires = "ssl_keyfile")]
+    ssl_certfile: Option<PathBuf>,
+
+    /// Key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "ssl_certfile")]
+    ssl_keyfile: Option<PathBuf>,
+
+    /// How much the server logs
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t, ignore_case = true)]
+    server_log_level: LogLevel,
+
+    /// How long the server may take to start, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    start_timeout: u64,
+
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much the server logs.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum LogLevel {
+    Debug,
+    Info,
+    #[default]
+    Warning,
+    Error,
+    Critical,
+}
+
+impl LogLevel {
+    /// What Python calls it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Debug => "DEBUG",
+            Self::Info => "INFO",
+            Self::Warning => "WARNING",
+            Self::Error => "ERROR",
+            Self::Critical => "CRITICAL",
+        }
+    }
+}
+
+impl Dev {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let session = session(env, &self.config)?;
+        let options = self.options(env)?;
+        let look = Look { is_json: self.json, waits: options.reload };
+        let opens_browser = !self.no_browser && env.out.is_terminal;
+        let mut follow = Follow::new(env, &self.config, look, opens_browser);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(dev::run(session, &options, &mut follow, interrupted()))?;
+        Ok(())
+    }
+
+    fn options(&self, env: &Env) -> Result<Options, Error> {
+        let consent = match (self.no_install, self.yes || !env.err.is_terminal) {
+            (true, _) => Consent::Never,
+            (false, true) => Consent::Given,
+            (false, false) => Consent::Ask,
+        };
+        let tls = self.ssl_certfile.clone().zip(self.ssl_keyfile.clone());
+        let tls = tls.map(|(certificate, key)| Tls {
+            certificate: env.directory.join(certificate),
+            key: env.directory.join(key),
+        });
+        for file in tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]).filter(|file| !file.is_file()) {
+            let message = format!("there is no file `{}`", file.display());
+            return Err(Error::Usage { message, hint: None });
+        }
+        Ok(Options {
+            host: self.host.clone(),
+            port: self.port.map_or(Port::From(local::PORT), Port::Exactly),
+            reload: !self.no_reload,
+            jobs: self.n_jobs_per_worker,
+            debugger: self.debug_port.map(|port| Debugger { port, waits: self.wait_for_client }),
+            allow_blocking: self.allow_blocking,
+            tunnel: self.tunnel,
+            python: self.python.as_ref().map(|path| env.directory.join(path)),
+            consent,
+            tls,
+            log_level: self.server_log_level.word(),
+            colour: env.err.is_coloured,
+            patience: Duration::from_secs(self.start_timeout),
+            studio: self.studio_url.trim_end_matches('/').to_owned(),
+            surroundings: surroundings(env),
+        })
+    }
+}
+
+fn surroundings(env: &Env) -> Surroundings {
+    let home = env.variable("HOME").map(|home| PathBuf::from(home).join(".pyenv"));
+    Surroundings {
+        path: env.variable("PATH").unwrap_or_default(),
+        virtual_env: env.variable("VIRTUAL_ENV"),
+        pyenv_version: env.variable("PYENV_VERSION"),
+        pyenv_root: env.variable("PYENV_ROOT").map(PathBuf::from).or(home).filter(|root| root.is_dir()),
+    }
+}
+
+/// Reads, checks and plans what is run. The directory is real, so that its paths are those that programs tell of.
+pub(in crate::cli) fn session(env: &mut Env, config: &ConfigOption) -> Result<dev::Session, Error> {
+    let (project, config) = config.load(env)?;
+    let plan = compile::lowered(&project, &config, &Default::default());
+    let directory = compile::directory_of(&env.directory.join(&project.path));
+    let directory = directory.canonicalize().unwrap_or(directory);
+    Ok(dev::Session { directory, plan, env: variables::values(env, &project, &config) })
+}

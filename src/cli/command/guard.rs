@@ -1,0 +1,30 @@
+//! `agentcli guard`, which this program starts its children with.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use crate::cli::env::Env;
+use crate::dev::guard;
+use crate::error::Error;
+
+/// Run a command until it ends or standard input does
+#[derive(Debug, clap::Args)]
+#[command(hide = true)]
+pub(crate) struct Guard {
+    /// How long the command has to end once it is asked to, in milliseconds
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 5000)]
+    grace: u64,
+
+    /// The command
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+impl Guard {
+    pub(super) fn run(self, _: &mut Env) -> Result<(), Error> {
+        match guard::run(&self.command, Duration::from_millis(self.grace))? {
+            0 => Ok(()),
+            code => Err(Error::Child { code }),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A running local server as its user sees it: events in words, or as JSON for programs.
+
+use std::io::Read;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::check::ConfigOption;
+use super::command::session;
+use super::console::{ERROR, HEADING, NOTE, WARNING, paint, visible, visible_line};
+use super::env::Env;
+use crate::dev::{Event, Hooks, Session, Urls, open_browser};
+
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Shows what happens, and answers what is asked.
+pub(super) struct Follow<'a> {
+    env: &'a mut Env,
+    config: &'a ConfigOption,
+    look: Look,
+    /// Taken when it is opened.
+    opens_browser: bool,
+    spinner: Option<ProgressBar>,
+}
+
+/// How events are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Look {
+    /// As JSON on stdout, rather than in words.
+    pub(super) is_json: bool,
+    /// Whether a server that ended waits for a change.
+    pub(super) waits: bool,
+}
+
+impl<'a> Follow<'a> {
+    pub(super) fn new(env: &'a mut Env, config: &'a ConfigOption, look: Look, opens_browser: bool) -> Self {
+        Self { env, config, look, opens_browser, spinner: None }
+    }
+
+    fn say(&mut self, what: anstyle::Style, word: &str, text: &str) {
+        let word = paint(&self.env.err, what, word);
+        self.env.tell(&format!("{word}: {}", visible(text)));
+    }
+
+    fn in_words(&mut self, event: &Event) {
+        match event {
+            Event::Provisioning { message, done } => self.provisioning(message, *done),
+            Event::Starting { program } if self.env.verbose => {
+                self.say(NOTE, "starting", &program.display().to_string());
+            }
+            Event::Starting { .. } | Event::Stopped => {}
+            Event::Ready { urls, milliseconds } => self.ready(urls, *milliseconds),
+            Event::Reloading { changed } => self.say(NOTE, "reloading", &several(changed)),
+            Event::Kept { reason } => {
+                self.say(WARNING, "warning", &format!("the change is not taken over: {reason}"));
+            }
+            Event::Crashed(_) if !self.look.waits => {}
+            Event::Crashed(crash) => {
+                let cause = crash.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
+                self.say(ERROR, "error", &format!("the server ended with {}{cause}", crash.status));
+                self.say(NOTE, "note", "it starts again when something changes");
+            }
+            Event::Note { message } => self.say(NOTE, "note", message),
+            Event::Warning { message } => self.say(WARNING, "warning", message),
+            Event::Log { line } => self.env.tell(line),
+        }
+    }
+
+    /// One line that changes in place on a terminal; elsewhere the first and the last.
+    fn provisioning(&mut self, message: &str, done: bool) {
+        let is_first = self.spinner.is_none();
+        let spinner = self.spinner.get_or_insert_with(ProgressBar::new_spinner).clone();
+        if self.env.err.is_terminal {
+            let style = ProgressStyle::with_template("{spinner} {wide_msg}");
+            style.into_iter().for_each(|style| spinner.set_style(style));
+            spinner.enable_steady_tick(TICK);
+            spinner.set_message(visible_line(message));
+        } else if is_first && !done {
+            self.say(NOTE, "provisioning", message);
+        }
+        if done {
+            self.settle();
+            let seconds = spinner.elapsed().as_secs_f64();
+            self.say(NOTE, "provisioning", &format!("{message} in {seconds:.1} s"));
+        }
+    }
+
+    /// Clears the line that changes in place.
+    fn settle(&mut self) {
+        self.spinner.take().into_iter().for_each(|spinner| spinner.finish_and_clear());
+    }
+
+    fn ready(&mut self, urls: &Urls, milliseconds: u64) {
+        let seconds = milliseconds as f64 / 1000.0;
+        let out = &mut self.env.out;
+        let mut text = format!("{} in {seconds:.1} s\n", paint(out, HEADING, "ready"));
+        let rows = [("API", Some(&urls.api)), ("docs", Some(&urls.docs)), ("studio", Some(&urls.studio))];
+        for (name, url) in rows.into_iter().chain([("public", urls.public.as_ref())]) {
+            text.extend(url.map(|url| format!("  {name:<8}{url}\n")));
+        }
+        out.write(&text).and_then(|()| out.flush()).ok();
+    }
+}
+
+impl Hooks for Follow<'_> {
+    fn event(&mut self, event: &Event) {
+        if !matches!(event, Event::Provisioning { .. }) {
+            self.settle();
+        }
+        match event {
+            Event::Log { line } if self.look.is_json => self.env.tell(line),
+            event if self.look.is_json => {
+                let out = &mut self.env.out;
+                out.write(&format!("{}\n", json!(event))).and_then(|()| out.flush()).ok();
+            }
+            event => self.in_words(event),
+        }
+        if let Event::Ready { urls, .. } = event
+            && std::mem::take(&mut self.opens_browser)
+            && let Err(error) = open_browser(&urls.studio)
+        {
+            self.say(NOTE, "note", &format!("no browser could be opened: {error}"));
+        }
+    }
+
+    fn confirm(&mut self, question: &str) -> bool {
+        self.env.err.write(&format!("{} [Y/n] ", visible(question))).and_then(|()| self.env.err.flush()).ok();
+        let mut answer = String::new();
+        for byte in (&mut self.env.input).bytes().map_while(Result::ok).take_while(|&byte| byte != b'\n') {
+            answer.push(char::from(byte));
+        }
+        matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
+    }
+
+    fn replan(&mut self) -> Option<Session> {
+        session(self.env, self.config).ok()
+    }
+}
+
+/// `src/a.py and 2 more`
+fn several(changed: &[String]) -> String {
+    match changed {
+        [] => "a change".to_owned(),
+        [one] => one.clone(),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+    }
+}

@@ -1,0 +1,181 @@
+//! A child process under its guard, with its output as lines.
+
+use std::collections::VecDeque;
+use std::io;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::Pid;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::process::{self, ChildStdin};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::command::Command;
+use super::guard::kill_group;
+
+/// How many of its last lines are kept to tell why a child ended.
+const KEPT_LINES: usize = 40;
+
+/// Longer lines are cut, in bytes: a line is for reading.
+const MAX_LINE: usize = 16 * 1024;
+
+/// How many lines may wait to be shown before the child has to.
+const WAITING_LINES: usize = 256;
+
+/// How much longer than its grace a guard may take, before it is itself made to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long output may still come from a child that has ended: what it started may hold its streams open.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// A running child.
+pub(super) struct Child {
+    guard: process::Child,
+    group: Option<Pid>,
+    /// Held until the child shall end.
+    leash: Option<ChildStdin>,
+    lines: mpsc::Receiver<String>,
+    last: VecDeque<String>,
+    grace: Duration,
+}
+
+/// What a child does next.
+pub(super) enum Next {
+    /// It says something.
+    Line(String),
+    /// It has ended.
+    Ended(Status),
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    /// With an exit code.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+impl Child {
+    /// Starts `command`; it gets `grace` to end once it is asked to.
+    pub(super) fn start(command: &Command, grace: Duration) -> io::Result<Self> {
+        let mut guard = process::Command::new(std::env::current_exe()?);
+        guard.arg("guard").arg("--grace").arg(grace.as_millis().to_string()).arg("--");
+        guard.arg(&command.program).args(&command.arguments).current_dir(&command.directory);
+        for name in &command.without {
+            guard.env_remove(name);
+        }
+        guard.envs(command.variables.iter().map(|(name, value)| (name, value)));
+        guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        guard.process_group(0).kill_on_drop(false);
+        let mut guard = guard.spawn()?;
+        let (sender, lines) = mpsc::channel(WAITING_LINES);
+        guard.stdout.take().map(|stream| tokio::spawn(read_lines(stream, sender.clone())));
+        guard.stderr.take().map(|stream| tokio::spawn(read_lines(stream, sender)));
+        let group = guard.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let leash = guard.stdin.take();
+        Ok(Self { guard, group, leash, lines, last: VecDeque::new(), grace })
+    }
+
+    /// Waits for the next line, or for the end. Can be given up and called again.
+    pub(super) async fn next(&mut self) -> io::Result<Next> {
+        tokio::select! {
+            biased;
+            Some(line) = self.lines.recv() => Ok(Next::Line(self.keep(line))),
+            status = self.guard.wait() => {
+                // What the child was about to say is in the pipe still.
+                if let Ok(Some(line)) = timeout(LAST_WORDS, self.lines.recv()).await {
+                    return Ok(Next::Line(self.keep(line)));
+                }
+                self.sweep();
+                Ok(Next::Ended(Status::of(status?.code())))
+            }
+        }
+    }
+
+    /// Reads to the end, showing each line to `show`.
+    pub(super) async fn finish(&mut self, mut show: impl FnMut(&str)) -> io::Result<Status> {
+        loop {
+            match self.next().await? {
+                Next::Line(line) => show(&line),
+                Next::Ended(status) => return Ok(status),
+            }
+        }
+    }
+
+    /// The last lines that it said, oldest first.
+    pub(super) fn last_lines(&self) -> Vec<String> {
+        self.last.iter().cloned().collect()
+    }
+
+    /// Ends it in order, or else by force; answers when nothing of it is left. Lines that it still says are shown.
+    pub(super) async fn stop(mut self, mut show: impl FnMut(&str)) {
+        self.leash = None;
+        let patience = self.grace + PATIENCE;
+        let ended = async {
+            while let Ok(Next::Line(line)) = self.next().await {
+                show(&line);
+            }
+        };
+        timeout(patience, ended).await.ok();
+        self.sweep();
+        self.guard.wait().await.ok();
+    }
+
+    fn keep(&mut self, line: String) -> String {
+        if self.last.len() == KEPT_LINES {
+            self.last.pop_front();
+        }
+        self.last.push_back(line.clone());
+        line
+    }
+
+    fn sweep(&mut self) {
+        self.group.take().into_iter().for_each(kill_group);
+    }
+}
+
+impl Status {
+    /// What the guard's exit code says of its child.
+    fn of(code: Option<i32>) -> Self {
+        match code {
+            Some(code) if code > 128 => Self::Signal(code - 128),
+            Some(code) => Self::Code(code),
+            None => Self::Signal(9),
+        }
+    }
+
+    /// Whether it did what it should.
+    pub(super) fn is_success(self) -> bool {
+        self == Self::Code(0)
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+/// Hands on each line, without its end; what is no UTF-8 is replaced.
+async fn read_lines(stream: impl AsyncRead + Unpin, sender: mpsc::Sender<String>) {
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match reader.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        let text = &text[..text.len().min(MAX_LINE)];
+        if sender.send(String::from_utf8_lossy(text).into_owned()).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! One server a project: two would write the same state.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+
+use super::HOME;
+use super::error::Error;
+
+/// Held while the project is run; the system gives it up with the process.
+pub(super) struct Lock(#[allow(dead_code, reason = "it is held, not read")] File);
+
+/// Makes the directory for all that is kept in a project, which git does not see, and locks it.
+pub(super) fn lock(directory: &Path) -> Result<Lock, Error> {
+    let home = directory.join(HOME);
+    hidden_directory(&home)?;
+    let path = home.join("lock");
+    let failed = |source| Error::Home { path: path.clone(), source };
+    let mut file =
+        File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            file.read_to_string(&mut holder).ok();
+            let holder = Some(holder.trim().to_owned()).filter(|holder| !holder.is_empty());
+            return Err(Error::Busy { directory: directory.to_owned(), holder });
+        }
+        Err(TryLockError::Error(source)) => return Err(failed(source)),
+    }
+    let write = |file: &mut File| {
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "process {}", std::process::id())
+    };
+    write(&mut file).map_err(failed)?;
+    Ok(Lock(file))
+}
+
+/// A directory that git does not see, by a file of its own.
+pub(super) fn hidden_directory(path: &Path) -> Result<(), Error> {
+    let failed = |source| Error::Home { path: path.to_owned(), source };
+    fs::create_dir_all(path).map_err(failed)?;
+    let ignore = path.join(".gitignore");
+    if !ignore.exists() {
+        fs::write(&ignore, "*\n").map_err(failed)?;
+    }
+    Ok(())
+}

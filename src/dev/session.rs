@@ -1,0 +1,124 @@
+//! What is asked of the room, and what it asks back.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::event::Event;
+use crate::compiler::plan::Plan;
+
+/// A planned project and the values of its `env`. There is no `Debug`: the values are secrets.
+pub struct Session {
+    /// The configuration's directory, absolute.
+    pub directory: PathBuf,
+    /// What was planned.
+    pub plan: Plan,
+    /// The user's variables; one without a value is taken out of the environment.
+    pub env: Vec<(String, Option<String>)>,
+}
+
+/// What the command line asks for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Address to listen on: an IP address or a name.
+    pub host: String,
+    /// Port to listen on.
+    pub port: Port,
+    /// Whether changes of the source start the server anew.
+    pub reload: bool,
+    /// How many runs are worked on at once.
+    pub jobs: u32,
+    /// The debugger, where there is one.
+    pub debugger: Option<Debugger>,
+    /// Whether blocking calls in asynchronous code are let through.
+    pub allow_blocking: bool,
+    /// Whether a tunnel makes the server public.
+    pub tunnel: bool,
+    /// The interpreter, where the user names one.
+    pub python: Option<PathBuf>,
+    /// Whether missing packages may be installed.
+    pub consent: Consent,
+    /// The certificate to serve HTTPS with.
+    pub tls: Option<Tls>,
+    /// How much the server logs: the name of a level of Python's.
+    pub log_level: &'static str,
+    /// Whether the server's log is coloured.
+    pub colour: bool,
+    /// How long the server may take until it answers.
+    pub patience: Duration,
+    /// The studio to link to, without a `/` at its end.
+    pub studio: String,
+    /// What of this process's environment decides which interpreter is meant.
+    pub surroundings: Surroundings,
+}
+
+/// What of the environment decides which interpreter is meant.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// `PATH`.
+    pub path: String,
+    /// `VIRTUAL_ENV`.
+    pub virtual_env: Option<String>,
+    /// `PYENV_VERSION`.
+    pub pyenv_version: Option<String>,
+    /// `PYENV_ROOT`, or where pyenv usually lies.
+    pub pyenv_root: Option<PathBuf>,
+}
+
+/// A port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// This one or none.
+    Exactly(u16),
+    /// This one, or the next that is free.
+    From(u16),
+}
+
+impl Port {
+    /// Its number, or that of the first to try.
+    pub fn number(self) -> u16 {
+        match self {
+            Self::Exactly(port) | Self::From(port) => port,
+        }
+    }
+}
+
+/// How a debugger reaches the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Debugger {
+    /// The port it listens on.
+    pub port: u16,
+    /// Whether the server waits until a client is there.
+    pub waits: bool,
+}
+
+/// Whether missing packages may be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// If the user says so.
+    Ask,
+    /// No.
+    Never,
+    /// Yes.
+    Given,
+}
+
+/// What HTTPS is served with.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// The certificate, PEM.
+    pub certificate: PathBuf,
+    /// Its key, PEM.
+    pub key: PathBuf,
+}
+
+/// What the room asks its caller for while it runs.
+pub trait Hooks {
+    /// Something happened.
+    fn event(&mut self, event: &Event);
+
+    /// Whether the user agrees to what is asked.
+    fn confirm(&mut self, question: &str) -> bool;
+
+    /// Reads the project anew. Nothing where it cannot be planned; the caller has said why.
+    fn replan(&mut self) -> Option<Session>;
+}

@@ -1,0 +1,304 @@
+//! Runs one project: provides what it needs, starts the server, follows it, and starts it anew when something
+//! changes, until the caller has enough.
+
+use std::future::pending;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::Client;
+use tokio::time::{Instant, sleep_until};
+
+use super::child::{Child, Next, Status};
+use super::environment::Environment;
+use super::error::Error;
+use super::event::{Crash, Event};
+use super::lock::lock;
+use super::port;
+use super::probe;
+use super::provision;
+use super::server::{self, Address, urls};
+use super::session::{Hooks, Options, Session};
+use super::state;
+use super::traceback;
+use super::tunnel::Tunnel;
+use super::watch::{Changes, Watcher};
+
+/// How many of its last lines are told of a server that ended.
+const TOLD_LINES: usize = 12;
+
+/// Runs the server until `stop` is done, or until it ends by itself and nothing is watched.
+///
+/// # Errors
+///
+/// Whatever keeps the server from starting the first time; later trouble is told as an event, and the next change is
+/// waited for.
+pub async fn run(
+    session: Session,
+    options: &Options,
+    hooks: &mut dyn Hooks,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let _lock = lock(&session.directory)?;
+    let mut supervisor = Supervisor::new(session, options, hooks)?;
+    let done = tokio::select! {
+        biased;
+        () = stop => Ok(()),
+        done = supervisor.work() => done,
+    };
+    supervisor.end().await;
+    done
+}
+
+struct Supervisor<'a> {
+    session: Session,
+    options: &'a Options,
+    hooks: &'a mut dyn Hooks,
+    address: Address,
+    client: Client,
+    tunnel: Option<Tunnel>,
+    watcher: Option<Watcher>,
+    server: Option<Server>,
+}
+
+/// A started server.
+struct Server {
+    child: Child,
+    since: Instant,
+    is_ready: bool,
+    /// What it answers, as long as that is not what it should.
+    answer: Option<String>,
+}
+
+/// What can happen while the server runs.
+enum Happening {
+    Changed(Changes),
+    Ended(Status),
+    Late,
+    Line(String),
+    Ready,
+    TunnelClosed(String),
+}
+
+impl<'a> Supervisor<'a> {
+    fn new(session: Session, options: &'a Options, hooks: &'a mut dyn Hooks) -> Result<Self, Error> {
+        let (port, holder) = port::choose(&options.host, options.port)?;
+        if let Some(holder) = holder {
+            let message = format!("port {} is taken by {holder}; using {port}", options.port.number());
+            hooks.event(&Event::Note { message });
+        }
+        let client = probe::client().map_err(|reason| Error::Client { reason })?;
+        let address = Address { port, public: None };
+        Ok(Self { session, options, hooks, address, client, tunnel: None, watcher: None, server: None })
+    }
+
+    async fn work(&mut self) -> Result<(), Error> {
+        let mut python = self.provide().await?;
+        if self.options.tunnel {
+            let local = urls(&self.session, self.options, &self.address).origin;
+            let surroundings = &self.options.surroundings;
+            let tunnel = Tunnel::open(&self.session.directory, surroundings, &local).await?;
+            self.address.public = Some(tunnel.url.clone());
+            self.tunnel = Some(tunnel);
+        }
+        if self.options.reload {
+            self.watch()?;
+        }
+        loop {
+            self.start(&python)?;
+            python = self.follow(python).await?;
+            self.end_server().await;
+        }
+    }
+
+    /// The interpreter that has everything.
+    async fn provide(&mut self) -> Result<PathBuf, Error> {
+        match &self.session.plan.local.python {
+            Some(packages) => provision::provide(&self.session, packages, self.options, self.hooks).await,
+            None => Err(Error::Javascript),
+        }
+    }
+
+    fn watch(&mut self) -> Result<(), Error> {
+        self.watcher = Some(Watcher::new(&self.session.directory, &self.session.plan.local.watch)?);
+        Ok(())
+    }
+
+    fn start(&mut self, python: &Path) -> Result<(), Error> {
+        state::prepare(&self.session.directory, &self.session.plan.local.state)?;
+        self.hooks.event(&Event::Starting { program: python.to_owned() });
+        let child = server::start(&self.session, self.options, python, &self.address)?;
+        self.server = Some(Server { child, since: Instant::now(), is_ready: false, answer: None });
+        Ok(())
+    }
+
+    /// Follows the server until a change has to be taken over; the answer is the interpreter to go on with.
+    async fn follow(&mut self, python: PathBuf) -> Result<PathBuf, Error> {
+        loop {
+            match self.happening().await? {
+                Happening::Changed(changes) => {
+                    if let Some(python) = self.take_over(changes, &python).await? {
+                        return Ok(python);
+                    }
+                }
+                Happening::Ended(status) => self.ended(status.to_string())?,
+                Happening::Late => self.late().await?,
+                Happening::Line(line) => self.tell(line),
+                Happening::Ready => self.ready(),
+                Happening::TunnelClosed(message) => {
+                    self.tunnel = None;
+                    self.hooks.event(&Event::Warning { message });
+                }
+            }
+        }
+    }
+
+    async fn happening(&mut self) -> Result<Happening, Error> {
+        let url = urls(&self.session, self.options, &self.address).ok;
+        let waits = self.options.debugger.is_some_and(|debugger| debugger.waits);
+        let patience = (!waits).then_some(self.options.patience);
+        let (child, starting) = match &mut self.server {
+            Some(Server { child, is_ready: false, since, answer }) => (Some(child), Some((*since, answer))),
+            Some(server) => (Some(&mut server.child), None),
+            None => (None, None),
+        };
+        tokio::select! {
+            biased;
+            next = next(child) => match next {
+                Ok(Next::Line(line)) => Ok(Happening::Line(line)),
+                Ok(Next::Ended(status)) => Ok(Happening::Ended(status)),
+                Err(source) => Err(Error::Run { program: "the server".to_owned(), source }),
+            },
+            changes = changes(self.watcher.as_mut()) => Ok(Happening::Changed(changes)),
+            why = closed(self.tunnel.as_mut()) => Ok(Happening::TunnelClosed(why)),
+            happening = until_ready(&self.client, &url, patience, starting) => Ok(happening),
+        }
+    }
+
+    /// Makes ready for a new start, the old server running on; nothing where the change cannot be taken over.
+    async fn take_over(&mut self, changes: Changes, python: &Path) -> Result<Option<PathBuf>, Error> {
+        let mut python = python.to_owned();
+        if changes.decide_start {
+            let Some(session) = self.hooks.replan() else {
+                let reason = "the configuration has errors".to_owned();
+                self.hooks.event(&Event::Kept { reason });
+                return Ok(None);
+            };
+            self.session = session;
+            python = match self.provide().await {
+                Ok(python) => python,
+                Err(error) => {
+                    self.hooks.event(&Event::Kept { reason: error.to_string() });
+                    return Ok(None);
+                }
+            };
+            self.watch()?;
+        }
+        self.hooks.event(&Event::Reloading { changed: changes.paths });
+        Ok(Some(python))
+    }
+
+    fn tell(&mut self, line: String) {
+        let is_lost = state::is_lost(&line);
+        self.hooks.event(&Event::Log { line });
+        if is_lost && let Some(place) = state::save_lost(&self.session.directory) {
+            let message =
+                format!("the server could not read its state and began anew; the old files are in {place}");
+            self.hooks.event(&Event::Warning { message });
+        }
+    }
+
+    fn ready(&mut self) {
+        let Some(server) = &mut self.server else { return };
+        server.is_ready = true;
+        let milliseconds = u64::try_from(server.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let urls = urls(&self.session, self.options, &self.address);
+        self.hooks.event(&Event::Ready { urls, milliseconds });
+    }
+
+    /// The server ended by itself: that is all, unless a change may mend it.
+    fn ended(&mut self, status: String) -> Result<(), Error> {
+        let Some(server) = self.server.take() else { return Ok(()) };
+        if !server.is_ready {
+            // Perhaps something is not there any more that was.
+            Environment::forget(&self.session.directory);
+        }
+        let all = server.child.last_lines();
+        let cause = traceback::cause(&all, &self.session.directory);
+        let last_lines = all[all.len().saturating_sub(TOLD_LINES)..].to_vec();
+        let crash = Crash { status, cause, last_lines };
+        if self.watcher.is_none() {
+            return Err(Error::Crashed(Box::new(crash)));
+        }
+        self.hooks.event(&Event::Crashed(crash));
+        Ok(())
+    }
+
+    /// The server took too long.
+    async fn late(&mut self) -> Result<(), Error> {
+        let Some(server) = self.server.take() else { return Ok(()) };
+        let said = server.child.last_lines().pop().map(|line| format!("it said last: {line}"));
+        let cause = server.answer.or(said);
+        let url = urls(&self.session, self.options, &self.address).ok;
+        let error = Error::NotReady { url, after: self.options.patience, cause };
+        server.child.stop(|_| {}).await;
+        if self.watcher.is_none() {
+            return Err(error);
+        }
+        self.hooks.event(&Event::Warning { message: error.to_string() });
+        Ok(())
+    }
+
+    async fn end_server(&mut self) {
+        if let Some(server) = self.server.take() {
+            let hooks = &mut *self.hooks;
+            server.child.stop(|line| hooks.event(&Event::Log { line: line.to_owned() })).await;
+        }
+    }
+
+    async fn end(mut self) {
+        self.end_server().await;
+        self.hooks.event(&Event::Stopped);
+    }
+}
+
+async fn next(child: Option<&mut Child>) -> io::Result<Next> {
+    match child {
+        Some(child) => child.next().await,
+        None => pending().await,
+    }
+}
+
+async fn changes(watcher: Option<&mut Watcher>) -> Changes {
+    match watcher {
+        Some(watcher) => watcher.changes().await,
+        None => pending().await,
+    }
+}
+
+async fn closed(tunnel: Option<&mut Tunnel>) -> String {
+    match tunnel {
+        Some(tunnel) => tunnel.closed().await,
+        None => pending().await,
+    }
+}
+
+/// Waits until the server is ready or late, where it is starting.
+async fn until_ready(
+    client: &Client,
+    url: &str,
+    patience: Option<Duration>,
+    starting: Option<(Instant, &mut Option<String>)>,
+) -> Happening {
+    let Some((since, answer)) = starting else { return pending().await };
+    let late = async {
+        match patience {
+            Some(patience) => sleep_until(since + patience).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        () = probe::until_ok(client, url, answer) => Happening::Ready,
+        () = late => Happening::Late,
+    }
+}

@@ -1,0 +1,55 @@
+//! Where in the user's source a Python program went wrong, read from what it said last.
+
+use std::path::Path;
+
+/// `file:line: what`, of the innermost place in `directory` that a traceback names.
+pub(super) fn cause(lines: &[String], directory: &Path) -> Option<String> {
+    let place = lines.iter().rev().find_map(|line| place(line, directory))?;
+    let what = lines.iter().rev().find_map(|line| exception(line));
+    Some(match what {
+        Some(what) => format!("{place}: {what}"),
+        None => place,
+    })
+}
+
+/// `file:line` of a line like `File "/project/graph.py", line 3, in <module>`.
+fn place(line: &str, directory: &Path) -> Option<String> {
+    let (_, rest) = line.split_once("File \"")?;
+    let (file, rest) = rest.split_once("\", line ")?;
+    let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    let own = Path::new(file).strip_prefix(directory).ok()?;
+    let is_installed = own.components().any(|part| part.as_os_str() == "site-packages");
+    (!is_installed).then(|| format!("{}:{number}", own.display()))
+}
+
+/// A line like `ModuleNotFoundError: No module named 'x'`.
+fn exception(line: &str) -> Option<&str> {
+    let name = line.split(':').next().unwrap_or_default();
+    let is_name = name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_uppercase()));
+    let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
+    let is_error =
+        ["Error", "Exception", "Exit", "Interrupt", "Warning"].iter().any(|end| name.ends_with(end));
+    (is_name && is_plain && is_error).then_some(line.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_own_place_is_named() {
+        let lines: Vec<String> = r#"Traceback (most recent call last):
+  File "/p/.agentcli/python/lib/python3.11/site-packages/x.py", line 9, in load
+  File "/p/src/graph.py", line 3, in <module>
+    import nothing
+  File "/usr/lib/python3.11/importlib/__init__.py", line 126, in import_module
+ModuleNotFoundError: No module named 'nothing'
+Application startup failed. Exiting."#
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        let found = cause(&lines, Path::new("/p"));
+        assert_eq!(found.as_deref(), Some("src/graph.py:3: ModuleNotFoundError: No module named 'nothing'"));
+        assert_eq!(cause(&lines, Path::new("/elsewhere")), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! Which changes of the user's tree count, and when they have settled.
+//!
+//! Only directories that a build would see are watched, one by one, so that what is left out costs nothing. Of the
+//! files in them source code counts: what an agent writes while it runs is something else.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ::ignore::gitignore::Gitignore;
+use notify::event::ModifyKind;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::time::{Instant, timeout};
+
+use super::error::Error;
+use crate::compiler::ignore::{Ignore, Trail};
+use crate::compiler::plan;
+use crate::compiler::symbols::Language;
+
+/// How long nothing may happen until a burst of changes is over, and how long one may last.
+const QUIET: Duration = Duration::from_millis(60);
+const LONGEST: Duration = Duration::from_millis(1000);
+
+/// Looks at one project.
+pub(super) struct Watcher {
+    notify: RecommendedWatcher,
+    events: UnboundedReceiver<notify::Result<Event>>,
+    scope: Scope,
+    directory: PathBuf,
+    pending: BTreeSet<PathBuf>,
+}
+
+/// Changes that belong together.
+pub(super) struct Changes {
+    /// What changed, relative to the configuration's directory where it lies in it.
+    pub(super) paths: Vec<String>,
+    /// Whether a file is among them that decides how the server is started, rather than what it runs.
+    pub(super) decide_start: bool,
+}
+
+/// What counts.
+struct Scope {
+    root: PathBuf,
+    ignore: Ignore,
+    /// Files that count in any case.
+    files: Vec<PathBuf>,
+    /// What git leaves out: the directory of each .gitignore, and what it says.
+    gitignores: Vec<(PathBuf, Gitignore)>,
+}
+
+impl Watcher {
+    /// Begins to look; `directory` is the configuration's, absolute.
+    pub(super) fn new(directory: &Path, watch: &plan::Watch) -> Result<Self, Error> {
+        let (sender, events) = mpsc::unbounded_channel();
+        let notify = notify::recommended_watcher(move |event| drop(sender.send(event)));
+        let notify = notify.map_err(|error| refused(directory, &error))?;
+        let scope = Scope::new(directory, watch);
+        let mut watcher =
+            Self { notify, events, directory: directory.to_owned(), pending: BTreeSet::new(), scope };
+        for file in watcher.scope.files.clone() {
+            watcher.add(file.parent().unwrap_or(directory))?;
+        }
+        let root = watcher.scope.root.clone();
+        watcher.enter(&root, &Trail::default(), false)?;
+        Ok(watcher)
+    }
+
+    /// Waits for changes until no more come. Can be given up and called again.
+    pub(super) async fn changes(&mut self) -> Changes {
+        while self.pending.is_empty() {
+            match self.events.recv().await {
+                Some(event) => self.take(event),
+                None => std::future::pending().await,
+            }
+        }
+        let began = Instant::now();
+        while began.elapsed() < LONGEST {
+            match timeout(QUIET, self.events.recv()).await {
+                Ok(Some(event)) => self.take(event),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        let changed = std::mem::take(&mut self.pending);
+        let shown = |path: &PathBuf| path.strip_prefix(&self.directory).unwrap_or(path).display().to_string();
+        Changes {
+            paths: changed.iter().map(shown).collect(),
+            decide_start: changed.iter().any(|path| self.scope.files.contains(path)),
+        }
+    }
+
+    fn take(&mut self, event: notify::Result<Event>) {
+        let Ok(event) = event else { return };
+        let matters = match event.kind {
+            EventKind::Create(_) | EventKind::Remove(_) => true,
+            EventKind::Modify(kind) => !matches!(kind, ModifyKind::Metadata(_)),
+            EventKind::Any | EventKind::Access(_) | EventKind::Other => event.need_rescan(),
+        };
+        if !matters {
+            return;
+        }
+        for path in event.paths {
+            if path.is_dir() && !self.scope.leaves_out(&path) {
+                let (_, trail) = self.scope.judge(&path);
+                // A directory that vanished meanwhile.
+                self.enter(&path, &trail, true).ok();
+            } else if self.scope.counts(&path) {
+                self.pending.insert(path);
+            }
+        }
+    }
+
+    /// Watches a directory and what is below it. In one that is new, what is there already is a change.
+    fn enter(&mut self, directory: &Path, trail: &Trail, is_new: bool) -> Result<(), Error> {
+        self.add(directory)?;
+        self.scope.read_gitignore(directory);
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                let (excluded, below) = self.scope.step(trail, &path);
+                let hidden = self.scope.is_ignored_by_git(&path, true);
+                if !hidden && (!excluded || self.scope.may_include_below(&path)) {
+                    self.enter(&path, &below, is_new)?;
+                }
+            } else if is_new && self.scope.counts(&path) {
+                self.pending.insert(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, directory: &Path) -> Result<(), Error> {
+        let watched = self.notify.watch(directory, RecursiveMode::NonRecursive);
+        watched.map_err(|error| refused(directory, &error))
+    }
+}
+
+impl Scope {
+    fn new(directory: &Path, watch: &plan::Watch) -> Self {
+        let real = |path: &str| {
+            let path = directory.join(path);
+            let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+            match (parent, path.file_name()) {
+                (Some(parent), Some(name)) => parent.join(name),
+                _ => path.canonicalize().unwrap_or(path),
+            }
+        };
+        let root = directory.join(&watch.root);
+        let root = root.canonicalize().unwrap_or(root);
+        let ignore = Ignore::parse(&watch.ignore.join("\n")).unwrap_or_default();
+        let files = watch.files.iter().map(|path| real(path)).collect();
+        let mut scope = Self { root, ignore, files, gitignores: Vec::new() };
+        scope.read_gitignores_above();
+        scope
+    }
+
+    /// Those above the root count up to the repository's, unless one leaves out the whole project.
+    fn read_gitignores_above(&mut self) {
+        let root = self.root.clone();
+        if let Some(repository) = root.ancestors().position(|directory| directory.join(".git").exists()) {
+            for directory in root.ancestors().take(repository + 1).skip(1) {
+                self.read_gitignore(directory);
+            }
+            self.gitignores.retain(|(_, rules)| !rules.matched_path_or_any_parents(&root, true).is_ignore());
+        }
+    }
+
+    fn read_gitignore(&mut self, directory: &Path) {
+        let file = directory.join(".gitignore");
+        if file.is_file() {
+            self.gitignores.retain(|(known, _)| known != directory);
+            self.gitignores.push((directory.to_owned(), Gitignore::new(file).0));
+        }
+    }
+
+    fn is_ignored_by_git(&self, path: &Path, is_directory: bool) -> bool {
+        let above = self.gitignores.iter().filter(|(directory, _)| path.starts_with(directory));
+        let mut verdicts = above.map(|(_, rules)| rules.matched_path_or_any_parents(path, is_directory));
+        verdicts.any(|verdict| verdict.is_ignore())
+    }
+
+    fn step(&self, parent: &Trail, path: &Path) -> (bool, Trail) {
+        self.ignore.step(parent, &self.relative(path))
+    }
+
+    /// Whether the build leaves out `path`, and what matched it.
+    fn judge(&self, path: &Path) -> (bool, Trail) {
+        let relative = self.relative(path);
+        let ends = relative.match_indices('/').map(|(at, _)| at).chain([relative.len()]);
+        let start = (false, Trail::default());
+        if relative.is_empty() {
+            start
+        } else {
+            ends.fold(start, |(_, trail), end| self.ignore.step(&trail, &relative[..end]))
+        }
+    }
+
+    fn leaves_out(&self, path: &Path) -> bool {
+        !path.starts_with(&self.root) || self.judge(path).0 || self.is_ignored_by_git(path, true)
+    }
+
+    fn may_include_below(&self, directory: &Path) -> bool {
+        self.ignore.may_include_below(&self.relative(directory))
+    }
+
+    fn counts(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_source = Language::of(&name).is_some() && path.starts_with(&self.root);
+        let is_named = self.files.iter().any(|file| file == path);
+        is_named || is_source && !self.judge(path).0 && !self.is_ignored_by_git(path, false)
+    }
+
+    fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
+    }
+}
+
+fn refused(path: &Path, error: &notify::Error) -> Error {
+    let reason = match &error.kind {
+        notify::ErrorKind::MaxFilesWatch => "the system watches as many directories as it may".to_owned(),
+        notify::ErrorKind::Io(error) => crate::project::reason(error),
+        _ => error.to_string(),
+    };
+    Error::Watch { path: path.to_owned(), reason }
+}
