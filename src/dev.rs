@@ -13,6 +13,8 @@ mod event;
 pub mod guard;
 mod interpreter;
 mod lock;
+mod node;
+mod node_modules;
 mod port;
 mod probe;
 mod provision;

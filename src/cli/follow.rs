@@ -96,8 +96,13 @@ impl<'a> Follow<'a> {
         let seconds = milliseconds as f64 / 1000.0;
         let out = &mut self.env.out;
         let mut text = format!("{} in {seconds:.1} s\n", paint(out, HEADING, "ready"));
-        let rows = [("API", Some(&urls.api)), ("docs", Some(&urls.docs)), ("studio", Some(&urls.studio))];
-        for (name, url) in rows.into_iter().chain([("public", urls.public.as_ref())]) {
+        let rows = [
+            ("API", Some(&urls.api)),
+            ("docs", urls.docs.as_ref()),
+            ("studio", Some(&urls.studio)),
+            ("public", urls.public.as_ref()),
+        ];
+        for (name, url) in rows {
             text.extend(url.map(|url| format!("  {name:<8}{url}\n")));
         }
         out.write(&text).and_then(|()| out.flush()).ok();

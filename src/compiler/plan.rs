@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use local::{Local, PythonPackages, Watch};
+pub use local::{JavascriptPackages, Local, NodeProject, PythonPackages, Watch};
 
 /// The whole plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]

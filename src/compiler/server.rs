@@ -12,6 +12,8 @@ pub const VERSIONED_REPOSITORY: &str = "/langgraph-server";
 pub const DEFAULT_PYTHON: &str = "3.11";
 /// The Node.js that an image has where none is asked for.
 pub const DEFAULT_NODE: &str = "20";
+/// The oldest Node.js that runs the server, as its major version.
+pub const OLDEST_NODE: u64 = 20;
 /// The distribution that a tag does not name.
 pub const DEFAULT_DISTRO: &str = "debian";
 
@@ -96,8 +98,49 @@ pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
 
 /// The server without a container: the in-memory runtime, as it is published for development.
 pub mod local {
-    /// The packages of the server, at the versions that this program is tested with.
+    use super::variables;
+
+    /// The packages of the Python server, at the versions that this program is tested with.
     pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
+
+    /// The packages of the JavaScript server and what it needs beside it, at versions that work together.
+    pub const JAVASCRIPT_SERVER: &[(&str, &str)] = &[
+        ("@langchain/langgraph-api", "2.0.0"),
+        ("@langchain/langgraph", "1.1.0"),
+        ("@langchain/langgraph-checkpoint", "1.0.0"),
+        ("@langchain/langgraph-sdk", "2.0.0"),
+        ("@langchain/core", "1.1.48"),
+        ("typescript", "5.9.3"),
+        TSX,
+    ];
+    /// What runs TypeScript under Node.js.
+    pub const TSX: (&str, &str) = ("tsx", "4.23.15");
+    /// Its files, below the directory that it is installed into: TypeScript for Node.js, what makes it take the
+    /// project's own packages, and the server.
+    pub const JAVASCRIPT_FILES: [&str; 3] = [
+        "node_modules/tsx/dist/loader.mjs",
+        "node_modules/@langchain/langgraph-api/dist/preload.mjs",
+        "node_modules/@langchain/langgraph-api/dist/server.mjs",
+    ];
+    /// What of the configuration it knows: its own words, and the variable of the same value.
+    pub const JAVASCRIPT_SETTINGS: &[(&str, &str)] = &[
+        ("graphs", variables::GRAPHS),
+        ("auth", variables::AUTH),
+        ("http", variables::HTTP),
+        ("ui", variables::UI),
+        ("ui_config", variables::UI_CONFIG),
+    ];
+    /// What the JavaScript server is told beside what every server is.
+    pub const JAVASCRIPT_VARIABLES: &[(&str, &str)] = &[("NODE_ENV", "development")];
+
+    /// The JavaScript half of the Python server, below the directory that Python packages are in: its package.json
+    /// and yarn.lock say what it needs.
+    pub const BRIDGE: &str = "langgraph_api/js";
+    /// What lets the Python server run JavaScript graphs: its variant for development refuses them.
+    pub const BRIDGE_VARIABLES: &[(&str, &str)] = &[("LANGSMITH_LANGGRAPH_API_VARIANT", "local")];
+    /// The ports of this machine that the halves talk over: the variables' names.
+    pub const BRIDGE_PORTS: &[&str] =
+        &["LANGGRAPH_JS_REMOTE_PORT", "LANGGRAPH_JS_GRAPH_PORT", "LANGGRAPH_JS_GRAPH_HTTP_PORT"];
 
     /// The port it listens on.
     pub const PORT: u16 = 2024;

@@ -45,9 +45,6 @@ pub enum Error {
         /// What can be done, where its words tell.
         hint: Option<String>,
     },
-    /// The JavaScript server.
-    #[error("the JavaScript server does not run without a container as yet")]
-    Javascript,
     /// Packages are missing, and may not be installed.
     #[error("not installed: {}", .missing.join(", "))]
     Missing {
@@ -56,11 +53,19 @@ pub enum Error {
         /// What would install it.
         hint: String,
     },
+    /// The project's package manager is not there.
+    #[error("the project's packages are installed by {name}, and `{name}` is not on the PATH")]
+    NoInstaller {
+        /// Its name.
+        name: String,
+        /// How to get it.
+        hint: String,
+    },
     /// There is no interpreter that will do.
     #[error("no {wanted} or later found{}", list(.looked))]
     NoInterpreter {
         /// What is looked for.
-        wanted: &'static str,
+        wanted: String,
         /// What was found instead, and where.
         looked: Vec<String>,
         /// How to get one.
@@ -126,16 +131,13 @@ impl Error {
                 Some("make the directory writable; the environment and state lie in it".to_owned())
             }
             Self::Install { hint, .. } | Self::Port { hint, .. } => hint.clone(),
-            Self::Missing { hint, .. } | Self::NoInterpreter { hint, .. } | Self::Tunnel { hint, .. } => {
-                Some(hint.clone())
-            }
+            Self::Missing { hint, .. }
+            | Self::NoInstaller { hint, .. }
+            | Self::NoInterpreter { hint, .. }
+            | Self::Tunnel { hint, .. } => Some(hint.clone()),
             Self::Project(error) => error.hint(),
             Self::Watch { .. } => Some("run it with --no-reload".to_owned()),
-            Self::Client { .. }
-            | Self::Crashed(_)
-            | Self::Javascript
-            | Self::NotReady { .. }
-            | Self::Run { .. } => None,
+            Self::Client { .. } | Self::Crashed(_) | Self::NotReady { .. } | Self::Run { .. } => None,
         }
     }
 }

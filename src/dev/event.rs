@@ -70,8 +70,8 @@ pub struct Urls {
     pub ok: String,
     /// The API.
     pub api: String,
-    /// Its documentation.
-    pub docs: String,
+    /// Its documentation; the JavaScript server has none.
+    pub docs: Option<String>,
     /// The studio, connected to it.
     pub studio: String,
     /// From elsewhere, where there is a tunnel.

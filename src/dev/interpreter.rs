@@ -101,7 +101,7 @@ pub(super) async fn find(
 
 fn none(looked: Vec<String>) -> Error {
     Error::NoInterpreter {
-        wanted: "Python 3.11",
+        wanted: "Python 3.11".to_owned(),
         looked,
         hint: "install one (`apt install python3`, `brew install python`, `uv python install`), or name one with \
                --python"

@@ -25,6 +25,12 @@ pub(super) fn choose(host: &str, port: Port) -> Result<(u16, Option<String>), Er
     Err(refused(host, wanted, &error))
 }
 
+/// Ports of this machine that nobody listens on, all different; none where there are none.
+pub(super) fn free(count: usize) -> Vec<u16> {
+    let held: Vec<_> = (0..count).filter_map(|_| TcpListener::bind(("127.0.0.1", 0)).ok()).collect();
+    held.iter().filter_map(|listener| Some(listener.local_addr().ok()?.port())).collect()
+}
+
 fn bind(host: &str, port: u16) -> io::Result<()> {
     let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
     for address in (host, port).to_socket_addrs()? {

@@ -8,15 +8,12 @@ use std::time::Duration;
 use super::HOME;
 use super::child::Child;
 use super::command::Command;
-use super::environment::{self, Environment};
+use super::environment::{self, Environment, PYTHON};
 use super::error::Error;
 use super::event::Event;
 use super::interpreter::{self, Interpreter, Look, Wanted, look, on_path};
 use super::session::{Consent, Hooks, Options, Session, Surroundings};
 use crate::compiler::plan::PythonPackages;
-
-/// Our environment, relative to our directory.
-const ENVIRONMENT: &str = "python";
 
 /// How long an installer may take to end once it is told to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -31,8 +28,20 @@ const REASONS: &[(&[&str], &str)] = &[
             "ConnectionError",
             "error sending request",
             "timed out",
+            "ENOTFOUND",
+            "EAI_AGAIN",
+            "ECONNREFUSED",
+            "ETIMEDOUT",
         ],
-        "the package index cannot be reached; check the network, or the proxy and index settings of uv or pip",
+        "the package index cannot be reached; check the network, or the proxy and index settings of the installer",
+    ),
+    (
+        &["in sync", "ERR_PNPM_OUTDATED_LOCKFILE", "needs to be updated", "lockfile had changes"],
+        "the lock file is older than package.json; bring it up to date with the package manager",
+    ),
+    (
+        &["ERESOLVE", "ETARGET", "No matching version"],
+        "some packages cannot be installed together; their versions stand in package.json",
     ),
     (
         &["No solution found", "ResolutionImpossible", "No matching distribution"],
@@ -57,42 +66,62 @@ pub(super) async fn provide(
     let directory = &session.directory;
     let key = environment::key(session, packages, options);
     let debugger = options.debugger.is_some();
-    if let Some(known) = Environment::read(directory, &key, debugger) {
-        return Ok(known.python);
+    if let Some(known) = Environment::read(directory, PYTHON, &key, debugger) {
+        return Ok(known.program);
     }
     let wanted = Wanted::new(packages, debugger);
     let base = interpreter::find(session, packages, options, &wanted).await?;
     if let Some(warning) = &base.warning {
         hooks.event(&Event::Warning { message: warning.clone() });
     }
-    let (python, foreign) = if base.look.missing.is_empty() {
+    let (program, foreign) = if base.look.missing.is_empty() && !packages.own {
         let changed = environment::changed_at(&base.look.packages);
         (base.path, changed.map(|changed| (base.look.packages, changed)))
     } else {
-        agree(&base, options, hooks)?;
+        agree_to_install(&base, options, hooks)?;
         (install(session, packages, options, &base, &wanted, hooks).await?, None)
     };
-    Environment { key, python: python.clone(), foreign, debugger }.write(directory)?;
-    Ok(python)
+    let foreign = foreign.into_iter().collect();
+    Environment { key, program: program.clone(), foreign, debugger }.write(directory, PYTHON)?;
+    Ok(program)
 }
 
-fn agree(base: &Interpreter, options: &Options, hooks: &mut dyn Hooks) -> Result<(), Error> {
+fn agree_to_install(base: &Interpreter, options: &Options, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let missing = base.look.missing.clone();
-    let question = format!(
-        "{} of what the project needs is not installed in `{}`. Install everything into {HOME}/{ENVIRONMENT}?",
-        if missing.len() == 1 { format!("`{}`", missing[0]) } else { format!("{} packages", missing.len()) },
-        base.path.display(),
-    );
+    let where_to = format!("Install everything into {HOME}/{PYTHON}?");
+    let question = match &missing[..] {
+        [] => format!("JavaScript packages are put beside the server's. {where_to}"),
+        [one] => format!(
+            "`{one}` of what the project needs is not installed in `{}`. {where_to}",
+            base.path.display()
+        ),
+        all => format!(
+            "{} packages of what the project needs are not installed in `{}`. {where_to}",
+            all.len(),
+            base.path.display()
+        ),
+    };
+    let hint = match options.consent {
+        Consent::Never => format!("leave out --no-install, and they are installed into {HOME}/{PYTHON}"),
+        _ => "install them into a virtual environment and activate it, or run again and agree".to_owned(),
+    };
+    agree(missing, &question, &hint, options, hooks)
+}
+
+/// Whether `missing` may be installed.
+pub(super) fn agree(
+    missing: Vec<String>,
+    question: &str,
+    hint: &str,
+    options: &Options,
+    hooks: &mut dyn Hooks,
+) -> Result<(), Error> {
     let agreed = match options.consent {
         Consent::Given => true,
         Consent::Never => false,
-        Consent::Ask => hooks.confirm(&question),
+        Consent::Ask => hooks.confirm(question),
     };
-    let hint = match options.consent {
-        Consent::Never => format!("leave out --no-install, and they are installed into {HOME}/{ENVIRONMENT}"),
-        _ => "install them into a virtual environment and activate it, or run again and agree".to_owned(),
-    };
-    if agreed { Ok(()) } else { Err(Error::Missing { missing, hint }) }
+    if agreed { Ok(()) } else { Err(Error::Missing { missing, hint: hint.to_owned() }) }
 }
 
 /// Makes our environment, or brings it up to date; the answer is its interpreter.
@@ -105,11 +134,11 @@ async fn install(
     hooks: &mut dyn Hooks,
 ) -> Result<PathBuf, Error> {
     let directory = &session.directory;
-    let home = directory.join(HOME).join(ENVIRONMENT);
+    let home = directory.join(HOME).join(PYTHON);
     let python = home.join("bin/python");
     let installer = Installer::choose(packages, &options.surroundings);
     // Until it is complete, nothing may be known of it.
-    Environment::forget(directory);
+    Environment::forget(directory, PYTHON);
     let with = format!("installing the server and the project's packages with {}", installer.name());
     hooks.event(&Event::Provisioning { message: with, done: false });
     let has_version = |look: Look| look.version == base.look.version;
@@ -118,12 +147,12 @@ async fn install(
         run(&installer.create(&base.path, &home, directory), hooks).await?;
     }
     run(&installer.install(&python, packages, wanted, directory), hooks).await?;
-    hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{ENVIRONMENT}"), done: true });
+    hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{PYTHON}"), done: true });
     Ok(python)
 }
 
 /// Runs an installer, telling what it says.
-async fn run(command: &Command, hooks: &mut dyn Hooks) -> Result<(), Error> {
+pub(super) async fn run(command: &Command, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let failed = |source| Error::Run { program: command.shown(), source };
     let mut child = Child::start(command, GRACE).map_err(failed)?;
     let show = |line: &str| {

@@ -1,26 +1,44 @@
-//! The server's process: how it is started, and when it is ready.
+//! The server's process: how it is started, and where it is reached.
+
+mod javascript;
+mod python;
 
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
-
-use serde_json::{Value, json};
 
 use super::child::Child;
 use super::command::Command;
 use super::error::Error;
 use super::event::Urls;
+use super::port;
 use super::session::{Options, Session};
+use crate::compiler::plan::Variant;
 use crate::compiler::server::{local, variables};
 
-/// Runs the server in its interpreter.
-const SERVE: &str = include_str!("serve.py");
+pub(super) use javascript::not_done;
 
 /// How long the server may take to finish what it does and to write its state.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long it lets open connections finish, in seconds; less than its grace.
-const OPEN_CONNECTIONS: u32 = 3;
+/// What runs the server; everything that it needs is there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Runtime {
+    /// The interpreter: Python's or Node.js.
+    pub(super) program: PathBuf,
+    /// The directory that the JavaScript server is installed into.
+    pub(super) home: PathBuf,
+    /// Where the programs lie that it runs, before those of the PATH.
+    pub(super) path: Vec<PathBuf>,
+}
+
+impl Runtime {
+    /// The PATH that its children get, where this process has `path`.
+    pub(super) fn search_path(&self, path: &str) -> String {
+        let all = self.path.iter().cloned().chain(std::env::split_paths(path));
+        std::env::join_paths(all).map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
+    }
+}
 
 /// Where a server listens.
 #[derive(Clone, Debug)]
@@ -30,59 +48,33 @@ pub(super) struct Address {
     pub(super) public: Option<String>,
 }
 
-/// Starts the Python server.
+/// Starts the server.
 pub(super) fn start(
     session: &Session,
     options: &Options,
-    python: &Path,
+    runtime: &Runtime,
     address: &Address,
 ) -> Result<Child, Error> {
-    let command = Command::new(python, &session.directory).arguments(["-P", "-c", SERVE]);
-    let command = command.argument(arguments(session, options, address.port).to_string());
-    let command = environment(command, session, options, address);
+    let command = match session.plan.server.variant {
+        Variant::Javascript => javascript::command(session, options, runtime, address.port),
+        Variant::Mixed | Variant::Python => python::command(session, options, runtime, address.port),
+    };
+    let command = environment(command, session, options, runtime, address);
     Child::start(&command, GRACE)
-        .map_err(|source| Error::Run { program: python.display().to_string(), source })
-}
-
-fn arguments(session: &Session, options: &Options, port: u16) -> Value {
-    let packages = session.plan.local.python.iter();
-    let path =
-        packages.flat_map(|it| &it.path).map(|path| session.directory.join(path).display().to_string());
-    let debugger = options.debugger.map(|it| json!([options.host, it.port, it.waits]));
-    let mut server = json!({
-        "app": local::APPLICATION,
-        "host": options.host,
-        "port": port,
-        "access_log": false,
-        "timeout_graceful_shutdown": OPEN_CONNECTIONS,
-        "log_config": log_config(options.log_level),
-    });
-    if let Some(tls) = &options.tls {
-        server["ssl_certfile"] = json!(tls.certificate);
-        server["ssl_keyfile"] = json!(tls.key);
-    }
-    json!({ "path": path.collect::<Vec<_>>(), "debugger": debugger, "server": server })
-}
-
-/// All that is logged goes to the console, in the server's own form.
-fn log_config(level: &str) -> Value {
-    let loggers = local::LOGGERS.iter().map(|&name| (name.to_owned(), json!({ "level": level })));
-    json!({
-        "version": 1,
-        "disable_existing_loggers": false,
-        "formatters": { "own": { "class": local::LOG_FORMATTER } },
-        "handlers": { "console": { "class": "logging.StreamHandler", "formatter": "own", "stream": "ext://sys.stdout" } },
-        "loggers": loggers.collect::<serde_json::Map<_, _>>(),
-        "root": { "handlers": ["console"] },
-    })
+        .map_err(|source| Error::Run { program: runtime.program.display().to_string(), source })
 }
 
 /// The user's variables, and over them the contract: what a part of the configuration does not set must not come from
 /// elsewhere.
-fn environment(command: Command, session: &Session, options: &Options, address: &Address) -> Command {
+fn environment(
+    command: Command,
+    session: &Session,
+    options: &Options,
+    runtime: &Runtime,
+    address: &Address,
+) -> Command {
     let plan = &session.plan.local;
     let mut command = plan.unset.iter().fold(command, |command, name| command.without(name));
-    command = command.variable("PYTHONUNBUFFERED", "1").variable(local::LOG_LEVEL, options.log_level);
     command = command.variable(local::LOG_COLOUR, options.colour.to_string());
     let users = session.env.iter().filter(|(name, _)| !plan.unset.contains(name));
     for (name, value) in users {
@@ -98,6 +90,12 @@ fn environment(command: Command, session: &Session, options: &Options, address: 
     for (name, value) in &plan.variables {
         command = command.variable(name, value);
     }
+    if plan.javascript.is_some() {
+        command = command.variable("PATH", runtime.search_path(&options.surroundings.path));
+    }
+    let has_bridge = plan.javascript.as_ref().is_some_and(|packages| packages.bridge.is_some());
+    let ports = local::BRIDGE_PORTS.iter().filter(|_| has_bridge).zip(port::free(local::BRIDGE_PORTS.len()));
+    command = ports.fold(command, |command, (name, port)| command.variable(name, port.to_string()));
     let url = urls(session, options, address);
     command
         .variable(local::JOBS, options.jobs.to_string())
@@ -108,13 +106,15 @@ fn environment(command: Command, session: &Session, options: &Options, address: 
 /// Where the server is reached.
 pub(super) fn urls(session: &Session, options: &Options, address: &Address) -> Urls {
     let scheme = if options.tls.is_some() { "https" } else { "http" };
-    let prefix = mount_prefix(session);
+    let is_javascript = session.plan.server.variant == Variant::Javascript;
+    let prefix = if is_javascript { String::new() } else { mount_prefix(session) };
     let origin = format!("{scheme}://{}:{}", host_in_url(&options.host), address.port);
     let api = format!("{origin}{prefix}");
     let public = address.public.as_ref().map(|url| format!("{url}{prefix}"));
     let (_, connect) = local::STUDIO;
     let studio = format!("{}{connect}{}", options.studio, public.as_ref().unwrap_or(&api));
-    let (ok, docs) = (format!("{api}{}", local::OK_ROUTE), format!("{api}{}", local::DOCS_ROUTE));
+    let ok = format!("{api}{}", local::OK_ROUTE);
+    let docs = (!is_javascript).then(|| format!("{api}{}", local::DOCS_ROUTE));
     Urls { origin, ok, docs, api, studio, public }
 }
 

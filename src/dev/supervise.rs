@@ -3,7 +3,6 @@
 
 use std::future::pending;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Client;
@@ -14,13 +13,14 @@ use super::environment::Environment;
 use super::error::Error;
 use super::event::{Crash, Event};
 use super::lock::lock;
+use super::node_modules;
 use super::port;
 use super::probe;
 use super::provision;
-use super::server::{self, Address, urls};
+use super::server::{self, Address, Runtime, urls};
 use super::session::{Hooks, Options, Session};
 use super::state;
-use super::traceback;
+use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
 use super::watch::{Changes, Watcher};
 
@@ -93,7 +93,10 @@ impl<'a> Supervisor<'a> {
     }
 
     async fn work(&mut self) -> Result<(), Error> {
-        let mut python = self.provide().await?;
+        for message in server::not_done(&self.session, self.options) {
+            self.hooks.event(&Event::Warning { message });
+        }
+        let mut runtime = self.provide().await?;
         if self.options.tunnel {
             let local = urls(&self.session, self.options, &self.address).origin;
             let surroundings = &self.options.surroundings;
@@ -105,18 +108,25 @@ impl<'a> Supervisor<'a> {
             self.watch()?;
         }
         loop {
-            self.start(&python)?;
-            python = self.follow(python).await?;
+            self.start(&runtime)?;
+            runtime = self.follow(runtime).await?;
             self.end_server().await;
         }
     }
 
-    /// The interpreter that has everything.
-    async fn provide(&mut self) -> Result<PathBuf, Error> {
-        match &self.session.plan.local.python {
-            Some(packages) => provision::provide(&self.session, packages, self.options, self.hooks).await,
-            None => Err(Error::Javascript),
+    /// The interpreters that have everything.
+    async fn provide(&mut self) -> Result<Runtime, Error> {
+        let plan = &self.session.plan.local;
+        let mut runtime = Runtime::default();
+        let mut python = None;
+        if let Some(packages) = &plan.python {
+            python = Some(provision::provide(&self.session, packages, self.options, self.hooks).await?);
         }
+        if let Some(packages) = &plan.javascript {
+            runtime = node_modules::provide(&self.session, packages, self.options, self.hooks).await?;
+        }
+        runtime.program = python.unwrap_or(runtime.program);
+        Ok(runtime)
     }
 
     fn watch(&mut self) -> Result<(), Error> {
@@ -124,21 +134,24 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    fn start(&mut self, python: &Path) -> Result<(), Error> {
-        state::prepare(&self.session.directory, &self.session.plan.local.state)?;
-        self.hooks.event(&Event::Starting { program: python.to_owned() });
-        let child = server::start(&self.session, self.options, python, &self.address)?;
+    fn start(&mut self, runtime: &Runtime) -> Result<(), Error> {
+        let lost = state::prepare(&self.session.directory, &self.session.plan)?;
+        if let Some(place) = lost {
+            self.warn_of_lost_state(&place);
+        }
+        self.hooks.event(&Event::Starting { program: runtime.program.clone() });
+        let child = server::start(&self.session, self.options, runtime, &self.address)?;
         self.server = Some(Server { child, since: Instant::now(), is_ready: false, answer: None });
         Ok(())
     }
 
-    /// Follows the server until a change has to be taken over; the answer is the interpreter to go on with.
-    async fn follow(&mut self, python: PathBuf) -> Result<PathBuf, Error> {
+    /// Follows the server until a change has to be taken over; the answer is what to go on with.
+    async fn follow(&mut self, runtime: Runtime) -> Result<Runtime, Error> {
         loop {
             match self.happening().await? {
                 Happening::Changed(changes) => {
-                    if let Some(python) = self.take_over(changes, &python).await? {
-                        return Ok(python);
+                    if let Some(runtime) = self.take_over(changes, &runtime).await? {
+                        return Ok(runtime);
                     }
                 }
                 Happening::Ended(status) => self.ended(status.to_string())?,
@@ -176,8 +189,8 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Makes ready for a new start, the old server running on; nothing where the change cannot be taken over.
-    async fn take_over(&mut self, changes: Changes, python: &Path) -> Result<Option<PathBuf>, Error> {
-        let mut python = python.to_owned();
+    async fn take_over(&mut self, changes: Changes, runtime: &Runtime) -> Result<Option<Runtime>, Error> {
+        let mut runtime = runtime.clone();
         if changes.decide_start {
             let Some(session) = self.hooks.replan() else {
                 let reason = "the configuration has errors".to_owned();
@@ -185,8 +198,8 @@ impl<'a> Supervisor<'a> {
                 return Ok(None);
             };
             self.session = session;
-            python = match self.provide().await {
-                Ok(python) => python,
+            runtime = match self.provide().await {
+                Ok(runtime) => runtime,
                 Err(error) => {
                     self.hooks.event(&Event::Kept { reason: error.to_string() });
                     return Ok(None);
@@ -195,17 +208,22 @@ impl<'a> Supervisor<'a> {
             self.watch()?;
         }
         self.hooks.event(&Event::Reloading { changed: changes.paths });
-        Ok(Some(python))
+        Ok(Some(runtime))
     }
 
     fn tell(&mut self, line: String) {
         let is_lost = state::is_lost(&line);
+        let line = if self.options.colour { line } else { plain(&line) };
         self.hooks.event(&Event::Log { line });
         if is_lost && let Some(place) = state::save_lost(&self.session.directory) {
-            let message =
-                format!("the server could not read its state and began anew; the old files are in {place}");
-            self.hooks.event(&Event::Warning { message });
+            self.warn_of_lost_state(&place);
         }
+    }
+
+    fn warn_of_lost_state(&mut self, place: &str) {
+        let message =
+            format!("the server could not read its state and began anew; the old files are in {place}");
+        self.hooks.event(&Event::Warning { message });
     }
 
     fn ready(&mut self) {
@@ -221,9 +239,9 @@ impl<'a> Supervisor<'a> {
         let Some(server) = self.server.take() else { return Ok(()) };
         if !server.is_ready {
             // Perhaps something is not there any more that was.
-            Environment::forget(&self.session.directory);
+            Environment::forget_all(&self.session.directory);
         }
-        let all = server.child.last_lines();
+        let all: Vec<String> = server.child.last_lines().iter().map(|line| plain(line)).collect();
         let cause = traceback::cause(&all, &self.session.directory);
         let last_lines = all[all.len().saturating_sub(TOLD_LINES)..].to_vec();
         let crash = Crash { status, cause, last_lines };

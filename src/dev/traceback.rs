@@ -1,15 +1,54 @@
-//! Where in the user's source a Python program went wrong, read from what it said last.
+//! Where in the user's source a program went wrong, read from what it said last.
 
 use std::path::Path;
 
-/// `file:line: what`, of the innermost place in `directory` that a traceback names.
+use super::HOME;
+
+/// `file:line: what`, of the innermost place in `directory` that the lines name.
 pub(super) fn cause(lines: &[String], directory: &Path) -> Option<String> {
+    python(lines, directory).or_else(|| javascript(lines, directory))
+}
+
+/// The innermost place comes last, and what went wrong at the end.
+fn python(lines: &[String], directory: &Path) -> Option<String> {
     let place = lines.iter().rev().find_map(|line| place(line, directory))?;
     let what = lines.iter().rev().find_map(|line| exception(line));
     Some(match what {
         Some(what) => format!("{place}: {what}"),
         None => place,
     })
+}
+
+/// What went wrong comes first, and then the innermost place.
+fn javascript(lines: &[String], directory: &Path) -> Option<String> {
+    let (at, what) = lines.iter().enumerate().find_map(|(at, line)| Some((at, exception(line)?)))?;
+    let Some((place, rest)) = lines[at..].iter().find_map(|line| javascript_place(line, directory)) else {
+        return Some(what.to_owned());
+    };
+    // A compiler says it behind the place.
+    let what = rest.strip_prefix(": ERROR: ").unwrap_or(what);
+    Some(format!("{place}: {what}"))
+}
+
+/// `file:line` of a line that names a file of the project, and what follows it.
+fn javascript_place<'a>(line: &'a str, directory: &Path) -> Option<(String, &'a str)> {
+    let (_, own) = line.split_once(&format!("{}/", directory.display()))?;
+    let is_foreign = own.starts_with(HOME) || own.contains("node_modules/");
+    let end = own.find([':', ')', ' ', '\'', '"']).unwrap_or(own.len());
+    let (file, rest) = own.split_at(end);
+    let numbers = |c: char| c == ':' || c.is_ascii_digit();
+    let place = rest.split(|c| !numbers(c)).next().unwrap_or_default().trim_end_matches(':');
+    let number = place.split(':').nth(1).map_or_else(String::new, |line| format!(":{line}"));
+    (!is_foreign).then(|| (format!("{file}{number}"), &rest[place.len()..]))
+}
+
+/// A line without what colours it.
+pub(super) fn plain(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let is_last = |c: char| ('@'..='~').contains(&c);
+    let behind = parts.map(|part| part.split_once(is_last).map_or("", |(_, text)| text));
+    behind.fold(first, |line, text| line + text)
 }
 
 /// `file:line` of a line like `File "/project/graph.py", line 3, in <module>`.
@@ -22,9 +61,10 @@ fn place(line: &str, directory: &Path) -> Option<String> {
     (!is_installed).then(|| format!("{}:{number}", own.display()))
 }
 
-/// A line like `ModuleNotFoundError: No module named 'x'`.
+/// A line like `ModuleNotFoundError: No module named 'x'` or `Error [ERR_MODULE_NOT_FOUND]: Cannot find …`.
 fn exception(line: &str) -> Option<&str> {
     let name = line.split(':').next().unwrap_or_default();
+    let name = name.split(" [ERR_").next().unwrap_or_default();
     let is_name = name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_uppercase()));
     let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
     let is_error =
@@ -51,5 +91,29 @@ Application startup failed. Exiting."#
         let found = cause(&lines, Path::new("/p"));
         assert_eq!(found.as_deref(), Some("src/graph.py:3: ModuleNotFoundError: No module named 'nothing'"));
         assert_eq!(cause(&lines, Path::new("/elsewhere")), None);
+    }
+
+    #[test]
+    fn places_in_javascript_are_named() {
+        let told = |text: &str| {
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            cause(&lines, Path::new("/p"))
+        };
+        let syntax = "TransformError: Transform failed with 1 error:\n\
+                      /p/src/graph.ts:10:10: ERROR: Unexpected \"=\"\n    \
+                      at failure (/p/.agentcli/node/node_modules/esbuild/lib/main.js:1:2)";
+        assert_eq!(told(syntax).as_deref(), Some("src/graph.ts:10: Unexpected \"=\""));
+        let thrown = "Error: boom\n    at f (/p/node_modules/a/b.js:1:2)\n    \
+                      at async file:///p/src/graph.ts:10:7\n    at run (node:internal/x:1:2)";
+        assert_eq!(told(thrown).as_deref(), Some("src/graph.ts:10: Error: boom"));
+        let missing =
+            "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'nothing' imported from /p/src/graph.ts";
+        assert_eq!(told(missing), Some(format!("src/graph.ts: {missing}")));
+        assert_eq!(told("Error: graph is nullush").as_deref(), Some("Error: graph is nullush"));
+    }
+
+    #[test]
+    fn colours_go() {
+        assert_eq!(plain("\u{1b}[31merror\u{1b}[39m: \u{1b}[2m▪"), "error: ▪");
     }
 }

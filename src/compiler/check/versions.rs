@@ -5,13 +5,11 @@ use std::str::FromStr;
 use pep508_rs::pep440_rs::Version;
 
 use super::Context;
+use crate::compiler::server::OLDEST_NODE;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// What this check reports.
 pub(super) const RULES: &[&Rule] = &[&INVALID_API_VERSION, &INVALID_NODE_VERSION, &SERDE_NEEDS_NEWER_SERVER];
-
-/// The oldest Node.js that the server runs on.
-const OLDEST_NODE: u64 = 20;
 
 pub(super) fn check(context: &mut Context<'_>) {
     let node = context.config.node_version.as_ref().and_then(|version| check_node(&version.0));

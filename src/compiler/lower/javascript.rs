@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::compiler::files::Files;
 use crate::compiler::lower::{Build, Input, image, python};
-use crate::compiler::plan::{Action, Command, Mount};
+use crate::compiler::plan::{Action, Command, Mount, NodeProject};
 use crate::compiler::{paths, server};
 
 /// A package manager: what tells that a project uses it, and how it installs.
@@ -14,6 +14,9 @@ struct Manager {
     locks: &'static [&'static str],
     with_lock: &'static str,
     without_lock: &'static str,
+    /// The same beside the user's source, where no file of the user's may be written.
+    here_with_lock: &'static str,
+    here_without_lock: &'static str,
     cache: &'static str,
 }
 
@@ -23,6 +26,8 @@ const MANAGERS: &[Manager] = &[
         locks: &["yarn.lock"],
         with_lock: "yarn install --frozen-lockfile",
         without_lock: "yarn install",
+        here_with_lock: "yarn install --frozen-lockfile",
+        here_without_lock: "yarn install --no-lockfile",
         cache: "/usr/local/share/.cache/yarn",
     },
     Manager {
@@ -30,6 +35,8 @@ const MANAGERS: &[Manager] = &[
         locks: &["pnpm-lock.yaml"],
         with_lock: "pnpm i --frozen-lockfile",
         without_lock: "pnpm i",
+        here_with_lock: "pnpm install --frozen-lockfile",
+        here_without_lock: "pnpm install --no-lockfile",
         cache: "/root/.local/share/pnpm/store",
     },
     Manager {
@@ -37,6 +44,8 @@ const MANAGERS: &[Manager] = &[
         locks: &["package-lock.json", "npm-shrinkwrap.json"],
         with_lock: "npm ci",
         without_lock: "npm i",
+        here_with_lock: "npm ci --no-audit --no-fund",
+        here_without_lock: "npm install --no-package-lock --no-save --no-audit --no-fund",
         cache: "/root/.npm",
     },
     Manager {
@@ -44,12 +53,17 @@ const MANAGERS: &[Manager] = &[
         locks: &["bun.lockb", "bun.lock"],
         with_lock: "bun i",
         without_lock: "bun i",
+        here_with_lock: "bun install --frozen-lockfile",
+        here_without_lock: "bun install --no-save",
         cache: "/root/.bun/install/cache",
     },
 ];
 
 /// Files beside package.json that an installation reads.
 const SETTINGS: &[&str] = &[".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml", "bunfig.toml"];
+
+/// Keys of package.json that name packages.
+const GROUPS: &[&str] = &["dependencies", "devDependencies", "optionalDependencies"];
 
 /// Scripts of package.json that run when packages are installed, and may need the source.
 const LIFECYCLE: &[&str] =
@@ -93,9 +107,7 @@ pub(super) fn packages(input: &Input<'_>, build: &mut Build) -> bool {
         build.note("/graphs", format!("packages are installed again on every edit of the source: {why}"));
         return false;
     }
-    let beside = manager.locks.iter().chain(SETTINGS).filter(|file| input.files.is_file(file));
-    let manifests: Vec<String> = ["package.json"].iter().chain(beside).map(|&file| file.to_owned()).collect();
-    python::copy_manifests(input, &manifests, build);
+    python::copy_manifests(input, &manifests(manager, input.files), build);
     build.step("/graphs", "packages from outside", install(manager, input.files));
     true
 }
@@ -111,9 +123,34 @@ pub(super) fn install_behind_copy(input: &Input<'_>, build: &mut Build) {
     }
 }
 
+/// What the project's own packages need where it lies on the user's machine; nothing where it has none.
+pub(super) fn project(files: &dyn Files) -> Option<NodeProject> {
+    let manifest = manifest(files)?;
+    let is_empty = |group: &&str| manifest[*group].as_object().is_none_or(serde_json::Map::is_empty);
+    if manifest["workspaces"].is_null() && GROUPS.iter().all(is_empty) {
+        return None;
+    }
+    let manager = manager(&manifest, files);
+    let locked = has_lock(manager, files);
+    let install = if locked { manager.here_with_lock } else { manager.here_without_lock };
+    Some(NodeProject {
+        install: install.split(' ').map(str::to_owned).collect(),
+        manifests: manifests(manager, files),
+    })
+}
+
+/// Files that decide what is installed.
+fn manifests(manager: &Manager, files: &dyn Files) -> Vec<String> {
+    let beside = manager.locks.iter().chain(SETTINGS).filter(|file| files.is_file(file));
+    ["package.json"].iter().chain(beside).map(|&file| file.to_owned()).collect()
+}
+
+fn has_lock(manager: &Manager, files: &dyn Files) -> bool {
+    manager.locks.iter().any(|lock| files.is_file(lock))
+}
+
 fn install(manager: &Manager, files: &dyn Files) -> Action {
-    let locked = manager.locks.iter().any(|lock| files.is_file(lock));
-    let command = if locked { manager.with_lock } else { manager.without_lock };
+    let command = if has_lock(manager, files) { manager.with_lock } else { manager.without_lock };
     let mounts = vec![Mount::Cache { target: manager.cache.to_owned() }];
     Action::Run { mounts, commands: vec![Command::Shell(command.to_owned())] }
 }
@@ -125,7 +162,7 @@ fn manifest(files: &dyn Files) -> Option<Value> {
 
 /// By lock file; else by what package.json says; else npm.
 fn manager(manifest: &Value, files: &dyn Files) -> &'static Manager {
-    let by_lock = MANAGERS.iter().find(|manager| manager.locks.iter().any(|lock| files.is_file(lock)));
+    let by_lock = MANAGERS.iter().find(|manager| has_lock(manager, files));
     let named = manifest["packageManager"]
         .as_str()
         .or_else(|| manifest["devEngines"]["packageManager"]["name"].as_str());
@@ -143,8 +180,7 @@ fn needs_source(manifest: &Value, files: &dyn Files) -> Option<String> {
     if !manifest["workspaces"].is_null() || files.is_file("pnpm-workspace.yaml") {
         return Some("package.json has workspaces".to_owned());
     }
-    let groups = ["dependencies", "devDependencies", "optionalDependencies"];
-    let mut versions = groups.iter().filter_map(|group| manifest[*group].as_object()).flatten();
+    let mut versions = GROUPS.iter().filter_map(|group| manifest[*group].as_object()).flatten();
     let local = versions.find(|(_, version)| {
         let version = version.as_str().unwrap_or_default();
         ["file:", "link:", "portal:", "patch:", "workspace:", "./", "../"]

@@ -1,26 +1,49 @@
 //! The server on the user's own machine: the same contract as in an image, and what has to be installed for it.
 
-use crate::compiler::config::EnvConfig;
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use crate::compiler::config::{EnvConfig, NodeVersion};
 use crate::compiler::dependency::{self, LocalKind};
 use crate::compiler::lower::layout::{self, DEFAULT_IGNORE, Local as Dependency};
 use crate::compiler::lower::tools::{pip_config, uses_pip};
-use crate::compiler::lower::{Input, contract, python};
-use crate::compiler::plan::{Context, Local, PythonPackages, Variant, Watch};
+use crate::compiler::lower::{Input, contract, javascript, python};
+use crate::compiler::plan::{Context, JavascriptPackages, Local, PythonPackages, Variant, Watch};
 use crate::compiler::{paths, server};
 
 pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
-    let python = (input.variant != Variant::Javascript).then(|| packages(input));
-    let variables =
-        server::local::VARIABLES.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let javascript = (input.variant != Variant::Python).then(|| javascript_packages(input));
+    let has_bridge = javascript.as_ref().is_some_and(|packages| packages.bridge.is_some());
+    let python = (input.variant != Variant::Javascript).then(|| python_packages(input, has_bridge));
     let contract = contract::contract(input, |path| here(&path));
+    let settings = settings(input.variant, &contract);
+    let is_known =
+        |name: &String| input.variant != Variant::Javascript || settings.values().any(|it| it == name);
     Local {
         unset: contract::names().filter(|name| !contract.contains_key(*name)).map(str::to_owned).collect(),
-        contract,
-        variables,
+        unknown: contract.keys().filter(|name| !is_known(name)).cloned().collect(),
+        variables: variables(input.variant, has_bridge),
         state: server::local::STATE.to_owned(),
-        watch: watch(input, name, context, python.as_ref()),
+        watch: watch(input, name, context, python.as_ref(), javascript.as_ref()),
+        contract,
+        settings,
         python,
+        javascript,
     }
+}
+
+fn variables(variant: Variant, has_bridge: bool) -> IndexMap<String, String> {
+    let javascript = if variant == Variant::Javascript { server::local::JAVASCRIPT_VARIABLES } else { &[] };
+    let bridge = if has_bridge { server::local::BRIDGE_VARIABLES } else { &[] };
+    let all = server::local::VARIABLES.iter().chain(javascript).chain(bridge);
+    all.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// What the JavaScript server takes as an argument, and not from its environment.
+fn settings(variant: Variant, contract: &IndexMap<String, Value>) -> IndexMap<String, String> {
+    let all = if variant == Variant::Javascript { server::local::JAVASCRIPT_SETTINGS } else { &[] };
+    let set = all.iter().filter(|(_, variable)| contract.contains_key(*variable));
+    set.map(|&(word, variable)| (word.to_owned(), variable.to_owned())).collect()
 }
 
 /// A path as the server finds it: one that starts with a dot is a file's, any other may be a module's.
@@ -28,7 +51,7 @@ fn here(path: &str) -> String {
     if path.starts_with(['.', '/']) { path.to_owned() } else { format!("./{path}") }
 }
 
-fn packages(input: &Input<'_>) -> PythonPackages {
+fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
     let locals = &input.layout.locals;
     let of_kind =
         |kind| locals.iter().filter(move |local| local.kind == kind).map(|local| local.path.clone());
@@ -45,10 +68,27 @@ fn packages(input: &Input<'_>) -> PythonPackages {
         requirements: python::named_packages(input),
         files: files.iter().map(|file| file.path.clone()).collect(),
         editable: of_kind(LocalKind::Package).collect(),
+        own,
         path,
         manifests,
         uses_pip: uses_pip(input.config),
         pip_config: pip_config(input.config, input.variant),
+    }
+}
+
+fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
+    let mut graphs = input.config.graphs.iter().flatten();
+    let has_graphs = graphs.any(|(_, graph)| paths::is_javascript(&graph.path));
+    let (server, bridge) = match input.variant {
+        Variant::Javascript => (server::local::JAVASCRIPT_SERVER, None),
+        Variant::Mixed if has_graphs => (&[server::local::TSX][..], Some(server::local::BRIDGE.to_owned())),
+        Variant::Mixed | Variant::Python => (&[][..], None),
+    };
+    JavascriptPackages {
+        version: input.config.node_version.as_ref().map(|NodeVersion(version)| version.clone()),
+        server: server.iter().map(|&(name, version)| (name.to_owned(), version.to_owned())).collect(),
+        bridge,
+        project: javascript::project(input.files),
     }
 }
 
@@ -77,7 +117,13 @@ fn server_packages(api_version: Option<&str>) -> Vec<String> {
 }
 
 /// What an image would hold, but for what never counts; and the files that decide how the server starts.
-fn watch(input: &Input<'_>, name: &str, context: &Context, python: Option<&PythonPackages>) -> Watch {
+fn watch(
+    input: &Input<'_>,
+    name: &str,
+    context: &Context,
+    python: Option<&PythonPackages>,
+    javascript: Option<&JavascriptPackages>,
+) -> Watch {
     let never = DEFAULT_IGNORE.iter().map(|&line| line.to_owned());
     let never = never.filter(|line| !context.ignore.contains(line));
     let env = match &input.config.env {
@@ -85,6 +131,8 @@ fn watch(input: &Input<'_>, name: &str, context: &Context, python: Option<&Pytho
         Some(EnvConfig::Map(_)) | None => None,
     };
     let manifests = python.into_iter().flat_map(|it| it.manifests.iter().chain(&it.pip_config).cloned());
+    let project = javascript.and_then(|it| it.project.as_ref());
+    let manifests = manifests.chain(project.into_iter().flat_map(|it| it.manifests.iter().cloned()));
     Watch {
         root: context.root.clone(),
         ignore: context.ignore.iter().cloned().chain(never).collect(),

@@ -14,8 +14,15 @@ pub struct Local {
     pub variables: IndexMap<String, String>,
     /// Variables of the server that nothing sets here, and that must not come from outside.
     pub unset: Vec<String>,
-    /// What has to be installed; absent in the JavaScript server.
+    /// What Python has to have; absent in the JavaScript server.
     pub python: Option<PythonPackages>,
+    /// What Node.js has to have; absent where there is no JavaScript.
+    pub javascript: Option<JavascriptPackages>,
+    /// What the server is started with rather than told by its environment: its own words, and the name in
+    /// `contract`.
+    pub settings: IndexMap<String, String>,
+    /// Names in `contract` that the server does not know.
+    pub unknown: Vec<String>,
     /// The directory that the server keeps its state in.
     pub state: String,
     /// Which changes count.
@@ -35,6 +42,8 @@ pub struct PythonPackages {
     pub files: Vec<String>,
     /// Directories that are installed as packages, in place.
     pub editable: Vec<String>,
+    /// Whether the environment is ours in any case: the packages of the JavaScript half lie in it.
+    pub own: bool,
     /// Directories that are imported from without being packages.
     pub path: Vec<String>,
     /// Files whose contents decide what is installed.
@@ -43,6 +52,28 @@ pub struct PythonPackages {
     pub uses_pip: bool,
     /// The pip configuration, where something reads it.
     pub pip_config: Option<String>,
+}
+
+/// What the JavaScript server's environment holds, or the JavaScript half of the Python server's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct JavascriptPackages {
+    /// Node.js, as its major version, where the configuration pins it.
+    pub version: Option<String>,
+    /// The server and what it needs, name to version.
+    pub server: IndexMap<String, String>,
+    /// Where the JavaScript half of the Python server lies, below the directory that Python packages are in.
+    pub bridge: Option<String>,
+    /// The project's own packages, where it has any.
+    pub project: Option<NodeProject>,
+}
+
+/// A package.json that packages are installed for, in its own directory, which is the configuration's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NodeProject {
+    /// What installs them and writes no file but those: the words of a command, the package manager's name first.
+    pub install: Vec<String>,
+    /// Files whose contents decide what is installed.
+    pub manifests: Vec<String>,
 }
 
 /// Which changes of the user's tree make the server start anew.

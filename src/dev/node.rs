@@ -1,0 +1,89 @@
+//! Which Node.js runs the JavaScript.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::child::Child;
+use super::command::Command;
+use super::error::Error;
+use super::session::Surroundings;
+use crate::compiler::server::OLDEST_NODE;
+
+/// How long it may take to end once it is told to.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A Node.js that will do.
+pub(super) struct Node {
+    pub(super) path: PathBuf,
+    /// What it is not, though it should be: the pinned version.
+    pub(super) warning: Option<String>,
+}
+
+/// Every Node.js on the PATH, most wanted first.
+pub(super) fn candidates(surroundings: &Surroundings) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for path in std::env::split_paths(&surroundings.path).map(|folder| folder.join("node")) {
+        if path.is_file() && !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Finds the first that is new enough and of the pinned version; else one that is new enough.
+pub(super) async fn find(
+    directory: &Path,
+    candidates: &[PathBuf],
+    pinned: Option<&str>,
+) -> Result<Node, Error> {
+    let mut other = None;
+    let mut looked = Vec::new();
+    for path in candidates {
+        let shown = path.display();
+        let version = match version(path, directory).await {
+            Ok(version) => version,
+            Err(reason) => {
+                looked.push(format!("`{shown}` {reason}"));
+                continue;
+            }
+        };
+        if major(&version).is_none_or(|major| major < OLDEST_NODE) {
+            looked.push(format!("`{shown}` is Node.js {version}"));
+            continue;
+        }
+        let is_pinned = |pinned: &str| pinned.parse().ok() == major(&version);
+        let Some(pinned) = pinned.filter(|pinned| !is_pinned(pinned)) else {
+            return Ok(Node { path: path.clone(), warning: None });
+        };
+        let warning = format!("the configuration pins Node.js {pinned}, and `{shown}` is {version}");
+        other.get_or_insert(Node { path: path.clone(), warning: Some(warning) });
+    }
+    other.ok_or_else(|| none(looked))
+}
+
+fn none(looked: Vec<String>) -> Error {
+    Error::NoInterpreter {
+        wanted: format!("Node.js {OLDEST_NODE}"),
+        looked,
+        hint: "install one (`brew install node`, `nvm install --lts`, or from nodejs.org) and put it on the PATH"
+            .to_owned(),
+    }
+}
+
+/// Asks a Node.js for its version; a fragment says why it does not answer.
+async fn version(node: &Path, directory: &Path) -> Result<String, String> {
+    let reason = |error| crate::project::reason(&error);
+    let mut child =
+        Child::start(&Command::new(node, directory).argument("--version"), GRACE).map_err(reason)?;
+    let status = child.finish(|_| {}).await.map_err(reason)?;
+    let answer = child.last_lines().pop().unwrap_or_default();
+    match answer.trim().strip_prefix('v') {
+        Some(version) if status.is_success() => Ok(version.to_owned()),
+        _ if status.is_success() => Err("is no Node.js".to_owned()),
+        _ => Err(format!("does not run: {status}")),
+    }
+}
+
+fn major(version: &str) -> Option<u64> {
+    version.split('.').next()?.parse().ok()
+}

@@ -1,0 +1,78 @@
+//! How the JavaScript server is started, and what it cannot do that the Python server can.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::Runtime;
+use crate::compiler::plan::Variant;
+use crate::compiler::server::local;
+use crate::dev::command::Command;
+use crate::dev::session::{Debugger, Options, Session};
+
+/// Runs the server in Node.js.
+const SERVE: &str = include_str!("serve.mjs");
+
+pub(super) fn command(session: &Session, options: &Options, runtime: &Runtime, port: u16) -> Command {
+    let [typescript, preload, server] = local::JAVASCRIPT_FILES.map(|file| url(&runtime.home.join(file)));
+    let own =
+        json!({ "server": server, "tls": options.tls.as_ref().map(|tls| [&tls.certificate, &tls.key]) });
+    let command = Command::new(&runtime.program, &session.directory);
+    let command = command.arguments(options.debugger.map(|it| inspect(it, &options.host)));
+    let command = command.arguments(["--import", &typescript, "--import", &preload]);
+    let command = command.arguments(["--input-type=module", "--eval", SERVE, "--"]);
+    let command = command.argument(own.to_string()).argument(settings(session, options, port).to_string());
+    command.variable(local::LOG_LEVEL, log_level(options.log_level))
+}
+
+/// The server's own options.
+fn settings(session: &Session, options: &Options, port: u16) -> Value {
+    let plan = &session.plan.local;
+    let value = |variable| plan.contract.get(variable).cloned().unwrap_or_default();
+    let mut settings: Map<String, Value> =
+        plan.settings.iter().map(|(word, variable)| (word.clone(), value(variable))).collect();
+    settings.insert("port".to_owned(), json!(port));
+    settings.insert("host".to_owned(), json!(options.host));
+    settings.insert("nWorkers".to_owned(), json!(options.jobs));
+    settings.insert("cwd".to_owned(), json!(session.directory));
+    Value::Object(settings)
+}
+
+/// What lets a debugger attach.
+fn inspect(debugger: Debugger, host: &str) -> String {
+    let option = if debugger.waits { "--inspect-wait" } else { "--inspect" };
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    format!("{option}={host}:{}", debugger.port)
+}
+
+/// What the server calls a level of Python's.
+fn log_level(level: &str) -> String {
+    match level {
+        "WARNING" => "warn".to_owned(),
+        "CRITICAL" => "error".to_owned(),
+        level => level.to_lowercase(),
+    }
+}
+
+/// A file's address, as Node.js wants it on its command line.
+fn url(path: &Path) -> String {
+    reqwest::Url::from_file_path(path).map_or_else(|()| path.display().to_string(), String::from)
+}
+
+/// What is asked of the server that it does not do, each a fragment.
+pub(in crate::dev) fn not_done(session: &Session, options: &Options) -> Vec<String> {
+    if session.plan.server.variant != Variant::Javascript {
+        return Vec::new();
+    }
+    let variables = session.plan.local.unknown.iter();
+    let unknown =
+        variables.map(|it| format!("the JavaScript server does not know what `{it}` is made of here"));
+    let options = [
+        (options.python.is_some(), "--python", "runs without Python"),
+        (options.allow_blocking, "--allow-blocking", "never looks for blocking calls"),
+    ];
+    let without = options.into_iter().filter(|(is_asked, ..)| *is_asked);
+    let without =
+        without.map(|(_, option, why)| format!("{option} changes nothing: the JavaScript server {why}"));
+    without.chain(unknown).collect()
+}

@@ -1,0 +1,53 @@
+//! How the Python server is started.
+
+use serde_json::{Map, Value, json};
+
+use super::Runtime;
+use crate::compiler::server::local;
+use crate::dev::command::Command;
+use crate::dev::session::{Options, Session};
+
+/// Runs the server in its interpreter.
+const SERVE: &str = include_str!("serve.py");
+
+/// How long it lets open connections finish, in seconds; less than its grace.
+const OPEN_CONNECTIONS: u32 = 3;
+
+pub(super) fn command(session: &Session, options: &Options, runtime: &Runtime, port: u16) -> Command {
+    let command = Command::new(&runtime.program, &session.directory).arguments(["-P", "-c", SERVE]);
+    let command = command.argument(arguments(session, options, port).to_string());
+    command.variable("PYTHONUNBUFFERED", "1").variable(local::LOG_LEVEL, options.log_level)
+}
+
+fn arguments(session: &Session, options: &Options, port: u16) -> Value {
+    let packages = session.plan.local.python.iter();
+    let path =
+        packages.flat_map(|it| &it.path).map(|path| session.directory.join(path).display().to_string());
+    let debugger = options.debugger.map(|it| json!([options.host, it.port, it.waits]));
+    let mut server = json!({
+        "app": local::APPLICATION,
+        "host": options.host,
+        "port": port,
+        "access_log": false,
+        "timeout_graceful_shutdown": OPEN_CONNECTIONS,
+        "log_config": log_config(options.log_level),
+    });
+    if let Some(tls) = &options.tls {
+        server["ssl_certfile"] = json!(tls.certificate);
+        server["ssl_keyfile"] = json!(tls.key);
+    }
+    json!({ "path": path.collect::<Vec<_>>(), "debugger": debugger, "server": server })
+}
+
+/// All that is logged goes to the console, in the server's own form.
+fn log_config(level: &str) -> Value {
+    let loggers = local::LOGGERS.iter().map(|&name| (name.to_owned(), json!({ "level": level })));
+    json!({
+        "version": 1,
+        "disable_existing_loggers": false,
+        "formatters": { "own": { "class": local::LOG_FORMATTER } },
+        "handlers": { "console": { "class": "logging.StreamHandler", "formatter": "own", "stream": "ext://sys.stdout" } },
+        "loggers": loggers.collect::<Map<_, _>>(),
+        "root": { "handlers": ["console"] },
+    })
+}
