@@ -93,3 +93,10 @@ pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
     ("setuptools", &["pkg_resources", "_distutils_hack", "distutils-precedence.pth"]),
     ("wheel", &[]),
 ];
+
+/// The server that runs on this machine, without a container.
+pub mod local {
+    /// Its Python packages, at the versions that are tested together: distribution and version. The extra `inmem` in
+    /// pyproject.toml installs the same.
+    pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
+}
