@@ -25,15 +25,7 @@ static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
     pip.args(["-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--check-build-dependencies"])
         .args(["--no-cache-dir", "--wheel-dir"])
         .args([&directory, Path::new(ROOT)]);
-    // What cargo says of this test is not meant for another cargo: build scripts would run again for it.
-    for (name, _) in env::vars_os() {
-        if ["CARGO_MANIFEST_", "CARGO_PKG_", "OUT_DIR"]
-            .iter()
-            .any(|it| name.to_string_lossy().starts_with(it))
-        {
-            pip.env_remove(name);
-        }
-    }
+    forget_cargo(&mut pip);
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let tools = python().parent().unwrap().to_owned();
     let path = env::var_os("PATH").unwrap_or_default();
@@ -43,6 +35,16 @@ static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
         .env("MATURIN_PEP517_ARGS", format!("--profile {profile}")));
     fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path()
 });
+
+/// Takes away what cargo says of these tests: another cargo would take it for a change, and build crates again.
+fn forget_cargo(command: &mut Command) {
+    for (name, _) in env::vars_os() {
+        let is_said = |prefix: &&str| name.to_string_lossy().starts_with(*prefix);
+        if ["CARGO_MANIFEST_", "CARGO_PKG_", "OUT_DIR"].iter().any(is_said) {
+            command.env_remove(&name);
+        }
+    }
+}
 
 /// What a successful command prints.
 fn run(command: &mut Command) -> String {
