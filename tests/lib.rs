@@ -14,6 +14,7 @@ mod house;
 mod image;
 mod never_panics;
 mod output;
+mod packaging;
 mod project;
 mod reports;
 mod validate;

@@ -96,7 +96,8 @@ pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
 
 /// The server without a container: the in-memory runtime, as it is published for development.
 pub mod local {
-    /// The packages of the server, at the versions that this program is tested with.
+    /// Its Python packages, at the versions that are tested together: distribution and version. The extra `inmem` in
+    /// pyproject.toml installs the same.
     pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
 
     /// The port it listens on.
