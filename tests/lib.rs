@@ -5,6 +5,7 @@
 mod arguments;
 mod context;
 mod corpus;
+mod dev;
 mod dotenv;
 mod engine;
 mod explain;
