@@ -29,7 +29,7 @@ use std::rc::Rc;
 pub use credentials::masked;
 
 use crate::compiler::config::Config;
-use crate::compiler::dependency;
+use crate::compiler::dependency::{self, Local};
 use crate::compiler::files::Files;
 use crate::compiler::symbols::{self, Definition, Language};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
@@ -70,8 +70,8 @@ pub struct Context<'a> {
     pub config: &'a Config,
     /// The user's tree.
     pub files: &'a dyn Files,
-    /// Local dependencies: index of the entry, and path.
-    locals: Vec<(usize, String)>,
+    /// Local dependencies, which may be missing. Shared, so that a check can report while it goes through them.
+    locals: Vec<Rc<Local>>,
     removed: &'a [Pointer],
     found: Vec<Diagnostic>,
     texts: HashMap<String, Option<Rc<str>>>,
@@ -79,7 +79,7 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     fn new(config: &'a Config, files: &'a dyn Files, removed: &'a [Pointer]) -> Self {
-        let locals = dependency::local_dependencies(config, files);
+        let locals = dependency::local_dependencies(config, files).into_iter().map(Rc::new).collect();
         Self { config, files, locals, removed, found: Vec::new(), texts: HashMap::new() }
     }
 
@@ -94,9 +94,9 @@ impl<'a> Context<'a> {
         self.removed.iter().any(|removed| removed.is_within(&pointer) || pointer.is_within(removed))
     }
 
-    /// The local dependencies that are directories: index of the entry, and path.
-    fn directories(&self) -> Vec<(usize, String)> {
-        self.locals.iter().filter(|(_, path)| self.files.is_directory(path)).cloned().collect()
+    /// The local dependencies that are directories.
+    fn directories(&self) -> Vec<Rc<Local>> {
+        self.locals.iter().filter(|local| self.files.is_directory(&local.path)).cloned().collect()
     }
 
     /// The text of the file at `path`, read once however many references name it.

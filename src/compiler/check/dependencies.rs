@@ -13,10 +13,10 @@ pub(super) const RULES: &[&Rule] =
 
 pub(super) fn check(context: &mut Context<'_>) {
     check_presence(context);
-    for (index, path) in context.locals.clone() {
-        let text = context.config.dependencies.iter().flatten().nth(index).map_or("", String::as_str);
+    for local in context.locals.clone() {
+        let text = context.config.dependencies.iter().flatten().nth(local.index).map_or("", String::as_str);
         if locations::is_usable(text)
-            && let Some(diagnostic) = check_directory(context, index, &path)
+            && let Some(diagnostic) = check_directory(context, local.index, &local.path)
         {
             context.report(diagnostic);
         }
@@ -42,7 +42,7 @@ fn check_directory(context: &Context<'_>, index: usize, path: &str) -> Option<Di
     let name = paths::file_name(path);
     if files.is_file(path) || (files.kind(path).is_none() && MANIFESTS.contains(&name)) {
         let directory = paths::parent(path);
-        let help = if context.locals.iter().any(|(_, other)| *other == directory) {
+        let help = if context.locals.iter().any(|other| other.path == directory) {
             format!("remove it: `{}` is in the list already", written(&directory))
         } else {
             format!("write its directory, `{}`", written(&directory))

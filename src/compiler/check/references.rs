@@ -5,7 +5,6 @@ mod nearby;
 use std::ops::Range;
 
 use super::{Context, locations, modules, written};
-use crate::compiler::dependency;
 use crate::compiler::paths;
 use crate::compiler::reference::{self, Located, Reference, Role};
 use crate::compiler::schema::{listed, similar};
@@ -112,11 +111,9 @@ fn check_file(context: &Context<'_>, located: &Located, path: &str) -> Option<Di
 }
 
 fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
-    let lost = |(_, directory): &(usize, String)| {
-        !context.files.is_directory(directory) && dependency::lies_in(path, directory)
-    };
     // The missing directory was reported, once for everything in it.
-    if context.locals.iter().any(lost) {
+    let mut around = context.locals.iter().filter(|local| paths::lies_in(path, &local.path));
+    if around.any(|local| !context.files.is_directory(&local.path)) {
         return None;
     }
     let shown = written(path);
@@ -149,13 +146,13 @@ fn check_type(located: &Located, place: Place, path: &str) -> Option<Diagnostic>
 fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
     let python = Language::of(path) == Some(Language::Python);
     // A file given for its directory was reported; its directory is what was meant.
-    let meant = context
-        .locals
-        .iter()
-        .map(|(_, local)| if context.files.is_file(local) { paths::parent(local) } else { local.clone() });
+    let meant = context.locals.iter().map(|local| match context.files.is_file(&local.path) {
+        true => paths::parent(&local.path),
+        false => local.path.clone(),
+    });
     let project = (!python).then(|| ".".to_owned());
     let known = !context.is_removed("/dependencies") && (!python || has_dependencies(context));
-    if !known || meant.chain(project).any(|directory| dependency::lies_in(path, &directory)) {
+    if !known || meant.chain(project).any(|directory| paths::lies_in(path, &directory)) {
         return None;
     }
     let message =
