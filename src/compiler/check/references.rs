@@ -194,12 +194,13 @@ fn check_module(
 fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
     let place = within(located, parts(located).1);
     let shown = written(path);
-    match context.definition(path, name) {
+    // What cannot be read does not tell.
+    let module = context.module(path)?;
+    match module.define(name) {
         Definition::Defined | Definition::Unknown => None,
         Definition::NotExported => {
             let message = format!("`{name}` is not exported from `{shown}`");
-            let is_common = context.text(path).is_some_and(|text| text.contains("module.exports"));
-            let help = match is_common {
+            let help = match module.text().contains("module.exports") {
                 true => format!("add it to `module.exports` there: `{name}`"),
                 false => "add `export` before its definition".to_owned(),
             };
