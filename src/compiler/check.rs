@@ -96,7 +96,7 @@ impl<'a> Context<'a> {
 
     /// The local dependencies that are directories.
     fn directories(&self) -> Vec<Rc<Local>> {
-        self.locals.iter().filter(|local| self.files.is_directory(&local.path)).cloned().collect()
+        self.locals.iter().filter(|local| local.is_directory()).cloned().collect()
     }
 
     /// The module in the file at `path`, read and parsed once however many references name it.

@@ -31,6 +31,8 @@ pub struct Local {
     pub index: usize,
     /// Normalised, relative to the configuration's directory.
     pub path: String,
+    /// What stands there: a directory, or else it is a mistake.
+    pub found: Option<FileKind>,
     /// How it gets into the server.
     pub kind: LocalKind,
     /// Its pyproject.toml, for everybody who asks for it later.
@@ -70,6 +72,7 @@ pub fn classify(entry: &str, files: &dyn Files) -> Dependency {
 impl Local {
     /// Looks at the directory at `path`.
     pub fn new(index: usize, path: String, files: &dyn Files) -> Self {
+        let found = files.kind(&path);
         let pyproject = Pyproject::read(&path, files);
         let has = |name: &str| files.is_file(&paths::join(&path, name));
         let kind = if pyproject.is_project() || has("setup.py") || has("setup.cfg") {
@@ -79,7 +82,12 @@ impl Local {
         } else {
             LocalKind::Plain
         };
-        Self { index, path, kind, pyproject }
+        Self { index, path, found, kind, pyproject }
+    }
+
+    /// Whether it is there.
+    pub fn is_directory(&self) -> bool {
+        self.found == Some(FileKind::Directory)
     }
 
     /// The name under which it is installed, where its manifest says it in plain sight.

@@ -5,6 +5,7 @@ mod nearby;
 use std::ops::Range;
 
 use super::{Context, locations, modules, written};
+use crate::compiler::files::FileKind;
 use crate::compiler::paths;
 use crate::compiler::reference::{self, Located, Reference, Role};
 use crate::compiler::schema::{listed, similar};
@@ -113,7 +114,7 @@ fn check_file(context: &Context<'_>, located: &Located, path: &str) -> Option<Di
 fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
     // The missing directory was reported, once for everything in it.
     let mut around = context.locals.iter().filter(|local| paths::lies_in(path, &local.path));
-    if around.any(|local| !context.files.is_directory(&local.path)) {
+    if around.any(|local| !local.is_directory()) {
         return None;
     }
     let shown = written(path);
@@ -146,9 +147,9 @@ fn check_type(located: &Located, place: Place, path: &str) -> Option<Diagnostic>
 fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
     let python = Language::of(path) == Some(Language::Python);
     // A file given for its directory was reported; its directory is what was meant.
-    let meant = context.locals.iter().map(|local| match context.files.is_file(&local.path) {
-        true => paths::parent(&local.path),
-        false => local.path.clone(),
+    let meant = context.locals.iter().map(|local| match local.found {
+        Some(FileKind::File) => paths::parent(&local.path),
+        _ => local.path.clone(),
     });
     let project = (!python).then(|| ".".to_owned());
     let known = !context.is_removed("/dependencies") && (!python || has_dependencies(context));
