@@ -22,8 +22,7 @@ use crate::diagnostic::Rule;
 use crate::error::Error;
 use crate::project;
 use command::Command;
-use console::ColorChoice;
-use env::Env;
+use env::{ColorChoice, Env};
 
 pub use guard::guarded;
 

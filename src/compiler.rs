@@ -12,6 +12,7 @@ pub mod lower;
 pub mod package;
 pub mod paths;
 pub mod plan;
+pub mod pyproject;
 pub mod reference;
 pub mod requirement;
 pub mod requirements_file;

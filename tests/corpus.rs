@@ -43,13 +43,13 @@ const WARNED: &[(&str, &[&str], &str)] = &[
     (
         "Citrus-bit__medrix-flow__0",
         &["unused-checkpointer-path"],
-        "the specification uses a checkpointer's path only with the backend `custom`",
+        "the specification uses a checkpointer's path only with the backend `custom`; newer servers guess it",
     ),
     ("CopilotKit__CopilotKit__2", &["unknown-key"], "nothing reads `package_manager`"),
     (
         "bytedance__deer-flow__0",
         &["unused-checkpointer-path"],
-        "the specification uses a checkpointer's path only with the backend `custom`",
+        "the specification uses a checkpointer's path only with the backend `custom`; newer servers guess it",
     ),
 ];
 

@@ -1,9 +1,8 @@
 //! `.env` files beside python-dotenv itself.
 
 use std::cell::RefCell;
-use std::env;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use agentcli::compiler::dotenv::parse;
@@ -11,6 +10,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::harness::python;
 
 /// The environment on both sides.
 const OUTSIDE: &[(&str, &str)] =
@@ -97,15 +98,6 @@ impl Drop for Peer {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
-}
-
-/// The interpreter that has the packages of `tests/python/requirements.txt`.
-fn python() -> PathBuf {
-    let state = || env::var_os("AGENTCLI_TEST_STATE").unwrap_or_else(|| "/var/tmp/agentcli-tests".into());
-    let python = env::var_os("AGENTCLI_TEST_PYTHON")
-        .map_or_else(|| Path::new(&state()).join("python/bin/python"), PathBuf::from);
-    assert!(python.exists(), "{}: not there; `tests/python/install` makes it", python.display());
-    python
 }
 
 fn ours(text: &str) -> Value {

@@ -142,6 +142,15 @@ pub(crate) fn fixtures(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder)
 }
 
+/// The interpreter that has the packages of `tests/python/requirements.txt`.
+pub(crate) fn python() -> PathBuf {
+    let state = || env::var_os("AGENTCLI_TEST_STATE").unwrap_or_else(|| "/var/tmp/agentcli-tests".into());
+    let python = env::var_os("AGENTCLI_TEST_PYTHON")
+        .map_or_else(|| Path::new(&state()).join("python/bin/python"), PathBuf::from);
+    assert!(python.exists(), "{}: not there; `tests/python/install` makes it", python.display());
+    python
+}
+
 #[derive(Clone, Default)]
 struct Captured(Rc<RefCell<Vec<u8>>>);
 

@@ -53,6 +53,21 @@ const NEVER: &[(&str, &[&str])] = &[
             "server",
         ],
     ),
+    (
+        "pyproject",
+        &[
+            "check",
+            "config",
+            "dependency",
+            "document",
+            "emit",
+            "lower",
+            "package",
+            "plan",
+            "schema",
+            "server",
+        ],
+    ),
     ("reference", &["check", "document", "emit", "files", "lower", "package", "plan", "schema", "server"]),
     ("schema", &["check", "config", "emit", "files", "lower", "package", "plan", "server", "symbols"]),
     (

@@ -1,5 +1,7 @@
 //! `agentcli build` on real engines: each project of `fixtures/valid` becomes an image whose server runs its graph.
 
+mod mixed;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

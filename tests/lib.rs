@@ -5,6 +5,7 @@
 mod arguments;
 mod context;
 mod corpus;
+mod dev;
 mod dotenv;
 mod engine;
 mod explain;
@@ -14,6 +15,7 @@ mod house;
 mod image;
 mod never_panics;
 mod output;
+mod packaging;
 mod project;
 mod reports;
 mod validate;

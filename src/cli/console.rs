@@ -1,7 +1,6 @@
 //! How text looks on a terminal: colours, wrapping, and user text made harmless.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
 
 use anstyle::{AnsiColor, Effects, Style};
 
@@ -16,31 +15,6 @@ pub const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD)
 pub const NOTE: Style = AnsiColor::BrightCyan.on_default().effects(Effects::BOLD);
 /// What headings are written in.
 pub const HEADING: Style = Style::new().effects(Effects::BOLD);
-
-/// When output is coloured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum ColorChoice {
-    /// On a terminal
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-impl ColorChoice {
-    /// What an unparsed command line seems to want: the parser's own messages are coloured before it is done.
-    pub fn of_raw(arguments: &[OsString]) -> Self {
-        let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
-        let given = words.windows(2).find(|pair| pair[0] == "--color").map(|pair| pair[1]);
-        match given.or_else(|| words.iter().find_map(|word| word.strip_prefix("--color="))) {
-            Some("always") => Self::Always,
-            Some("never") => Self::Never,
-            _ => Self::Auto,
-        }
-    }
-}
 
 /// `text` in `style`, where `stream` shows colours.
 pub fn paint(stream: &Stream, style: Style, text: &str) -> String {

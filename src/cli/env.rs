@@ -6,8 +6,6 @@ use std::path::PathBuf;
 
 use terminal_size::terminal_size;
 
-use super::console::ColorChoice;
-
 /// The width of text that goes to no terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
 
@@ -75,6 +73,31 @@ impl Env {
     /// Says `text`, a whole line, on stderr. That it may not be heard is no reason to stop.
     pub fn tell(&mut self, text: &str) {
         self.err.write(text).and_then(|()| self.err.write("\n")).ok();
+    }
+}
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl ColorChoice {
+    /// What an unparsed command line seems to want: the parser's own messages are coloured before it is done.
+    pub fn of_raw(arguments: &[OsString]) -> Self {
+        let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+        let given = words.windows(2).find(|pair| pair[0] == "--color").map(|pair| pair[1]);
+        match given.or_else(|| words.iter().find_map(|word| word.strip_prefix("--color="))) {
+            Some("always") => Self::Always,
+            Some("never") => Self::Never,
+            _ => Self::Auto,
+        }
     }
 }
 

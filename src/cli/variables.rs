@@ -20,16 +20,33 @@ pub(super) fn values(env: &mut Env, project: &Project, config: &Config) -> Vec<(
 }
 
 fn of_file(env: &mut Env, project: &Project, path: &str) -> Vec<(String, Option<String>)> {
-    // That there is no such file was told with the findings.
-    let Some(text) = project.files.text(&paths::normalize(path)) else { return Vec::new() };
+    let normal = paths::normalize(path);
+    let text = match project.files.read(&normal) {
+        Ok(text) => text,
+        // That there is no such file was told with the findings.
+        Err(_) if !project.files.is_file(&normal) => return Vec::new(),
+        Err(reason) => {
+            warn(env, &format!("`{path}` is left out: {reason}"));
+            return Vec::new();
+        }
+    };
     let found = dotenv::parse(&text, |name| (env.variables)(name));
     for mistake in &found.mistakes {
-        let warning = paint(&env.err, WARNING, "warning");
-        env.tell(&format!(
-            "{warning}: {}:{} is no assignment and is left out",
-            visible_line(path),
-            mistake.line
-        ));
+        warn(env, &format!("{path}:{} is no assignment and is left out", mistake.line));
     }
-    found.variables.into_iter().collect()
+    let (usable, unusable): (Vec<_>, Vec<_>) = found.variables.into_iter().partition(is_usable);
+    for (name, _) in unusable {
+        warn(env, &format!("the variable `{name}` of `{path}` is left out: no environment can hold it"));
+    }
+    usable
+}
+
+/// Whether an environment can hold it.
+fn is_usable((name, value): &(String, Option<String>)) -> bool {
+    let has_nul = |text: &str| text.contains('\0');
+    !name.is_empty() && !name.contains('=') && !has_nul(name) && !value.as_deref().is_some_and(has_nul)
+}
+
+fn warn(env: &mut Env, text: &str) {
+    env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
 }

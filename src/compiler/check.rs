@@ -29,9 +29,9 @@ use std::rc::Rc;
 pub use credentials::masked;
 
 use crate::compiler::config::Config;
-use crate::compiler::dependency;
+use crate::compiler::dependency::{self, Local};
 use crate::compiler::files::Files;
-use crate::compiler::symbols::{self, Definition, Language};
+use crate::compiler::symbols::{Language, Module};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 
 /// One topic: the function that looks, and the rules it reports.
@@ -70,17 +70,17 @@ pub struct Context<'a> {
     pub config: &'a Config,
     /// The user's tree.
     pub files: &'a dyn Files,
-    /// Local dependencies: index of the entry, and path.
-    locals: Vec<(usize, String)>,
+    /// Local dependencies, which may be missing. Shared, so that a check can report while it goes through them.
+    locals: Vec<Rc<Local>>,
     removed: &'a [Pointer],
     found: Vec<Diagnostic>,
-    texts: HashMap<String, Option<Rc<str>>>,
+    modules: HashMap<String, Option<Rc<Module>>>,
 }
 
 impl<'a> Context<'a> {
     fn new(config: &'a Config, files: &'a dyn Files, removed: &'a [Pointer]) -> Self {
-        let locals = dependency::local_dependencies(config, files);
-        Self { config, files, locals, removed, found: Vec::new(), texts: HashMap::new() }
+        let locals = dependency::local_dependencies(config, files).into_iter().map(Rc::new).collect();
+        Self { config, files, locals, removed, found: Vec::new(), modules: HashMap::new() }
     }
 
     /// Adds a finding.
@@ -94,23 +94,16 @@ impl<'a> Context<'a> {
         self.removed.iter().any(|removed| removed.is_within(&pointer) || pointer.is_within(removed))
     }
 
-    /// The local dependencies that are directories: index of the entry, and path.
-    fn directories(&self) -> Vec<(usize, String)> {
-        self.locals.iter().filter(|(_, path)| self.files.is_directory(path)).cloned().collect()
+    /// The local dependencies that are directories.
+    fn directories(&self) -> Vec<Rc<Local>> {
+        self.locals.iter().filter(|local| local.is_directory()).cloned().collect()
     }
 
-    /// The text of the file at `path`, read once however many references name it.
-    fn text(&mut self, path: &str) -> Option<Rc<str>> {
+    /// The module in the file at `path`, read and parsed once however many references name it.
+    fn module(&mut self, path: &str) -> Option<Rc<Module>> {
         let files = self.files;
-        self.texts.entry(path.to_owned()).or_insert_with(|| files.text(path).map(Rc::from)).clone()
-    }
-
-    /// Whether `name` is defined in the file at `path`; what cannot be read does not tell.
-    fn definition(&mut self, path: &str, name: &str) -> Definition {
-        match (Language::of(path), self.text(path)) {
-            (Some(language), Some(text)) => symbols::define(language, &text, name),
-            _ => Definition::Unknown,
-        }
+        let module = || Some(Rc::new(Module::new(Language::of(path)?, &files.text(path)?)));
+        self.modules.entry(path.to_owned()).or_insert_with(module).clone()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::compiler::config::Config;
 use crate::compiler::files::{FileKind, Files};
+use crate::compiler::pyproject::Pyproject;
 use crate::compiler::symbols::{Language, setup_py};
 use crate::compiler::{paths, requirement};
 
@@ -21,6 +22,21 @@ pub enum Dependency {
     },
     /// What to ask a package index for: PEP 508 text, as written.
     Package(String),
+}
+
+/// A local entry of `dependencies`, and what its directory holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Local {
+    /// Its index in `dependencies`.
+    pub index: usize,
+    /// Normalised, relative to the configuration's directory.
+    pub path: String,
+    /// What stands there: a directory, or else it is a mistake.
+    pub found: Option<FileKind>,
+    /// How it gets into the server.
+    pub kind: LocalKind,
+    /// Its pyproject.toml, for everybody who asks for it later.
+    pub pyproject: Pyproject,
 }
 
 /// How a local directory gets into the server.
@@ -53,43 +69,45 @@ pub fn classify(entry: &str, files: &dyn Files) -> Dependency {
     }
 }
 
-/// How the directory at `path` gets into the server.
-pub fn local_kind(path: &str, files: &dyn Files) -> LocalKind {
-    let has = |name: &str| files.is_file(&paths::join(path, name));
-    if has("setup.py") || has("setup.cfg") || pyproject(path, files).is_some_and(|it| is_project(&it)) {
-        LocalKind::Package
-    } else if has("__init__.py") {
-        LocalKind::Flat
-    } else {
-        LocalKind::Plain
+impl Local {
+    /// Looks at the directory at `path`.
+    pub fn new(index: usize, path: String, files: &dyn Files) -> Self {
+        let found = files.kind(&path);
+        let pyproject = Pyproject::read(&path, files);
+        let has = |name: &str| files.is_file(&paths::join(&path, name));
+        let kind = if pyproject.is_project() || has("setup.py") || has("setup.cfg") {
+            LocalKind::Package
+        } else if has("__init__.py") {
+            LocalKind::Flat
+        } else {
+            LocalKind::Plain
+        };
+        Self { index, path, found, kind, pyproject }
+    }
+
+    /// Whether it is there.
+    pub fn is_directory(&self) -> bool {
+        self.found == Some(FileKind::Directory)
+    }
+
+    /// The name under which it is installed, where its manifest says it in plain sight.
+    pub fn distribution_name(&self, files: &dyn Files) -> Option<String> {
+        let text = |name: &str| files.text(&paths::join(&self.path, name));
+        let from_cfg = || name_in_cfg(&text("setup.cfg")?);
+        let from_setup = || setup_py::setup_call(&text("setup.py")?)?.name;
+        self.pyproject.name().map(str::to_owned).or_else(from_cfg).or_else(from_setup)
     }
 }
 
-/// The local entries of `config`: their indices, and their paths, normalised.
-pub fn local_dependencies(config: &Config, files: &dyn Files) -> Vec<(usize, String)> {
+/// The local entries of `config`.
+pub fn local_dependencies(config: &Config, files: &dyn Files) -> Vec<Local> {
     let entries = config.dependencies.iter().flatten().enumerate();
     entries
         .filter_map(|(index, entry)| match classify(entry, files) {
-            Dependency::Local { path } => Some((index, path)),
+            Dependency::Local { path } => Some(Local::new(index, path, files)),
             Dependency::Package(_) => None,
         })
         .collect()
-}
-
-/// The name under which the directory at `path` is installed, where its manifest says it in plain sight.
-pub fn distribution_name(path: &str, files: &dyn Files) -> Option<String> {
-    let named = |table: &toml::Table, keys: &[&str]| {
-        let (last, path) = keys.split_last()?;
-        let table = path.iter().try_fold(table, |table, key| table.get(*key)?.as_table())?;
-        table.get(*last)?.as_str().map(str::to_owned)
-    };
-    let from_pyproject = || {
-        let manifest = pyproject(path, files)?;
-        named(&manifest, &["project", "name"]).or_else(|| named(&manifest, &["tool", "poetry", "name"]))
-    };
-    let from_cfg = || name_in_cfg(&files.text(&paths::join(path, "setup.cfg"))?);
-    let from_setup = || setup_py::setup_call(&files.text(&paths::join(path, "setup.py"))?)?.name;
-    from_pyproject().or_else(from_cfg).or_else(from_setup)
 }
 
 /// The name by which a flat directory is imported: its own, with the configuration's directory known by name.
@@ -103,16 +121,6 @@ pub fn directory_name(path: &str, files: &dyn Files) -> Option<String> {
         }
     }
     parts.pop()
-}
-
-/// Whether `path` is `directory` or lies in it. Both are normalised and relative to the same place.
-pub fn lies_in(path: &str, directory: &str) -> bool {
-    let up = |path: &str| path.split('/').take_while(|&part| part == "..").count();
-    if directory.split('/').all(|part| part == "..") {
-        !path.starts_with('/') && up(path) <= up(directory)
-    } else {
-        paths::below(path, directory).is_some()
-    }
 }
 
 /// Whether there is a source file within a few levels of the directory at `path`.
@@ -130,15 +138,6 @@ pub fn has_source(path: &str, files: &dyn Files) -> bool {
         })
     }
     look(path, files, 4, &mut HashSet::new())
-}
-
-fn pyproject(path: &str, files: &dyn Files) -> Option<toml::Table> {
-    files.text(&paths::join(path, "pyproject.toml"))?.parse().ok()
-}
-
-fn is_project(manifest: &toml::Table) -> bool {
-    let poetry = || manifest.get("tool").and_then(|tool| tool.get("poetry"));
-    manifest.contains_key("project") || manifest.contains_key("build-system") || poetry().is_some()
 }
 
 fn name_in_cfg(text: &str) -> Option<String> {
@@ -197,11 +196,12 @@ mod tests {
             ("c/__init__.py", ""),
             ("d/setup.py", "from setuptools import setup\nsetup(name='dee')"),
             ("e/setup.cfg", "[options]\nname = no\n[metadata]\nname = yes\n"),
-            ("f/pyproject.toml", "[tool.poetry]\nname = 'eff'"),
+            ("f/pyproject.toml", "\u{feff}[tool.poetry]\nname = 'eff'"),
         ]);
-        let name = |path| distribution_name(path, &files);
+        let local = |path: &str| Local::new(0, path.to_owned(), &files);
+        let name = |path| local(path).distribution_name(&files);
         assert_eq!(
-            ["a", "b", "c", "d", "e", "f"].map(|path| local_kind(path, &files)),
+            ["a", "b", "c", "d", "e", "f"].map(|path| local(path).kind),
             [
                 LocalKind::Package,
                 LocalKind::Plain,
@@ -217,16 +217,5 @@ mod tests {
         );
         assert_eq!(directory_name(".", &files).as_deref(), Some("project"));
         assert_eq!(directory_name("../x", &files).as_deref(), Some("x"));
-    }
-
-    #[test]
-    fn what_lies_in_what() {
-        assert!(
-            lies_in("a.py", "..")
-                && lies_in("../a.py", "..")
-                && lies_in("a/b", "a")
-                && lies_in("../x", "../..")
-        );
-        assert!(!lies_in("../../a.py", "..") && !lies_in("../a.py", ".") && !lies_in("ab", "a"));
     }
 }

@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 
 use toml::{Table, Value};
 
+use crate::compiler::dependency::Local;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::pyproject::{Pyproject, table};
 use crate::compiler::requirement;
 use crate::compiler::symbols::setup_py::{SetupCall, setup_call};
 
@@ -58,15 +60,12 @@ enum Verdict {
     Dynamic(String),
 }
 
-/// Looks at the package in the directory `path`.
-pub fn package(path: &str, files: &dyn Files) -> Package {
-    let at = |name: &str| paths::join(path, name);
-    match files.text(&at("pyproject.toml")) {
-        Some(text) => match text.trim_start_matches('\u{feff}').parse::<Table>() {
-            Ok(manifest) => from_pyproject(path, &manifest, files),
-            Err(_) => plain(None, "pyproject.toml is not valid TOML"),
-        },
-        None => from_setup_py(path, files),
+/// Looks at the package in a local dependency.
+pub fn package(local: &Local, files: &dyn Files) -> Package {
+    match &local.pyproject {
+        Pyproject::Manifest(manifest) => from_pyproject(&local.path, manifest, files),
+        Pyproject::Invalid => plain(None, "pyproject.toml is not valid TOML"),
+        Pyproject::Absent => from_setup_py(&local.path, files),
     }
 }
 
@@ -213,10 +212,6 @@ impl Verdict {
             dynamic => dynamic,
         }
     }
-}
-
-fn table<'a>(root: &'a Table, keys: &[&str]) -> Option<&'a Table> {
-    keys.iter().try_fold(root, |table, key| table.get(*key)?.as_table())
 }
 
 fn string(table: &Table, key: &str) -> Option<String> {

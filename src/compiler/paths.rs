@@ -30,21 +30,32 @@ pub fn join(base: &str, path: &str) -> String {
     if path.starts_with('/') { normalize(path) } else { normalize(&format!("{base}/{path}")) }
 }
 
-/// What `path` is called below `base`, where it lies in `base`; `.` for `base` itself. Both normalised.
+/// Whether `path` is `directory` or lies in it. Both are normalised and relative to the same place.
+pub fn lies_in(path: &str, directory: &str) -> bool {
+    if directory.split('/').all(|part| part == "..") {
+        !path.starts_with('/') && levels_up(path) <= levels_up(directory)
+    } else {
+        below(path, directory).is_some()
+    }
+}
+
+/// How many directories up `path`, normalised, begins.
+pub fn levels_up(path: &str) -> usize {
+    path.split('/').take_while(|&part| part == "..").count()
+}
+
+/// What `path` is called below `base`, where the text tells that it lies there; `.` for `base` itself. Both
+/// normalised. (`..` holds `.` and everything in it, but what that is called there the text does not tell.)
 pub fn below<'a>(path: &'a str, base: &str) -> Option<&'a str> {
     if path == base {
         return Some(".");
     }
-    match base {
-        "." => (!path.starts_with("../") && path != ".." && !path.starts_with('/')).then_some(path),
-        "/" => path.strip_prefix('/'),
-        _ if base.split('/').all(|part| part == "..") => {
-            let up = path.split('/').take_while(|&part| part == "..").count();
-            // `..` holds `.` and everything in it, but where it lies cannot be told from the text alone.
-            if up == base.split('/').count() { path.strip_prefix(base)?.strip_prefix('/') } else { None }
-        }
-        _ => path.strip_prefix(base)?.strip_prefix('/'),
-    }
+    let rest = match base {
+        "." => path,
+        "/" => path.strip_prefix('/')?,
+        _ => path.strip_prefix(base)?.strip_prefix('/')?,
+    };
+    (levels_up(rest) == 0 && !rest.starts_with('/')).then_some(rest)
 }
 
 /// The last part.
@@ -103,5 +114,18 @@ mod tests {
         assert_eq!(below("../lib/x", "../lib"), Some("x"));
         assert_eq!(below("../lib", ".."), Some("lib"));
         assert_eq!(below("../../lib", ".."), None);
+        assert_eq!(below("/a/b", "/"), Some("a/b"));
+        assert_eq!(below("/a", "."), None);
+    }
+
+    #[test]
+    fn what_lies_in_what() {
+        assert!(
+            lies_in("a.py", "..")
+                && lies_in("../a.py", "..")
+                && lies_in("a/b", "a")
+                && lies_in("../x", "../..")
+        );
+        assert!(!lies_in("../../a.py", "..") && !lies_in("../a.py", ".") && !lies_in("ab", "a"));
     }
 }

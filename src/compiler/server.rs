@@ -100,7 +100,8 @@ pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
 pub mod local {
     use super::variables;
 
-    /// The packages of the Python server, at the versions that this program is tested with.
+    /// The Python server's packages, at the versions that are tested together: distribution and version. The extra
+    /// `inmem` in pyproject.toml installs the same.
     pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
 
     /// The packages of the JavaScript server and what it needs beside it, at versions that work together.

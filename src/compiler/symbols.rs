@@ -67,20 +67,46 @@ pub enum Definition {
     Unknown,
 }
 
-/// Looks for `name` in the module `text`. Of a dotted name only the first part can be looked for: the rest
-/// is an attribute of some value, so a found first part gives [`Definition::Unknown`].
-pub fn define(language: Language, text: &str, name: &str) -> Definition {
-    let text = plain(text);
-    let Some(tree) = parse(language, &text) else { return Definition::Unknown };
-    let (first, dotted) = name.split_once('.').map_or((name, false), |(first, _)| (first, true));
-    let bindings = match language {
-        Language::Python => python::look(tree.root_node(), &text, first),
-        _ => javascript::look(tree.root_node(), &text, first),
-    };
-    match bindings.verdict(first) {
-        Definition::Defined if dotted => Definition::Unknown,
-        verdict => verdict,
+/// A source file, parsed once for all the names that are looked for in it.
+pub struct Module {
+    language: Language,
+    text: String,
+    tree: Option<Tree>,
+}
+
+impl Module {
+    /// Parses `text`.
+    pub fn new(language: Language, text: &str) -> Self {
+        let text = plain(text).into_owned();
+        let tree = parse(language, &text);
+        Self { language, text, tree }
     }
+
+    /// Its text, with `\n` for every line end.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Looks for `name`. Of a dotted name only the first part can be looked for: the rest is an attribute of some
+    /// value, so a found first part gives [`Definition::Unknown`].
+    pub fn define(&self, name: &str) -> Definition {
+        let Some(root) = self.tree.as_ref().map(Tree::root_node) else { return Definition::Unknown };
+        let (first, dotted) = name.split_once('.').map_or((name, false), |(first, _)| (first, true));
+        let bindings = match self.language {
+            Language::Python => python::look(root, &self.text, first),
+            _ => javascript::look(root, &self.text, first),
+        };
+        match bindings.verdict(first) {
+            Definition::Defined if dotted => Definition::Unknown,
+            verdict => verdict,
+        }
+    }
+}
+
+/// Looks for one name in a text.
+#[cfg(test)]
+fn define(language: Language, text: &str, name: &str) -> Definition {
+    Module::new(language, text).define(name)
 }
 
 /// What a look at one module has found out.

@@ -164,6 +164,9 @@ proptest! {
         lines in proptest::collection::vec(line(), 1..5),
         path in "[ab]\\.?(/\\.?[ab]){1,3}",
     ) {
+        // Docker itself takes `!b/*/**` for an exception of `b` alone, and never looks into the `b/a` that it leaves
+        // out: with `*` before it, `b/a/a` matches and is lost all the same.
+        prop_assume!(!lines.iter().any(|line| line.starts_with('!') && line.ends_with("/*/**")));
         let Ok(ignore) = Ignore::parse(&lines.join("\n")) else { return Ok(()) };
         for (end, _) in path.match_indices('/') {
             if ignore.excludes(&path[..end]) && !ignore.may_include_below(&path[..end]) {

@@ -69,12 +69,13 @@ struct Target {
 impl Build {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let planned = self.options.plan(env)?;
-        warn_if_stale(env, &planned);
+        let dockerfile = dockerfile::dockerfile(&planned.plan);
+        warn_if_stale(env, &planned, &dockerfile);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let lookup = |name: &str| (env.variables)(name).map(OsString::from);
         let engine = runtime.block_on(Engine::connect(&EngineEnv::new(lookup)))?;
         for target in self.targets()? {
-            let request = request(env, &planned, target, !self.no_pull)?;
+            let request = request(env, &planned, &dockerfile, target, !self.no_pull)?;
             let mut progress = Progress::new(self.progress, env);
             let built = runtime.block_on(engine.build(
                 request,
@@ -132,14 +133,19 @@ fn checked(platform: &str) -> Result<String, Error> {
     })
 }
 
-fn request(env: &Env, planned: &Planned, target: Target, pull: bool) -> Result<BuildRequest, Error> {
+fn request(
+    env: &Env,
+    planned: &Planned,
+    dockerfile: &str,
+    target: Target,
+    pull: bool,
+) -> Result<BuildRequest, Error> {
     let Target { platform, tags } = target;
     let plan = &planned.plan;
     let lines = plan.context.ignore.join("\n");
     let ignore = Ignore::parse(&lines)
         .map_err(|error| Error::Internal(format!("the ignore rules are checked before: {error}")))?;
-    let text = dockerfile::dockerfile(plan);
-    let extra = vec![(DOCKERFILE.to_owned(), text.into_bytes())];
+    let extra = vec![(DOCKERFILE.to_owned(), dockerfile.as_bytes().to_vec())];
     let context = Context { root: env.directory.join(&planned.context), ignore, extra };
     let steps = plan.steps.iter().flat_map(|step| {
         let instruction = dockerfile::instruction(step);

@@ -113,11 +113,11 @@ fn check(env: &mut Env, planned: &Planned, artifacts: &[Artifact]) -> Result<(),
     Ok(())
 }
 
-/// Warns where a Dockerfile beside the configuration was generated from another state of it.
-pub(super) fn warn_if_stale(env: &mut Env, planned: &Planned) {
+/// Warns where a Dockerfile beside the configuration was generated, and is not `current`.
+pub(super) fn warn_if_stale(env: &mut Env, planned: &Planned, current: &str) {
     let path = planned.project.path.with_file_name("Dockerfile");
     let text = project::text(&env.directory.join(&path)).filter(|text| text.starts_with(MARK));
-    if text.is_some_and(|text| text != dockerfile::dockerfile(&planned.plan)) {
+    if text.is_some_and(|text| text != current) {
         let note = paint(&env.err, NOTE, "warning");
         env.tell(&format!(
             "{note}: the generated Dockerfile beside {} is out of date; this build does not use it, \

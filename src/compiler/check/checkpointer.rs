@@ -19,11 +19,15 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     let unused = checkpointer.path.is_some() && backend != Some("custom");
     if unused && !context.is_removed("/checkpointer/backend") {
-        let name = backend.unwrap_or("default");
-        let message = format!("`checkpointer.path` has no effect with the `{name}` backend");
-        let help = match backend {
-            None => r#"add `"backend": "custom"`"#,
-            Some(_) => r#"write `"backend": "custom"`, or remove the path"#,
+        let (message, help) = match backend {
+            None => (
+                "`checkpointer.path` is set without the backend `custom`".to_owned(),
+                r#"add `"backend": "custom"` beside it, so that every server calls the factory"#,
+            ),
+            Some(name) => (
+                format!("`checkpointer.path` has no effect with the `{name}` backend"),
+                r#"write `"backend": "custom"`, or remove the path"#,
+            ),
         };
         context.report(
             Diagnostic::new(&UNUSED_CHECKPOINTER_PATH, Place::Key(at.join("path")), message).help(help),
@@ -44,9 +48,10 @@ static MISSING_CHECKPOINTER_PATH: Rule = Rule {
 static UNUSED_CHECKPOINTER_PATH: Rule = Rule {
     code: "unused-checkpointer-path",
     severity: Severity::Warning,
-    summary: "a checkpointer factory that is not used",
-    why: "`path` is read for the `custom` backend only. Without `backend`, or with another one, the server keeps its \
-          state in its own database and never calls the factory.",
+    summary: "a checkpointer factory without the backend that uses it",
+    why: "`path` is for the `custom` backend only. With another one the server keeps its state in its own database \
+          and never calls the factory. The same holds by default where `backend` is left out; newer servers take the \
+          path as a wish for `custom` then, so it is safer to say it.",
     wrong: r#"{ "checkpointer": { "path": "./checkpointer.py:make_checkpointer" } }"#,
     right: r#"{ "checkpointer": { "backend": "custom", "path": "./checkpointer.py:make_checkpointer" } }"#,
 };

@@ -1,8 +1,8 @@
 //! `dependencies`: is each local entry a directory with something to install or import?
 
 use super::{Context, entry, locations, written};
-use crate::compiler::dependency::{self, MANIFESTS};
-use crate::compiler::files::Files;
+use crate::compiler::dependency::{self, Local, MANIFESTS};
+use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
 use crate::compiler::schema::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
@@ -13,10 +13,10 @@ pub(super) const RULES: &[&Rule] =
 
 pub(super) fn check(context: &mut Context<'_>) {
     check_presence(context);
-    for (index, path) in context.locals.clone() {
-        let text = context.config.dependencies.iter().flatten().nth(index).map_or("", String::as_str);
+    for local in context.locals.clone() {
+        let text = context.config.dependencies.iter().flatten().nth(local.index).map_or("", String::as_str);
         if locations::is_usable(text)
-            && let Some(diagnostic) = check_directory(context, index, &path)
+            && let Some(diagnostic) = check_directory(context, &local)
         {
             context.report(diagnostic);
         }
@@ -36,13 +36,14 @@ fn check_presence(context: &mut Context<'_>) {
     }
 }
 
-fn check_directory(context: &Context<'_>, index: usize, path: &str) -> Option<Diagnostic> {
+fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+    let Local { path, found, .. } = local;
     let files = context.files;
-    let place = Place::Value(entry(index));
-    let name = paths::file_name(path);
-    if files.is_file(path) || (files.kind(path).is_none() && MANIFESTS.contains(&name)) {
+    let place = Place::Value(entry(local.index));
+    let is_manifest = MANIFESTS.contains(&paths::file_name(path));
+    if *found == Some(FileKind::File) || (found.is_none() && is_manifest) {
         let directory = paths::parent(path);
-        let help = if context.locals.iter().any(|(_, other)| *other == directory) {
+        let help = if context.locals.iter().any(|other| other.path == directory) {
             format!("remove it: `{}` is in the list already", written(&directory))
         } else {
             format!("write its directory, `{}`", written(&directory))
@@ -50,7 +51,7 @@ fn check_directory(context: &Context<'_>, index: usize, path: &str) -> Option<Di
         let message = format!("`{}` names a file where a directory belongs", written(path));
         return Some(Diagnostic::new(&DEPENDENCY_IS_FILE, place, message).help(help));
     }
-    if files.kind(path).is_none() {
+    if found.is_none() {
         return Some(not_found(files, place, path));
     }
     let installable = MANIFESTS.iter().any(|name| files.is_file(&paths::join(path, name)));

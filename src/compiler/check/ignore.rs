@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{Context, entry, locations, modules, written};
-use crate::compiler::dependency::{self, LocalKind};
+use crate::compiler::dependency::{Local, LocalKind};
 use crate::compiler::ignore::Ignore;
 use crate::compiler::paths;
 use crate::compiler::reference::{self, Reference, Role};
@@ -33,7 +33,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     let mut lost: Vec<String> = Vec::new();
     for (place, path) in needed(context) {
         // What is in a directory that is left out goes with it, and was reported with it.
-        if lost.iter().any(|directory| dependency::lies_in(&path, directory)) {
+        if lost.iter().any(|directory| paths::lies_in(&path, directory)) {
             continue;
         }
         let Some(diagnostic) = check_path(context, &rules, place, &path) else { continue };
@@ -72,12 +72,11 @@ fn read(context: &mut Context<'_>) -> Option<Rules> {
 }
 
 fn ignore_directories(context: &Context<'_>) -> Vec<(Place, String)> {
-    let levels = |path: &str| path.split('/').take_while(|&part| part == "..").count();
     let locals = context.directories();
-    let up = locals.iter().map(|(_, path)| levels(path)).max().unwrap_or_default();
+    let up = locals.iter().map(|local| paths::levels_up(&local.path)).max().unwrap_or_default();
     let root = (Place::File, paths::normalize(&"../".repeat(up)));
-    let own = |(index, path)| (Place::Value(entry(index)), path);
-    [root, (Place::File, ".".to_owned())].into_iter().chain(locals.into_iter().map(own)).collect()
+    let own = locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone()));
+    [root, (Place::File, ".".to_owned())].into_iter().chain(own).collect()
 }
 
 /// `path`, which is relative to the configuration's directory, relative to the file system's root.
@@ -93,10 +92,11 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     let javascript = references.iter().any(|it| paths::is_javascript(&it.text));
     let mut found: Vec<(Place, String)> = Vec::new();
     let locals = context.directories();
-    found.extend(locals.iter().map(|(index, path)| (Place::Value(entry(*index)), path.clone())));
-    for (index, path) in &locals {
-        let manifests = manifests(context, path, javascript).into_iter();
-        found.extend(manifests.map(|name| (Place::Value(entry(*index)), paths::join(path, name))));
+    found.extend(locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone())));
+    for local in &locals {
+        let manifests = manifests(context, local, javascript).into_iter();
+        found
+            .extend(manifests.map(|name| (Place::Value(entry(local.index)), paths::join(&local.path, name))));
     }
     for located in references {
         let end = located.text.rfind(':').filter(|_| located.role != Role::Ui).unwrap_or(located.text.len());
@@ -114,14 +114,14 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     found
 }
 
-/// The manifests that an installation of the directory at `path` reads.
-fn manifests(context: &Context<'_>, path: &str, javascript: bool) -> Vec<&'static str> {
-    let mut names = match dependency::local_kind(path, context.files) {
+/// The manifests that an installation of a directory reads.
+fn manifests(context: &Context<'_>, local: &Local, javascript: bool) -> Vec<&'static str> {
+    let mut names = match local.kind {
         LocalKind::Package => vec!["pyproject.toml", "setup.py", "setup.cfg"],
         LocalKind::Flat | LocalKind::Plain => vec!["requirements.txt"],
     };
     names.extend(javascript.then_some("package.json"));
-    names.retain(|name| context.files.is_file(&paths::join(path, name)));
+    names.retain(|name| context.files.is_file(&paths::join(&local.path, name)));
     names
 }
 

@@ -5,7 +5,7 @@ mod nearby;
 use std::ops::Range;
 
 use super::{Context, locations, modules, written};
-use crate::compiler::dependency;
+use crate::compiler::files::FileKind;
 use crate::compiler::paths;
 use crate::compiler::reference::{self, Located, Reference, Role};
 use crate::compiler::schema::{listed, similar};
@@ -112,11 +112,9 @@ fn check_file(context: &Context<'_>, located: &Located, path: &str) -> Option<Di
 }
 
 fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
-    let lost = |(_, directory): &(usize, String)| {
-        !context.files.is_directory(directory) && dependency::lies_in(path, directory)
-    };
     // The missing directory was reported, once for everything in it.
-    if context.locals.iter().any(lost) {
+    let mut around = context.locals.iter().filter(|local| paths::lies_in(path, &local.path));
+    if around.any(|local| !local.is_directory()) {
         return None;
     }
     let shown = written(path);
@@ -149,13 +147,13 @@ fn check_type(located: &Located, place: Place, path: &str) -> Option<Diagnostic>
 fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
     let python = Language::of(path) == Some(Language::Python);
     // A file given for its directory was reported; its directory is what was meant.
-    let meant = context
-        .locals
-        .iter()
-        .map(|(_, local)| if context.files.is_file(local) { paths::parent(local) } else { local.clone() });
+    let meant = context.locals.iter().map(|local| match local.found {
+        Some(FileKind::File) => paths::parent(&local.path),
+        _ => local.path.clone(),
+    });
     let project = (!python).then(|| ".".to_owned());
     let known = !context.is_removed("/dependencies") && (!python || has_dependencies(context));
-    if !known || meant.chain(project).any(|directory| dependency::lies_in(path, &directory)) {
+    if !known || meant.chain(project).any(|directory| paths::lies_in(path, &directory)) {
         return None;
     }
     let message =
@@ -197,12 +195,13 @@ fn check_module(
 fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
     let place = within(located, parts(located).1);
     let shown = written(path);
-    match context.definition(path, name) {
+    // What cannot be read does not tell.
+    let module = context.module(path)?;
+    match module.define(name) {
         Definition::Defined | Definition::Unknown => None,
         Definition::NotExported => {
             let message = format!("`{name}` is not exported from `{shown}`");
-            let is_common = context.text(path).is_some_and(|text| text.contains("module.exports"));
-            let help = match is_common {
+            let help = match module.text().contains("module.exports") {
                 true => format!("add it to `module.exports` there: `{name}`"),
                 false => "add `export` before its definition".to_owned(),
             };

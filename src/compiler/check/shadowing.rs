@@ -1,7 +1,7 @@
 //! Local packages that would take the place of the server's own.
 
 use super::{Context, entry, written};
-use crate::compiler::dependency::{self, LocalKind};
+use crate::compiler::dependency::{self, Local, LocalKind};
 use crate::compiler::files::FileKind;
 use crate::compiler::{paths, requirement, server};
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
@@ -10,11 +10,11 @@ use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&INVALID_PACKAGE_DIRECTORY, &RESERVED_PACKAGE_NAME, &SHADOWED_MODULE];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for (index, path) in context.directories() {
-        let found = match dependency::local_kind(&path, context.files) {
-            LocalKind::Package => check_distribution(context, index, &path).into_iter().collect(),
-            LocalKind::Flat => check_flat(context, index, &path).into_iter().collect(),
-            LocalKind::Plain => check_modules(context, index, &path),
+    for local in context.directories() {
+        let found = match local.kind {
+            LocalKind::Package => check_distribution(context, &local).into_iter().collect(),
+            LocalKind::Flat => check_flat(context, local.index, &local.path).into_iter().collect(),
+            LocalKind::Plain => check_modules(context, local.index, &local.path),
         };
         found.into_iter().for_each(|diagnostic| context.report(diagnostic));
     }
@@ -24,11 +24,12 @@ fn is_reserved(name: &str) -> bool {
     server::RESERVED_PACKAGES.contains(&requirement::normalized_name(name).as_str())
 }
 
-fn check_distribution(context: &Context<'_>, index: usize, path: &str) -> Option<Diagnostic> {
-    let name = dependency::distribution_name(path, context.files).filter(|name| is_reserved(name))?;
-    let message = format!("`{}` is named `{name}`, like a package of the server itself", written(path));
+fn check_distribution(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+    let name = local.distribution_name(context.files).filter(|name| is_reserved(name))?;
+    let message =
+        format!("`{}` is named `{name}`, like a package of the server itself", written(&local.path));
     Some(
-        Diagnostic::new(&RESERVED_PACKAGE_NAME, Place::Value(entry(index)), message)
+        Diagnostic::new(&RESERVED_PACKAGE_NAME, Place::Value(entry(local.index)), message)
             .help("give the project another name in its manifest"),
     )
 }
@@ -67,7 +68,7 @@ fn check_modules(context: &Context<'_>, index: usize, path: &str) -> Vec<Diagnos
             continue;
         };
         // A dependency of its own is looked at as such.
-        if context.locals.iter().any(|(_, local)| *local == paths::join(path, &name)) {
+        if context.locals.iter().any(|local| local.path == paths::join(path, &name)) {
             continue;
         }
         let shown = written(&paths::join(path, &name));

@@ -1,7 +1,7 @@
 //! Where things lie: the context root in the user's tree, and what each path is called in the image.
 
 use crate::compiler::config::{Config, EnvConfig};
-use crate::compiler::dependency::{self, LocalKind};
+use crate::compiler::dependency::{self, Local, LocalKind};
 use crate::compiler::files::Files;
 use crate::compiler::ignore::Ignore;
 use crate::compiler::lower::Options;
@@ -34,16 +34,6 @@ pub(super) const DEFAULT_IGNORE: &[&str] = &[
     "**/.agentcli",
 ];
 
-/// One local dependency.
-pub(super) struct Local {
-    /// Its index in `dependencies`.
-    pub(super) index: usize,
-    /// Relative to the configuration's directory.
-    pub(super) path: String,
-    /// What it holds.
-    pub(super) kind: LocalKind,
-}
-
 /// Where everything lies.
 pub(super) struct Layout {
     /// The context root, relative to the configuration's directory.
@@ -71,7 +61,7 @@ impl Layout {
         }
         let mut outside: Vec<String> = pip_config(config, variant).into_iter().collect();
         outside.extend(locals.iter().filter_map(|local| requirements(local, files)).flat_map(|it| it.files));
-        let up = wanted.iter().chain(&outside).map(|path| levels_up(path)).max().unwrap_or(0);
+        let up = wanted.iter().chain(&outside).map(|path| paths::levels_up(path)).max().unwrap_or(0);
         let directory = files.directory();
         let own = directory[directory.len().saturating_sub(up)..].join("/");
         let root = if up == 0 { ".".to_owned() } else { vec![".."; up].join("/") };
@@ -95,7 +85,7 @@ impl Layout {
     fn base(&self, files: &dyn Files) -> String {
         let is_flat_root =
             |local: &Local| local.kind == LocalKind::Flat && self.in_context(&local.path) == ".";
-        let levels = levels_up(&self.root);
+        let levels = paths::levels_up(&self.root);
         let directory = files.directory();
         match directory.len().checked_sub(levels + 1).and_then(|at| directory.get(at)) {
             Some(name) if self.locals.iter().any(is_flat_root) => format!("{}/{name}", server::PROJECT),
@@ -179,9 +169,9 @@ impl Layout {
 /// The local dependencies, each directory once.
 fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
     let mut found: Vec<Local> = Vec::new();
-    for (index, path) in dependency::local_dependencies(config, files) {
-        if !found.iter().any(|local| local.path == path) {
-            found.push(Local { index, kind: dependency::local_kind(&path, files), path });
+    for local in dependency::local_dependencies(config, files) {
+        if !found.iter().any(|known| known.path == local.path) {
+            found.push(local);
         }
     }
     found
@@ -191,10 +181,6 @@ fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
 pub(super) fn requirements(local: &Local, files: &dyn Files) -> Option<RequirementsFile> {
     let is_read = local.kind != LocalKind::Package;
     if is_read { requirements_file::read(&local.path, files) } else { None }
-}
-
-fn levels_up(path: &str) -> usize {
-    path.split('/').take_while(|&part| part == "..").count()
 }
 
 /// Without what lies in another of them.

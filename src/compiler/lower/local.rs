@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::compiler::config::{EnvConfig, NodeVersion};
-use crate::compiler::dependency::{self, LocalKind};
-use crate::compiler::lower::layout::{self, DEFAULT_IGNORE, Local as Dependency};
+use crate::compiler::dependency::{self, Local as Dependency, LocalKind};
+use crate::compiler::lower::layout::{self, DEFAULT_IGNORE};
 use crate::compiler::lower::tools::{pip_config, uses_pip};
 use crate::compiler::lower::{Input, contract, javascript, python};
 use crate::compiler::plan::{Context, JavascriptPackages, Local, PythonPackages, Variant, Watch};

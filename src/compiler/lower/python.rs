@@ -7,9 +7,9 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::compiler::dependency::{self, Dependency, LocalKind};
+use crate::compiler::dependency::{self, Dependency, Local, LocalKind};
 use crate::compiler::files::Files;
-use crate::compiler::lower::layout::{self, Local};
+use crate::compiler::lower::layout;
 use crate::compiler::lower::tools::{Tools, pip_config, prefixed, removal, removed_tools, words};
 use crate::compiler::lower::{Build, Input, image, javascript};
 use crate::compiler::package::{self, Install, Package};
@@ -35,8 +35,8 @@ struct Installed<'a> {
 
 impl<'a> Installed<'a> {
     fn new(local: &'a Local, files: &dyn Files) -> Self {
-        let package = package::package(&local.path, files);
-        let name = package.name.clone().or_else(|| dependency::distribution_name(&local.path, files));
+        let package = package::package(local, files);
+        let name = package.name.clone().or_else(|| local.distribution_name(files));
         Self { local, name: name.map(|name| requirement::normalized_name(&name)), package }
     }
 

@@ -2,9 +2,10 @@
 
 use toml::{Table, Value};
 
-use super::{Verdict, string, table};
+use super::{Verdict, string};
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::pyproject::table;
 use crate::compiler::symbols::setup_py::setup_call;
 
 /// A build backend whose editable installation is an entry in the import path, unless one of `active` tables of

@@ -1,7 +1,7 @@
 //! What a path that leads nowhere was probably meant to be.
 
 use crate::compiler::check::Context;
-use crate::compiler::dependency::{self, MANIFESTS};
+use crate::compiler::dependency::MANIFESTS;
 use crate::compiler::paths;
 use crate::compiler::schema::similar;
 
@@ -19,7 +19,7 @@ pub(super) fn suggest(context: &Context<'_>, path: &str) -> Option<String> {
 
 /// The directory to list in `dependencies` so that `path` lies in it: the nearest one with a manifest.
 pub(super) fn home(context: &Context<'_>, path: &str) -> String {
-    let inside = dependency::lies_in(path, ".");
+    let inside = paths::lies_in(path, ".");
     let mut directory = paths::parent(path);
     loop {
         if MANIFESTS.iter().any(|name| context.files.is_file(&paths::join(&directory, name))) {
@@ -46,7 +46,7 @@ fn other_ending(path: &str) -> impl Iterator<Item = String> + '_ {
 
 /// The same path in another place: in a dependency, in `src`, or without its first directories.
 fn other_base<'a>(context: &'a Context<'_>, path: &'a str) -> impl Iterator<Item = String> + 'a {
-    let directories = context.directories().into_iter().map(|(_, directory)| directory);
+    let directories = context.directories().into_iter().map(|local| local.path.clone());
     let bases = directories.chain([".".to_owned()]);
     let below =
         bases.flat_map(move |base| [paths::join(&base, path), paths::join(&base, &format!("src/{path}"))]);

@@ -1,0 +1,302 @@
+//! `agentcli dev` with the real server, the real installers and real processes.
+
+mod debugger;
+mod failures;
+mod lifecycle;
+mod options;
+mod provision;
+mod reload;
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{fixtures, python};
+
+/// How long anything may take that should not take long. A machine that tests are built on at the same time is slow.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Marks the processes of one test: every one that it started inherits this variable.
+const MARK: &str = "AGENTCLI_TEST_MARK";
+
+/// A project in a directory of its own.
+struct Project {
+    directory: TempDir,
+    variables: Vec<(String, String)>,
+}
+
+impl Project {
+    /// A copy of a folder of `fixtures/valid`.
+    fn of(fixture: &str) -> Self {
+        let directory = TempDir::new().unwrap();
+        copy(&fixtures("valid").join(fixture), directory.path());
+        Self { directory, variables: Vec::new() }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) -> &Self {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Replaces a part of a file.
+    fn edit(&self, path: &str, old: &str, new: &str) {
+        let text = self.read(path);
+        assert!(text.contains(old), "{path} has no `{old}`:\n{text}");
+        self.write(path, text.replace(old, new));
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Everything in it, with its contents, but for what the program and the server keep there.
+    fn contents(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let ours = [".agentcli", ".langgraph_api", "__pycache__"];
+        let mut found = Vec::new();
+        let mut open = vec![self.directory.path().to_owned()];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+                let name = entry.file_name().into_string().unwrap();
+                if ours.contains(&name.as_str()) || name.ends_with(".egg-info") {
+                    continue;
+                }
+                match entry.path() {
+                    path if path.is_dir() => open.push(path),
+                    path => found.push((path.clone(), fs::read(&path).unwrap())),
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// The program in this project, with uv on the PATH and nothing of an active environment.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        let tools = python().parent().unwrap().to_owned();
+        let path = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths(env::split_paths(&path).chain([tools])).unwrap();
+        command.arg("dev").args(arguments).current_dir(self.directory.path()).env("PATH", path);
+        command.env_remove("VIRTUAL_ENV").envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.env(MARK, self.directory.path()).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs it to its end: exit code, stdout and stderr.
+    fn fails(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = self.command(arguments).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    /// Starts it on a port of its own, with events as JSON.
+    fn start(&self, arguments: &[&str]) -> Dev {
+        let port = free_port().to_string();
+        let all = [&["--json", "--no-browser", "--port", &port], arguments].concat();
+        Dev::new(self.command(&all).spawn().unwrap(), self.directory.path())
+    }
+
+    /// Starts it and waits until it is ready.
+    fn ready(&self, arguments: &[&str]) -> Dev {
+        let mut dev = self.start(arguments);
+        dev.until("ready");
+        dev
+    }
+
+    /// How many processes there are that belong to this test, after a while for them to end.
+    fn processes(&self) -> Vec<String> {
+        let deadline = Instant::now() + Duration::from_secs(15);
+        loop {
+            let left = processes(self.directory.path());
+            if left.is_empty() || Instant::now() > deadline {
+                return left;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Project {
+    /// Nothing may be left of a test that failed in the midst.
+    fn drop(&mut self) {
+        for process in processes(self.directory.path()) {
+            let id = process.split(' ').next().unwrap_or_default().to_owned();
+            Command::new("kill").args(["-9", &id]).status().ok();
+        }
+    }
+}
+
+/// A running `agentcli dev --json`.
+struct Dev {
+    process: Child,
+    events: Receiver<Value>,
+    /// Every event so far.
+    seen: Vec<Value>,
+    talk: Arc<Mutex<String>>,
+    mark: PathBuf,
+}
+
+impl Dev {
+    fn new(mut process: Child, mark: &Path) -> Self {
+        let (sender, events) = mpsc::channel();
+        let out = BufReader::new(process.stdout.take().unwrap());
+        thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                sender.send(serde_json::from_str(&line).unwrap_or(Value::String(line))).ok();
+            }
+        });
+        let talk = Arc::new(Mutex::new(String::new()));
+        let (heard, mut err) = (talk.clone(), process.stderr.take().unwrap());
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(length @ 1..) = err.read(&mut bytes) {
+                heard.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..length]));
+            }
+        });
+        Self { process, events, seen: Vec::new(), talk, mark: mark.to_owned() }
+    }
+
+    /// Waits for the next event of this name.
+    fn until(&mut self, name: &str) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(event) = self.events.recv_timeout(left) else {
+                panic!("no {name}: {:#?}\n{}", self.seen, self.talk.lock().unwrap());
+            };
+            self.seen.push(event.clone());
+            if event["event"] == name {
+                return event;
+            }
+        }
+    }
+
+    /// The events that come within a while.
+    fn within(&mut self, while_: Duration) -> Vec<Value> {
+        let deadline = Instant::now() + while_;
+        let mut found = Vec::new();
+        while let Ok(event) = self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            self.seen.push(event.clone());
+            found.push(event);
+        }
+        found
+    }
+
+    fn talk(&self) -> String {
+        self.talk.lock().unwrap().clone()
+    }
+
+    fn url(&self) -> String {
+        let ready = self.seen.iter().rev().find(|event| event["event"] == "ready").unwrap();
+        ready["api"].as_str().unwrap().to_owned()
+    }
+
+    /// Asks the server.
+    fn call(&self, method: &str, route: &str, body: Value) -> Value {
+        call(method, &format!("{}{route}", self.url()), body)
+    }
+
+    /// Runs the graph `agent` and answers its result.
+    fn run(&self, input: Value) -> Value {
+        self.call("POST", "/runs/wait", serde_json::json!({ "assistant_id": "agent", "input": input }))
+    }
+
+    fn signal(&self, signal: &str) {
+        signal_process(self.process.id(), signal);
+    }
+
+    /// Asks it to end, and waits for it.
+    fn stop(mut self, signal: &str) -> ExitStatus {
+        self.signal(signal);
+        self.process.wait().unwrap()
+    }
+
+    fn ended(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.process.try_wait().unwrap() {
+                Some(status) => return status,
+                None if Instant::now() > deadline => panic!("it does not end: {}", self.talk()),
+                None => thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+        let _ = &self.mark;
+    }
+}
+
+fn signal_process(id: u32, signal: &str) {
+    let status = Command::new("kill").args([&format!("-{signal}"), &id.to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+/// One HTTP call; the answer is JSON, or its status and text.
+fn call(method: &str, url: &str, body: Value) -> Value {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let answer = runtime.block_on(async {
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let client =
+            reqwest::Client::builder().tls_danger_accept_invalid_certs(true).timeout(PATIENCE).build();
+        let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+        let request = client.unwrap().request(method, url).header("content-type", "application/json");
+        let request = if body.is_null() { request } else { request.body(body.to_string()) };
+        let response = request.send().await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
+        (response.status(), response.text().await.unwrap())
+    });
+    serde_json::from_str(&answer.1).unwrap_or_else(|_| Value::String(format!("{} {}", answer.0, answer.1)))
+}
+
+/// Processes that carry the mark: their ids and command lines.
+fn processes(mark: &Path) -> Vec<String> {
+    let wanted = format!("{MARK}={}", mark.display());
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    ids.filter_map(|id| {
+        let environment = fs::read(format!("/proc/{id}/environ")).ok()?;
+        let is_ours = environment.split(|&byte| byte == 0).any(|variable| variable == wanted.as_bytes());
+        let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
+        is_ours.then(|| format!("{id} {}", String::from_utf8_lossy(&command).replace('\0', " ")))
+    })
+    .collect()
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            fs::create_dir_all(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What can go wrong, and what the user hears of it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::Project;
+
+#[test]
+fn a_broken_configuration_is_told_before_anything_starts() {
+    let project = Project::of("hello");
+    project.edit("agent.json", "graph.py:graph", "graph.py:grahp");
+    let project = project.variable("PATH", "/nowhere");
+    let (code, out, err) = project.fails(&["--no-browser"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.starts_with("error[undefined-name]"), "{err}");
+    assert!(!project.path(".agentcli").exists());
+}
+
+#[test]
+fn there_is_no_python() {
+    let project = Project::of("hello").variable("PATH", "/nowhere");
+    let (code, _, err) = project.fails(&["--no-browser"]);
+    assert_eq!(code, 1);
+    assert!(err.starts_with("error: no Python 3.11 or later found\nhint: install one"), "{err}");
+}
+
+/// No older Python than Debian's can be had here, so one that answers as an older one would stands in for it.
+#[test]
+fn the_python_is_too_old_or_none() {
+    let project = Project::of("hello");
+    for (name, answer) in [("python3", "echo '{\"version\": [3, 9], \"missing\": []}'"), ("python", "exit 3")]
+    {
+        let path = project.path(&format!("tools/{name}"));
+        project.write(&format!("tools/{name}"), format!("#!/bin/sh\n{answer}\n"));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let tools = project.path("tools").display().to_string();
+    let project = project.variable("PATH", &tools);
+    let (code, _, err) = project.fails(&["--no-browser"]);
+    assert_eq!(code, 1);
+    let wanted = format!("`{tools}/python3` is Python 3.9, `{tools}/python` does not run: exit code 3\n");
+    assert!(err.contains(&wanted), "{err}");
+    let (_, _, err) = project.fails(&["--no-browser", "--python", "tools/nothing"]);
+    assert!(err.contains("tools/nothing` does not run"), "{err}");
+}
+
+#[test]
+fn there_is_no_network() {
+    let project = Project::of("hello").variable("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple");
+    let project = project.variable("UV_NO_CACHE", "1").variable("UV_HTTP_RETRIES", "0");
+    let (code, _, err) = project.fails(&["--no-browser"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("error: installing failed: uv pip install ended with exit code"), "{err}");
+    assert!(err.contains("hint: the package index cannot be reached"), "{err}");
+    // Nothing is known of what was not finished: the next start goes on.
+    let project = project.variable("UV_DEFAULT_INDEX", "").variable("UV_NO_CACHE", "");
+    project.ready(&[]).stop("INT");
+}
+
+#[test]
+fn a_dependency_does_not_install() {
+    let project = Project::of("hello");
+    project.edit("pyproject.toml", "dependencies = [", "dependencies = [\"agentcli-no-such-package==1\", ");
+    let (code, _, err) = project.fails(&["--no-browser"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("agentcli-no-such-package"), "{err}");
+    assert!(err.contains("hint: some requirements cannot be met together"), "{err}");
+}
+
+#[test]
+fn a_graph_raises_when_it_is_imported() {
+    let project = Project::of("hello");
+    project.edit("src/hello/graph.py", "from typing", "raise ValueError('not today')\nfrom typing");
+    let mut dev = project.start(&["--no-reload"]);
+    let crashed = dev.until("crashed");
+    assert_eq!(crashed["cause"], "src/hello/graph.py:3: ValueError: not today");
+    assert_eq!(dev.ended().code(), Some(1));
+    assert!(dev.talk().contains("src/hello/graph.py:3: ValueError: not today"), "{}", dev.talk());
+}
+
+#[test]
+fn a_taken_port_is_an_error_that_names_who_holds_it() {
+    let project = Project::of("hello");
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = holder.local_addr().unwrap().port().to_string();
+    let (code, _, err) = project.fails(&["--no-browser", "--port", &port]);
+    assert_eq!(code, 1);
+    let name = fs::read_to_string("/proc/self/comm").unwrap();
+    let wanted =
+        format!("error: cannot listen on 127.0.0.1:{port}: {} (process {})", name.trim(), std::process::id());
+    assert!(err.contains(&wanted), "{wanted}\n{err}");
+    assert!(err.contains("hint: stop it, or choose another with --port"), "{err}");
+    let (_, _, err) = project.fails(&["--no-browser", "--host", "192.0.2.1", "--port", &port]);
+    assert!(err.contains("this machine has no such address"), "{err}");
+}
+
+#[test]
+fn state_that_cannot_be_read_is_kept_and_told_of() {
+    let project = Project::of("hello");
+    project.write(".langgraph_api/.langgraph_ops.pckl", "no pickle");
+    let mut dev = project.ready(&[]);
+    assert!(
+        dev.seen.iter().any(|event| event["event"] == "warning"
+            && event["message"]
+                .as_str()
+                .unwrap()
+                .contains("the old files are in .agentcli/state-unreadable")),
+        "{:#?}",
+        dev.seen
+    );
+    assert_eq!(project.read(".agentcli/state-unreadable/.langgraph_ops.pckl"), "no pickle");
+    assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
+    dev.within(Duration::ZERO);
+    dev.stop("INT");
+    let project = Project::of("hello");
+    project.write(".langgraph_api", "a file");
+    let (code, _, err) = project.fails(&["--no-browser"]);
+    assert_eq!(code, 1);
+    assert!(err.contains(".langgraph_api`: "), "{err}");
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up() {
+    let project = Project::of("hello");
+    project.edit(
+        "src/hello/graph.py",
+        "from typing",
+        "import time\nprint('asleep', flush=True)\ntime.sleep(600)\nfrom typing",
+    );
+    let began = Instant::now();
+    let (code, _, err) = project.fails(&["--no-browser", "--no-reload", "--start-timeout", "8"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("after 8 s: it said last: asleep"), "{err}");
+    assert!(began.elapsed() < super::PATIENCE);
+    assert_eq!(project.processes(), [""; 0]);
+}

@@ -1,0 +1,192 @@
+//! What the options and the configuration hand over to the server.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{Dev, Project, call};
+use crate::harness::TestEnv;
+
+/// A graph that answers variables of its environment.
+const ENVIRONMENT: &str = r#"import os
+from typing import Any, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+
+
+class State(TypedDict, total=False):
+    names: list[str]
+    values: dict[str, Any]
+
+
+def read(state: State) -> State:
+    return {"values": {name: os.environ.get(name) for name in state["names"]}}
+
+
+graph = StateGraph(State).add_node("read", read).add_edge(START, "read").add_edge("read", END).compile()
+"#;
+
+fn variables(dev: &Dev, names: &[&str]) -> Value {
+    dev.run(json!({ "names": names }))["values"].clone()
+}
+
+#[test]
+fn the_contract_and_the_users_variables_reach_the_server() {
+    let config = r#"{
+        "dependencies": ["."],
+        "graphs": { "agent": { "path": "./src/hello/graph.py:graph", "description": "It's $HOME" } },
+        "env": ".env",
+        "http": { "mount_prefix": "/here" },
+        "store": { "ttl": { "default_ttl": 5 } },
+        "webhooks": { "headers": { "x-key": "${{ env.AGENT_WEBHOOK_KEY }}" } }
+    }"#;
+    let project = Project::of("hello");
+    project.write("agent.json", config).write("src/hello/graph.py", ENVIRONMENT);
+    project.write(
+        ".env",
+        "A=\"it's $B\"\nB=${OUTSIDE:-x}\nN_JOBS_PER_WORKER=99\nLANGGRAPH_AUTH=evil\nAGENT_WEBHOOK_KEY=k\n",
+    );
+    let project = project.variable("OUTSIDE", "outside").variable("LANGGRAPH_CHECKPOINTER", "{\"x\": 1}");
+    let dev = project.ready(&["--allow-blocking", "--studio-url", "https://studio.example/"]);
+    assert!(dev.url().ends_with("/here"), "{}", dev.url());
+    let names = [
+        "A",
+        "B",
+        "N_JOBS_PER_WORKER",
+        "LANGGRAPH_ALLOW_BLOCKING",
+        "LANGGRAPH_AUTH",
+        "LANGGRAPH_CHECKPOINTER",
+        "LANGGRAPH_NO_VERSION_CHECK",
+        "LANGSMITH_CONTROL_PLANE_API_KEY",
+        "LANGGRAPH_API_URL",
+    ];
+    let wanted = json!({
+        "A": "it's $B", "B": "outside", "N_JOBS_PER_WORKER": "10", "LANGGRAPH_ALLOW_BLOCKING": "true",
+        "LANGGRAPH_AUTH": null, "LANGGRAPH_CHECKPOINTER": null, "LANGGRAPH_NO_VERSION_CHECK": "true",
+        "LANGSMITH_CONTROL_PLANE_API_KEY": "", "LANGGRAPH_API_URL": dev.url(),
+    });
+    assert_eq!(variables(&dev, &names), wanted);
+    let contract = variables(&dev, &["LANGSERVE_GRAPHS", "LANGGRAPH_STORE", "LANGGRAPH_WEBHOOKS"]);
+    let parsed = |name: &str| serde_json::from_str::<Value>(contract[name].as_str().unwrap()).unwrap();
+    assert_eq!(parsed("LANGSERVE_GRAPHS")["agent"]["description"], "It's $HOME");
+    assert_eq!(parsed("LANGGRAPH_STORE")["ttl"]["default_ttl"], 5);
+    assert_eq!(parsed("LANGGRAPH_WEBHOOKS")["env_prefix"], "AGENT_WEBHOOK_");
+    let ready = dev.seen.last().unwrap();
+    assert_eq!(ready["studio"], json!(format!("https://studio.example/studio/?baseUrl={}", dev.url())));
+    dev.stop("INT");
+}
+
+#[test]
+fn jobs_run_side_by_side() {
+    let project = Project::of("hello");
+    project.edit("src/hello/graph.py", "def greet", "async def greet");
+    project.edit(
+        "src/hello/graph.py",
+        "    return {",
+        "    import asyncio\n    await asyncio.sleep(2)\n    return {",
+    );
+    let dev = project.ready(&["--no-reload"]);
+    let began = std::time::Instant::now();
+    let url = format!("{}/runs/wait", dev.url());
+    let run = || call("POST", &url, json!({ "assistant_id": "agent", "input": {} }));
+    std::thread::scope(|scope| (0..10).for_each(|_| drop(scope.spawn(run))));
+    // One after the other they would take twenty seconds.
+    assert!(began.elapsed().as_secs() < 15, "{:?}", began.elapsed());
+    dev.stop("INT");
+}
+
+#[test]
+fn https_is_served_with_the_users_certificate() {
+    let project = Project::of("hello");
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"])
+        .args(["-keyout", "key.pem", "-out", "cert.pem"])
+        .current_dir(project.directory.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success());
+    let dev = project.ready(&["--ssl-certfile", "cert.pem", "--ssl-keyfile", "key.pem"]);
+    assert!(dev.url().starts_with("https://127.0.0.1:"), "{}", dev.url());
+    assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
+    dev.stop("INT");
+    let (code, _, err) = project.fails(&["--ssl-certfile", "none.pem", "--ssl-keyfile", "key.pem"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("there is no file") && err.contains("none.pem"), "{err}");
+}
+
+#[test]
+fn the_default_port_gives_way() {
+    // Somebody holds it: this test, if nobody else does.
+    let _held = TcpListener::bind("127.0.0.1:2024");
+    let project = Project::of("hello");
+    let mut dev =
+        Dev::new(project.command(&["--json", "--no-browser"]).spawn().unwrap(), project.directory.path());
+    let note = dev.until("note");
+    assert!(note["message"].as_str().unwrap().starts_with("port 2024 is taken by "), "{note}");
+    dev.until("ready");
+    assert_ne!(dev.url(), "http://127.0.0.1:2024");
+    dev.stop("INT");
+}
+
+/// The real tunnel needs the internet and a program that no package registry has. What stands in for it prints the
+/// address as that program does, among other lines, and then stays.
+#[test]
+fn a_tunnel_makes_the_server_public() {
+    let project = Project::of("hello");
+    let (_, _, err) = project.fails(&["--no-browser", "--tunnel"]);
+    assert!(err.contains("error: no tunnel: `cloudflared` is not on the PATH\nhint: install it"), "{err}");
+    project.write(
+        "tools/cloudflared",
+        "#!/bin/sh\necho \"$@\" >tunnel.txt\necho 'INF Requesting new quick Tunnel on trycloudflare.com...' >&2\n\
+         echo 'INF |  https://some-words.trycloudflare.com                  |' >&2\nsleep 600\n",
+    );
+    let tool = project.path("tools/cloudflared");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = project.command(&[]);
+    let path = path.get_envs().find(|(name, _)| *name == "PATH").unwrap().1.unwrap().to_owned();
+    let path = format!("{}:{}", tool.parent().unwrap().display(), path.to_str().unwrap());
+    let project = project.variable("PATH", &path);
+    let dev = project.ready(&["--tunnel"]);
+    let ready = dev.seen.last().unwrap().clone();
+    assert_eq!(ready["public"], "https://some-words.trycloudflare.com");
+    assert!(
+        ready["studio"].as_str().unwrap().ends_with("baseUrl=https://some-words.trycloudflare.com"),
+        "{ready}"
+    );
+    assert_eq!(project.read("tunnel.txt"), format!("tunnel --no-autoupdate --url {}\n", dev.url()));
+    dev.stop("INT");
+    assert_eq!(project.processes(), [""; 0]);
+}
+
+#[test]
+fn help_names_every_option_with_its_default() {
+    let help = TestEnv::empty().run("dev --help").out;
+    for option in [
+        "--config",
+        "--host",
+        "--port",
+        "--no-reload",
+        "--n-jobs-per-worker",
+        "--debug-port",
+        "--wait-for-client",
+        "--no-browser",
+        "--studio-url",
+        "--allow-blocking",
+        "--tunnel",
+        "--python",
+        "--no-install",
+        "--yes",
+        "--ssl-certfile",
+        "--ssl-keyfile",
+        "--server-log-level",
+        "--json",
+        "127.0.0.1",
+        "2024",
+        "[default: 10]",
+    ] {
+        assert!(help.contains(option), "{option}\n{help}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Which environment the server runs in, and what is installed where.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::Project;
+use crate::harness::python;
+
+fn tool(name: &str) -> Command {
+    Command::new(python().with_file_name(name))
+}
+
+fn program(dev: &super::Dev) -> String {
+    dev.seen.iter().find_map(|event| event["program"].as_str()).unwrap().to_owned()
+}
+
+fn link_only(project: &Project, folder: &str, programs: &[&Path]) -> String {
+    let folder = project.path(folder);
+    fs::create_dir_all(&folder).unwrap();
+    for program in programs {
+        std::os::unix::fs::symlink(program, folder.join(program.file_name().unwrap())).unwrap();
+    }
+    folder.display().to_string()
+}
+
+#[test]
+fn an_environment_of_the_users_that_has_everything_is_used_and_not_changed() {
+    let project = Project::of("hello");
+    let run = |command: &mut Command| {
+        assert!(command.current_dir(project.directory.path()).status().unwrap().success())
+    };
+    run(tool("uv").args(["venv", "--quiet", ".venv"]));
+    run(tool("uv").args(["pip", "install", "--quiet", "--python", ".venv/bin/python"]).args([
+        "langgraph-api==0.16.7",
+        "langgraph-runtime-inmem==0.36.7",
+        "-e",
+        ".",
+    ]));
+    let site = project.path(".venv/lib");
+    let installed =
+        |site: &Path| fs::read_dir(site).unwrap().next().unwrap().unwrap().path().join("site-packages");
+    let before = fs::read_dir(installed(&site)).unwrap().count();
+    let dev = project.ready(&[]);
+    assert_eq!(
+        program(&dev),
+        project
+            .path(".venv/bin/python")
+            .canonicalize()
+            .map(|_| project.directory.path().canonicalize().unwrap().join(".venv/bin/python"))
+            .unwrap()
+            .display()
+            .to_string()
+    );
+    assert!(dev.seen.iter().all(|event| event["event"] != "provisioning"));
+    assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
+    dev.stop("INT");
+    assert!(!project.path(".agentcli/python").exists());
+    assert_eq!(fs::read_dir(installed(&site)).unwrap().count(), before);
+    // When something is taken out of it, it will not do any more.
+    run(tool("uv").args([
+        "pip",
+        "uninstall",
+        "--quiet",
+        "--python",
+        ".venv/bin/python",
+        "langgraph-runtime-inmem",
+    ]));
+    let (code, _, err) = project.fails(&["--no-browser", "--no-install"]);
+    assert_eq!(code, 1);
+    assert!(
+        err.starts_with(
+            "error: not installed: langgraph-runtime-inmem<=0.36.7\nhint: leave out --no-install"
+        ),
+        "{err}"
+    );
+}
+
+#[test]
+fn without_uv_pip_installs() {
+    let project = Project::of("hello");
+    let base = Path::new("/usr/bin/python3");
+    let path = link_only(&project, "tools", &[base]);
+    let project = project.variable("PATH", &format!("{path}:/usr/bin:/bin"));
+    let mut dev = project.start(&[]);
+    let said = dev.until("provisioning")["message"].as_str().unwrap().to_owned();
+    assert_eq!(said, "installing the server and the project's packages with pip");
+    dev.until("ready");
+    assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
+    dev.stop("INT");
+}
+
+#[test]
+fn a_person_is_asked_first() {
+    let project = Project::of("hello");
+    let program = env!("CARGO_BIN_EXE_agentcli");
+    // `script` gives the program a terminal.
+    let mut asked = Command::new("sh");
+    asked.arg("-c").arg(format!("echo n | script -qefc '{program} dev --no-browser' /dev/null"));
+    let path = project.command(&[]);
+    let path = path.get_envs().find(|(name, _)| *name == "PATH").unwrap().1.unwrap().to_owned();
+    let output = asked
+        .current_dir(project.directory.path())
+        .env("PATH", path)
+        .env_remove("VIRTUAL_ENV")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(out.contains("Install everything into .agentcli/python? [Y/n]"), "{out}");
+    assert!(out.contains("not installed: langgraph-api<=0.16.7"), "{out}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!project.path(".agentcli/python").exists());
+}
+
+#[test]
+fn directories_that_are_no_packages_are_imported_from() {
+    for fixture in ["requirements-only", "flat-package"] {
+        let project = Project::of(fixture);
+        let dev = project.ready(&["--no-reload"]);
+        let answer = dev.run(json!({}));
+        assert!(answer.is_object() && answer.get("detail").is_none(), "{fixture}: {answer}");
+        dev.stop("INT");
+    }
+}
+
+#[test]
+fn the_pinned_python_is_looked_for_and_another_is_warned_of() {
+    let project = Project::of("hello");
+    project.edit("agent.json", "\"dependencies\"", "\"python_version\": \"3.13\", \"dependencies\"");
+    // An interpreter that says it is 3.13 and cannot do more; that the version is what counts shows without one.
+    let fake = project.path("tools/python3.13");
+    project.write(
+        "tools/python3.13",
+        "#!/bin/sh\necho '{\"version\": [3, 12], \"missing\": [\"everything\"]}'\n",
+    );
+    fs::set_permissions(&fake, fs::Permissions::from_mode(0o755)).unwrap();
+    let project = project.variable("PATH", &format!("{}:/usr/bin:/bin", fake.parent().unwrap().display()));
+    let (code, _, err) = project.fails(&["--no-browser", "--no-install"]);
+    assert_eq!(code, 1);
+    let wanted = format!("warning: the configuration pins Python 3.13, and `{}` is 3.12", fake.display());
+    assert!(err.contains(&wanted), "{err}");
+}
