@@ -2,6 +2,7 @@
 
 mod debugger;
 mod failures;
+mod javascript;
 mod lifecycle;
 mod options;
 mod provision;

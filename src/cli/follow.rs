@@ -133,8 +133,9 @@ impl Hooks for Follow<'_> {
     fn confirm(&mut self, question: &str) -> bool {
         self.env.err.write(&format!("{} [Y/n] ", visible(question))).and_then(|()| self.env.err.flush()).ok();
         let mut answer = String::new();
-        for byte in (&mut self.env.input).bytes().map_while(Result::ok).take_while(|&byte| byte != b'\n') {
-            answer.push(char::from(byte));
+        let mut byte = [0];
+        while self.env.input.read_exact(&mut byte).is_ok() && byte != *b"\n" {
+            answer.push(char::from(byte[0]));
         }
         matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
     }

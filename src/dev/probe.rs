@@ -3,23 +3,58 @@
 use std::time::Duration;
 
 use reqwest::Client;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// How long one answer may take, and how long is waited before the next question.
 const ANSWER: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// Asks until the server says that it is well. What it answers instead is kept in `answer`.
-pub(super) async fn until_ok(client: &Client, url: &str, answer: &mut Option<String>) {
+/// Asks in the background, whatever else happens meanwhile; ends with its owner.
+pub(super) struct Probe {
+    task: JoinHandle<()>,
+    answer: watch::Receiver<Option<String>>,
+}
+
+impl Probe {
+    /// Begins to ask `url`.
+    pub(super) fn start(client: &Client, url: String) -> Self {
+        let (sender, answer) = watch::channel(None);
+        let client = client.clone();
+        let task = tokio::spawn(async move { until_ok(&client, &url, &sender).await });
+        Self { task, answer }
+    }
+
+    /// Waits until the server says that it is well. Can be given up and called again until it is done.
+    pub(super) async fn done(&mut self) {
+        (&mut self.task).await.ok();
+    }
+
+    /// What the server answers instead.
+    pub(super) fn answer(&self) -> Option<String> {
+        self.answer.borrow().clone()
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Asks until the server says that it is well. What it answers instead is put into `answer`.
+async fn until_ok(client: &Client, url: &str, answer: &watch::Sender<Option<String>>) {
     loop {
-        match client.get(url).send().await {
+        let instead = match client.get(url).send().await {
             Ok(response) if response.status().is_success() => return,
-            Ok(response) => *answer = Some(format!("it answers {}", response.status())),
+            Ok(response) => Some(format!("it answers {}", response.status())),
             // Nobody listens as yet.
-            Err(error) if error.is_connect() => {}
-            Err(error) if error.is_timeout() => {
-                *answer = Some("it takes the question and does not answer".to_owned())
-            }
-            Err(_) => *answer = Some("its answer breaks off".to_owned()),
+            Err(error) if error.is_connect() => None,
+            Err(error) if error.is_timeout() => Some("it takes the question and does not answer".to_owned()),
+            Err(_) => Some("its answer breaks off".to_owned()),
+        };
+        if instead.is_some() {
+            answer.send_replace(instead);
         }
         tokio::time::sleep(PAUSE).await;
     }

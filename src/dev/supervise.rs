@@ -15,7 +15,7 @@ use super::event::{Crash, Event};
 use super::lock::lock;
 use super::node_modules;
 use super::port;
-use super::probe;
+use super::probe::{self, Probe};
 use super::provision;
 use super::server::{self, Address, Runtime, urls};
 use super::session::{Hooks, Options, Session};
@@ -65,9 +65,8 @@ struct Supervisor<'a> {
 struct Server {
     child: Child,
     since: Instant,
-    is_ready: bool,
-    /// What it answers, as long as that is not what it should.
-    answer: Option<String>,
+    /// Asks whether it is ready, until it is.
+    probe: Option<Probe>,
 }
 
 /// What can happen while the server runs.
@@ -141,7 +140,9 @@ impl<'a> Supervisor<'a> {
         }
         self.hooks.event(&Event::Starting { program: runtime.program.clone() });
         let child = server::start(&self.session, self.options, runtime, &self.address)?;
-        self.server = Some(Server { child, since: Instant::now(), is_ready: false, answer: None });
+        let url = urls(&self.session, self.options, &self.address).ok;
+        let probe = Some(Probe::start(&self.client, url));
+        self.server = Some(Server { child, since: Instant::now(), probe });
         Ok(())
     }
 
@@ -167,11 +168,10 @@ impl<'a> Supervisor<'a> {
     }
 
     async fn happening(&mut self) -> Result<Happening, Error> {
-        let url = urls(&self.session, self.options, &self.address).ok;
         let waits = self.options.debugger.is_some_and(|debugger| debugger.waits);
         let patience = (!waits).then_some(self.options.patience);
         let (child, starting) = match &mut self.server {
-            Some(Server { child, is_ready: false, since, answer }) => (Some(child), Some((*since, answer))),
+            Some(Server { child, since, probe: Some(probe) }) => (Some(child), Some((*since, probe))),
             Some(server) => (Some(&mut server.child), None),
             None => (None, None),
         };
@@ -184,7 +184,7 @@ impl<'a> Supervisor<'a> {
             },
             changes = changes(self.watcher.as_mut()) => Ok(Happening::Changed(changes)),
             why = closed(self.tunnel.as_mut()) => Ok(Happening::TunnelClosed(why)),
-            happening = until_ready(&self.client, &url, patience, starting) => Ok(happening),
+            happening = until_ready(patience, starting) => Ok(happening),
         }
     }
 
@@ -228,7 +228,7 @@ impl<'a> Supervisor<'a> {
 
     fn ready(&mut self) {
         let Some(server) = &mut self.server else { return };
-        server.is_ready = true;
+        server.probe = None;
         let milliseconds = u64::try_from(server.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let urls = urls(&self.session, self.options, &self.address);
         self.hooks.event(&Event::Ready { urls, milliseconds });
@@ -237,7 +237,7 @@ impl<'a> Supervisor<'a> {
     /// The server ended by itself: that is all, unless a change may mend it.
     fn ended(&mut self, status: String) -> Result<(), Error> {
         let Some(server) = self.server.take() else { return Ok(()) };
-        if !server.is_ready {
+        if server.probe.is_some() {
             // Perhaps something is not there any more that was.
             Environment::forget_all(&self.session.directory);
         }
@@ -256,7 +256,7 @@ impl<'a> Supervisor<'a> {
     async fn late(&mut self) -> Result<(), Error> {
         let Some(server) = self.server.take() else { return Ok(()) };
         let said = server.child.last_lines().pop().map(|line| format!("it said last: {line}"));
-        let cause = server.answer.or(said);
+        let cause = server.probe.and_then(|probe| probe.answer()).or(said);
         let url = urls(&self.session, self.options, &self.address).ok;
         let error = Error::NotReady { url, after: self.options.patience, cause };
         server.child.stop(|_| {}).await;
@@ -302,13 +302,8 @@ async fn closed(tunnel: Option<&mut Tunnel>) -> String {
 }
 
 /// Waits until the server is ready or late, where it is starting.
-async fn until_ready(
-    client: &Client,
-    url: &str,
-    patience: Option<Duration>,
-    starting: Option<(Instant, &mut Option<String>)>,
-) -> Happening {
-    let Some((since, answer)) = starting else { return pending().await };
+async fn until_ready(patience: Option<Duration>, starting: Option<(Instant, &mut Probe)>) -> Happening {
+    let Some((since, probe)) = starting else { return pending().await };
     let late = async {
         match patience {
             Some(patience) => sleep_until(since + patience).await,
@@ -316,7 +311,7 @@ async fn until_ready(
         }
     };
     tokio::select! {
-        () = probe::until_ok(client, url, answer) => Happening::Ready,
+        () = probe.done() => Happening::Ready,
         () = late => Happening::Late,
     }
 }

@@ -149,7 +149,8 @@ impl Dev {
             certificate: env.directory.join(certificate),
             key: env.directory.join(key),
         });
-        for file in tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]).filter(|file| !file.is_file()) {
+        let missing = tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]).find(|file| !file.is_file());
+        if let Some(file) = missing {
             let message = format!("there is no file `{}`", file.display());
             return Err(Error::Usage { message, hint: None });
         }

@@ -42,6 +42,11 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     HANDED_OVER.iter().map(|&(_, variable)| variable)
 }
 
+/// The keys of the configuration that are handed over in `contract`, with their variables.
+pub(super) fn keys(contract: &IndexMap<String, Value>) -> impl Iterator<Item = (&'static str, &'static str)> {
+    HANDED_OVER.iter().copied().filter(|(_, variable)| contract.contains_key(*variable))
+}
+
 fn rewritten(located: &Located, place: &dyn Fn(String) -> String) -> String {
     if located.role == Role::Ui {
         return place(paths::normalize(&located.text));

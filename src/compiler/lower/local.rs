@@ -18,10 +18,11 @@ pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
     let contract = contract::contract(input, |path| here(&path));
     let settings = settings(input.variant, &contract);
     let is_known =
-        |name: &String| input.variant != Variant::Javascript || settings.values().any(|it| it == name);
+        |variable: &str| input.variant != Variant::Javascript || settings.values().any(|it| it == variable);
+    let unknown = contract::keys(&contract).filter(|(_, variable)| !is_known(variable));
     Local {
         unset: contract::names().filter(|name| !contract.contains_key(*name)).map(str::to_owned).collect(),
-        unknown: contract.keys().filter(|name| !is_known(name)).cloned().collect(),
+        unknown: unknown.map(|(key, _)| key.to_owned()).collect(),
         variables: variables(input.variant, has_bridge),
         state: server::local::STATE.to_owned(),
         watch: watch(input, name, context, python.as_ref(), javascript.as_ref()),

@@ -21,7 +21,7 @@ pub struct Local {
     /// What the server is started with rather than told by its environment: its own words, and the name in
     /// `contract`.
     pub settings: IndexMap<String, String>,
-    /// Names in `contract` that the server does not know.
+    /// Keys of the configuration that the server does not know here.
     pub unknown: Vec<String>,
     /// The directory that the server keeps its state in.
     pub state: String,

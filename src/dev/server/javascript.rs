@@ -64,9 +64,9 @@ pub(in crate::dev) fn not_done(session: &Session, options: &Options) -> Vec<Stri
     if session.plan.server.variant != Variant::Javascript {
         return Vec::new();
     }
-    let variables = session.plan.local.unknown.iter();
-    let unknown =
-        variables.map(|it| format!("the JavaScript server does not know what `{it}` is made of here"));
+    let keys = session.plan.local.unknown.iter();
+    let unknown = keys
+        .map(|key| format!("the JavaScript server does not know `{key}` when it runs without a container"));
     let options = [
         (options.python.is_some(), "--python", "runs without Python"),
         (options.allow_blocking, "--allow-blocking", "never looks for blocking calls"),
