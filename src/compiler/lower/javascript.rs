@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::compiler::files::Files;
-use crate::compiler::lower::{Build, Input, image, python};
+use crate::compiler::lower::{Build, Input, common, image};
 use crate::compiler::plan::{Action, Command, Mount};
 use crate::compiler::{paths, server};
 
@@ -56,7 +56,7 @@ const LIFECYCLE: &[&str] =
     &["preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish"];
 
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
-    python::base(input, &image::reference(input.config, input.variant), build);
+    common::base(input, &image::reference(input.config, input.variant), None, build);
     let project = || Action::Workdir { path: input.layout.project.clone() };
     build.step("/graphs", "", project());
     let installed = input.options.install_command.is_none() && packages(input, build);
@@ -65,7 +65,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
         "what the server reads from its environment",
         Action::Env { variables: contract.clone() },
     );
-    python::source(input, build);
+    common::source(input, build);
     if let Some(command) = &input.options.install_command {
         let path = input.layout.in_image(&paths::normalize(&input.options.called_from));
         build.step("/graphs", "", Action::Workdir { path });
@@ -95,7 +95,7 @@ pub(super) fn packages(input: &Input<'_>, build: &mut Build) -> bool {
     }
     let beside = manager.locks.iter().chain(SETTINGS).filter(|file| input.files.is_file(file));
     let manifests: Vec<String> = ["package.json"].iter().chain(beside).map(|&file| file.to_owned()).collect();
-    python::copy_manifests(input, &manifests, build);
+    common::copy_manifests(input, &manifests, build);
     build.step("/graphs", "packages from outside", install(manager, input.files));
     true
 }

@@ -1,8 +1,8 @@
 //! The server on the user's own machine: the same contract as in an image, and what has to be installed for it.
 
 use crate::compiler::config::EnvConfig;
-use crate::compiler::dependency::{self, LocalKind};
-use crate::compiler::lower::layout::{self, DEFAULT_IGNORE, Local as Dependency};
+use crate::compiler::dependency::{self, Local as Dependency, LocalKind};
+use crate::compiler::lower::layout::{self, DEFAULT_IGNORE};
 use crate::compiler::lower::tools::{pip_config, uses_pip};
 use crate::compiler::lower::{Input, contract, python};
 use crate::compiler::plan::{Context, Local, PythonPackages, Variant, Watch};
