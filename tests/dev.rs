@@ -95,6 +95,7 @@ impl Project {
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(env::split_paths(&path).chain([tools])).unwrap();
         command.arg("dev").args(arguments).current_dir(self.directory.path()).env("PATH", path);
+        command.env("PYENV_ROOT", "/nowhere").env_remove("PYENV_VERSION");
         command.env_remove("VIRTUAL_ENV").envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.env(MARK, self.directory.path()).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

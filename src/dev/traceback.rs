@@ -4,8 +4,10 @@ use std::path::Path;
 
 /// `file:line: what`, of the innermost place in `directory` that a traceback names.
 pub(super) fn cause(lines: &[String], directory: &Path) -> Option<String> {
-    let place = lines.iter().rev().find_map(|line| place(line, directory))?;
-    let what = lines.iter().rev().find_map(|line| exception(line));
+    let found = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, place(line, directory)?)));
+    let (at, place) = found?;
+    // The first behind the place is what was raised there; others may have been raised because of it.
+    let what = lines[at..].iter().find_map(|line| exception(line));
     Some(match what {
         Some(what) => format!("{place}: {what}"),
         None => place,
@@ -44,6 +46,10 @@ mod tests {
     import nothing
   File "/usr/lib/python3.11/importlib/__init__.py", line 126, in import_module
 ModuleNotFoundError: No module named 'nothing'
+
+The above exception was the direct cause of the following exception:
+
+server.GraphLoadError: Failed to load
 Application startup failed. Exiting."#
             .lines()
             .map(str::to_owned)
