@@ -7,6 +7,7 @@ mod lifecycle;
 mod options;
 mod provision;
 mod reload;
+mod wheel;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -29,6 +30,8 @@ const MARK: &str = "AGENTCLI_TEST_MARK";
 
 /// A project in a directory of its own.
 struct Project {
+    /// What is run.
+    program: PathBuf,
     directory: TempDir,
     variables: Vec<(String, String)>,
 }
@@ -38,7 +41,7 @@ impl Project {
     fn of(fixture: &str) -> Self {
         let directory = TempDir::new().unwrap();
         copy(&fixtures("valid").join(fixture), directory.path());
-        Self { directory, variables: Vec::new() }
+        Self { program: env!("CARGO_BIN_EXE_agentcli").into(), directory, variables: Vec::new() }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -91,11 +94,12 @@ impl Project {
 
     /// The program in this project, with uv on the PATH and nothing of an active environment.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        let mut command = Command::new(&self.program);
         let tools = python().parent().unwrap().to_owned();
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths(env::split_paths(&path).chain([tools])).unwrap();
         command.arg("dev").args(arguments).current_dir(self.directory.path()).env("PATH", path);
+        command.env("PYENV_ROOT", "/nowhere").env_remove("PYENV_VERSION");
         command.env_remove("VIRTUAL_ENV").envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.env(MARK, self.directory.path()).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -153,6 +153,50 @@ installed! {
     version_from_code: "fallback-version-from-code",
 }
 
+/// A package of which its backend computes something, changed by `change` and with `members` in its configuration: it is
+/// really installed, and nothing of what built it is in the image.
+fn assert_built_behind_the_copy(name: &str, members: Value, change: impl Fn(&Path)) {
+    for host in hosts() {
+        let project = Copy::of("fallback-version-from-code");
+        let config = project.directory.path().join("agent.json");
+        let mut whole: Value = serde_json::from_str(&fs::read_to_string(&config).unwrap()).unwrap();
+        whole.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        fs::write(&config, whole.to_string()).unwrap();
+        change(project.directory.path());
+        let tag = format!("agentcli-test-built-{name}");
+        let built = project.build(&host, &tag, "");
+        assert_eq!(built.code, 0, "{name} on {host}: {}{}", built.out, built.err);
+        let container = Container::start(&host, &tag);
+        assert_eq!(container.run("agent"), installed(), "{name}");
+        assert_eq!(container.shell("probe"), "probe runs\n", "{name}");
+        assert_eq!(container.shell("find /run -type f -path '*agentcli*'"), "", "{name}");
+        let tools =
+            "for it in pip uv wheel; do command -v $it; done; python3 -c 'import hatchling' 2>&1 | tail -1";
+        assert_eq!(container.shell(tools), "ModuleNotFoundError: No module named 'hatchling'\n", "{name}");
+    }
+}
+
+#[test]
+fn what_builds_a_package_is_not_in_the_image() {
+    assert_built_behind_the_copy("uv", json!({}), |_| {});
+    assert_built_behind_the_copy("pip", json!({ "pip_installer": "pip" }), |_| {});
+}
+
+/// Nobody knows them before the backend is asked, so uv has to build the package.
+#[test]
+fn build_requirements_may_be_computed() {
+    assert_built_behind_the_copy("computed", json!({}), |directory| {
+        let manifest = directory.join("pyproject.toml");
+        let text = fs::read_to_string(&manifest).unwrap();
+        let own = "build-backend = \"own\"\nbackend-path = [\".\"]";
+        fs::write(&manifest, text.replace("build-backend = \"hatchling.build\"", own)).unwrap();
+        let backend = "import hatchling.build\n\
+            def get_requires_for_build_editable(settings=None): return [\"editables\"]\n\
+            def build_editable(*all): import editables; return hatchling.build.build_editable(*all)\n";
+        fs::write(directory.join("own.py"), backend).unwrap();
+    });
+}
+
 #[test]
 fn directories_without_a_manifest_can_be_imported_from() {
     each_image("requirements-only", |container| {

@@ -15,7 +15,7 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// The wheel that pip builds for `pip install .`, but with the profile of these tests: a release build would take CI
 /// minutes to show the same packaging. So the executable in it is the one that cargo has built already. Maturin is the
 /// one of the tests' environment, where pip would fetch one.
-static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
+pub(crate) static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let directory = temporary.join("wheel");
     if directory.exists() {

@@ -1,6 +1,6 @@
 //! A running local server as its user sees it: events in words, or as JSON for programs.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -133,11 +133,10 @@ impl Hooks for Follow<'_> {
     fn confirm(&mut self, question: &str) -> bool {
         self.env.err.write(&format!("{} [Y/n] ", visible(question))).and_then(|()| self.env.err.flush()).ok();
         let mut answer = String::new();
-        let mut byte = [0];
-        while self.env.input.read_exact(&mut byte).is_ok() && byte != *b"\n" {
-            answer.push(char::from(byte[0]));
-        }
-        matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
+        // Without an answer it is no.
+        let is_answered =
+            BufReader::new(&mut self.env.input).read_line(&mut answer).is_ok_and(|read| read > 0);
+        is_answered && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
     }
 
     fn replan(&mut self) -> Option<Session> {

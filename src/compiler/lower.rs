@@ -1,8 +1,12 @@
 //! Config → [`Plan`]: the only place where a default is chosen.
 
+mod builder;
+mod common;
 mod contract;
 mod image;
+mod installed;
 mod javascript;
+mod late;
 mod layout;
 mod local;
 mod python;

@@ -1,6 +1,7 @@
 //! A local Python package: what installing it needs, as far as its manifests say so without running anything.
 
 mod backend;
+mod build_system;
 mod skeleton;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,8 @@ use crate::compiler::paths;
 use crate::compiler::pyproject::{Pyproject, table};
 use crate::compiler::requirement;
 use crate::compiler::symbols::setup_py::{SetupCall, setup_call};
+
+pub use build_system::{BuildSystem, build_system};
 
 /// How one package can be installed so that an edit to its source costs least.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -160,7 +160,7 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Mount {
-    /// A file of an earlier stage.
+    /// A file or a folder of an earlier stage.
     Bind {
         /// The stage.
         from: String,
@@ -174,6 +174,11 @@ pub enum Mount {
         /// Absolute.
         target: String,
     },
+    /// An empty folder in memory.
+    Tmpfs {
+        /// Absolute.
+        target: String,
+    },
 }
 
 /// One command.
@@ -182,6 +187,13 @@ pub enum Mount {
 pub enum Command {
     /// A line of shell that is part of the server's contract, or that the user gave.
     Shell(String),
+    /// Commands, each after the one before succeeded, and another that is run where one of them fails.
+    Attempt {
+        /// The commands.
+        attempt: Vec<Command>,
+        /// The other.
+        otherwise: Box<Command>,
+    },
     /// A program and its arguments, exactly, with variables set for it alone.
     Words {
         /// Variables.

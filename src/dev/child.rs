@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -60,8 +61,8 @@ pub(super) enum Status {
 impl Child {
     /// Starts `command`; it gets `grace` to end once it is asked to.
     pub(super) fn start(command: &Command, grace: Duration) -> io::Result<Self> {
-        let mut guard = process::Command::new(std::env::current_exe()?);
-        guard.arg("guard").arg("--grace").arg(grace.as_millis().to_string()).arg("--");
+        let mut guard = process::Command::new(own_program()?);
+        guard.arg0("agentcli").arg("guard").arg("--grace").arg(grace.as_millis().to_string()).arg("--");
         guard.arg(&command.program).args(&command.arguments).current_dir(&command.directory);
         for name in &command.without {
             guard.env_remove(name);
@@ -159,6 +160,12 @@ impl std::fmt::Display for Status {
             Self::Signal(signal) => write!(f, "signal {signal}"),
         }
     }
+}
+
+/// This program, even where its file has been replaced meanwhile.
+fn own_program() -> io::Result<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
 /// Hands on each line, without its end; what is no UTF-8 is replaced.

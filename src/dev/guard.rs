@@ -4,16 +4,17 @@
 //! The guard leads a process group of its own, so that the terminal's Ctrl-C reaches only this program, which then
 //! stops its children in order. Its standard input is a pipe from this program; nothing is ever written to it, so its
 //! end is the sign that this program has let go of the child, or is no more. Then the whole group is asked to end,
-//! and after a while made to.
+//! and after a while made to. What left the group, as daemons do, falls to the guard (on Linux) and ends with it.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpgrp, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, getpgrp, kill_process, kill_process_group, waitpid};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -22,6 +23,9 @@ use tokio::time::timeout;
 /// What a shell answers where a program is not there, and what it adds to the number of a signal.
 const NOT_FOUND: u8 = 127;
 const BY_SIGNAL: i32 = 128;
+
+/// How often descendants are looked for: each time those whose parents ended are new.
+const MOST_GENERATIONS: usize = 16;
 
 /// Runs `command`, a program and its arguments, until it ends or standard input does; the answer is its exit code,
 /// or 128 and the number of the signal that ended it.
@@ -35,6 +39,8 @@ pub fn run(command: &[OsString], grace: Duration) -> io::Result<u8> {
 }
 
 async fn guard(command: &[OsString], grace: Duration) -> io::Result<u8> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).ok();
     // What the group is asked must not end the guard itself.
     let _kept = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let Some((program, arguments)) = command.split_first() else { return Ok(NOT_FOUND) };
@@ -45,8 +51,8 @@ async fn guard(command: &[OsString], grace: Duration) -> io::Result<u8> {
     tokio::select! {
         status = child.wait() => {
             let status = status?;
-            // What the child has left behind.
             ask_group();
+            end_adopted();
             Ok(code(status))
         }
         () = end_of_input() => {
@@ -69,8 +75,35 @@ async fn end_of_input() {
 /// Ends the whole group, and the guard with it.
 async fn stop(child: &mut Child, grace: Duration) {
     ask_group();
-    timeout(grace, child.wait()).await.ok();
+    if timeout(grace, child.wait()).await.is_err() {
+        child.kill().await.ok();
+    }
+    end_adopted();
     kill_group(getpgrp());
+}
+
+/// Ends what the child has left behind: all its descendants are children of the guard by now, or become it when their
+/// parents end.
+fn end_adopted() {
+    for _ in 0..MOST_GENERATIONS {
+        let adopted = children();
+        if adopted.is_empty() {
+            return;
+        }
+        for id in adopted {
+            kill_process(id, Signal::KILL).ok();
+            waitpid(Some(id), WaitOptions::empty()).ok();
+        }
+    }
+}
+
+/// The guard's children, where the system tells.
+fn children() -> Vec<Pid> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let ids =
+        lists.flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>());
+    ids.filter_map(Pid::from_raw).collect()
 }
 
 fn ask_group() {

@@ -245,11 +245,8 @@ impl<'a> Supervisor<'a> {
         let cause = traceback::cause(&all, &self.session.directory);
         let last_lines = all[all.len().saturating_sub(TOLD_LINES)..].to_vec();
         let crash = Crash { status, cause, last_lines };
-        if self.watcher.is_none() {
-            return Err(Error::Crashed(Box::new(crash)));
-        }
-        self.hooks.event(&Event::Crashed(crash));
-        Ok(())
+        self.hooks.event(&Event::Crashed(crash.clone()));
+        if self.watcher.is_some() { Ok(()) } else { Err(Error::Crashed(Box::new(crash))) }
     }
 
     /// The server took too long.

@@ -11,8 +11,10 @@ pub(super) fn cause(lines: &[String], directory: &Path) -> Option<String> {
 
 /// The innermost place comes last, and what went wrong at the end.
 fn python(lines: &[String], directory: &Path) -> Option<String> {
-    let place = lines.iter().rev().find_map(|line| place(line, directory))?;
-    let what = lines.iter().rev().find_map(|line| exception(line));
+    let found = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, place(line, directory)?)));
+    let (at, place) = found?;
+    // The first behind the place is what was raised there; others may have been raised because of it.
+    let what = lines[at..].iter().find_map(|line| exception(line));
     Some(match what {
         Some(what) => format!("{place}: {what}"),
         None => place,
@@ -31,7 +33,7 @@ fn javascript(lines: &[String], directory: &Path) -> Option<String> {
 /// `file:line` of a line that names a file of the project, and what follows it.
 fn javascript_place<'a>(line: &'a str, directory: &Path) -> Option<(String, &'a str)> {
     let (_, own) = line.split_once(&format!("{}/", directory.display()))?;
-    let is_foreign = own.starts_with(HOME) || own.contains("node_modules/");
+    let is_foreign = own.starts_with(HOME) || own.contains("node_modules/") || own.contains("site-packages/");
     let end = own.find([':', ')', ' ', '\'', '"']).unwrap_or(own.len());
     let (file, rest) = own.split_at(end);
     let numbers = |c: char| c == ':' || c.is_ascii_digit();
@@ -82,6 +84,10 @@ mod tests {
     import nothing
   File "/usr/lib/python3.11/importlib/__init__.py", line 126, in import_module
 ModuleNotFoundError: No module named 'nothing'
+
+The above exception was the direct cause of the following exception:
+
+server.GraphLoadError: Failed to load
 Application startup failed. Exiting."#
             .lines()
             .map(str::to_owned)

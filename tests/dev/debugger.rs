@@ -68,7 +68,7 @@ fn a_client_attaches_stops_at_a_breakpoint_and_goes_on() {
     assert!(dev.within(Duration::from_millis(500)).iter().all(|event| event["event"] != "ready"), "it waits");
     client.send("initialize", json!({ "adapterID": "test", "pathFormat": "path", "linesStartAt1": true }));
     client.until("response", "initialize");
-    client.send("attach", json!({}));
+    client.send("attach", json!({ "connect": { "host": "127.0.0.1", "port": port } }));
     client.until("event", "initialized");
     let file = project.path("src/hello/graph.py").canonicalize().unwrap();
     let line =

@@ -72,9 +72,7 @@ fn an_environment_of_the_users_that_has_everything_is_used_and_not_changed() {
     let (code, _, err) = project.fails(&["--no-browser", "--no-install"]);
     assert_eq!(code, 1);
     assert!(
-        err.starts_with(
-            "error: not installed: langgraph-runtime-inmem<=0.36.7\nhint: leave out --no-install"
-        ),
+        err.contains("error: not installed: langgraph-runtime-inmem<=0.36.7\nhint: leave out --no-install"),
         "{err}"
     );
 }

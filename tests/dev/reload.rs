@@ -15,6 +15,10 @@ fn greeting(dev: &Dev) -> String {
     dev.run(json!({}))["greeting"].as_str().unwrap().to_owned()
 }
 
+fn is_quiet(dev: &mut Dev) -> bool {
+    dev.within(A_WHILE).is_empty()
+}
+
 #[test]
 fn an_edit_goes_live_and_a_mistake_is_told_and_mended() {
     let project = Project::of("hello");
@@ -28,7 +32,7 @@ fn an_edit_goes_live_and_a_mistake_is_told_and_mended() {
     assert_eq!(dev.until("reloading")["changed"], json!([GRAPH]));
     dev.until("ready");
     assert_eq!(greeting(&dev), "Bonjour, world!");
-    assert_eq!(dev.within(A_WHILE), [json!(0); 0], "one burst is one reload");
+    assert!(is_quiet(&mut dev), "one burst is one reload");
 
     project.edit(GRAPH, "def greet(", "def greet((");
     let crashed = dev.until("crashed");
@@ -62,7 +66,7 @@ fn only_what_matters_reloads() {
     }
     // A run of its own makes the server write state and bytecode.
     greeting(&dev);
-    assert_eq!(dev.within(A_WHILE), [json!(0); 0]);
+    assert!(is_quiet(&mut dev), "{:#?}", dev.seen);
     project.write("src/new/deep/module.py", "x = 1\n");
     assert_eq!(dev.until("reloading")["changed"], json!(["src/new/deep/module.py"]));
     dev.until("ready");
@@ -108,7 +112,7 @@ fn without_reload_nothing_is_watched() {
     let project = Project::of("hello");
     let mut dev = project.ready(&["--no-reload"]);
     project.edit(GRAPH, "Hello", "Bonjour");
-    assert_eq!(dev.within(A_WHILE), [json!(0); 0]);
+    assert!(is_quiet(&mut dev), "{:#?}", dev.seen);
     assert_eq!(greeting(&dev), "Hello, world!");
     dev.stop("INT");
 }

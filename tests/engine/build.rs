@@ -137,13 +137,15 @@ fn steps_of_several_stages_know_where_they_come_from() {
             "ENV P=/three",
             "COPY --from=one /one $P",
             "COPY a /four",
+            "FROM one",
+            "COPY --from=1 /four $P",
         ];
         let mut request = request(dir.path(), &lines.join("\n"));
         request.steps = lines.iter().map(|line| origin(line, &format!("/{line}"))).collect();
         let (built, events) = build(&host, request);
         built.unwrap();
         let keys: BTreeSet<&str> = started(&events).iter().filter_map(|step| step.key.as_deref()).collect();
-        let copies = ["/COPY a /one", "/COPY --from=one /one $P", "/COPY a /four"];
+        let copies = ["/COPY a /one", "/COPY --from=one /one $P", "/COPY a /four", "/COPY --from=1 /four $P"];
         assert!(copies.iter().all(|key| keys.contains(key)), "{host}: {keys:?} {:#?}", started(&events));
     }
 }

@@ -254,6 +254,7 @@ fn mount(mount: &Mount) -> String {
             format!("--mount=type=bind,from={from},source={source},target={target}")
         }
         Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
+        Mount::Tmpfs { target } => format!("--mount=type=tmpfs,target={target}"),
     }
 }
 
@@ -272,12 +273,14 @@ fn ran(script: &str, commands: &[Command]) -> Decoded<()> {
     if let [Command::Shell(line)] = commands {
         return same(&script, &line.as_str());
     }
-    let wanted = commands.iter().map(command_words).collect::<Vec<_>>().join(&["&&".to_owned()][..]);
+    let wanted = joined(commands);
     let read: Vec<String> = shlex::Shlex::new(script).collect();
     same(&read, &wanted)?;
     let has_lines = commands.iter().any(|command| matches!(command, Command::Shell(_)));
+    let attempts = commands.iter().any(|command| matches!(command, Command::Attempt { .. }));
     let bare = outside_quotes(script)?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./@+-:=,%&".contains(c);
+    let syntax = if attempts { "&(|)" } else { "&" };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./@+-:=,%".contains(c) || syntax.contains(c);
     if has_lines || bare.chars().all(is_plain) {
         Ok(())
     } else {
@@ -285,9 +288,18 @@ fn ran(script: &str, commands: &[Command]) -> Decoded<()> {
     }
 }
 
+/// The words of commands that run one after the other.
+fn joined(commands: &[Command]) -> Vec<String> {
+    commands.iter().map(command_words).collect::<Vec<_>>().join(&["&&".to_owned()][..])
+}
+
 fn command_words(command: &Command) -> Vec<String> {
     match command {
         Command::Shell(line) => shlex::Shlex::new(line).collect(),
+        Command::Attempt { attempt, otherwise } => {
+            let word = |word: &str| vec![word.to_owned()];
+            [word("("), joined(attempt), word("||"), command_words(otherwise), word(")")].concat()
+        }
         Command::Words { variables, words } => {
             let variables = variables.iter().map(|(name, value)| format!("{name}={value}"));
             variables.chain(words.iter().cloned()).collect()

@@ -381,8 +381,58 @@ fn neighbours_wait_for_each_other() {
     let plan = plan(&format!(r#""dependencies": [".", "./a", "./b", "./c", "./d"], {GRAPHS}"#), &files);
     has(&plan, "-c /api/constraints.txt httpx numpy rich ");
     has(&plan, "-c /api/constraints.txt -e /deps/app/d #");
-    has(&plan, "--no-deps -e /deps/app/a -e /deps/app/b -e /deps/app/c &&");
+    has(&plan, "--no-deps -e /deps/app/a -e /deps/app/b -e /deps/app/c )");
     assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
+}
+
+/// What builds a package is there before its source is, in no layer of the image.
+#[test]
+fn builders() {
+    let package =
+        |system: &str| format!("{system}[project]\nname = 'a'\ndynamic = ['version']\ndependencies = []\n");
+    let of = |system: &str, members: &str| python(members, &[("pyproject.toml", &package(system))]);
+    for (system, requires, build) in [
+        (
+            "[build-system]\nrequires = ['hatchling>=1', 'x']\nbuild-backend = 'hatchling.build'\n",
+            "'hatchling>=1' x",
+            "hatchling.build",
+        ),
+        (
+            "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['.', 'it']\n",
+            "",
+            "own /deps/app /deps/app/it",
+        ),
+        (
+            "[build-system]\nrequires = ['setuptools', 'wheel']\n",
+            "setuptools wheel",
+            "setuptools.build_meta:__legacy__",
+        ),
+        ("", "setuptools", "setuptools.build_meta:__legacy__"),
+    ] {
+        let plan = of(system, "");
+        in_order(&plan, "FROM langchain/langgraph-api:3.11 AS server", "FROM server AS builder");
+        in_order(&plan, "venv --without-pip /run/agentcli/builder/0", "FROM server #");
+        if !requires.is_empty() {
+            has(&plan, &format!("--python /run/agentcli/builder/0 --compile-bytecode {requires} && cp -a"));
+        }
+        in_order(&plan, "pip uninstall", "COPY . /deps/app/");
+        has(&plan, &format!("build_package.py /deps/app /run/agentcli/wheels {build} && "));
+        in_order(&plan, "-r /run/agentcli/wheels/list.txt ||", "--no-deps -e /deps/app )");
+    }
+    let pip = of("", r#", "pip_installer": "pip""#);
+    has(&pip, "python3 -m pip --python /run/agentcli/builder/0 install setuptools &&");
+    has(&pip, "python3 /run/agentcli/builder/pip install -c /api/constraints.txt --no-deps -r");
+    // What uv alone understands, an address, lines with a stage of their own: all is left to uv.
+    for (system, members) in [
+        ("[tool.uv]\nindex-url = 'https://h/simple'\n", ""),
+        ("[tool.uv.sources]\nx = { path = 'x' }\n[build-system]\nrequires = ['X']\n", ""),
+        ("[build-system]\nrequires = ['x @ https://h/x.whl']\n", ""),
+        ("", r#", "dockerfile_lines": ["RUN a", " from other"]"#),
+    ] {
+        let plan = of(system, members);
+        has_not(&plan, "builder");
+        in_order(&plan, "-c /api/constraints.txt --no-deps -e /deps/app &&", "pip uninstall");
+    }
 }
 
 #[test]

@@ -144,16 +144,6 @@ impl Dev {
             (false, true) => Consent::Given,
             (false, false) => Consent::Ask,
         };
-        let tls = self.ssl_certfile.clone().zip(self.ssl_keyfile.clone());
-        let tls = tls.map(|(certificate, key)| Tls {
-            certificate: env.directory.join(certificate),
-            key: env.directory.join(key),
-        });
-        let missing = tls.iter().flat_map(|tls| [&tls.certificate, &tls.key]).find(|file| !file.is_file());
-        if let Some(file) = missing {
-            let message = format!("there is no file `{}`", file.display());
-            return Err(Error::Usage { message, hint: None });
-        }
         Ok(Options {
             host: self.host.clone(),
             port: self.port.map_or(Port::From(local::PORT), Port::Exactly),
@@ -164,13 +154,26 @@ impl Dev {
             tunnel: self.tunnel,
             python: self.python.as_ref().map(|path| env.directory.join(path)),
             consent,
-            tls,
+            tls: self.tls(env)?,
             log_level: self.server_log_level.word(),
             colour: env.err.is_coloured,
             patience: Duration::from_secs(self.start_timeout),
             studio: self.studio_url.trim_end_matches('/').to_owned(),
             surroundings: surroundings(env),
         })
+    }
+
+    fn tls(&self, env: &Env) -> Result<Option<Tls>, Error> {
+        let there = |path: &PathBuf| match env.directory.join(path) {
+            path if path.is_file() => Ok(path),
+            _ => Err(Error::Usage { message: format!("there is no file `{}`", path.display()), hint: None }),
+        };
+        match (&self.ssl_certfile, &self.ssl_keyfile) {
+            (Some(certificate), Some(key)) => {
+                Ok(Some(Tls { certificate: there(certificate)?, key: there(key)? }))
+            }
+            _ => Ok(None),
+        }
     }
 }
 

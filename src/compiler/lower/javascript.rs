@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::compiler::files::Files;
-use crate::compiler::lower::{Build, Input, image, python};
+use crate::compiler::lower::{Build, Input, common, image};
 use crate::compiler::plan::{Action, Command, Mount, NodeProject};
 use crate::compiler::{paths, server};
 
@@ -70,7 +70,7 @@ const LIFECYCLE: &[&str] =
     &["preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish"];
 
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
-    python::base(input, &image::reference(input.config, input.variant), build);
+    common::base(input, &image::reference(input.config, input.variant), None, build);
     let project = || Action::Workdir { path: input.layout.project.clone() };
     build.step("/graphs", "", project());
     let installed = input.options.install_command.is_none() && packages(input, build);
@@ -79,7 +79,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
         "what the server reads from its environment",
         Action::Env { variables: contract.clone() },
     );
-    python::source(input, build);
+    common::source(input, build);
     if let Some(command) = &input.options.install_command {
         let path = input.layout.in_image(&paths::normalize(&input.options.called_from));
         build.step("/graphs", "", Action::Workdir { path });
@@ -107,7 +107,7 @@ pub(super) fn packages(input: &Input<'_>, build: &mut Build) -> bool {
         build.note("/graphs", format!("packages are installed again on every edit of the source: {why}"));
         return false;
     }
-    python::copy_manifests(input, &manifests(manager, input.files), build);
+    common::copy_manifests(input, &manifests(manager, input.files), build);
     build.step("/graphs", "packages from outside", install(manager, input.files));
     true
 }

@@ -33,16 +33,38 @@ pub(super) fn pip_config(config: &Config, variant: Variant) -> Option<String> {
 
 /// What installs packages, and what it needs around it.
 pub(super) struct Tools {
-    pub(super) uses_pip: bool,
+    uses_pip: bool,
     has_config: bool,
+    /// The program, uv or pip.
+    program: Vec<String>,
 }
 
 impl Tools {
     pub(super) fn new(input: &Input<'_>) -> Self {
+        let uses_pip = uses_pip(input.config);
+        let program: &[&str] = if uses_pip { &["python3", "-m", "pip"] } else { &["uv", "pip"] };
         Self {
-            uses_pip: uses_pip(input.config),
+            uses_pip,
             has_config: pip_config(input.config, input.variant).is_some(),
+            program: program.iter().map(|&word| word.to_owned()).collect(),
         }
+    }
+
+    /// Copies the program into `directory`.
+    pub(super) fn copy(&self, directory: &str) -> Command {
+        let pip = "$(python3 -c 'import pip; print(*pip.__path__)')";
+        let program = if self.uses_pip { pip } else { "$(command -v uv)" };
+        Command::Shell(format!("cp -a \"{program}\" {directory}/"))
+    }
+
+    /// The same, by the copy of the program in `directory`.
+    pub(super) fn copied_to(&self, directory: &str) -> Self {
+        let program = if self.uses_pip {
+            vec!["python3".to_owned(), format!("{directory}/pip")]
+        } else {
+            vec![format!("{directory}/uv"), "pip".to_owned()]
+        };
+        Self { program, ..*self }
     }
 
     /// A stage that holds the pip configuration: from there it can be mounted, whatever it is called.
@@ -63,11 +85,22 @@ impl Tools {
     }
 
     pub(super) fn unconstrained(&self, arguments: Vec<String>) -> Command {
-        let program: &[&str] = if self.uses_pip {
-            &["python3", "-m", "pip", "install"]
+        let target = (!self.uses_pip).then(|| "--system".to_owned());
+        self.command(["install".to_owned()].into_iter().chain(target).chain(arguments))
+    }
+
+    /// Installs packages into an environment other than the image's own, ready to be started.
+    pub(super) fn install_into(&self, environment: &str, packages: &[String]) -> Command {
+        let packages = packages.iter().cloned();
+        let words: &[&str] = if self.uses_pip {
+            &["--python", environment, "install"]
         } else {
-            &["uv", "pip", "install", "--system"]
+            &["install", "--python", environment, "--compile-bytecode"]
         };
+        self.command(words.iter().map(|&word| word.to_owned()).chain(packages))
+    }
+
+    fn command(&self, arguments: impl Iterator<Item = String>) -> Command {
         let mut variables = IndexMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())]);
         if self.uses_pip {
             variables.extend(self.has_config.then(|| ("PIP_CONFIG_FILE".to_owned(), PIP_CONFIG.to_owned())));
@@ -75,8 +108,7 @@ impl Tools {
             // The cache is on a file system of its own, which links cannot cross.
             variables.insert("UV_LINK_MODE".to_owned(), "copy".to_owned());
         }
-        let words = program.iter().map(|&word| word.to_owned()).chain(arguments).collect();
-        Command::Words { variables, words }
+        Command::Words { variables, words: self.program.iter().cloned().chain(arguments).collect() }
     }
 
     /// Whether the sources of these packages count: only uv reads them, and it has to be kept from it where some
@@ -94,8 +126,13 @@ impl Tools {
     }
 
     pub(super) fn run(&self, commands: Vec<Command>) -> Action {
+        self.run_with(Vec::new(), commands)
+    }
+
+    /// Runs commands with more mounted than they always need.
+    pub(super) fn run_with(&self, mut mounts: Vec<Mount>, commands: Vec<Command>) -> Action {
         let cache = if self.uses_pip { "/root/.cache/pip" } else { "/root/.cache/uv" };
-        let mut mounts = vec![Mount::Cache { target: cache.to_owned() }];
+        mounts.push(Mount::Cache { target: cache.to_owned() });
         if self.has_config {
             let (from, source) = PIP_STAGE;
             let (from, source, target) = (from.to_owned(), source.to_owned(), PIP_CONFIG.to_owned());
@@ -124,6 +161,8 @@ pub(super) fn removal(tools: &[&str]) -> Vec<Command> {
     let leftovers = server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool));
     let leftovers = leftovers.flat_map(|(_, names)| names.iter().map(|&name| name.to_owned()));
     let folders = names.iter().flat_map(|tool| [tool.clone(), format!("{tool}-*-info")]).chain(leftovers);
+    // Not every distribution has both, and find fails where one is absent.
+    let libraries = words(["mkdir", "-p", "/usr/lib", "/usr/local/lib"]);
     let mut find = ["find", "/usr/lib", "/usr/local/lib", "-maxdepth", "3", "-path", "*-packages/*", "("]
         .map(str::to_owned)
         .to_vec();
@@ -141,7 +180,7 @@ pub(super) fn removal(tools: &[&str]) -> Vec<Command> {
             ["/usr/bin/uv", "/usr/bin/uvx", "/usr/local/bin/uv", "/usr/local/bin/uvx"].map(str::to_owned),
         );
     }
-    let mut commands = vec![uninstall, prefixed(&[], find)];
+    let mut commands = vec![uninstall, libraries, prefixed(&[], find)];
     commands.extend((!files.is_empty()).then(|| Command::Shell(format!("rm -f {}", files.join(" ")))));
     commands
 }

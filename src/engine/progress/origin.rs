@@ -10,6 +10,8 @@ pub(super) struct Origins {
 
 struct Stage {
     name: String,
+    /// Whether it starts from an image, rather than from nothing or an earlier stage: BuildKit counts that as a step.
+    pulls: bool,
     instructions: Vec<StepOrigin>,
 }
 
@@ -22,7 +24,10 @@ impl Origins {
                 let named = words.iter().position(|word| word.eq_ignore_ascii_case("as"));
                 let name = named.and_then(|at| words.get(at + 1)).map(|name| name.to_lowercase());
                 let name = name.unwrap_or_else(|| format!("stage-{}", stages.len()));
-                stages.push(Stage { name, instructions: Vec::new() });
+                let base = words.get(1).map(|base| base.to_lowercase());
+                let pulls =
+                    base.is_some_and(|base| base != "scratch" && stages.iter().all(|it| it.name != base));
+                stages.push(Stage { name, pulls, instructions: Vec::new() });
             }
             if let Some(stage) = stages.last_mut() {
                 stage.instructions.push(origin.clone());
@@ -52,19 +57,19 @@ impl Stage {
         let at = (name.number? as usize).checked_sub(1)?;
         let total = name.total? as usize;
         let layers: Vec<&StepOrigin> =
-            self.instructions.iter().filter(|origin| makes_layer(origin)).collect();
+            self.instructions.iter().filter(|origin| self.counts(origin)).collect();
         let all: Vec<&StepOrigin> = self.instructions.iter().collect();
         let found = [layers, all].into_iter().find(|counted| counted.len() == total)?.get(at).copied()?;
         Some(found).filter(|origin| keyword(&origin.instruction) == keyword(&name.text))
     }
-}
 
-/// Whether BuildKit counts the instruction.
-fn makes_layer(origin: &StepOrigin) -> bool {
-    match &*keyword(&origin.instruction) {
-        "ADD" | "COPY" | "RUN" | "WORKDIR" => true,
-        "FROM" => !origin.instruction.split_whitespace().any(|word| word == "scratch"),
-        _ => false,
+    /// Whether BuildKit counts the instruction.
+    fn counts(&self, origin: &StepOrigin) -> bool {
+        match &*keyword(&origin.instruction) {
+            "ADD" | "COPY" | "RUN" | "WORKDIR" => true,
+            "FROM" => self.pulls,
+            _ => false,
+        }
     }
 }
 
