@@ -36,6 +36,10 @@ const REASONS: &[(&[&str], &str)] = &[
         "the package index cannot be reached; check the network, or the proxy and index settings of the installer",
     ),
     (
+        &["verifySignature"],
+        "corepack cannot fetch the package manager; install that yourself (`npm install -g yarn`, or pnpm)",
+    ),
+    (
         &["in sync", "ERR_PNPM_OUTDATED_LOCKFILE", "needs to be updated", "lockfile had changes"],
         "the lock file is older than package.json; bring it up to date with the package manager",
     ),

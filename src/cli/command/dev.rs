@@ -15,9 +15,9 @@ use crate::error::Error;
 
 /// Run the server on this machine, without a container
 ///
-/// What is missing is installed into .agentcli, a directory beside the configuration that git does not see; nothing
-/// of yours is changed. State is kept between starts. A change of the source, the configuration or the env file
-/// starts the server anew.
+/// What is missing is installed into .agentcli, a directory beside the configuration that git does not see, and what
+/// package.json asks for into node_modules; nothing else of yours is changed. State is kept between starts. A change of
+/// the source, the configuration or the env file starts the server anew.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +45,7 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     n_jobs_per_worker: u32,
 
-    /// Let a debugger attach on this port
+    /// Let a debugger attach on this port: debugpy, or the inspector of Node.js
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     debug_port: Option<u16>,
 
@@ -61,7 +61,7 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "URL", default_value = local::STUDIO.0)]
     studio_url: String,
 
-    /// Let blocking calls in asynchronous code through
+    /// Let blocking calls in asynchronous Python through
     #[arg(long)]
     allow_blocking: bool,
 
