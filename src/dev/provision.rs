@@ -79,9 +79,8 @@ pub(super) async fn provide(
 fn agree(base: &Interpreter, options: &Options, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let missing = base.look.missing.clone();
     let question = format!(
-        "{} of what the project needs is not installed in `{}`. Install everything into {HOME}/{ENVIRONMENT}?",
-        if missing.len() == 1 { format!("`{}`", missing[0]) } else { format!("{} packages", missing.len()) },
-        base.path.display(),
+        "`{}` has not everything that the project needs. Install all of it into {HOME}/{ENVIRONMENT}?",
+        base.path.display()
     );
     let agreed = match options.consent {
         Consent::Given => true,

@@ -2,16 +2,23 @@
 
 use std::path::Path;
 
-/// `file:line: what`, of the innermost place in `directory` that a traceback names.
-pub(super) fn cause(lines: &[String], directory: &Path) -> Option<String> {
+/// What went wrong.
+pub(super) struct Cause {
+    /// `file:line: what`, of the innermost place in the project.
+    pub(super) text: String,
+    /// The lines that say so.
+    pub(super) lines: Vec<String>,
+}
+
+/// The innermost place in `directory` that the last traceback names, and what was raised there.
+pub(super) fn cause(lines: &[String], directory: &Path) -> Option<Cause> {
     let found = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, place(line, directory)?)));
     let (at, place) = found?;
     // The first behind the place is what was raised there; others may have been raised because of it.
-    let what = lines[at..].iter().find_map(|line| exception(line));
-    Some(match what {
-        Some(what) => format!("{place}: {what}"),
-        None => place,
-    })
+    let behind = lines[at..].iter().position(|line| exception(line).is_some());
+    let what = behind.and_then(|behind| exception(&lines[at + behind]));
+    let text = what.map_or_else(|| place.clone(), |what| format!("{place}: {what}"));
+    Some(Cause { text, lines: lines[at..=at + behind.unwrap_or(0)].to_vec() })
 }
 
 /// `file:line` of a line like `File "/project/graph.py", line 3, in <module>`.
@@ -54,8 +61,9 @@ Application startup failed. Exiting."#
             .lines()
             .map(str::to_owned)
             .collect();
-        let found = cause(&lines, Path::new("/p"));
-        assert_eq!(found.as_deref(), Some("src/graph.py:3: ModuleNotFoundError: No module named 'nothing'"));
-        assert_eq!(cause(&lines, Path::new("/elsewhere")), None);
+        let found = cause(&lines, Path::new("/p")).unwrap();
+        assert_eq!(found.text, "src/graph.py:3: ModuleNotFoundError: No module named 'nothing'");
+        assert_eq!(found.lines.len(), 4);
+        assert!(cause(&lines, Path::new("/elsewhere")).is_none());
     }
 }
