@@ -10,7 +10,7 @@ use super::check::ConfigOption;
 use super::command::session;
 use super::console::{ERROR, HEADING, NOTE, WARNING, paint, visible, visible_line};
 use super::env::Env;
-use crate::dev::{Event, Hooks, Session, Urls, open_browser};
+use crate::dev::{Crash, Event, Hooks, Session, Urls, open_browser};
 
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -23,6 +23,11 @@ pub(super) struct Follow<'a> {
     /// Taken when it is opened.
     opens_browser: bool,
     spinner: Option<ProgressBar>,
+    /// Where the server was last said to be.
+    said: Option<Urls>,
+    /// What a starting server says of an error, until it is known whether the error can be told in fewer words.
+    held: Option<Vec<String>>,
+    is_starting: bool,
 }
 
 /// How events are shown.
@@ -36,7 +41,7 @@ pub(super) struct Look {
 
 impl<'a> Follow<'a> {
     pub(super) fn new(env: &'a mut Env, config: &'a ConfigOption, look: Look, opens_browser: bool) -> Self {
-        Self { env, config, look, opens_browser, spinner: None }
+        Self { env, config, look, opens_browser, spinner: None, said: None, held: None, is_starting: false }
     }
 
     fn say(&mut self, what: anstyle::Style, word: &str, text: &str) {
@@ -56,15 +61,40 @@ impl<'a> Follow<'a> {
             Event::Kept { reason } => {
                 self.say(WARNING, "warning", &format!("the change is not taken over: {reason}"));
             }
-            Event::Crashed(_) if !self.look.waits => {}
-            Event::Crashed(crash) => {
-                let cause = crash.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
-                self.say(ERROR, "error", &format!("the server ended with {}{cause}", crash.status));
-                self.say(NOTE, "note", "it starts again when something changes");
-            }
+            Event::Crashed(crash) => self.crashed(crash),
             Event::Note { message } => self.say(NOTE, "note", message),
             Event::Warning { message } => self.say(WARNING, "warning", message),
-            Event::Log { line } => self.env.tell(line),
+            Event::Log { line } => self.log(line),
+        }
+    }
+
+    /// A line of the server's as it is; what it says of an error while it starts is held back.
+    fn log(&mut self, line: &str) {
+        let word = line.to_lowercase();
+        if self.is_starting && (word.contains("error") || word.contains("traceback")) {
+            self.held.get_or_insert_default();
+        }
+        match &mut self.held {
+            Some(held) => held.push(line.to_owned()),
+            None => self.env.tell(line),
+        }
+    }
+
+    fn release(&mut self) {
+        self.held.take().into_iter().flatten().for_each(|line| self.env.tell(&line));
+    }
+
+    /// Where the cause is known, a few lines say more than all that the server says.
+    fn crashed(&mut self, crash: &Crash) {
+        if crash.cause.is_none() || self.env.verbose {
+            self.release();
+        } else if self.held.take().is_some() {
+            crash.last_lines.iter().for_each(|line| self.env.tell(&format!("  | {line}")));
+        }
+        if self.look.waits {
+            let cause = crash.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
+            self.say(ERROR, "error", &format!("the server ended with {}{cause}", crash.status));
+            self.say(NOTE, "note", "it starts again when something changes");
         }
     }
 
@@ -102,8 +132,16 @@ impl<'a> Follow<'a> {
             ("studio", Some(&urls.studio)),
             ("public", urls.public.as_ref()),
         ];
-        for (name, url) in rows {
-            text.extend(url.map(|url| format!("  {name:<8}{url}\n")));
+        if self.said.as_ref() != Some(urls) {
+            for (name, url) in rows {
+                text.extend(url.map(|url| {
+                    format!(
+                        "  {name:<8}{url}
+"
+                    )
+                }));
+            }
+            self.said = Some(urls.clone());
         }
         out.write(&text).and_then(|()| out.flush()).ok();
     }
@@ -115,6 +153,14 @@ impl Hooks for Follow<'_> {
             self.settle();
         }
         match event {
+            Event::Starting { .. } => self.is_starting = true,
+            Event::Ready { .. } | Event::Stopped | Event::Warning { .. } => {
+                self.is_starting = false;
+                self.release();
+            }
+            _ => {}
+        }
+        match event {
             Event::Log { line } if self.look.is_json => self.env.tell(line),
             event if self.look.is_json => {
                 let out = &mut self.env.out;
@@ -124,9 +170,9 @@ impl Hooks for Follow<'_> {
         }
         if let Event::Ready { urls, .. } = event
             && std::mem::take(&mut self.opens_browser)
-            && let Err(error) = open_browser(&urls.studio)
+            && open_browser(&urls.studio).is_err()
         {
-            self.say(NOTE, "note", &format!("no browser could be opened: {error}"));
+            self.say(NOTE, "note", "no browser could be opened");
         }
     }
 

@@ -85,6 +85,6 @@ pub struct Crash {
     pub status: String,
     /// Where in the user's source it went wrong, where that can be told: `file:line: what`.
     pub cause: Option<String>,
-    /// What it said last.
+    /// What it said of the cause, or else what it said last.
     pub last_lines: Vec<String>,
 }

@@ -92,19 +92,10 @@ pub(super) async fn provide(
 
 fn agree_to_install(base: &Interpreter, options: &Options, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let missing = base.look.missing.clone();
-    let where_to = format!("Install everything into {HOME}/{PYTHON}?");
-    let question = match &missing[..] {
-        [] => format!("JavaScript packages are put beside the server's. {where_to}"),
-        [one] => format!(
-            "`{one}` of what the project needs is not installed in `{}`. {where_to}",
-            base.path.display()
-        ),
-        all => format!(
-            "{} packages of what the project needs are not installed in `{}`. {where_to}",
-            all.len(),
-            base.path.display()
-        ),
-    };
+    let question = format!(
+        "`{}` has not everything that the project needs. Install all of it into {HOME}/{PYTHON}?",
+        base.path.display()
+    );
     let hint = match options.consent {
         Consent::Never => format!("leave out --no-install, and they are installed into {HOME}/{PYTHON}"),
         _ => "install them into a virtual environment and activate it, or run again and agree".to_owned(),

@@ -243,7 +243,8 @@ impl<'a> Supervisor<'a> {
         }
         let all: Vec<String> = server.child.last_lines().iter().map(|line| plain(line)).collect();
         let cause = traceback::cause(&all, &self.session.directory);
-        let last_lines = all[all.len().saturating_sub(TOLD_LINES)..].to_vec();
+        let last = || all[all.len().saturating_sub(TOLD_LINES)..].to_vec();
+        let (cause, last_lines) = cause.map_or_else(|| (None, last()), |it| (Some(it.text), it.lines));
         let crash = Crash { status, cause, last_lines };
         self.hooks.event(&Event::Crashed(crash.clone()));
         if self.watcher.is_some() { Ok(()) } else { Err(Error::Crashed(Box::new(crash))) }

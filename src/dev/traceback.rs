@@ -4,30 +4,39 @@ use std::path::Path;
 
 use super::HOME;
 
-/// `file:line: what`, of the innermost place in `directory` that the lines name.
-pub(super) fn cause(lines: &[String], directory: &Path) -> Option<String> {
+/// What went wrong.
+pub(super) struct Cause {
+    /// `file:line: what`, of the innermost place in the project.
+    pub(super) text: String,
+    /// The lines that say so.
+    pub(super) lines: Vec<String>,
+}
+
+/// The innermost place in `directory` that the lines name, and what was raised there.
+pub(super) fn cause(lines: &[String], directory: &Path) -> Option<Cause> {
     python(lines, directory).or_else(|| javascript(lines, directory))
 }
 
-/// The innermost place comes last, and what went wrong at the end.
-fn python(lines: &[String], directory: &Path) -> Option<String> {
+/// The innermost place in the last traceback comes last, and then what was raised.
+fn python(lines: &[String], directory: &Path) -> Option<Cause> {
     let found = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, place(line, directory)?)));
     let (at, place) = found?;
     // The first behind the place is what was raised there; others may have been raised because of it.
-    let what = lines[at..].iter().find_map(|line| exception(line));
-    Some(match what {
-        Some(what) => format!("{place}: {what}"),
-        None => place,
-    })
+    let behind = lines[at..].iter().position(|line| exception(line).is_some());
+    let what = behind.and_then(|behind| exception(&lines[at + behind]));
+    let text = what.map_or_else(|| place.clone(), |what| format!("{place}: {what}"));
+    Some(Cause { text, lines: lines[at..=at + behind.unwrap_or(0)].to_vec() })
 }
 
-/// What went wrong comes first, and then the innermost place.
-fn javascript(lines: &[String], directory: &Path) -> Option<String> {
+/// What was thrown comes first, and then the innermost place.
+fn javascript(lines: &[String], directory: &Path) -> Option<Cause> {
     let (at, what) = lines.iter().enumerate().find_map(|(at, line)| Some((at, exception(line)?)))?;
-    let (place, rest) = lines[at..].iter().find_map(|line| javascript_place(line, directory))?;
+    let mut places = lines.iter().enumerate().skip(at);
+    let found = places.find_map(|(end, line)| Some((end, javascript_place(line, directory)?)));
+    let (end, (place, rest)) = found?;
     // A compiler says it behind the place.
     let what = rest.strip_prefix(": ERROR: ").unwrap_or(what);
-    Some(format!("{place}: {what}"))
+    Some(Cause { text: format!("{place}: {what}"), lines: lines[at..=end].to_vec() })
 }
 
 /// `file:line` of a line that names a file of the project, and what follows it.
@@ -92,16 +101,17 @@ Application startup failed. Exiting."#
             .lines()
             .map(str::to_owned)
             .collect();
-        let found = cause(&lines, Path::new("/p"));
-        assert_eq!(found.as_deref(), Some("src/graph.py:3: ModuleNotFoundError: No module named 'nothing'"));
-        assert_eq!(cause(&lines, Path::new("/elsewhere")), None);
+        let found = cause(&lines, Path::new("/p")).unwrap();
+        assert_eq!(found.text, "src/graph.py:3: ModuleNotFoundError: No module named 'nothing'");
+        assert_eq!(found.lines.len(), 4);
+        assert!(cause(&lines, Path::new("/elsewhere")).is_none());
     }
 
     #[test]
     fn places_in_javascript_are_named() {
         let told = |text: &str| {
             let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            cause(&lines, Path::new("/p"))
+            cause(&lines, Path::new("/p")).map(|cause| cause.text)
         };
         let syntax = "TransformError: Transform failed with 1 error:\n\
                       /p/src/graph.ts:10:10: ERROR: Unexpected \"=\"\n    \

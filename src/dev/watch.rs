@@ -59,8 +59,10 @@ impl Watcher {
         let scope = Scope::new(directory, watch);
         let mut watcher =
             Self { notify, events, directory: directory.to_owned(), pending: BTreeSet::new(), scope };
-        for file in watcher.scope.files.clone() {
-            watcher.add(file.parent().unwrap_or(directory))?;
+        let files = watcher.scope.files.clone();
+        // A file may be named in a directory that is not there.
+        for parent in files.iter().filter_map(|file| file.parent()).filter(|parent| parent.is_dir()) {
+            watcher.add(parent)?;
         }
         let root = watcher.scope.root.clone();
         watcher.enter(&root, &Trail::default(), false)?;

@@ -107,7 +107,7 @@ fn a_person_is_asked_first() {
         .output()
         .unwrap();
     let out = String::from_utf8_lossy(&output.stdout);
-    assert!(out.contains("Install everything into .agentcli/python? [Y/n]"), "{out}");
+    assert!(out.contains("Install all of it into .agentcli/python? [Y/n]"), "{out}");
     assert!(out.contains("not installed: langgraph-api<=0.16.7"), "{out}");
     assert_eq!(output.status.code(), Some(1));
     assert!(!project.path(".agentcli/python").exists());
