@@ -45,7 +45,9 @@ fn request(root: &Path, dockerfile: &str) -> BuildRequest {
         tags: Vec::new(),
         platform: None,
         pull: false,
+        no_cache: false,
         images: Vec::new(),
+        images_known: false,
         steps: Vec::new(),
     }
 }
