@@ -4,6 +4,7 @@ mod build;
 mod connect;
 mod credentials;
 mod fake;
+mod fresh;
 mod ignore;
 mod progress;
 

@@ -28,9 +28,10 @@ const LARGE: u64 = 100_000_000;
 
 /// Build the image of the server
 ///
-/// The image's id and names go to stdout. An edit of the source builds anew only its last layer. With --no-pull, an
-/// image that is up to date is not built at all: it has its names still, and was made here from the same files, Dockerfile, platform
-/// and base image.
+/// The image's id and names go to stdout. An edit of the source builds anew only its last layer.
+///
+/// With --no-pull, nothing is built where the image is up to date: it still has its names, and it was made on this machine
+/// from the same files, Dockerfile, platform and base image. --no-cache builds it all the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -54,7 +55,7 @@ pub(crate) struct Build {
     #[arg(long)]
     no_pull: bool,
 
-    /// Build every step anew, even if nothing changed
+    /// Build every step anew, even if the image is up to date
     #[arg(long)]
     no_cache: bool,
 
