@@ -3,6 +3,8 @@
 //! [`Engine::connect`] finds the engine as the `docker` command would and asks it one question; [`Engine::build`] sends
 //! a context, reports what happens as tidy events, and ends with the image or with the step that failed.
 //!
+//! Nothing is sent where the image is there and was made of just the same: see `fresh`.
+//!
 //! Docker builds with BuildKit. Podman knows no BuildKit: it ignores the session that comes with the request and builds
 //! with Buildah. `RUN --mount` works there, too; what differs: steps come without durations and without progress of
 //! downloads, every instruction counts as a step, short image names need `unqualified-search-registries` in its
@@ -14,7 +16,9 @@ mod credentials;
 mod endpoint;
 mod error;
 mod events;
+mod fresh;
 mod progress;
+mod records;
 
 pub use build::{BuildRequest, Built};
 pub use connect::Engine;

@@ -4,6 +4,7 @@ mod build;
 mod connect;
 mod credentials;
 mod fake;
+mod fresh;
 mod ignore;
 mod progress;
 
@@ -45,7 +46,9 @@ fn request(root: &Path, dockerfile: &str) -> BuildRequest {
         tags: Vec::new(),
         platform: None,
         pull: false,
+        no_cache: false,
         images: Vec::new(),
+        images_known: false,
         steps: Vec::new(),
     }
 }

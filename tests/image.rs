@@ -1,5 +1,6 @@
 //! `agentcli build` on real engines: each project of `fixtures/valid` becomes an image whose server runs its graph.
 
+mod fresh;
 mod mixed;
 
 use std::fs;

@@ -4,6 +4,7 @@
 //! default to be chosen later. Paths inside the image are absolute, paths of the user's tree are relative to the
 //! context root.
 
+mod lines;
 mod local;
 
 use indexmap::IndexMap;

@@ -10,12 +10,14 @@ use bollard::models::{BuildInfo, BuildInfoAux};
 use bollard::query_parameters::{BuildImageOptions, BuilderVersion};
 use bollard::{Docker, body_try_stream};
 use futures_util::{Stream, StreamExt as _, stream};
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 
 use super::connect::{Engine, root_cause};
 use super::credentials::{Config, Credentials, registry};
 use super::error::Error;
 use super::events::{BuildEvent, StepOrigin};
+use super::fresh::{Before, Files, Freshness};
 use super::progress::{BuildKit, Buildah, Steps};
 use crate::context::{self, Context, Listing};
 
@@ -38,8 +40,13 @@ pub struct BuildRequest {
     pub platform: Option<String>,
     /// Whether to ask the registry for newer base images.
     pub pull: bool,
+    /// Whether every step is to be built anew, with nothing of the engine's cache.
+    pub no_cache: bool,
     /// The Dockerfile's base images: only their registries' credentials are looked up.
     pub images: Vec<String>,
+    /// Whether `images` and the context are all that the Dockerfile takes from outside. Where they are, and `pull` and
+    /// `no_cache` are not set, an image that was made of just the same is not built again.
+    pub images_known: bool,
     /// All instructions of the Dockerfile, in order, with where they come from.
     pub steps: Vec<StepOrigin>,
 }
@@ -62,8 +69,8 @@ enum Report {
 }
 
 impl Engine {
-    /// Builds the image and tells `events` what happens. When `cancel` ends first, the build is stopped on the engine,
-    /// too.
+    /// Builds the image, unless it is up to date, and tells `events` what happens. When `cancel` ends first, the build is
+    /// stopped on the engine, too.
     ///
     /// # Errors
     ///
@@ -75,19 +82,33 @@ impl Engine {
         events: impl FnMut(BuildEvent),
         cancel: impl Future<Output = ()>,
     ) -> Result<Built, Error> {
+        let mut cancel = pin!(cancel);
         let mut steps = Steps::new(&request.steps, events);
         let listing = request.context.list()?;
-        steps.tell(BuildEvent::Context {
-            files: listing.files(),
-            bytes: listing.bytes(),
-            largest: listing.largest(LARGEST),
-        });
+        let (files, bytes) = (listing.files(), listing.bytes());
+        let freshness = Freshness::new(self, &request);
+        let before = tokio::select! {
+            biased;
+            () = &mut cancel => return Err(Error::Cancelled),
+            before = look(freshness.as_ref(), &listing, !request.no_cache) => before,
+        };
+        if let Some(built) = before.built {
+            steps.tell(BuildEvent::UpToDate { files, bytes });
+            return Ok(built);
+        }
+        steps.tell(BuildEvent::Context { files, bytes, largest: listing.largest(LARGEST) });
         let tags = request.tags.clone();
-        let (reports, stop) = self.start(request, listing);
+        let (sent, digest) = freshness.is_some().then(oneshot::channel).unzip();
+        let (reports, stop) = self.start(request, listing, sent);
         let outcome = follow(reports, &self.host, steps, cancel).await;
         // The thread ends its connections, and with them whatever still goes on.
         drop(stop);
-        Ok(Built { id: outcome?, tags })
+        let built = Built { id: outcome?, tags };
+        let files = digest.and_then(|mut digest| digest.try_recv().ok());
+        if let (Some(freshness), Some(files)) = (freshness, files) {
+            freshness.remember(before, &files, &built).await;
+        }
+        Ok(built)
     }
 
     /// Starts the build on a thread with a runtime of its own: when that runtime ends, so does everything that bollard
@@ -96,6 +117,7 @@ impl Engine {
         &self,
         request: BuildRequest,
         listing: Listing,
+        sent: Option<oneshot::Sender<Files>>,
     ) -> (mpsc::Receiver<Report>, oneshot::Sender<()>) {
         let (sender, reports) = mpsc::channel(WAITING);
         let (stop, stopped) = oneshot::channel();
@@ -103,7 +125,7 @@ impl Engine {
         thread::spawn(move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime.block_on(async {
                 tokio::select! {
-                    () = engine.drive(request, listing, sender) => {}
+                    () = engine.drive(request, listing, sent, sender) => {}
                     _ = stopped => {}
                 }
             }),
@@ -112,7 +134,13 @@ impl Engine {
         (reports, stop)
     }
 
-    async fn drive(&self, request: BuildRequest, listing: Listing, reports: mpsc::Sender<Report>) {
+    async fn drive(
+        &self,
+        request: BuildRequest,
+        listing: Listing,
+        sent: Option<oneshot::Sender<Files>>,
+        reports: mpsc::Sender<Report>,
+    ) {
         let credentials = match self.credentials(&request, &reports).await {
             Ok(credentials) => credentials,
             Err(error) => {
@@ -123,7 +151,7 @@ impl Engine {
             }
         };
         let (failed, mut failure) = mpsc::channel(1);
-        let body = body_try_stream(pieces(listing, failed));
+        let body = body_try_stream(pieces(listing, sent, failed));
         let session = Some(credentials.for_session());
         let docker = with_extras(self.docker.clone(), &request.tags, credentials.header());
         let mut answers = pin!(docker.build_image(options(&request), session, Some(body)));
@@ -157,6 +185,14 @@ impl Engine {
         }
         let warn = |text| _ = reports.try_send(Report::Warning(text));
         Ok(config.credentials(registries, &self.env, warn).await)
+    }
+}
+
+/// What there is before the build; nothing where `freshness` cannot be told.
+async fn look(freshness: Option<&Freshness>, listing: &Listing, reuse: bool) -> Before {
+    match freshness {
+        Some(freshness) => freshness.look(listing, reuse).await,
+        None => Before::default(),
     }
 }
 
@@ -215,20 +251,29 @@ fn explain(
     }
 }
 
-/// The context's archive as a request's body. Why it broke off, if it did, goes to `failed`.
+/// The context's archive as a request's body. Why it broke off, if it did, goes to `failed`; its digest goes to `sent`.
 fn pieces(
     listing: Listing,
+    sent: Option<oneshot::Sender<Files>>,
     failed: mpsc::Sender<context::Error>,
 ) -> impl Stream<Item = io::Result<bytes::Bytes>> + Send + 'static {
     let mut archive = listing.stream();
+    let mut digest = sent.map(|sent| (Sha256::new(), sent));
+    let mut seen = move |piece: Option<&bytes::Bytes>| match (piece, &mut digest) {
+        (Some(piece), Some((hasher, _))) => hasher.update(piece),
+        (None, digest) => {
+            digest.take().map(|(hasher, sent)| sent.send(hasher.finalize().into()));
+        }
+        (Some(_), None) => {}
+    };
+    let broke_off = move |error| {
+        let _ = failed.try_send(error);
+        io::Error::other("the build context broke off")
+    };
     stream::poll_fn(move |task| {
         archive.poll_next(task).map(|piece| {
-            piece.map(|piece| {
-                piece.map_err(|error| {
-                    let _ = failed.try_send(error);
-                    io::Error::other("the build context broke off")
-                })
-            })
+            let piece = piece.map(|piece| piece.map_err(&broke_off)).transpose();
+            piece.inspect(|piece| seen(piece.as_ref())).transpose()
         })
     })
 }
@@ -236,6 +281,7 @@ fn pieces(
 fn options(request: &BuildRequest) -> BuildImageOptions {
     BuildImageOptions {
         dockerfile: request.dockerfile.clone(),
+        nocache: request.no_cache,
         platform: request.platform.clone().unwrap_or_default(),
         pull: request.pull.then(|| "1".to_owned()),
         rm: true,

@@ -24,6 +24,8 @@ pub struct EngineEnv {
     pub cert_path: Option<PathBuf>,
     /// The directory of Docker's `config.json`: `DOCKER_CONFIG`, else `~/.docker`.
     pub config: Option<PathBuf>,
+    /// Where it is remembered what images were made from: `XDG_CACHE_HOME` or its like, and there a directory of ours.
+    pub cache: Option<PathBuf>,
     /// `PATH`, where credential helpers are looked for.
     pub path: Option<OsString>,
     /// The sockets to try where nothing else says where the engine is, the preferred first.
@@ -69,12 +71,16 @@ impl EngineEnv {
         let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
         let path = |name: &str| set(name).map(PathBuf::from);
         let home = path("HOME").or_else(|| path("USERPROFILE"));
+        let caches =
+            path("XDG_CACHE_HOME").or_else(|| path("LOCALAPPDATA")).filter(|path| path.is_absolute());
+        let caches = caches.or_else(|| Some(home.as_ref()?.join(".cache")));
         Self {
             host: text("DOCKER_HOST"),
             context: text("DOCKER_CONTEXT"),
             tls_verify: set("DOCKER_TLS_VERIFY").is_some(),
             cert_path: path("DOCKER_CERT_PATH"),
             config: path("DOCKER_CONFIG").or_else(|| Some(home.as_ref()?.join(".docker"))),
+            cache: caches.map(|directory| directory.join("agentcli")),
             path: set("PATH"),
             sockets: default_sockets(home.as_deref(), path("XDG_RUNTIME_DIR").as_deref()),
         }

@@ -25,6 +25,13 @@ pub enum BuildEvent {
         /// The at most five paths that most bytes come from, largest first, with their bytes.
         largest: Vec<(PathBuf, u64)>,
     },
+    /// The image is there and a build could only make it again: there is none, and no other event.
+    UpToDate {
+        /// How many files the context has.
+        files: u64,
+        /// Their bytes together.
+        bytes: u64,
+    },
     /// A step has begun.
     StepStarted(Step),
     /// A step printed a line.

@@ -68,6 +68,7 @@ fn told(events: &[BuildEvent]) -> Vec<String> {
     let number = |number: Option<u32>| number.map_or("-".to_owned(), |number| number.to_string());
     let tell = |event: &BuildEvent| match event {
         BuildEvent::Context { .. } => "context".to_owned(),
+        BuildEvent::UpToDate { .. } => "up to date".to_owned(),
         BuildEvent::StepStarted(step) => {
             let kind = if step.internal { "internal" } else { "step" };
             format!("{} start {kind} {}/{} {}", step.id, number(step.number), number(step.total), step.name)

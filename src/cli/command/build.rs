@@ -13,7 +13,7 @@ use crate::cli::progress::{Progress, Style, size};
 use crate::compiler::document;
 use crate::compiler::emit::dockerfile;
 use crate::compiler::ignore::Ignore;
-use crate::compiler::plan::Action;
+use crate::compiler::plan::{Action, Step};
 use crate::compiler::source::Source;
 use crate::context::Context;
 use crate::diagnostic::{Place, Pointer};
@@ -29,6 +29,9 @@ const LARGE: u64 = 100_000_000;
 /// Build the image of the server
 ///
 /// The image's id and names go to stdout. An edit of the source builds anew only its last layer.
+///
+/// With --no-pull, nothing is built where the image is up to date: it still has its names, and it was made on this machine
+/// from the same files, Dockerfile, platform and base image. --no-cache builds it all the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,6 +54,10 @@ pub(crate) struct Build {
     /// Use the base image that is here
     #[arg(long)]
     no_pull: bool,
+
+    /// Build every step anew, even if the image is up to date
+    #[arg(long)]
+    no_cache: bool,
 
     #[command(flatten)]
     options: PlanOptions,
@@ -75,7 +82,7 @@ impl Build {
         let lookup = |name: &str| (env.variables)(name).map(OsString::from);
         let engine = runtime.block_on(Engine::connect(&EngineEnv::new(lookup)))?;
         for target in self.targets()? {
-            let request = request(env, &planned, &dockerfile, target, !self.no_pull)?;
+            let request = self.request(env, &planned, &dockerfile, target)?;
             let mut progress = Progress::new(self.progress, env);
             let built = runtime.block_on(engine.build(
                 request,
@@ -93,6 +100,31 @@ impl Build {
             }
         }
         Ok(())
+    }
+
+    fn request(
+        &self,
+        env: &Env,
+        planned: &Planned,
+        dockerfile: &str,
+        target: Target,
+    ) -> Result<BuildRequest, Error> {
+        let plan = &planned.plan;
+        let lines = plan.context.ignore.join("\n");
+        let ignore = Ignore::parse(&lines)
+            .map_err(|error| Error::Internal(format!("the ignore rules are checked before: {error}")))?;
+        let extra = vec![(DOCKERFILE.to_owned(), dockerfile.as_bytes().to_vec())];
+        Ok(BuildRequest {
+            context: Context { root: env.directory.join(&planned.context), ignore, extra },
+            dockerfile: DOCKERFILE.to_owned(),
+            tags: target.tags,
+            platform: target.platform,
+            pull: !self.no_pull,
+            no_cache: self.no_cache,
+            images: vec![plan.server.image.clone()],
+            images_known: !plan.has_lines_from_outside(),
+            steps: plan.steps.iter().flat_map(origins).collect(),
+        })
     }
 
     /// Each platform with the names that its image gets: a name holds one platform.
@@ -133,31 +165,14 @@ fn checked(platform: &str) -> Result<String, Error> {
     })
 }
 
-fn request(
-    env: &Env,
-    planned: &Planned,
-    dockerfile: &str,
-    target: Target,
-    pull: bool,
-) -> Result<BuildRequest, Error> {
-    let Target { platform, tags } = target;
-    let plan = &planned.plan;
-    let lines = plan.context.ignore.join("\n");
-    let ignore = Ignore::parse(&lines)
-        .map_err(|error| Error::Internal(format!("the ignore rules are checked before: {error}")))?;
-    let extra = vec![(DOCKERFILE.to_owned(), dockerfile.as_bytes().to_vec())];
-    let context = Context { root: env.directory.join(&planned.context), ignore, extra };
-    let steps = plan.steps.iter().flat_map(|step| {
-        let instruction = dockerfile::instruction(step);
-        let instructions: Vec<String> = match &step.action {
-            Action::Lines { lines } => lines.clone(),
-            _ => vec![instruction],
-        };
-        instructions.into_iter().map(|instruction| StepOrigin { instruction, key: Some(step.key.clone()) })
-    });
-    let steps = steps.collect();
-    let images = vec![plan.server.image.clone()];
-    Ok(BuildRequest { context, dockerfile: DOCKERFILE.to_owned(), tags, platform, pull, images, steps })
+/// The instructions of a step, with where they come from.
+fn origins(step: &Step) -> Vec<StepOrigin> {
+    let instructions = match &step.action {
+        Action::Lines { lines } => lines.clone(),
+        _ => vec![dockerfile::instruction(step)],
+    };
+    let origin = |instruction| StepOrigin { instruction, key: Some(step.key.clone()) };
+    instructions.into_iter().map(origin).collect()
 }
 
 fn warn_if_large(env: &mut Env, event: &BuildEvent) {

@@ -15,6 +15,9 @@ fn object(event: &BuildEvent) -> Value {
         BuildEvent::Context { files, bytes, .. } => {
             json!({ "event": "context", "files": files, "bytes": bytes })
         }
+        BuildEvent::UpToDate { files, bytes } => {
+            json!({ "event": "up_to_date", "files": files, "bytes": bytes })
+        }
         BuildEvent::StepStarted(step) => json!({
             "event": "step_started", "id": step.id, "number": step.number, "total": step.total,
             "stage": step.stage, "name": step.name, "internal": step.internal, "key": step.key,

@@ -27,6 +27,9 @@ impl Lines {
             BuildEvent::Context { files, bytes, .. } => {
                 env.tell(&format!("{:>ENDING$}  context: {}", "", amount(*files, *bytes)));
             }
+            BuildEvent::UpToDate { files, bytes } => {
+                env.tell(&format!("{:>ENDING$}  up to date: {}", "", amount(*files, *bytes)));
+            }
             BuildEvent::StepStarted(step) => {
                 self.steps.insert(step.id, step.clone());
             }

@@ -33,6 +33,9 @@ impl Terminal {
             BuildEvent::Context { files, bytes, .. } => {
                 self.say("", &format!("context: {}", amount(*files, *bytes)))
             }
+            BuildEvent::UpToDate { files, bytes } => {
+                self.say("", &format!("up to date: {}", amount(*files, *bytes)));
+            }
             BuildEvent::StepStarted(step) => self.started(step),
             BuildEvent::StepLog { id, line } if self.verbose => {
                 let bar = self.steps.get(id).map(|(_, bar)| bar.clone());
