@@ -3,8 +3,8 @@
 //!
 //! The guard leads a process group of its own, so that the terminal's Ctrl-C reaches only this program, which then
 //! stops its children in order. Its standard input is a pipe from this program; nothing is ever written to it, so its
-//! end is the sign that this program has let go of the child, or is no more. Then the whole group is asked to end,
-//! and after a while made to. What left the group, as daemons do, falls to the guard (on Linux) and ends with it.
+//! end is the sign that this program has let go of the child, or is no more. Then the child is asked to end, and after
+//! a while made to, with all its group. What left the group, as daemons do, falls to the guard (on Linux) and ends, too.
 
 use std::ffi::OsString;
 use std::fs;
@@ -74,10 +74,14 @@ async fn end_of_input() {
 
 /// Ends the whole group, and the guard with it.
 async fn stop(child: &mut Child, grace: Duration) {
-    ask_group();
+    // The child alone: what it started is its own to end, and it would take a sudden end for a failure.
+    if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
+        kill_process(id, Signal::TERM).ok();
+    }
     if timeout(grace, child.wait()).await.is_err() {
         child.kill().await.ok();
     }
+    ask_group();
     end_adopted();
     kill_group(getpgrp());
 }
