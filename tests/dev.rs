@@ -20,7 +20,7 @@ use std::{env, fs, thread};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{fixtures, python};
+use crate::harness::{copy, fixtures, python};
 
 /// How long anything may take that should not take long. A machine that tests are built on at the same time is slow.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -292,16 +292,4 @@ fn processes(mark: &Path) -> Vec<String> {
 
 fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-fn copy(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            fs::create_dir_all(&target).unwrap();
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }

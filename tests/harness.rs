@@ -142,6 +142,32 @@ pub(crate) fn fixtures(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder)
 }
 
+/// What running a project leaves in its directory: whoever tries one out in `fixtures/` changes no test by it.
+const LEFT_BY_RUNS: &[&str] = &[".agentcli", ".langgraph_api", "__pycache__", "node_modules"];
+
+/// Copies a project with `change` made to every file.
+pub(crate) fn copy_changed(from: &Path, to: &Path, change: &dyn Fn(Vec<u8>) -> Vec<u8>) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        let target = to.join(&name);
+        if LEFT_BY_RUNS.contains(&name.as_str()) || name.ends_with(".egg-info") {
+            continue;
+        }
+        if entry.path().is_dir() {
+            copy_changed(&entry.path(), &target, change);
+        } else {
+            fs::write(&target, change(fs::read(entry.path()).unwrap())).unwrap();
+            fs::set_permissions(target, entry.metadata().unwrap().permissions()).unwrap();
+        }
+    }
+}
+
+/// Copies a project.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    copy_changed(from, to, &|bytes| bytes);
+}
+
 /// The interpreter that has the packages of `tests/python/requirements.txt`.
 pub(crate) fn python() -> PathBuf {
     let state = || env::var_os("AGENTCLI_TEST_STATE").unwrap_or_else(|| "/var/tmp/agentcli-tests".into());

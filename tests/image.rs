@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engine::{docker, hosts};
-use crate::harness::{Output, TestEnv, fixtures};
+use crate::harness::{Output, TestEnv, copy, fixtures};
 
 /// How long a server may take to answer.
 const READY: Duration = Duration::from_secs(60);
@@ -37,18 +37,6 @@ impl Copy {
     fn build(&self, host: &str, tag: &str, more: &str) -> Output {
         let env = TestEnv::inside(self.directory.path()).variable("DOCKER_HOST", host);
         env.run(&format!("build -t {tag} --no-pull {more}"))
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target)
-        } else {
-            _ = fs::copy(entry.path(), target).unwrap()
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use agentcli::compiler::{Analysis, analyze};
 use agentcli::project::Project;
 use tempfile::TempDir;
 
-use crate::harness::{TestEnv, fixtures, golden};
+use crate::harness::{TestEnv, copy_changed, fixtures, golden};
 
 /// Where the configuration of a case lies, relative to the case's folder.
 pub(super) fn config_of(case: &Path) -> PathBuf {
@@ -82,20 +82,6 @@ fn nothing_expected_is_left_over() {
     }
 }
 
-/// A copy of `from`, with `change` made to every file.
-fn copy(from: &Path, to: &Path, change: &dyn Fn(Vec<u8>) -> Vec<u8>) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target, change);
-        } else {
-            fs::write(target, change(fs::read(entry.path()).unwrap())).unwrap();
-        }
-    }
-}
-
 #[test]
 fn neither_the_checkout_nor_line_endings_make_a_difference() {
     let crlf = |bytes: Vec<u8>| match String::from_utf8(bytes) {
@@ -107,8 +93,8 @@ fn neither_the_checkout_nor_line_endings_make_a_difference() {
         let config = config_of(&case);
         let one = temporary.path().join("one").join(name(&case));
         let other = temporary.path().join("and another: it's $HERE").join("deeper").join(name(&case) + " 2");
-        copy(&case, &one, &|bytes| bytes);
-        copy(&case, &other, &crlf);
+        copy_changed(&case, &one, &|bytes| bytes);
+        copy_changed(&case, &other, &crlf);
         assert_eq!(outputs(&one, &config), outputs(&case, &config));
         assert_eq!(outputs(&other, &config), outputs(&case, &config));
     }
