@@ -21,7 +21,7 @@ pub struct Env {
     /// The directory that relative paths start from.
     pub directory: PathBuf,
     /// Standard input.
-    pub input: Box<dyn Read>,
+    pub input: Box<dyn Read + Send>,
     /// Standard output: results.
     pub out: Stream,
     /// Standard error: talk.
@@ -104,6 +104,8 @@ impl ColorChoice {
 /// An output stream.
 pub struct Stream {
     writer: Box<dyn Write>,
+    /// Whether the reader has gone away.
+    pub is_closed: bool,
     /// Whether a person is reading.
     pub is_terminal: bool,
     /// Whether colours may be written.
@@ -113,23 +115,28 @@ pub struct Stream {
 impl Stream {
     /// A stream, not coloured as yet.
     pub fn new(writer: Box<dyn Write>, is_terminal: bool) -> Self {
-        Self { writer, is_terminal, is_coloured: false }
+        Self { writer, is_closed: false, is_terminal, is_coloured: false }
     }
 
     /// Writes `text`. A reader that has gone away (`| head`) is no error: it has seen all that it wanted.
     pub fn write(&mut self, text: &str) -> io::Result<()> {
-        unless_closed(self.writer.write_all(text.as_bytes()))
+        let done = self.writer.write_all(text.as_bytes());
+        self.unless_closed(done)
     }
 
     /// Hands on what is buffered.
     pub fn flush(&mut self) -> io::Result<()> {
-        unless_closed(self.writer.flush())
+        let done = self.writer.flush();
+        self.unless_closed(done)
     }
-}
 
-fn unless_closed(done: io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        done => done,
+    fn unless_closed(&mut self, done: io::Result<()>) -> io::Result<()> {
+        match done {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
+            done => done,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -26,6 +27,9 @@ const WAITING_LINES: usize = 256;
 
 /// How much longer than its grace a guard may take, before it is itself made to end.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The exit codes of a guard whose child was ended by a signal: 128 and its number.
+const SIGNALS: RangeInclusive<i32> = 129..=192;
 
 /// How long output may still come from a child that has ended: what it started may hold its streams open.
 const LAST_WORDS: Duration = Duration::from_millis(300);
@@ -110,8 +114,9 @@ impl Child {
         self.last.iter().cloned().collect()
     }
 
-    /// Ends it in order, or else by force; answers when nothing of it is left. Lines that it still says are shown.
-    pub(super) async fn stop(mut self, mut show: impl FnMut(&str)) {
+    /// Ends it in order, or else by force; answers when nothing of it is left. Lines that it still says are shown. Can
+    /// be given up and called again.
+    pub(super) async fn stop(&mut self, mut show: impl FnMut(&str)) {
         self.leash = None;
         let patience = self.grace + PATIENCE;
         let ended = async {
@@ -141,7 +146,7 @@ impl Status {
     /// What the guard's exit code says of its child.
     fn of(code: Option<i32>) -> Self {
         match code {
-            Some(code) if code > 128 => Self::Signal(code - 128),
+            Some(code) if SIGNALS.contains(&code) => Self::Signal(code - 128),
             Some(code) => Self::Code(code),
             None => Self::Signal(9),
         }

@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::thread;
@@ -45,7 +45,10 @@ async fn guard(command: &[OsString], grace: Duration) -> io::Result<u8> {
     let _kept = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let Some((program, arguments)) = command.split_first() else { return Ok(NOT_FOUND) };
     let mut child = match Command::new(program).args(arguments).stdin(Stdio::null()).spawn() {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(NOT_FOUND),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            writeln!(io::stderr(), "there is no program {}", program.display()).ok();
+            return Ok(NOT_FOUND);
+        }
         child => child?,
     };
     tokio::select! {

@@ -191,8 +191,9 @@ pub(super) async fn look(python: &Path, directory: &Path, wanted: &Wanted) -> Re
         Command::new(python, directory).argument("-I").argument("-c").argument(LOOK).argument(wanted);
     let mut child = Child::start(&command, GRACE).map_err(|error| crate::project::reason(&error))?;
     let status = child.finish(|_| {}).await.map_err(|error| crate::project::reason(&error))?;
-    let answer = child.last_lines().pop().unwrap_or_default();
-    serde_json::from_str(&answer).map_err(|_| match status.is_success() {
+    // Among the lines may be warnings.
+    let answer = child.last_lines().into_iter().rev().find_map(|line| serde_json::from_str(&line).ok());
+    answer.ok_or_else(|| match status.is_success() {
         true => "is no Python".to_owned(),
         false => format!("does not run: {status}"),
     })

@@ -31,15 +31,17 @@ pub(super) fn free(count: usize) -> Vec<u16> {
     held.iter().filter_map(|listener| Some(listener.local_addr().ok()?.port())).collect()
 }
 
+/// Whether the server can listen: on all addresses that the host has, but for those that this machine does not.
 fn bind(host: &str, port: u16) -> io::Result<()> {
-    let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
+    let mut done = Err(io::Error::from(ErrorKind::AddrNotAvailable));
     for address in (host, port).to_socket_addrs()? {
         match TcpListener::bind(address) {
-            Ok(_) => return Ok(()),
-            Err(error) => last = error,
+            Ok(_) => done = Ok(()),
+            Err(error) if error.kind() == ErrorKind::AddrInUse => return Err(error),
+            Err(error) => done = done.or(Err(error)),
         }
     }
-    Err(last)
+    done
 }
 
 fn refused(host: &str, port: u16, error: &io::Error) -> Error {

@@ -82,7 +82,7 @@ pub(super) async fn provide(
         let changed = environment::changed_at(&base.look.packages);
         (base.path, changed.map(|changed| (base.look.packages, changed)))
     } else {
-        agree_to_install(&base, options, hooks)?;
+        agree_to_install(&base, options, hooks).await?;
         (install(session, packages, options, &base, &wanted, hooks).await?, None)
     };
     let foreign = foreign.into_iter().collect();
@@ -90,7 +90,7 @@ pub(super) async fn provide(
     Ok(program)
 }
 
-fn agree_to_install(base: &Interpreter, options: &Options, hooks: &mut dyn Hooks) -> Result<(), Error> {
+async fn agree_to_install(base: &Interpreter, options: &Options, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let missing = base.look.missing.clone();
     let question = format!(
         "`{}` has not everything that the project needs. Install all of it into {HOME}/{PYTHON}?",
@@ -100,11 +100,11 @@ fn agree_to_install(base: &Interpreter, options: &Options, hooks: &mut dyn Hooks
         Consent::Never => format!("leave out --no-install, and they are installed into {HOME}/{PYTHON}"),
         _ => "install them into a virtual environment and activate it, or run again and agree".to_owned(),
     };
-    agree(missing, &question, &hint, options, hooks)
+    agree(missing, &question, &hint, options, hooks).await
 }
 
 /// Whether `missing` may be installed.
-pub(super) fn agree(
+pub(super) async fn agree(
     missing: Vec<String>,
     question: &str,
     hint: &str,
@@ -114,7 +114,7 @@ pub(super) fn agree(
     let agreed = match options.consent {
         Consent::Given => true,
         Consent::Never => false,
-        Consent::Ask => hooks.confirm(question),
+        Consent::Ask => hooks.confirm(question).await,
     };
     if agreed { Ok(()) } else { Err(Error::Missing { missing, hint: hint.to_owned() }) }
 }
@@ -220,7 +220,8 @@ impl Installer {
                 config.into_iter().fold(command, |command, path| command.variable("PIP_CONFIG_FILE", path))
             }
             Self::Uv(uv) => {
-                Command::new(uv, directory).arguments(["pip", "install", "--python"]).argument(python)
+                let command = Command::new(uv, directory).arguments(["pip", "install", "--python"]);
+                command.argument(python).arguments(packages.without_sources.then_some("--no-sources"))
             }
         };
         let files = packages.files.iter().flat_map(|path| ["-r", path]);

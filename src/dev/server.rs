@@ -107,7 +107,7 @@ fn environment(
 pub(super) fn urls(session: &Session, options: &Options, address: &Address) -> Urls {
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let is_javascript = session.plan.server.variant == Variant::Javascript;
-    let prefix = if is_javascript { String::new() } else { mount_prefix(session) };
+    let prefix = if is_javascript { String::new() } else { mount_prefix(session, options) };
     let origin = format!("{scheme}://{}:{}", host_in_url(&options.host), address.port);
     let api = format!("{origin}{prefix}");
     let public = address.public.as_ref().map(|url| format!("{url}{prefix}"));
@@ -128,9 +128,16 @@ fn host_in_url(host: &str) -> String {
     }
 }
 
-/// What all routes begin with: a variable wins over the configuration, as in the server.
-fn mount_prefix(session: &Session) -> String {
-    let variable = |name: &&str| session.env.iter().find(|(known, _)| known == name)?.1.clone();
+/// What all routes begin with: a variable wins over the configuration, as in the server, and the user's `env` over what
+/// this process has.
+fn mount_prefix(session: &Session, options: &Options) -> String {
+    let own =
+        |name: &&str| session.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let ours = |name: &&str| {
+        let known = options.surroundings.mount_prefix.iter().find(|(known, _)| known == name);
+        known.map(|(_, value)| value.clone())
+    };
+    let variable = |name| own(name).unwrap_or_else(|| ours(name));
     let variables = local::MOUNT_PREFIX.iter().find_map(variable);
     let http = session.plan.local.contract.get(variables::HTTP);
     let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);

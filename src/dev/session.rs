@@ -1,6 +1,7 @@
 //! What is asked of the room, and what it asks back.
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::Duration;
 
 use super::event::Event;
@@ -58,6 +59,8 @@ pub struct Surroundings {
     pub path: String,
     /// `VIRTUAL_ENV`.
     pub virtual_env: Option<String>,
+    /// What all routes begin with, by the variables that say so.
+    pub mount_prefix: Vec<(String, String)>,
     /// `PYENV_VERSION`.
     pub pyenv_version: Option<String>,
     /// `PYENV_ROOT`, or where pyenv usually lies.
@@ -116,8 +119,11 @@ pub trait Hooks {
     /// Something happened.
     fn event(&mut self, event: &Event);
 
-    /// Whether the user agrees to what is asked.
-    fn confirm(&mut self, question: &str) -> bool;
+    /// Whether the user agrees to what is asked. Can be given up.
+    fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>>;
+
+    /// Whether nobody is left who would hear of what happens.
+    fn is_over(&self) -> bool;
 
     /// Reads the project anew. Nothing where it cannot be planned; the caller has said why.
     fn replan(&mut self) -> Option<Session>;

@@ -95,6 +95,9 @@ impl<'a> Supervisor<'a> {
         for message in server::not_done(&self.session, self.options) {
             self.hooks.event(&Event::Warning { message });
         }
+        if self.options.reload {
+            self.watch()?;
+        }
         let mut runtime = self.provide().await?;
         if self.options.tunnel {
             let local = urls(&self.session, self.options, &self.address).origin;
@@ -103,12 +106,12 @@ impl<'a> Supervisor<'a> {
             self.address.public = Some(tunnel.url.clone());
             self.tunnel = Some(tunnel);
         }
-        if self.options.reload {
-            self.watch()?;
-        }
         loop {
             self.start(&runtime)?;
-            runtime = self.follow(runtime).await?;
+            match self.follow(&runtime).await? {
+                Some(next) => runtime = next,
+                None => return Ok(()),
+            }
             self.end_server().await;
         }
     }
@@ -129,7 +132,9 @@ impl<'a> Supervisor<'a> {
     }
 
     fn watch(&mut self) -> Result<(), Error> {
-        self.watcher = Some(Watcher::new(&self.session.directory, &self.session.plan.local.watch)?);
+        let mut watcher = Watcher::new(&self.session.directory, &self.session.plan.local.watch)?;
+        self.watcher.take().into_iter().for_each(|before| watcher.go_on_from(before));
+        self.watcher = Some(watcher);
         Ok(())
     }
 
@@ -139,6 +144,11 @@ impl<'a> Supervisor<'a> {
             self.warn_of_lost_state(&place);
         }
         self.hooks.event(&Event::Starting { program: runtime.program.clone() });
+        if let Some(debugger) = self.options.debugger {
+            let waits = if debugger.waits { "; the server waits for it" } else { "" };
+            let message = format!("a debugger can attach at {}:{}{waits}", self.options.host, debugger.port);
+            self.hooks.event(&Event::Note { message });
+        }
         let child = server::start(&self.session, self.options, runtime, &self.address)?;
         let url = urls(&self.session, self.options, &self.address).ok;
         let probe = Some(Probe::start(&self.client, url));
@@ -146,13 +156,14 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Follows the server until a change has to be taken over; the answer is what to go on with.
-    async fn follow(&mut self, runtime: Runtime) -> Result<Runtime, Error> {
-        loop {
+    /// Follows the server until a change has to be taken over; the answer is what to go on with, or nothing when nobody
+    /// follows any more.
+    async fn follow(&mut self, runtime: &Runtime) -> Result<Option<Runtime>, Error> {
+        while !self.hooks.is_over() {
             match self.happening().await? {
                 Happening::Changed(changes) => {
-                    if let Some(runtime) = self.take_over(changes, &runtime).await? {
-                        return Ok(runtime);
+                    if let Some(runtime) = self.take_over(changes, runtime).await? {
+                        return Ok(Some(runtime));
                     }
                 }
                 Happening::Ended(status) => self.ended(status.to_string())?,
@@ -165,6 +176,7 @@ impl<'a> Supervisor<'a> {
                 }
             }
         }
+        Ok(None)
     }
 
     async fn happening(&mut self) -> Result<Happening, Error> {
@@ -191,21 +203,30 @@ impl<'a> Supervisor<'a> {
     /// Makes ready for a new start, the old server running on; nothing where the change cannot be taken over.
     async fn take_over(&mut self, changes: Changes, runtime: &Runtime) -> Result<Option<Runtime>, Error> {
         let mut runtime = runtime.clone();
+        // Of a server that did not start, something may be gone that was there.
+        let mut must_provide = self.server.is_none();
+        let mut before = None;
         if changes.decide_start {
             let Some(session) = self.hooks.replan() else {
                 let reason = "the configuration has errors".to_owned();
                 self.hooks.event(&Event::Kept { reason });
                 return Ok(None);
             };
-            self.session = session;
+            before = Some(std::mem::replace(&mut self.session, session));
+            self.watch()?;
+            must_provide = true;
+        }
+        if must_provide {
             runtime = match self.provide().await {
                 Ok(runtime) => runtime,
                 Err(error) => {
+                    if let Some(before) = before {
+                        self.session = before;
+                    }
                     self.hooks.event(&Event::Kept { reason: error.to_string() });
                     return Ok(None);
                 }
             };
-            self.watch()?;
         }
         self.hooks.event(&Event::Reloading { changed: changes.paths });
         Ok(Some(runtime))
@@ -237,12 +258,14 @@ impl<'a> Supervisor<'a> {
     /// The server ended by itself: that is all, unless a change may mend it.
     fn ended(&mut self, status: String) -> Result<(), Error> {
         let Some(server) = self.server.take() else { return Ok(()) };
-        if server.probe.is_some() {
+        let was_starting = server.probe.is_some();
+        if was_starting {
             // Perhaps something is not there any more that was.
             Environment::forget_all(&self.session.directory);
         }
         let all: Vec<String> = server.child.last_lines().iter().map(|line| plain(line)).collect();
-        let cause = traceback::cause(&all, &self.session.directory);
+        // What was said since may be of a run that failed, which does not end a server.
+        let cause = if was_starting { traceback::cause(&all, &self.session.directory) } else { None };
         let last = || all[all.len().saturating_sub(TOLD_LINES)..].to_vec();
         let (cause, last_lines) = cause.map_or_else(|| (None, last()), |it| (Some(it.text), it.lines));
         let crash = Crash { status, cause, last_lines };
@@ -252,24 +275,27 @@ impl<'a> Supervisor<'a> {
 
     /// The server took too long.
     async fn late(&mut self) -> Result<(), Error> {
-        let Some(server) = self.server.take() else { return Ok(()) };
+        let Some(server) = &mut self.server else { return Ok(()) };
         let said = server.child.last_lines().pop().map(|line| format!("it said last: {line}"));
-        let cause = server.probe.and_then(|probe| probe.answer()).or(said);
+        let cause = server.probe.as_ref().and_then(Probe::answer).or(said);
         let url = urls(&self.session, self.options, &self.address).ok;
         let error = Error::NotReady { url, after: self.options.patience, cause };
         server.child.stop(|_| {}).await;
+        self.server = None;
         if self.watcher.is_none() {
             return Err(error);
         }
-        self.hooks.event(&Event::Warning { message: error.to_string() });
+        let message = format!("{error}; it starts again when something changes");
+        self.hooks.event(&Event::Warning { message });
         Ok(())
     }
 
     async fn end_server(&mut self) {
-        if let Some(server) = self.server.take() {
+        if let Some(server) = &mut self.server {
             let hooks = &mut *self.hooks;
             server.child.stop(|line| hooks.event(&Event::Log { line: line.to_owned() })).await;
         }
+        self.server = None;
     }
 
     async fn end(mut self) {

@@ -3,7 +3,7 @@
 //! Only directories that a build would see are watched, one by one, so that what is left out costs nothing. Of the
 //! files in them source code counts: what an agent writes while it runs is something else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub(super) struct Watcher {
     scope: Scope,
     directory: PathBuf,
     pending: BTreeSet<PathBuf>,
+    /// Directories that are watched.
+    watched: HashSet<PathBuf>,
 }
 
 /// Changes that belong together.
@@ -57,8 +59,14 @@ impl Watcher {
         let notify = notify::recommended_watcher(move |event| drop(sender.send(event)));
         let notify = notify.map_err(|error| refused(directory, &error))?;
         let scope = Scope::new(directory, watch);
-        let mut watcher =
-            Self { notify, events, directory: directory.to_owned(), pending: BTreeSet::new(), scope };
+        let mut watcher = Self {
+            notify,
+            events,
+            directory: directory.to_owned(),
+            pending: BTreeSet::new(),
+            scope,
+            watched: HashSet::new(),
+        };
         let files = watcher.scope.files.clone();
         // A file may be named in a directory that is not there.
         for parent in files.iter().filter_map(|file| file.parent()).filter(|parent| parent.is_dir()) {
@@ -94,10 +102,14 @@ impl Watcher {
 
     fn take(&mut self, event: notify::Result<Event>) {
         let Ok(event) = event else { return };
+        if event.need_rescan() {
+            let root = self.scope.root.clone();
+            self.enter(&root, &Trail::default(), true).ok();
+        }
         let matters = match event.kind {
             EventKind::Create(_) | EventKind::Remove(_) => true,
             EventKind::Modify(kind) => !matches!(kind, ModifyKind::Metadata(_)),
-            EventKind::Any | EventKind::Access(_) | EventKind::Other => event.need_rescan(),
+            EventKind::Any | EventKind::Access(_) | EventKind::Other => false,
         };
         if !matters {
             return;
@@ -107,9 +119,17 @@ impl Watcher {
                 let (_, trail) = self.scope.judge(&path);
                 // A directory that vanished meanwhile.
                 self.enter(&path, &trail, true).ok();
-            } else if self.scope.counts(&path) {
+            } else if self.scope.counts(&path) || self.watched.remove(&path) {
                 self.pending.insert(path);
             }
+        }
+    }
+
+    /// Takes over what another has seen and not told.
+    pub(super) fn go_on_from(&mut self, mut other: Self) {
+        self.pending.append(&mut other.pending);
+        while let Ok(event) = other.events.try_recv() {
+            self.take(event);
         }
     }
 
@@ -135,6 +155,7 @@ impl Watcher {
 
     fn add(&mut self, directory: &Path) -> Result<(), Error> {
         let watched = self.notify.watch(directory, RecursiveMode::NonRecursive);
+        self.watched.insert(directory.to_owned());
         watched.map_err(|error| refused(directory, &error))
     }
 }

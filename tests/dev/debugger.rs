@@ -63,7 +63,11 @@ fn a_client_attaches_stops_at_a_breakpoint_and_goes_on() {
     let project = Project::of("hello");
     let port = free_port();
     let mut dev = project.start(&["--no-reload", "--debug-port", &port.to_string(), "--wait-for-client"]);
-    dev.until("starting");
+    let note = dev.until("note");
+    assert_eq!(
+        note["message"],
+        format!("a debugger can attach at 127.0.0.1:{port}; the server waits for it")
+    );
     let mut client = Client::attach(port);
     assert!(dev.within(Duration::from_millis(500)).iter().all(|event| event["event"] != "ready"), "it waits");
     client.send("initialize", json!({ "adapterID": "test", "pathFormat": "path", "linesStartAt1": true }));

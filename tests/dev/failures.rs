@@ -141,3 +141,27 @@ fn a_server_that_never_answers_is_given_up() {
     assert!(began.elapsed() < super::PATIENCE);
     assert_eq!(project.processes(), [""; 0]);
 }
+
+#[test]
+fn a_failed_run_is_not_taken_for_the_cause_of_a_crash() {
+    let project = Project::of("hello");
+    project.edit("src/hello/graph.py", "    return {", "    raise ValueError('a run')\n    return {");
+    let mut dev = project.ready(&["--no-reload"]);
+    dev.run(json!({}));
+    let server = super::processes(project.directory.path())
+        .into_iter()
+        .find(|it| it.contains(" -P -c ") && !it.contains(" guard "));
+    super::signal_process(server.unwrap().split(' ').next().unwrap().parse().unwrap(), "KILL");
+    let crashed = dev.until("crashed");
+    assert_eq!((&crashed["status"], &crashed["cause"]), (&json!("signal 9"), &json!(null)));
+}
+
+#[test]
+fn without_a_reader_of_its_events_it_ends() {
+    let project = Project::of("hello");
+    let mut command = project.command(&["--json", "--no-browser"]);
+    let mut process = command.spawn().unwrap();
+    drop(process.stdout.take());
+    assert!(process.wait().unwrap().success());
+    assert_eq!(project.processes(), [""; 0]);
+}

@@ -1,9 +1,10 @@
 //! Which environment the server runs in, and what is installed where.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
@@ -91,25 +92,41 @@ fn without_uv_pip_installs() {
     dev.stop("INT");
 }
 
+/// Answers the question at a terminal, which `script` makes: exit code and what was shown.
+fn at_a_terminal(project: &Project, keys: &[u8]) -> (Option<i32>, String) {
+    let mut script = Command::new("script");
+    let program = project.program.display();
+    script.args(["-qefc", &format!("{program} dev --no-browser"), "/dev/null"]);
+    script.current_dir(project.directory.path()).envs(
+        project
+            .command(&[])
+            .get_envs()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))),
+    );
+    script.env_remove("VIRTUAL_ENV").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut script = script.spawn().unwrap();
+    let (mut input, mut output) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
+    let mut shown = Vec::new();
+    let mut bytes = [0; 1024];
+    while let Ok(length @ 1..) = output.read(&mut bytes) {
+        shown.extend_from_slice(&bytes[..length]);
+        if String::from_utf8_lossy(&shown).ends_with("[Y/n] ") {
+            input.write_all(keys).unwrap();
+        }
+    }
+    (script.wait().unwrap().code(), String::from_utf8_lossy(&shown).into_owned())
+}
+
 #[test]
 fn a_person_is_asked_first() {
     let project = Project::of("hello");
-    let program = env!("CARGO_BIN_EXE_agentcli");
-    // `script` gives the program a terminal.
-    let mut asked = Command::new("sh");
-    asked.arg("-c").arg(format!("echo n | script -qefc '{program} dev --no-browser' /dev/null"));
-    let path = project.command(&[]);
-    let path = path.get_envs().find(|(name, _)| *name == "PATH").unwrap().1.unwrap().to_owned();
-    let output = asked
-        .current_dir(project.directory.path())
-        .env("PATH", path)
-        .env_remove("VIRTUAL_ENV")
-        .output()
-        .unwrap();
-    let out = String::from_utf8_lossy(&output.stdout);
-    assert!(out.contains("Install all of it into .agentcli/python? [Y/n]"), "{out}");
-    assert!(out.contains("not installed: langgraph-api<=0.16.7"), "{out}");
-    assert_eq!(output.status.code(), Some(1));
+    let (code, shown) = at_a_terminal(&project, b"n\n");
+    assert!(shown.contains("Install all of it into .agentcli/python? [Y/n]"), "{shown}");
+    assert!(shown.contains("not installed: langgraph-api<=0.16.7"), "{shown}");
+    assert_eq!(code, Some(1));
+    // Ctrl-C is an answer, too.
+    let (code, shown) = at_a_terminal(&project, b"\x03");
+    assert_eq!(code, Some(0), "{shown}");
     assert!(!project.path(".agentcli/python").exists());
 }
 
@@ -140,4 +157,14 @@ fn the_pinned_python_is_looked_for_and_another_is_warned_of() {
     assert_eq!(code, 1);
     let wanted = format!("warning: the configuration pins Python 3.13, and `{}` is 3.12", fake.display());
     assert!(err.contains(&wanted), "{err}");
+}
+
+#[test]
+fn a_monorepos_packages_are_installed_in_place() {
+    let project = Project::of("monorepo");
+    let dev = project.ready(&["--no-reload", "-c", "apps/agent/agent.json"]);
+    let answer = dev.run(json!({}));
+    assert!(answer.is_object() && answer.get("detail").is_none(), "{answer}");
+    dev.stop("INT");
+    assert!(project.path("apps/agent/.agentcli").is_dir());
 }

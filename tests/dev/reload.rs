@@ -116,3 +116,30 @@ fn without_reload_nothing_is_watched() {
     assert_eq!(greeting(&dev), "Hello, world!");
     dev.stop("INT");
 }
+
+#[test]
+fn what_is_not_taken_over_changes_nothing() {
+    let project = Project::of("hello");
+    project.edit(GRAPH, "\"\"\"Greets whoever is named.\"\"\"", "import os");
+    project.edit(GRAPH, "Hello", "{os.environ.get('GREETING', 'none')}");
+    let mut dev = project.ready(&[]);
+    let good = project.read("agent.json");
+    let env = "\"env\": { \"GREETING\": \"new\" }, \"dependencies\": [\"agentcli-no-such-package==1\", ";
+    project.edit("agent.json", "\"dependencies\": [", env);
+    assert!(dev.until("kept")["reason"].as_str().unwrap().starts_with("installing failed"));
+    // The old configuration is what later starts go by, too.
+    project.write("src/hello/other.py", "");
+    dev.until("ready");
+    assert_eq!(greeting(&dev), "none, world!");
+    // A change while packages are installed is not forgotten.
+    project.write("agent.json", good.replace("\"dependencies\": [", "\"dependencies\": [\"iniconfig\", "));
+    dev.until("provisioning");
+    project.write(
+        "agent.json",
+        good.replace("\"dependencies\"", "\"env\": { \"GREETING\": \"last\" }, \"dependencies\""),
+    );
+    dev.until("ready");
+    dev.until("ready");
+    assert_eq!(greeting(&dev), "last, world!");
+    dev.stop("INT");
+}

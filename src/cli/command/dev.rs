@@ -181,6 +181,10 @@ fn surroundings(env: &Env) -> Surroundings {
     let home = env.variable("HOME").map(|home| PathBuf::from(home).join(".pyenv"));
     Surroundings {
         path: env.variable("PATH").unwrap_or_default(),
+        mount_prefix: local::MOUNT_PREFIX
+            .iter()
+            .filter_map(|&name| Some((name.to_owned(), env.variable(name)?)))
+            .collect(),
         virtual_env: env.variable("VIRTUAL_ENV"),
         pyenv_version: env.variable("PYENV_VERSION"),
         pyenv_root: env.variable("PYENV_ROOT").map(PathBuf::from).or(home).filter(|root| root.is_dir()),

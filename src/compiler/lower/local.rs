@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::compiler::config::{EnvConfig, NodeVersion};
 use crate::compiler::dependency::{self, Local as Dependency, LocalKind};
 use crate::compiler::lower::layout::{self, DEFAULT_IGNORE};
-use crate::compiler::lower::tools::{pip_config, uses_pip};
+use crate::compiler::lower::tools::{Tools, pip_config, uses_pip};
 use crate::compiler::lower::{Input, contract, javascript, python};
 use crate::compiler::plan::{Context, JavascriptPackages, Local, PythonPackages, Variant, Watch};
-use crate::compiler::{paths, server};
+use crate::compiler::{package, paths, server};
 
 pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
     let javascript = (input.variant != Variant::Python).then(|| javascript_packages(input));
@@ -62,6 +62,8 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
     path.dedup();
     let files: Vec<_> = locals.iter().filter_map(|local| layout::requirements(local, input.files)).collect();
     let included = files.iter().flat_map(|file| file.files.iter().cloned());
+    let packages: Vec<_> = locals.iter().filter(|local| local.kind == LocalKind::Package).collect();
+    let packages: Vec<_> = packages.iter().map(|local| package::package(local, input.files)).collect();
     let manifests = locals.iter().flat_map(|local| manifests(input, local)).chain(included).collect();
     PythonPackages {
         version: input.config.python_version.clone(),
@@ -72,6 +74,7 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
         own,
         path,
         manifests,
+        without_sources: Tools::new(input).without_sources(&packages).is_some(),
         uses_pip: uses_pip(input.config),
         pip_config: pip_config(input.config, input.variant),
     }

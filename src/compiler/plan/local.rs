@@ -48,6 +48,8 @@ pub struct PythonPackages {
     pub path: Vec<String>,
     /// Files whose contents decide what is installed.
     pub manifests: Vec<String>,
+    /// Whether uv is kept from the packages' own sources, for some lead to directories that are installed in place.
+    pub without_sources: bool,
     /// Whether pip installs, rather than uv where there is one.
     pub uses_pip: bool,
     /// The pip configuration, where something reads it.
