@@ -138,7 +138,8 @@ fn what_is_not_taken_over_changes_nothing() {
         "agent.json",
         good.replace("\"dependencies\"", "\"env\": { \"GREETING\": \"last\" }, \"dependencies\""),
     );
-    dev.until("ready");
+    dev.until("reloading");
+    dev.until("reloading");
     dev.until("ready");
     assert_eq!(greeting(&dev), "last, world!");
     dev.stop("INT");
