@@ -117,7 +117,7 @@ impl Project {
     fn start(&self, arguments: &[&str]) -> Dev {
         let port = free_port().to_string();
         let all = [&["--json", "--no-browser", "--port", &port], arguments].concat();
-        Dev::new(self.command(&all).spawn().unwrap(), self.directory.path())
+        Dev::new(self.command(&all).spawn().unwrap())
     }
 
     /// Starts it and waits until it is ready.
@@ -157,11 +157,10 @@ struct Dev {
     /// Every event so far.
     seen: Vec<Value>,
     talk: Arc<Mutex<String>>,
-    mark: PathBuf,
 }
 
 impl Dev {
-    fn new(mut process: Child, mark: &Path) -> Self {
+    fn new(mut process: Child) -> Self {
         let (sender, events) = mpsc::channel();
         let out = BufReader::new(process.stdout.take().unwrap());
         thread::spawn(move || {
@@ -177,7 +176,7 @@ impl Dev {
                 heard.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..length]));
             }
         });
-        Self { process, events, seen: Vec::new(), talk, mark: mark.to_owned() }
+        Self { process, events, seen: Vec::new(), talk }
     }
 
     /// Waits for the next event of this name.
@@ -204,6 +203,15 @@ impl Dev {
             found.push(event);
         }
         found
+    }
+
+    /// Waits until it says `text`. What it says comes another way than its events, and may come later.
+    fn hear(&self, text: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.talk().contains(text) {
+            assert!(Instant::now() < deadline, "it does not say `{text}`: {}", self.talk());
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn talk(&self) -> String {
@@ -251,7 +259,6 @@ impl Drop for Dev {
     fn drop(&mut self) {
         self.process.kill().ok();
         self.process.wait().ok();
-        let _ = &self.mark;
     }
 }
 

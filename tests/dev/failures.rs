@@ -80,7 +80,7 @@ fn a_graph_raises_when_it_is_imported() {
     let crashed = dev.until("crashed");
     assert_eq!(crashed["cause"], "src/hello/graph.py:3: ValueError: not today");
     assert_eq!(dev.ended().code(), Some(1));
-    assert!(dev.talk().contains("src/hello/graph.py:3: ValueError: not today"), "{}", dev.talk());
+    dev.hear("src/hello/graph.py:3: ValueError: not today");
 }
 
 #[test]

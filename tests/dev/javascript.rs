@@ -143,7 +143,7 @@ fn what_the_environment_holds_reaches_the_graph() {
     // A server that logs every question is asked all the same whether it is ready.
     let dev = project.ready(&["--no-reload", "--server-log-level", "info"]);
     assert_eq!(greeting(&dev), json!(format!("Hello, Ada of hello at {}!", dev.url())));
-    assert!(dev.talk().contains("GET /ok"), "{}", dev.talk());
+    dev.hear("GET /ok");
     dev.stop("INT");
 }
 

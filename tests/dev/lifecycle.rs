@@ -85,7 +85,7 @@ fn a_server_that_is_killed_is_told_of_and_its_state_is_that_of_the_last_write() 
     let crashed = dev.until("crashed");
     assert_eq!(crashed["status"], "signal 9");
     assert_eq!(dev.ended().code(), Some(1));
-    assert!(dev.talk().contains("error: the server ended with signal 9"), "{}", dev.talk());
+    dev.hear("error: the server ended with signal 9");
     assert_eq!(project.processes(), [""; 0]);
     let dev = project.ready(&[]);
     let found = dev.call("GET", &format!("/threads/{thread}"), Value::Null);

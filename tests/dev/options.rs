@@ -122,8 +122,7 @@ fn the_default_port_gives_way() {
     // Somebody holds it: this test, if nobody else does.
     let _held = TcpListener::bind("127.0.0.1:2024");
     let project = Project::of("hello");
-    let mut dev =
-        Dev::new(project.command(&["--json", "--no-browser"]).spawn().unwrap(), project.directory.path());
+    let mut dev = Dev::new(project.command(&["--json", "--no-browser"]).spawn().unwrap());
     let note = dev.until("note");
     assert!(note["message"].as_str().unwrap().starts_with("port 2024 is taken by "), "{note}");
     dev.until("ready");
