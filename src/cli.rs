@@ -13,8 +13,12 @@ mod follow;
 mod guard;
 mod interrupt;
 pub mod progress;
+mod question;
 pub mod report;
+mod service;
 mod settings;
+mod table;
+mod time;
 mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};

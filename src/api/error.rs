@@ -33,14 +33,12 @@ pub enum Error {
         detail: String,
     },
     /// The service took too long.
-    #[error("{call} did not end within {} s{}", .patience.as_secs(), because(.last))]
+    #[error("{call} had no answer within {:.0} s", .patience.as_secs_f64().max(1.0))]
     Deadline {
         /// What was called.
         call: Call,
         /// How long was waited, all attempts together.
         patience: Duration,
-        /// Why the last attempt failed, where it failed by itself.
-        last: Option<String>,
     },
     /// The address of the service is none, or cannot be used.
     #[error("`{host}` is not the address of a deployment service: {reason}")]
@@ -137,10 +135,6 @@ pub enum Error {
         /// What was tried.
         reason: String,
     },
-}
-
-fn because(reason: &Option<String>) -> String {
-    reason.as_ref().map(|reason| format!("; at last: {reason}")).unwrap_or_default()
 }
 
 impl Error {
