@@ -85,6 +85,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["cli"]),
     ("bollard", &["engine"]),
     ("clap", &["cli", "error"]),
+    ("flate2", &["context"]),
     ("indicatif", &["cli"]),
     ("jsonschema", &["compiler"]),
     ("listeners", &["dev"]),
@@ -94,6 +95,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("reqwest", &["dev"]),
     ("rustix", &["dev"]),
     ("tar", &["context"]),
+    ("tempfile", &["context"]),
     ("tokio", &["cli", "context", "dev", "engine"]),
     ("tree_sitter", &["compiler"]),
 ];
