@@ -3,10 +3,10 @@
 
 use std::fs::File;
 use std::future::poll_fn;
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
+use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -15,17 +15,20 @@ use super::{Error, Listing};
 /// How hard it is compressed: source code gets a few per cent smaller with more, in several times the time.
 const LEVEL: u32 = 3;
 
-/// The size of a piece in bytes.
-const PIECE: usize = 128 * 1024;
-
 /// How many of the largest paths are named where there is too much.
 const LARGEST: usize = 3;
 
 /// A compressed archive (tar and gzip) on disk. It has no name there, and goes with this value.
 #[derive(Debug)]
 pub struct Packed {
-    file: File,
+    file: Arc<Mutex<File>>,
     bytes: u64,
+}
+
+/// A packed archive from its start to its end. There may be several at once.
+struct Reader {
+    file: Arc<Mutex<File>>,
+    offset: u64,
 }
 
 impl Listing {
@@ -50,7 +53,10 @@ impl Listing {
             }
         }
         let Counted { file, bytes } = out.finish().map_err(spool)?;
-        if bytes > limit { Err(Error::TooLarge { limit, largest }) } else { Ok(Packed { file, bytes }) }
+        if bytes > limit {
+            return Err(Error::TooLarge { limit, largest });
+        }
+        Ok(Packed { file: Arc::new(Mutex::new(file)), bytes })
     }
 }
 
@@ -60,19 +66,19 @@ impl Packed {
         self.bytes
     }
 
-    /// The piece that begins at `offset`, at most 128 KiB; empty at the end.
-    ///
-    /// # Errors
-    ///
-    /// The disk refuses.
-    pub fn piece(&self, offset: u64) -> Result<Bytes, Error> {
-        let mut piece = Vec::with_capacity(PIECE);
-        let mut file = &self.file;
-        let read = file.seek(SeekFrom::Start(offset)).and_then(|_| {
-            let left = self.bytes.saturating_sub(offset);
-            file.take(left.min(PIECE as u64)).read_to_end(&mut piece)
-        });
-        read.map(|_| piece.into()).map_err(|source| Error::Spool { source })
+    /// Begins to read it.
+    pub fn reader(&self) -> impl Read + Send + 'static {
+        Reader { file: Arc::clone(&self.file), offset: 0 }
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(self.offset))?;
+        let count = file.read(buffer)?;
+        self.offset += count as u64;
+        Ok(count)
     }
 }
 
