@@ -3,6 +3,7 @@
 //! Results go to stdout, talk to stderr. Each command is one file under `command/` and one row in its table; each
 //! report format is one pure function under `report/`.
 
+mod account;
 pub mod check;
 pub mod command;
 pub mod compile;
@@ -14,6 +15,7 @@ pub mod image;
 mod interrupt;
 pub mod progress;
 pub mod report;
+mod settings;
 mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};

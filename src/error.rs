@@ -11,7 +11,7 @@
 //! | 130 | interrupted |
 
 use crate::engine::Refusal;
-use crate::{dev, engine, project};
+use crate::{api, dev, engine, project};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
 pub const INTERNAL: u8 = 70;
@@ -19,6 +19,9 @@ pub const INTERNAL: u8 = 70;
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The deployment service could not be reached, or refused.
+    #[error(transparent)]
+    Api(#[from] api::Error),
     /// A command that was run on behalf of this program ended with an exit code of its own.
     #[error("the command ended with exit code {code}")]
     Child {
@@ -40,6 +43,12 @@ pub enum Error {
     /// A bug of ours that was noticed in time.
     #[error("internal error: {0}")]
     Internal(String),
+    /// No key to the deployment service was given.
+    #[error("there is no key to the deployment service")]
+    NoKey {
+        /// Where one can be given.
+        hint: String,
+    },
     /// The results could not be written to where they should go.
     #[error("the output cannot be written: {}", project::reason(.0))]
     Output(#[from] std::io::Error),
@@ -66,10 +75,12 @@ impl Error {
     /// What the process ends with; see the table above.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Error::Api(error) => api_code(error),
             Error::Arguments(error) => u8::from(error.use_stderr()) * 2,
             Error::Child { code } => *code,
             Error::Config | Error::Dev(_) | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
             Error::Engine(error) => engine_code(error),
+            Error::NoKey { .. } => 3,
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
         }
@@ -80,12 +91,27 @@ impl Error {
         match self {
             Error::Arguments(_) | Error::Child { .. } | Error::Config | Error::Output(_) => None,
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
+            Error::Api(error) => error.hint(),
             Error::Dev(error) => error.hint(),
             Error::Engine(error) => error.hint(),
+            Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
             Error::Stale { .. } => Some("run `agentcli dockerfile` again".to_owned()),
             Error::Usage { hint, .. } => hint.clone(),
         }
+    }
+}
+
+fn api_code(error: &api::Error) -> u8 {
+    match error {
+        api::Error::Host { .. } | api::Error::Invalid { .. } => 2,
+        api::Error::NotAuthorised { .. } => 3,
+        api::Error::Deadline { .. }
+        | api::Error::Lost { .. }
+        | api::Error::TryAgainLater { .. }
+        | api::Error::Unreachable { .. } => 4,
+        api::Error::Interrupted => 130,
+        _ => 1,
     }
 }
 

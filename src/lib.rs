@@ -7,7 +7,8 @@
 //!                  └─type→ Config ─check→ (diagnostics)
 //!                             └─lower→ Plan ─emit→ Dockerfile, .dockerignore ─→ disk
 //!                                        ├─→ BuildRequest ─→ engine
-//!                                        └─→ Session ─→ server on this machine
+//!                                        ├─→ Session ─→ server on this machine
+//!                                        └─→ image or archive ─→ deployment service
 //! ```
 //!
 //! # The rooms
@@ -20,7 +21,8 @@
 //! | [`context`] | the part of a tree that a build sees, as a tar stream | `compiler::ignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
 //! | [`dev`] | the server on this machine; only here are child processes | `compiler::plan`, `project` |
-//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev` |
+//! | [`api`] | the deployment service, as its client; only here, and in `dev`'s probe, is reqwest | nothing |
+//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev`, `api` |
 //! | [`cli`] | arguments, reports, progress | everything |
 //!
 //! # Invariants
@@ -34,6 +36,7 @@
 //! - Values of `env` are never part of a plan, an image or a message.
 //! - `validate`, `plan` and `dockerfile` start no async runtime.
 
+pub mod api;
 pub mod cli;
 pub mod compiler;
 pub mod context;

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 /// Room, and the other rooms that it may use. `main` and `lib` hold the rooms, and are none.
 const ROOMS: &[(&str, &[&str])] = &[
+    ("api", &[]),
     ("diagnostic", &[]),
-    ("error", &["context", "dev", "engine", "project"]),
+    ("error", &["api", "context", "dev", "engine", "project"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["context", "compiler"]),
     ("dev", &["compiler", "project"]),
     ("project", &["compiler", "diagnostic"]),
-    ("cli", &["compiler", "context", "dev", "diagnostic", "engine", "error", "project"]),
+    ("cli", &["api", "compiler", "context", "dev", "diagnostic", "engine", "error", "project"]),
 ];
 
 /// Part of the compiler, and what of the compiler it may never use: later phases, and in the end the configuration.
@@ -92,11 +93,11 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("minijinja", &["compiler"]),
     ("notify", &["dev"]),
     ("open", &["dev"]),
-    ("reqwest", &["dev"]),
+    ("reqwest", &["api", "dev"]),
     ("rustix", &["dev"]),
     ("tar", &["context"]),
     ("tempfile", &["context"]),
-    ("tokio", &["cli", "context", "dev", "engine"]),
+    ("tokio", &["api", "cli", "context", "dev", "engine"]),
     ("tree_sitter", &["compiler"]),
 ];
 

@@ -1,6 +1,7 @@
 //! What can be asked for. A new command is one file here, its `mod` line and one row in the table.
 
 mod build;
+mod deploy;
 mod dev;
 mod dockerfile;
 mod explain;
@@ -34,6 +35,7 @@ commands! {
     Validate(validate),
     Dev(dev),
     Build(build),
+    Deploy(deploy),
     Dockerfile(dockerfile),
     Plan(plan),
     Explain(explain),

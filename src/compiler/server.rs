@@ -197,3 +197,17 @@ pub mod local {
     /// The hosted studio, and what follows its address and comes before the server's.
     pub const STUDIO: (&str, &str) = ("https://smith.langchain.com", "/studio/?baseUrl=");
 }
+
+/// The hosted service's own tool: the variables that it reads, for projects that were set up for it.
+pub mod hosted {
+    /// The service's address.
+    pub const HOST: &str = "LANGGRAPH_HOST_URL";
+    /// The key, the one that wins first.
+    pub const KEYS: &[&str] = &["LANGGRAPH_HOST_API_KEY", "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"];
+    /// The workspace.
+    pub const TENANT: &str = "LANGSMITH_TENANT_ID";
+    /// The deployment's name.
+    pub const NAME: &str = "LANGSMITH_DEPLOYMENT_NAME";
+    /// The configurations of this name are for it.
+    pub const CONFIGURATION: &str = "langgraph.json";
+}

@@ -1,0 +1,180 @@
+//! Why a call of the deployment service failed.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Which call: its method, and its path without the query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// `GET` and the like.
+    pub method: String,
+    /// `/v2/deployments`; of an upload, only that it is one.
+    pub path: String,
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{} {}`", self.method, self.path)
+    }
+}
+
+/// What went wrong with the deployment service: which call, what it answered. No key, secret or query is in it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The archive cannot be read.
+    #[error("the archive cannot be read: {0}")]
+    Archive(#[source] std::io::Error),
+    /// There is something of that name, or it changed meanwhile: status 409.
+    #[error("{call} is in conflict with what there is: {detail}")]
+    Conflict {
+        /// What was called.
+        call: Call,
+        /// What the service says.
+        detail: String,
+    },
+    /// The service took too long.
+    #[error("{call} did not end within {} s{}", .patience.as_secs(), because(.last))]
+    Deadline {
+        /// What was called.
+        call: Call,
+        /// How long was waited, all attempts together.
+        patience: Duration,
+        /// Why the last attempt failed, where it failed by itself.
+        last: Option<String>,
+    },
+    /// The address of the service is none, or cannot be used.
+    #[error("`{host}` is not the address of a deployment service: {reason}")]
+    Host {
+        /// What was given, without user and password.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+    /// The caller had enough.
+    #[error("interrupted")]
+    Interrupted,
+    /// The request breaks a rule of the specification; nothing was sent.
+    #[error("{message}")]
+    Invalid {
+        /// A lowercase fragment.
+        message: String,
+    },
+    /// The connection broke, every time that it was tried.
+    #[error("{call} got no answer from `{host}`: {reason}")]
+    Lost {
+        /// What was called.
+        call: Call,
+        /// Scheme, host and port.
+        host: String,
+        /// What is known of why.
+        reason: String,
+    },
+    /// The answer is not what the specification says.
+    #[error("{call} got an answer that cannot be understood: {reason}")]
+    Malformed {
+        /// What was called.
+        call: Call,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The key is wrong, or allows something else: status 401 or 403.
+    #[error("{call} is not allowed: {detail}")]
+    NotAuthorised {
+        /// What was called.
+        call: Call,
+        /// What the service says.
+        detail: String,
+    },
+    /// There is no such thing: status 404.
+    #[error("{call} found nothing: {detail}")]
+    NotFound {
+        /// What was called.
+        call: Call,
+        /// What the service says.
+        detail: String,
+    },
+    /// The answer points elsewhere. The key is not taken there.
+    #[error("{call} was sent on to `{target}`, and not followed")]
+    Redirected {
+        /// What was called.
+        call: Call,
+        /// Scheme, host and port, where they can be read.
+        target: String,
+    },
+    /// The service does not accept the request: another status from 400 to 499.
+    #[error("{call} was refused with status {status}: {detail}")]
+    Rejected {
+        /// What was called.
+        call: Call,
+        /// The status.
+        status: u16,
+        /// What the service says.
+        detail: String,
+    },
+    /// The connection cannot be made secure.
+    #[error("cannot make a secure connection to `{host}`: {reason}")]
+    Tls {
+        /// Scheme, host and port.
+        host: String,
+        /// Why.
+        reason: String,
+    },
+    /// The service is busy or broken, every time that it was tried: status 429, or from 500 on.
+    #[error("{call} failed with status {status}: {detail}")]
+    TryAgainLater {
+        /// What was called.
+        call: Call,
+        /// The status.
+        status: u16,
+        /// What the service says.
+        detail: String,
+    },
+    /// Nobody listens at the address.
+    #[error("nobody answers at `{host}`: {reason}")]
+    Unreachable {
+        /// Scheme, host and port.
+        host: String,
+        /// What was tried.
+        reason: String,
+    },
+}
+
+fn because(reason: &Option<String>) -> String {
+    reason.as_ref().map(|reason| format!("; at last: {reason}")).unwrap_or_default()
+}
+
+impl Error {
+    /// What to do next, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Error::NotAuthorised { .. } => {
+                "check the key (--api-key or AGENT_HOST_API_KEY; -v says which one was used), and that it has access to \
+                 deployments"
+            }
+            Error::NotFound { .. } => "`agentcli deploy list` shows what there is",
+            Error::Host { .. } => {
+                "give --host-url, or AGENT_HOST_URL, an address such as https://host.example"
+            }
+            Error::Unreachable { .. } => {
+                "check the address (--host-url or AGENT_HOST_URL) and the network; `agentcli host serve` starts a \
+                 service on this machine"
+            }
+            Error::Redirected { .. } => {
+                "the key goes to the given address only; if the service has moved, give its new address with --host-url"
+            }
+            Error::Malformed { .. } => {
+                "check that --host-url or AGENT_HOST_URL names the deployment service, and not a proxy or a web page"
+            }
+            Error::Deadline { .. } | Error::Lost { .. } | Error::TryAgainLater { .. } => {
+                "try again later; what the service has taken in is not lost or done twice"
+            }
+            Error::Tls { .. } => "check the address, and that this machine trusts the service's certificate",
+            Error::Archive(_)
+            | Error::Conflict { .. }
+            | Error::Interrupted
+            | Error::Invalid { .. }
+            | Error::Rejected { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}

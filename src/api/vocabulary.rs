@@ -1,0 +1,115 @@
+//! The public service's words for what the specification calls otherwise.
+
+use serde_json::Value;
+
+/// Whose words are spoken on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Vocabulary {
+    /// Those of the specification.
+    #[default]
+    Specification,
+    /// Those of the public service.
+    Public,
+}
+
+/// Names of fields: the record that has them, the specification's word and the public one.
+const FIELDS: &[(&str, &str, &str)] = &[
+    ("source_revision_config", "graph_config_path", "langgraph_config_path"),
+    ("listener_config", "cluster_namespace", "k8s_namespace"),
+];
+
+/// Values of these fields are exchanged.
+const SOURCES: &[&str] = &["source", "revision_source"];
+
+/// Sources: the specification's word and the public one. What is the same in both is not here.
+const VALUES: &[(&str, &str)] = &[
+    ("codehost", "github"),
+    ("external_container", "external_docker"),
+    ("internal_container", "internal_docker"),
+];
+
+/// Parts of paths: the specification's word and the public one.
+const PATHS: &[(&str, &str)] = &[("/forge/codehost/", "/forge/github/")];
+
+/// The public service; its regions are below it.
+const PUBLIC_HOST: &str = "api.host.langchain.com";
+
+impl Vocabulary {
+    /// Where the public service is.
+    pub const PUBLIC_ADDRESS: &str = "https://api.host.langchain.com";
+
+    /// What is spoken at an address: the public words at the public service and its regions.
+    pub fn of_address(address: &str) -> Self {
+        let host = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let host = host.split(['/', ':', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+        let region = host.strip_suffix(PUBLIC_HOST);
+        let is_public = region.is_some_and(|region| region.is_empty() || region.ends_with('.'));
+        if is_public { Self::Public } else { Self::Specification }
+    }
+
+    /// Exchanges the words of a record, a page of records or a list of them, from the specification's words or to them:
+    /// each word takes the place of the other, so that to do it twice is to do nothing.
+    pub fn exchange(self, value: &mut Value) {
+        if self == Self::Public {
+            exchange(value, "");
+        }
+    }
+
+    /// A path of the specification as it is spoken, or back.
+    pub fn path(self, path: &str) -> String {
+        match self {
+            Self::Specification => path.to_owned(),
+            Self::Public => {
+                let other = |(ours, theirs): &(&str, &str)| match path.contains(ours) {
+                    true => Some(path.replacen(ours, theirs, 1)),
+                    false => path.contains(theirs).then(|| path.replacen(theirs, ours, 1)),
+                };
+                PATHS.iter().find_map(other).unwrap_or_else(|| path.to_owned())
+            }
+        }
+    }
+}
+
+/// Only records that the tables know are gone into: what is free-form stays as it is.
+fn exchange(value: &mut Value, record: &str) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| exchange(item, record)),
+        Value::Object(fields) => {
+            let renamed = std::mem::take(fields).into_iter().map(|(name, mut value)| {
+                match &mut value {
+                    Value::String(word) if SOURCES.contains(&name.as_str()) => {
+                        *word = other_word(word).to_owned();
+                    }
+                    Value::Object(_) | Value::Array(_) if is_record(&name) => exchange(&mut value, &name),
+                    _ => {}
+                }
+                (other_name(record, &name).to_owned(), value)
+            });
+            *fields = renamed.collect();
+        }
+        _ => {}
+    }
+}
+
+fn is_record(name: &str) -> bool {
+    matches!(name, "resources" | "source_config" | "source_revision_config" | "listener_config")
+}
+
+fn other_word(word: &str) -> &str {
+    let other = |&(ours, theirs): &(&'static str, &'static str)| match word {
+        _ if word == ours => Some(theirs),
+        _ if word == theirs => Some(ours),
+        _ => None,
+    };
+    VALUES.iter().find_map(other).unwrap_or(word)
+}
+
+fn other_name<'a>(record: &str, name: &'a str) -> &'a str {
+    let other = |&(of, ours, theirs): &(&str, &'static str, &'static str)| match name {
+        _ if of != record => None,
+        _ if name == ours => Some(theirs),
+        _ if name == theirs => Some(ours),
+        _ => None,
+    };
+    FIELDS.iter().find_map(other).unwrap_or(name)
+}
