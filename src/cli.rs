@@ -4,6 +4,7 @@
 //! report format is one pure function under `report/`.
 
 mod account;
+mod ask;
 pub mod check;
 pub mod command;
 pub mod compile;

@@ -132,7 +132,9 @@ impl Error {
             Error::Spool { source } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("make room there, or set TMPDIR to a directory with more of it".to_owned())
             }
-            Error::TooLarge { .. } => Some("leave out with .dockerignore what the image does not need".to_owned()),
+            Error::TooLarge { .. } => {
+                Some("leave out with .dockerignore what the image does not need".to_owned())
+            }
             Error::Read { .. } | Error::Spool { .. } | Error::Write { .. } => None,
         }
     }

@@ -60,6 +60,11 @@ impl PlanOptions {
         Ok(Planned { project, config, plan, context })
     }
 
+    /// The commands that install and build a JavaScript project, where the user gave them.
+    pub(super) fn commands(&self) -> [Option<String>; 2] {
+        [self.install_command.clone(), self.build_command.clone()]
+    }
+
     fn refuse_javascript_options(&self) -> Result<(), Error> {
         let given = [("--install-command", &self.install_command), ("--build-command", &self.build_command)];
         match given.iter().find(|(_, command)| command.is_some()) {

@@ -1,14 +1,12 @@
 //! A running local server as its user sees it: events in words, or as JSON for programs.
 
-use std::io::{self, BufRead, BufReader};
 use std::pin::Pin;
-use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use tokio::sync::oneshot;
 
+use super::ask::confirm;
 use super::check::ConfigOption;
 use super::command::session;
 use super::console::{ERROR, HEADING, NOTE, WARNING, paint, visible, visible_line};
@@ -180,18 +178,7 @@ impl Hooks for Follow<'_> {
     }
 
     fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>> {
-        self.env.err.write(&format!("{} [Y/n] ", visible(question))).and_then(|()| self.env.err.flush()).ok();
-        let input = std::mem::replace(&mut self.env.input, Box::new(io::empty()));
-        let (sender, answer) = oneshot::channel();
-        // A thread of its own: nothing interrupts a read, and Ctrl-C is heard meanwhile.
-        thread::spawn(move || {
-            let mut line = String::new();
-            // Without an answer it is no.
-            let is_answered = BufReader::new(input).read_line(&mut line).is_ok_and(|read| read > 0);
-            let agreed = matches!(line.trim().to_lowercase().as_str(), "" | "y" | "yes");
-            sender.send(is_answered && agreed).ok();
-        });
-        Box::pin(async { answer.await.unwrap_or(false) })
+        Box::pin(confirm(self.env, question))
     }
 
     fn is_over(&self) -> bool {

@@ -139,7 +139,14 @@ impl Refusal {
         if is_unauthorized(&reason) {
             Self::Unauthorized
         } else if has(&["eof", "connection re", "timeout", "timed out", "no route", "no such host"])
-            || has(&["500 internal", "502 bad", "503 service", "504 gateway", "429 too many", "toomanyrequests"])
+            || has(&[
+                "500 internal",
+                "502 bad",
+                "503 service",
+                "504 gateway",
+                "429 too many",
+                "toomanyrequests",
+            ])
         {
             Self::Unavailable
         } else {
@@ -192,7 +199,9 @@ impl Error {
                  engine of your own"
             }
             Error::Lost { .. } => "see the engine's log, and build again: what is done is kept",
-            Error::LostPush { .. } => "see the engine's log, and try again: layers that are there are not sent again",
+            Error::LostPush { .. } => {
+                "see the engine's log, and try again: layers that are there are not sent again"
+            }
             Error::NoImage { .. } => "list the images that there are with `docker images`",
             Error::Push { refusal: Refusal::Unauthorized, .. } => {
                 "the registry does not accept the credentials that it was given; they may have expired, so try again, \

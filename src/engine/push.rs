@@ -148,9 +148,8 @@ impl Engine {
         let docker = pushing(self.docker.clone(), request);
         let mut answers = pin!(docker.create_image(None::<CreateImageOptions>, None, None));
         let mut digest = None;
-        let silent = |_| {
-            self.lost_push(request, format!("it was silent for {} minutes", SILENCE.as_secs() / 60))
-        };
+        let silent =
+            |_| self.lost_push(request, format!("it was silent for {} minutes", SILENCE.as_secs() / 60));
         while let Some(answer) = tokio::time::timeout(SILENCE, answers.next()).await.map_err(silent)? {
             let line = answer.map_err(|error| self.explain_push(request, &error))?;
             digest = line.status.as_deref().and_then(digest_in).or(digest);

@@ -71,7 +71,8 @@ fn the_digest_is_the_registrys_own() {
         let pushed = pushed.unwrap();
         assert_eq!(pushed.repository, repository);
         assert_eq!(registry.digest("team/agent", "v1"), Some(pushed.digest.clone()), "{host}");
-        let ended = |layer| events.iter().any(|it| matches!(it, PushEvent::Layer { state, .. } if *state == layer));
+        let ended =
+            |layer| events.iter().any(|it| matches!(it, PushEvent::Layer { state, .. } if *state == layer));
         assert!(ended(Layer::Pushed), "{host}: {events:?}");
         assert_eq!(names(&host, &registry), "", "{host}: the name that was needed for it is left");
 
@@ -147,12 +148,8 @@ fn a_cancelled_push_leaves_no_name() {
     let registry = Registry::start();
     let repository = format!("{}/team/agent", registry.address);
     // Large enough not to be there at once.
-    let request = PushRequest {
-        image: BASE.to_owned(),
-        repository,
-        tag: "v1".to_owned(),
-        login: login(PASSWORD),
-    };
+    let request =
+        PushRequest { image: BASE.to_owned(), repository, tag: "v1".to_owned(), login: login(PASSWORD) };
     let (begun, seen) = tokio::sync::oneshot::channel();
     let begun = Cell::new(Some(begun));
     let cancelled = wait(async {
@@ -190,7 +187,8 @@ fn forgetful(digest: &str) -> (String, TempDir) {
                 _ => ("404 Not Found", "{\"message\":\"no such image\"}"),
             };
             let length = body.len();
-            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+            let head =
+                format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
             stream.write_all(head.as_bytes()).ok();
         }
     });
