@@ -39,9 +39,21 @@ impl Shipment<'_> {
             None if ship.remote => return Ok(Way::Source),
             Some(From::InternalContainer) | None => {}
         }
+        let may_be_remote = !ship.no_remote && ship.image.is_none() && ship.revision_source.is_none();
+        // The service's registry takes images of deployments that were made from an image, and of no others.
+        if let Some(before) = before.filter(|it| it.source != Source::InternalContainer) {
+            if !may_be_remote {
+                return Err(Error::Usage {
+                    message: format!("`{}` was made from {}, and takes no images", before.name, before.source),
+                    hint: Some("let the service build it: --remote".to_owned()),
+                });
+            }
+            let message = format!("`{}` was made from {}; the service builds the image", before.name, before.source);
+            self.say(Event::Note { message });
+            return Ok(Way::Source);
+        }
         let lookup = |name: &str| (self.env.variables)(name).map(OsString::from);
         let surroundings = EngineEnv::new(lookup);
-        let may_be_remote = !ship.no_remote && ship.image.is_none() && ship.revision_source.is_none();
         match self.interrupt.unless(Engine::connect(&surroundings)).await? {
             Ok(engine) => Ok(Way::Image(engine)),
             Err(error @ (engine::Error::NoEngine { .. } | engine::Error::Unreachable { .. }))
