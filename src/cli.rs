@@ -4,6 +4,7 @@
 //! report format is one pure function under `report/`.
 
 mod account;
+mod ask;
 pub mod check;
 pub mod command;
 pub mod compile;
@@ -11,9 +12,10 @@ pub mod console;
 pub mod env;
 mod follow;
 mod guard;
+pub mod image;
 mod interrupt;
+mod name;
 pub mod progress;
-mod question;
 pub mod report;
 mod service;
 mod settings;

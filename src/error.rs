@@ -10,10 +10,14 @@
 //! | 70 | a bug in agentcli |
 //! | 130 | interrupted |
 
+use crate::engine::Refusal;
 use crate::{api, dev, engine, project};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
 pub const INTERNAL: u8 = 70;
+
+/// The exit code of a command that was interrupted, as shells have it: 128 and the number of SIGINT.
+const INTERRUPTED: u8 = 130;
 
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +37,25 @@ pub enum Error {
     /// The configuration is wrong, and its findings are reported already; there is nothing more to say.
     #[error("the configuration is not valid")]
     Config,
+    /// The user was asked, and does not want it.
+    #[error("nothing was changed")]
+    Declined,
+    /// A revision of a deployment has failed.
+    #[error("{message}")]
+    DeploymentFailed {
+        /// A lowercase fragment.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// A revision of a deployment is not ready as yet.
+    #[error("{message}")]
+    DeploymentPending {
+        /// A lowercase fragment.
+        message: String,
+        /// How to go on.
+        hint: String,
+    },
     /// The server could not be run on this machine.
     #[error(transparent)]
     Dev(#[from] dev::Error),
@@ -42,6 +65,9 @@ pub enum Error {
     /// A bug of ours that was noticed in time.
     #[error("internal error: {0}")]
     Internal(String),
+    /// The user, or the system, had enough.
+    #[error("interrupted")]
+    Interrupted,
     /// No key to the deployment service was given.
     #[error("there is no key to the deployment service")]
     NoKey {
@@ -77,7 +103,15 @@ impl Error {
             Error::Api(error) => api_code(error),
             Error::Arguments(error) => u8::from(error.use_stderr()) * 2,
             Error::Child { code } => *code,
-            Error::Config | Error::Dev(_) | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
+            Error::Config
+            | Error::Declined
+            | Error::DeploymentFailed { .. }
+            | Error::Dev(_)
+            | Error::Output(_)
+            | Error::Project(_)
+            | Error::Stale { .. } => 1,
+            Error::DeploymentPending { .. } => 4,
+            Error::Interrupted => INTERRUPTED,
             Error::Engine(error) => engine_code(error),
             Error::NoKey { .. } => 3,
             Error::Usage { .. } => 2,
@@ -88,7 +122,17 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Error::Arguments(_) | Error::Child { .. } | Error::Config | Error::Output(_) => None,
+            Error::Arguments(_)
+            | Error::Child { .. }
+            | Error::Config
+            | Error::Declined
+            | Error::Output(_) => None,
+            Error::DeploymentFailed { hint, .. } | Error::DeploymentPending { hint, .. } => {
+                Some(hint.clone())
+            }
+            Error::Interrupted => {
+                Some("do the same again to go on: what is done is kept, and nothing is done twice".to_owned())
+            }
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
             Error::Api(error) => error.hint(),
             Error::Dev(error) => error.hint(),
@@ -109,16 +153,20 @@ fn api_code(error: &api::Error) -> u8 {
         | api::Error::Lost { .. }
         | api::Error::TryAgainLater { .. }
         | api::Error::Unreachable { .. } => 4,
-        api::Error::Interrupted => 130,
         _ => 1,
     }
 }
 
 fn engine_code(error: &engine::Error) -> u8 {
     match error {
-        engine::Error::Cancelled => 130,
-        engine::Error::Denied { .. } | engine::Error::Pull { unauthorized: true, .. } => 3,
-        engine::Error::Lost { .. } | engine::Error::Unreachable { .. } => 4,
+        engine::Error::Cancelled => INTERRUPTED,
+        engine::Error::Denied { .. }
+        | engine::Error::Pull { unauthorized: true, .. }
+        | engine::Error::Push { refusal: Refusal::Unauthorized, .. } => 3,
+        engine::Error::Lost { .. }
+        | engine::Error::LostPush { .. }
+        | engine::Error::Push { refusal: Refusal::Unavailable, .. }
+        | engine::Error::Unreachable { .. } => 4,
         _ => 1,
     }
 }

@@ -86,6 +86,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["cli"]),
     ("bollard", &["engine"]),
     ("clap", &["cli", "error"]),
+    ("flate2", &["context"]),
     ("indicatif", &["cli"]),
     ("jsonschema", &["compiler"]),
     ("listeners", &["dev"]),
@@ -95,6 +96,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("reqwest", &["api", "dev"]),
     ("rustix", &["dev"]),
     ("tar", &["context"]),
+    ("tempfile", &["context"]),
     ("tokio", &["api", "cli", "context", "dev", "engine"]),
     ("tree_sitter", &["compiler"]),
 ];

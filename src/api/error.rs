@@ -48,9 +48,6 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The caller had enough.
-    #[error("interrupted")]
-    Interrupted,
     /// The request breaks a rule of the specification; nothing was sent.
     #[error("{message}")]
     Invalid {
@@ -165,7 +162,6 @@ impl Error {
             Error::Tls { .. } => "check the address, and that this machine trusts the service's certificate",
             Error::Archive(_)
             | Error::Conflict { .. }
-            | Error::Interrupted
             | Error::Invalid { .. }
             | Error::Rejected { .. } => return None,
         };

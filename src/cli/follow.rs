@@ -6,11 +6,11 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
+use super::ask::confirm;
 use super::check::ConfigOption;
 use super::command::session;
 use super::console::{ERROR, HEADING, NOTE, WARNING, paint, visible, visible_line};
 use super::env::Env;
-use super::question::confirmed;
 use crate::dev::{Crash, Event, Hooks, Session, Urls, open_browser};
 
 /// How often the spinner turns.
@@ -178,7 +178,7 @@ impl Hooks for Follow<'_> {
     }
 
     fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>> {
-        Box::pin(confirmed(self.env, question, true))
+        Box::pin(confirm(self.env, question, true))
     }
 
     fn is_over(&self) -> bool {

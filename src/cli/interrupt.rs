@@ -1,6 +1,10 @@
 //! The user, or the system, has enough.
 
-use std::future;
+use std::future::{self, Future};
+
+use tokio::sync::watch;
+
+use crate::error::Error;
 
 /// Ends when the user interrupts the program, the system asks it to end, or the terminal closes.
 pub(super) async fn interrupted() {
@@ -22,5 +26,42 @@ pub(super) async fn interrupted() {
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         () = asked => {}
+    }
+}
+
+/// Whether the user has enough, for a command of many steps: it is heard from the first step on, also between them.
+#[derive(Clone)]
+pub(super) struct Interrupt(watch::Receiver<bool>);
+
+impl Interrupt {
+    /// Begins to listen.
+    pub(super) async fn listen() -> Self {
+        let (sender, receiver) = watch::channel(false);
+        tokio::spawn(async move {
+            interrupted().await;
+            sender.send(true).ok();
+        });
+        // Once it was polled, it listens.
+        tokio::task::yield_now().await;
+        Self(receiver)
+    }
+
+    /// Ends when the user has enough.
+    pub(super) fn wait(&self) -> impl Future<Output = ()> + 'static {
+        let mut receiver = self.0.clone();
+        async move {
+            if receiver.wait_for(|is_over| *is_over).await.is_err() {
+                future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Works until it is done, or the user has enough.
+    pub(super) async fn unless<T>(&self, work: impl Future<Output = T>) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            () = self.wait() => Err(Error::Interrupted),
+            done = work => Ok(done),
+        }
     }
 }

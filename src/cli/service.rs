@@ -8,10 +8,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::account::AccountOptions;
+use super::ask::confirm;
 use super::console::{NOTE, paint, visible_line};
 use super::env::Env;
 use super::interrupt::interrupted;
-use super::question::confirmed;
 use crate::api::wire::Deployment;
 use crate::api::{self, Call, Client};
 use crate::error::Error;
@@ -51,7 +51,7 @@ impl Service {
             loop {
                 tokio::select! {
                     biased;
-                    () = interrupt.as_mut() => return Err(api::Error::Interrupted.into()),
+                    () = interrupt.as_mut() => return Err(Error::Interrupted),
                     Some(note) = notes.recv() => {
                         env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&note)));
                     }
@@ -77,7 +77,7 @@ impl Service {
                 hint: Some(format!("say that it is with {option}")),
             });
         }
-        let answer = confirmed(env, question, false);
+        let answer = confirm(env, question, false);
         self.ask(env, async |_| Ok(answer.await))
     }
 

@@ -4,14 +4,35 @@ use crate::cli::env::Env;
 use crate::compiler::schema;
 use crate::error::Error;
 
-/// Print the JSON Schema of the configuration
+/// What `deploy --json` prints.
+const DEPLOY_EVENTS: &str = include_str!("../../../schemas/deploy-events.schema.json");
+
+/// Print the JSON Schema of the configuration, or of what a command prints for programs
 ///
 /// Editors complete and explain every key with it: save it beside the configuration and name it in "$schema".
 #[derive(Debug, clap::Args)]
-pub(crate) struct Schema {}
+pub(crate) struct Schema {
+    /// Of what
+    #[arg(value_enum, default_value_t)]
+    of: Subject,
+}
+
+/// What there is a schema of.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum Subject {
+    /// The configuration
+    #[default]
+    Config,
+    /// An event of `deploy --json`
+    DeployEvents,
+}
 
 impl Schema {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        Ok(env.out.write(schema::TEXT)?)
+        let text = match self.of {
+            Subject::Config => schema::TEXT,
+            Subject::DeployEvents => DEPLOY_EVENTS,
+        };
+        Ok(env.out.write(text)?)
     }
 }

@@ -1,7 +1,27 @@
-//! `agentcli deploy` itself.
+//! `agentcli deploy` itself: the project to the deployment service, and then it is watched.
 
+mod event;
+mod follow;
+mod image;
+mod name;
+mod rehearse;
+mod secrets;
+mod source;
+
+use std::time::Duration;
+
+use event::{Event, Voice};
+use name::Wanted;
+
+use crate::api::Client;
+use crate::api::wire::{Deployment, DeploymentCreation, DeploymentPatch, DeploymentType, Secret, Source};
+use crate::api::wire::{SourceConfig, SourceRevisionConfig};
 use crate::cli::account::AccountOptions;
+use crate::cli::ask::confirm;
+use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::env::Env;
+use crate::cli::image::platform;
+use crate::cli::interrupt::Interrupt;
 use crate::error::Error;
 
 /// What `agentcli deploy` takes; its help text stands in the parent.
@@ -9,11 +29,273 @@ use crate::error::Error;
 pub(super) struct Ship {
     #[command(flatten)]
     account: AccountOptions,
+
+    /// Name of the deployment [env or .env: PLATFORM_DEPLOYMENT_NAME] [default: the current directory's]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Deployment to update, whatever its name
+    #[arg(long, value_name = "ID")]
+    deployment_id: Option<String>,
+
+    /// What a new deployment is for
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
+    deployment_type: Kind,
+
+    /// Let the service build the image [default: where no container engine is reachable]
+    #[arg(long, overrides_with = "no_remote")]
+    remote: bool,
+
+    /// Build the image here or not at all
+    #[arg(long)]
+    no_remote: bool,
+
+    /// Push this image of the container engine, and build none
+    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["remote", "tags", "platform", "no_cache"])]
+    image: Option<String>,
+
+    /// What the revision is made from; `codehost` sends nothing and builds what is in the repository
+    #[arg(long, value_name = "SOURCE", value_enum, conflicts_with_all = ["remote", "image"])]
+    revision_source: Option<From>,
+
+    /// Do not wait until the revision is deployed
+    #[arg(long)]
+    no_wait: bool,
+
+    /// How long the revision may take to be deployed, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Create a deployment without asking
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    json: bool,
+
+    /// Name of the image, as NAME or NAME:TAG; it is pushed with that tag
+    #[arg(short, long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+
+    /// Platform to build for [default: linux/amd64]
+    #[arg(long, value_name = "PLATFORM")]
+    platform: Option<String>,
+
+    /// Ask the registry for a newer base image (the default)
+    #[arg(long, overrides_with = "no_pull")]
+    pull: bool,
+
+    /// Use the base image that is here
+    #[arg(long)]
+    no_pull: bool,
+
+    /// Build every step anew, even if the image is up to date
+    #[arg(long)]
+    no_cache: bool,
+
+    /// Send .env files and files of credentials, too, where .dockerignore does not leave them out
+    #[arg(long)]
+    include_credentials: bool,
+
+    #[command(flatten)]
+    options: PlanOptions,
+}
+
+/// What a deployment is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// Development
+    #[default]
+    Dev,
+    /// Production
+    Prod,
+}
+
+/// What a revision is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum From {
+    /// What the deployment's repository has
+    Codehost,
+    /// An image that is built here
+    InternalContainer,
+    /// The source, which the service builds
+    InternalSource,
+}
+
+/// How the project gets to the service.
+enum Way {
+    /// As an image of this engine.
+    Image(crate::engine::Engine),
+    /// As a packed source.
+    Source,
+    /// It is there.
+    Repository,
+}
+
+/// A project on its way.
+struct Shipment<'a> {
+    env: &'a mut Env,
+    ship: &'a Ship,
+    planned: Planned,
+    client: Client,
+    interrupt: Interrupt,
+    voice: Voice,
+    /// Nothing where the configuration has no variables: what the deployment has stays.
+    secrets: Option<Vec<Secret>>,
 }
 
 impl Ship {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        self.account.resolve(env, None)?;
-        Err(Error::Usage { message: "nothing can be deployed as yet".to_owned(), hint: None })
+        self.platform.as_deref().map(platform).transpose()?;
+        let planned = self.options.plan(env)?;
+        let config = self.options.config.config.as_deref();
+        let account = self.account.resolve(env, config)?;
+        let client = Client::new(account)?.with_patience(env.patience);
+        let secrets = secrets::of(env, &planned);
+        let wanted = name::wanted(env, &self, &planned)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let done = runtime.block_on(async {
+            let interrupt = Interrupt::listen().await;
+            let voice = Voice::new(env, self.json);
+            let shipment = Shipment { env, ship: &self, planned, client, interrupt, voice, secrets };
+            shipment.run(wanted).await
+        });
+        // A question may still be waiting for its answer.
+        runtime.shutdown_background();
+        done
+    }
+}
+
+impl Shipment<'_> {
+    async fn run(mut self, wanted: Wanted) -> Result<(), Error> {
+        let before = self.find(&wanted).await?;
+        let way = self.way(before.as_ref()).await?;
+        if self.ship.dry_run {
+            return self.rehearse(&wanted, before.as_ref(), &way).await;
+        }
+        self.agree(&wanted, before.as_ref()).await?;
+        let (deployment, patch) = match way {
+            Way::Image(engine) => {
+                let image = self.image(&engine, &wanted.name(before.as_ref())).await?;
+                let deployment = self.existing(&wanted, before, Source::InternalContainer).await?;
+                let pushed = self.push(&engine, &deployment, image).await?;
+                let config = SourceRevisionConfig { image_uri: Some(pushed), ..Default::default() };
+                (deployment, self.patch(Source::InternalContainer, config))
+            }
+            Way::Source => {
+                let packed = self.pack().await?;
+                let deployment = self.existing(&wanted, before, Source::InternalSource).await?;
+                let config = self.upload(&deployment, &packed).await?;
+                (deployment, self.patch(Source::InternalSource, config))
+            }
+            Way::Repository => {
+                let deployment = self.existing(&wanted, before, Source::Codehost).await?;
+                (deployment, self.patch(Source::Codehost, SourceRevisionConfig::default()))
+            }
+        };
+        // What it was when it was found may be long ago by now.
+        let before = self.interrupt.unless(self.client.deployment(&deployment.id)).await??;
+        let patched = self.interrupt.unless(self.client.patch(&before, &patch)).await??;
+        self.settle(&before, patched).await
+    }
+
+    async fn find(&mut self, wanted: &Wanted) -> Result<Option<Deployment>, Error> {
+        let found = match wanted {
+            Wanted::Id(id) => Some(self.interrupt.unless(self.client.deployment(id)).await??),
+            Wanted::Name(name) => self.interrupt.unless(self.client.find_by_name(name)).await??,
+        };
+        if let Some(found) = &found {
+            self.say(Event::Found { deployment_id: found.id.clone(), name: found.name.clone() });
+        }
+        Ok(found)
+    }
+
+    /// Asks before something new is made, where there is somebody to ask.
+    async fn agree(&mut self, wanted: &Wanted, before: Option<&Deployment>) -> Result<(), Error> {
+        let Wanted::Name(name) = wanted else { return Ok(()) };
+        if before.is_some() || self.ship.yes || self.ship.json || !self.env.err.is_terminal {
+            return Ok(());
+        }
+        let kind = self.kind();
+        let question = format!("there is no deployment `{name}`; create it, of type {}?", kind.word());
+        let answer = confirm(self.env, &question, true);
+        if self.interrupt.unless(answer).await? { Ok(()) } else { Err(Error::Declined) }
+    }
+
+    /// The deployment, which is made where there is none.
+    async fn existing(
+        &mut self,
+        wanted: &Wanted,
+        before: Option<Deployment>,
+        source: Source,
+    ) -> Result<Deployment, Error> {
+        let name = match (before, wanted) {
+            (Some(before), _) => return Ok(before),
+            (None, Wanted::Name(name)) => name.clone(),
+            (None, Wanted::Id(id)) => return Err(Error::Internal(format!("`{id}` was found before"))),
+        };
+        let kind = Some(self.kind());
+        let source_config = match source {
+            Source::InternalSource => SourceConfig { deployment_type: kind, ..self.commands() },
+            _ => SourceConfig { deployment_type: kind, ..Default::default() },
+        };
+        let creation = DeploymentCreation {
+            name,
+            source,
+            source_config,
+            source_revision_config: SourceRevisionConfig::default(),
+            secrets: self.secrets.clone().unwrap_or_default(),
+            secret_references: None,
+            other: Default::default(),
+        };
+        let created = self.interrupt.unless(self.client.create(&creation)).await??;
+        self.say(Event::Created { deployment_id: created.id.clone(), name: created.name.clone() });
+        Ok(created)
+    }
+
+    fn patch(&self, source: Source, config: SourceRevisionConfig) -> DeploymentPatch {
+        let commands = self.commands();
+        DeploymentPatch {
+            source_config: (source == Source::InternalSource && commands != SourceConfig::default())
+                .then_some(commands),
+            source_revision_config: (source != Source::Codehost).then_some(config),
+            revision_source: Some(source),
+            secrets: self.secrets.clone(),
+            ..Default::default()
+        }
+    }
+
+    /// Follows the new revision to its end, unless nobody wants to wait.
+    async fn settle(&mut self, before: &Deployment, after: Deployment) -> Result<(), Error> {
+        let revision = self.newest(before, &after).await?;
+        self.say(Event::Revision { deployment_id: after.id.clone(), revision_id: revision.clone() });
+        if self.ship.no_wait {
+            self.say(Event::result("submitted", &after, &revision, None));
+            return Ok(());
+        }
+        self.follow(&after, &revision, Duration::from_secs(self.ship.timeout)).await
+    }
+
+    fn kind(&self) -> DeploymentType {
+        match self.ship.deployment_type {
+            Kind::Dev => DeploymentType::Dev,
+            Kind::Prod => DeploymentType::Prod,
+        }
+    }
+
+    /// How the service builds a JavaScript project.
+    fn commands(&self) -> SourceConfig {
+        let [install_command, build_command] = self.ship.options.commands();
+        SourceConfig { install_command, build_command, ..Default::default() }
+    }
+
+    fn say(&mut self, event: Event) {
+        self.voice.tell(self.env, event);
     }
 }

@@ -1,0 +1,239 @@
+//! The revision, watched until it is deployed or never will be.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::Shipment;
+use super::event::Event;
+use crate::api::wire::{Cursor, Deployment, LogEntry, LogOrder, LogRequest, RevisionStatus};
+use crate::cli::console::visible_line;
+use crate::error::Error;
+
+/// How long to wait between two looks: first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(3));
+
+/// How long a revision may take to be listed after the patch that makes it.
+const TO_APPEAR: Duration = Duration::from_secs(30);
+
+/// How many lines of a log say why something failed.
+const LAST_LINES: u32 = 30;
+
+/// How many entries of a log are asked for at once.
+const ENTRIES: u32 = 100;
+
+/// What a build has said so far.
+#[derive(Default)]
+struct BuildLog {
+    /// The last page, which is read again: it may have grown.
+    page: Option<Cursor>,
+    told: HashSet<String>,
+}
+
+impl Shipment<'_> {
+    /// The id of the revision that a patch has made: the newest of `after`, or soon of the list.
+    pub(super) async fn newest(&self, before: &Deployment, after: &Deployment) -> Result<String, Error> {
+        let is_new = |id: &String| before.latest_revision_id.as_ref() != Some(id);
+        if let Some(newest) = after.latest_revision_id.clone().filter(is_new) {
+            return Ok(newest);
+        }
+        let start = Instant::now();
+        let mut pause = PAUSES.0;
+        while start.elapsed() < TO_APPEAR {
+            let newest = self.interrupt.unless(self.client.revisions(&after.id, 1)).await??;
+            if let Some(newest) = newest.into_iter().map(|it| it.id).next().filter(is_new) {
+                return Ok(newest);
+            }
+            self.rest(&mut pause).await?;
+        }
+        Err(Error::DeploymentPending {
+            message: format!("no new revision of `{}` has appeared", after.name),
+            hint: format!("`agentcli deploy revisions list {}` shows what there is", after.id),
+        })
+    }
+
+    /// Follows `revision` until it is deployed.
+    pub(super) async fn follow(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        patience: Duration,
+    ) -> Result<(), Error> {
+        let start = Instant::now();
+        let (mut pause, mut log) = (PAUSES.0, BuildLog::default());
+        let mut status: Option<RevisionStatus> = None;
+        loop {
+            let now = self.client.revision(&deployment.id, revision);
+            let now = self.interrupt.unless(now).await??.status;
+            if status.as_ref() != Some(&now) {
+                self.say(Event::Status {
+                    status: now.word().to_owned(),
+                    seconds: start.elapsed().as_secs_f64(),
+                });
+                pause = PAUSES.0;
+            }
+            if self.builds_there(&now, status.as_ref()) {
+                self.tell_build(deployment, revision, &mut log).await?;
+            }
+            if now.is_final() {
+                return self.end(deployment, revision, now).await;
+            }
+            if start.elapsed() > patience {
+                return self.give_up(deployment, revision, &now, patience);
+            }
+            status = Some(now);
+            self.rest(&mut pause).await?;
+        }
+    }
+
+    async fn rest(&self, pause: &mut Duration) -> Result<(), Error> {
+        self.interrupt.unless(tokio::time::sleep(*pause)).await?;
+        *pause = (*pause * 3 / 2).min(PAUSES.1);
+        Ok(())
+    }
+
+    /// Whether the service is building, or just was, and somebody wants to hear of it.
+    fn builds_there(&self, now: &RevisionStatus, before: Option<&RevisionStatus>) -> bool {
+        let is_building = |status: &RevisionStatus| *status == RevisionStatus::Building;
+        let is_heard = self.ship.json || self.env.verbose;
+        is_heard && (is_building(now) || before.is_none_or(is_building))
+    }
+
+    /// Tells what the build has said since it was last asked. A log that cannot be read is no reason to stop.
+    async fn tell_build(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        log: &mut BuildLog,
+    ) -> Result<(), Error> {
+        loop {
+            let request = LogRequest {
+                limit: Some(ENTRIES),
+                order: Some(LogOrder::Ascending),
+                offset: log.page.clone(),
+                ..Default::default()
+            };
+            let page = self.client.build_logs(&deployment.id, revision, &request);
+            let Ok(page) = self.interrupt.unless(page).await? else { return Ok(()) };
+            let is_empty = page.logs.is_empty();
+            for entry in page.logs {
+                if log.told.insert(key(&entry)) {
+                    self.say(Event::log(entry));
+                }
+            }
+            match page.next_offset {
+                Some(next) if !is_empty && Some(&next) != log.page.as_ref() => log.page = Some(next),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    async fn end(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        status: RevisionStatus,
+    ) -> Result<(), Error> {
+        if status == RevisionStatus::Deployed {
+            let now = self.interrupt.unless(self.client.deployment(&deployment.id)).await?;
+            let url = now.as_ref().unwrap_or(deployment).source_config.custom_url.clone();
+            self.say(Event::result("deployed", deployment, revision, url));
+            return Ok(());
+        }
+        self.tell_why(deployment, revision, &status).await?;
+        self.say(Event::result("failed", deployment, revision, None));
+        let hint = match status {
+            RevisionStatus::Skipped => {
+                "a newer revision has taken its place; see `agentcli deploy revisions list`"
+            }
+            RevisionStatus::Interrupted => "somebody stopped it; `agentcli deploy` tries again",
+            RevisionStatus::BuildFailed => "`agentcli deploy logs --type build` shows all of the build's log",
+            _ => "`agentcli deploy logs` shows all of the server's log",
+        };
+        Err(Error::DeploymentFailed {
+            message: format!("revision {revision} of `{}` ended as {status}", deployment.name),
+            hint: hint.to_owned(),
+        })
+    }
+
+    /// The last lines of the log that says why.
+    async fn tell_why(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        status: &RevisionStatus,
+    ) -> Result<(), Error> {
+        let request =
+            LogRequest { limit: Some(LAST_LINES), order: Some(LogOrder::Descending), ..Default::default() };
+        let page = match status {
+            RevisionStatus::BuildFailed => {
+                self.interrupt.unless(self.client.build_logs(&deployment.id, revision, &request)).await?
+            }
+            RevisionStatus::DeployFailed => {
+                let log = self.client.deploy_logs(&deployment.id, Some(revision), &request);
+                self.interrupt.unless(log).await?
+            }
+            _ => return Ok(()),
+        };
+        match page {
+            Ok(page) => page.logs.into_iter().rev().for_each(|entry| {
+                let line = entry.message.unwrap_or_default();
+                self.env.tell(&format!("  | {}", visible_line(line.trim_end())));
+            }),
+            Err(error) => self.say(Event::Warning { message: format!("its log cannot be read: {error}") }),
+        }
+        Ok(())
+    }
+
+    fn give_up(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        status: &RevisionStatus,
+        patience: Duration,
+    ) -> Result<(), Error> {
+        self.say(Event::result("pending", deployment, revision, None));
+        Err(Error::DeploymentPending {
+            message: format!(
+                "revision {revision} of `{}` is still {status} after {} s",
+                deployment.name,
+                patience.as_secs()
+            ),
+            hint: format!(
+                "it goes on without you: see `agentcli deploy revisions list {}`; --timeout waits longer",
+                deployment.id
+            ),
+        })
+    }
+}
+
+/// What tells an entry from others.
+fn key(entry: &LogEntry) -> String {
+    let time = || entry.timestamp.as_ref().map(ToString::to_string).unwrap_or_default();
+    entry.id.clone().unwrap_or_else(|| format!("{} {}", time(), entry.message.as_deref().unwrap_or_default()))
+}
+
+impl Event {
+    fn log(entry: LogEntry) -> Self {
+        Event::Log {
+            time: entry.timestamp.map(|time| time.to_string()),
+            level: entry.level.map(|level| level.word().to_owned()),
+            message: entry.message.unwrap_or_default(),
+        }
+    }
+
+    /// How it ended.
+    pub(super) fn result(
+        status: &'static str,
+        deployment: &Deployment,
+        revision: &str,
+        url: Option<String>,
+    ) -> Self {
+        Event::Result {
+            status,
+            name: deployment.name.clone(),
+            deployment_id: deployment.id.clone(),
+            revision_id: revision.to_owned(),
+            url,
+        }
+    }
+}
