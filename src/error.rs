@@ -10,6 +10,8 @@
 //! | 70 | a bug in agentcli |
 //! | 130 | interrupted |
 
+#[cfg(feature = "host")]
+use crate::host;
 use crate::{api, dev, engine, project};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
@@ -39,6 +41,10 @@ pub enum Error {
     /// The container engine could not be reached, or did not build.
     #[error(transparent)]
     Engine(#[from] engine::Error),
+    /// The deployment service could not be started.
+    #[cfg(feature = "host")]
+    #[error(transparent)]
+    Host(#[from] host::Error),
     /// A bug of ours that was noticed in time.
     #[error("internal error: {0}")]
     Internal(String),
@@ -79,6 +85,8 @@ impl Error {
             Error::Child { code } => *code,
             Error::Config | Error::Dev(_) | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
             Error::Engine(error) => engine_code(error),
+            #[cfg(feature = "host")]
+            Error::Host(_) => 1,
             Error::NoKey { .. } => 3,
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
@@ -92,6 +100,8 @@ impl Error {
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
             Error::Api(error) => error.hint(),
             Error::Dev(error) => error.hint(),
+            #[cfg(feature = "host")]
+            Error::Host(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
