@@ -104,3 +104,22 @@ fn one_project_is_run_once() {
     assert!(err.contains(&wanted), "{err}");
     dev.stop("INT");
 }
+
+#[test]
+fn a_server_that_does_not_end_is_ended_at_once_when_asked_again() {
+    let project = Project::of("hello");
+    let source = project.read("src/hello/graph.py");
+    project.write(
+        "src/hello/graph.py",
+        format!("import atexit, time\natexit.register(time.sleep, 600)\n{source}"),
+    );
+    let mut dev = project.ready(&["--no-reload"]);
+    dev.signal("INT");
+    dev.hear("note: waiting for the server to end; Ctrl-C again ends it at once");
+    let asked = std::time::Instant::now();
+    dev.signal("INT");
+    assert!(dev.ended().success());
+    // In order, it would have the ten seconds of its grace.
+    assert!(asked.elapsed().as_secs() < 7, "{:?}", asked.elapsed());
+    assert_eq!(project.processes(), [""; 0]);
+}
