@@ -109,13 +109,12 @@ fn one_project_is_run_once() {
 fn a_server_that_does_not_end_is_ended_at_once_when_asked_again() {
     let project = Project::of("hello");
     let source = project.read("src/hello/graph.py");
-    project.write(
-        "src/hello/graph.py",
-        format!("import atexit, time\natexit.register(time.sleep, 600)\n{source}"),
-    );
+    let stuck =
+        "import asyncio\nimport uvicorn\nuvicorn.Server.shutdown = lambda *_, **__: asyncio.sleep(600)\n";
+    project.write("src/hello/graph.py", format!("{stuck}{source}"));
     let mut dev = project.ready(&["--no-reload"]);
     dev.signal("INT");
-    dev.hear("note: waiting for the server to end; Ctrl-C again ends it at once");
+    assert_eq!(dev.until("note")["message"], "waiting for the server to end; Ctrl-C again ends it at once");
     let asked = std::time::Instant::now();
     dev.signal("INT");
     assert!(dev.ended().success());
