@@ -10,6 +10,7 @@ mod late;
 mod layout;
 mod local;
 mod python;
+pub mod setup;
 mod tools;
 
 use sha2::{Digest, Sha256};
