@@ -9,11 +9,19 @@
 
 mod client;
 mod error;
+mod failure;
 mod filter;
+mod pages;
+mod patience;
+mod rules;
+mod transport;
+mod upload;
 mod vocabulary;
 pub mod wire;
 
-pub use client::{Account, Archive, Client};
+pub use client::{Account, Client};
 pub use error::{Call, Error};
 pub use filter::DeploymentFilter;
+pub use patience::Patience;
+pub use upload::Archive;
 pub use vocabulary::Vocabulary;

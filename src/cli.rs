@@ -14,9 +14,13 @@ mod follow;
 mod guard;
 pub mod image;
 mod interrupt;
+mod name;
 pub mod progress;
 pub mod report;
+mod service;
 mod settings;
+mod table;
+mod time;
 mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};

@@ -153,7 +153,6 @@ fn api_code(error: &api::Error) -> u8 {
         | api::Error::Lost { .. }
         | api::Error::TryAgainLater { .. }
         | api::Error::Unreachable { .. } => 4,
-        api::Error::Interrupted => INTERRUPTED,
         _ => 1,
     }
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 use std::{env, fs};
 
+use agentcli::api::Patience;
 use agentcli::cli;
 use agentcli::cli::env::{Env, Stream};
 use tempfile::TempDir;
@@ -114,6 +116,7 @@ impl TestEnv {
             err: Stream::new(err, self.is_terminal),
             width: self.width,
             verbose: false,
+            patience: hasty(),
         }
     }
 
@@ -121,6 +124,18 @@ impl TestEnv {
         self.directory =
             self._temporary.as_ref().map(|temporary| temporary.path().to_owned()).unwrap_or_default();
         self
+    }
+}
+
+/// Waits as the program does, only shorter.
+fn hasty() -> Patience {
+    Patience {
+        attempt: Duration::from_secs(2),
+        total: Duration::from_secs(8),
+        pause: Duration::from_millis(20),
+        longest_pause: Duration::from_millis(100),
+        poll: Duration::from_millis(50),
+        ..Patience::default()
     }
 }
 

@@ -33,14 +33,12 @@ pub enum Error {
         detail: String,
     },
     /// The service took too long.
-    #[error("{call} did not end within {} s{}", .patience.as_secs(), because(.last))]
+    #[error("{call} had no answer within {:.0} s", .patience.as_secs_f64().max(1.0))]
     Deadline {
         /// What was called.
         call: Call,
         /// How long was waited, all attempts together.
         patience: Duration,
-        /// Why the last attempt failed, where it failed by itself.
-        last: Option<String>,
     },
     /// The address of the service is none, or cannot be used.
     #[error("`{host}` is not the address of a deployment service: {reason}")]
@@ -50,9 +48,6 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The caller had enough.
-    #[error("interrupted")]
-    Interrupted,
     /// The request breaks a rule of the specification; nothing was sent.
     #[error("{message}")]
     Invalid {
@@ -139,10 +134,6 @@ pub enum Error {
     },
 }
 
-fn because(reason: &Option<String>) -> String {
-    reason.as_ref().map(|reason| format!("; at last: {reason}")).unwrap_or_default()
-}
-
 impl Error {
     /// What to do next, where there is something to say.
     pub fn hint(&self) -> Option<String> {
@@ -171,7 +162,6 @@ impl Error {
             Error::Tls { .. } => "check the address, and that this machine trusts the service's certificate",
             Error::Archive(_)
             | Error::Conflict { .. }
-            | Error::Interrupted
             | Error::Invalid { .. }
             | Error::Rejected { .. } => return None,
         };

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use terminal_size::terminal_size;
 
+use crate::api::Patience;
+
 /// The width of text that goes to no terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
 
@@ -30,6 +32,8 @@ pub struct Env {
     pub width: usize,
     /// Whether the user asked to hear more.
     pub verbose: bool,
+    /// How long is waited for the deployment service.
+    pub patience: Patience,
 }
 
 impl Env {
@@ -44,6 +48,7 @@ impl Env {
             err: Stream::new(Box::new(io::stderr()), io::stderr().is_terminal()),
             width: terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)),
             verbose: false,
+            patience: Patience::default(),
         }
     }
 

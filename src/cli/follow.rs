@@ -178,7 +178,7 @@ impl Hooks for Follow<'_> {
     }
 
     fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>> {
-        Box::pin(confirm(self.env, question))
+        Box::pin(confirm(self.env, question, true))
     }
 
     fn is_over(&self) -> bool {

@@ -1,6 +1,12 @@
 //! `agentcli deploy`: the project to the deployment service, and what is there already.
 
+mod delete;
+mod get;
+mod list;
+mod repos;
+mod revisions;
 mod ship;
+mod shown;
 
 use crate::cli::env::Env;
 use crate::error::Error;
@@ -19,12 +25,22 @@ pub(crate) struct Deploy {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum DeployCommand {}
+enum DeployCommand {
+    List(list::List),
+    Get(get::Get),
+    Revisions(revisions::Revisions),
+    Repos(repos::Repos),
+    Delete(delete::Delete),
+}
 
 impl Deploy {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         match self.command {
-            Some(command) => match command {},
+            Some(DeployCommand::List(list)) => list.run(env),
+            Some(DeployCommand::Get(get)) => get.run(env),
+            Some(DeployCommand::Revisions(revisions)) => revisions.run(env),
+            Some(DeployCommand::Repos(repos)) => repos.run(env),
+            Some(DeployCommand::Delete(delete)) => delete.run(env),
             None => self.ship.run(env),
         }
     }

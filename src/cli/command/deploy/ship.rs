@@ -156,7 +156,7 @@ impl Ship {
         let planned = self.options.plan(env)?;
         let config = self.options.config.config.as_deref();
         let account = self.account.resolve(env, config)?;
-        let client = Client::new(account)?;
+        let client = Client::new(account)?.with_patience(env.patience);
         let secrets = secrets::of(env, &planned);
         let wanted = name::wanted(env, &self, &planned)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -224,7 +224,7 @@ impl Shipment<'_> {
         }
         let kind = self.kind();
         let question = format!("there is no deployment `{name}`; create it, of type {}?", kind.word());
-        let answer = confirm(self.env, &question);
+        let answer = confirm(self.env, &question, true);
         if self.interrupt.unless(answer).await? { Ok(()) } else { Err(Error::Declined) }
     }
 

@@ -44,11 +44,15 @@ impl Shipment<'_> {
         if let Some(before) = before.filter(|it| it.source != Source::InternalContainer) {
             if !may_be_remote {
                 return Err(Error::Usage {
-                    message: format!("`{}` was made from {}, and takes no images", before.name, before.source),
+                    message: format!(
+                        "`{}` was made from {}, and takes no images",
+                        before.name, before.source
+                    ),
                     hint: Some("let the service build it: --remote".to_owned()),
                 });
             }
-            let message = format!("`{}` was made from {}; the service builds the image", before.name, before.source);
+            let message =
+                format!("`{}` was made from {}; the service builds the image", before.name, before.source);
             self.say(Event::Note { message });
             return Ok(Way::Source);
         }

@@ -1,0 +1,149 @@
+//! How an attempt failed, and whether it may have done something all the same.
+
+use std::error::Error as StdError;
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+
+use super::patience::retry_after;
+use super::wire::Problem;
+use super::{Call, Error};
+
+/// No more is shown of what the service says, in characters.
+const MAX_DETAIL: usize = 1000;
+
+/// An attempt that failed.
+pub(super) struct Failure {
+    /// What to say if it was the last.
+    pub(super) error: Error,
+    pub(super) kind: Kind,
+    /// How long the service asks to wait.
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// What is known of an attempt that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It had no effect, and has none if it is repeated.
+    Refused,
+    /// It had no effect, and may have one if it is repeated.
+    NotTaken,
+    /// It may have had its effect; the answer was lost.
+    Unknown,
+    /// It probably had its effect; the answer cannot be understood, and would be the same again.
+    Garbled,
+}
+
+impl Failure {
+    pub(super) fn new(kind: Kind, error: Error) -> Self {
+        Self { error, kind, retry_after: None }
+    }
+
+    /// An answer that cannot be understood.
+    pub(super) fn malformed(call: &Call, reason: impl Into<String>) -> Self {
+        Self::new(Kind::Garbled, Error::Malformed { call: call.clone(), reason: reason.into() })
+    }
+
+    /// No answer, or a part of one.
+    pub(super) fn of_transport(call: &Call, host: &str, error: &reqwest::Error, limit: Duration) -> Self {
+        let (call, host, reason) = (call.clone(), host.to_owned(), innermost(error));
+        if let Some(tls) = tls_error(error) {
+            return Self::new(Kind::Refused, Error::Tls { host, reason: tls });
+        }
+        if error.is_timeout() && !error.is_connect() {
+            return Self::new(Kind::Unknown, Error::Deadline { call, patience: limit });
+        }
+        match error {
+            error if error.is_connect() => {
+                let reason = if error.is_timeout() { "it took too long".to_owned() } else { reason };
+                Self::new(Kind::NotTaken, Error::Unreachable { host, reason })
+            }
+            error if error.is_builder() => Self::new(Kind::Refused, Error::Host { host, reason }),
+            _ => Self::new(Kind::Unknown, Error::Lost { call, host, reason }),
+        }
+    }
+
+    /// An answer with a status that is no success.
+    pub(super) fn of_status(call: &Call, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        let (call, detail) = (call.clone(), detail(status, headers, body));
+        let (kind, error) = match status.as_u16() {
+            300..=399 => (Kind::Refused, Error::Redirected { call, target: target(headers) }),
+            401 | 403 => (Kind::Refused, Error::NotAuthorised { call, detail }),
+            404 => (Kind::Refused, Error::NotFound { call, detail }),
+            409 => (Kind::Refused, Error::Conflict { call, detail }),
+            429 => (Kind::NotTaken, Error::TryAgainLater { call, status: 429, detail }),
+            408 | 500.. => (Kind::Unknown, Error::TryAgainLater { call, status: status.as_u16(), detail }),
+            status => (Kind::Refused, Error::Rejected { call, status, detail }),
+        };
+        let asked = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        Self { error, kind, retry_after: asked.and_then(|asked| retry_after(asked, SystemTime::now())) }
+    }
+}
+
+/// Whether a body says that it is JSON.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = media_type(headers);
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+/// What a body says that it is, without parameters.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// What the service says of why: its `detail`, its text, or only what the status means.
+fn detail(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
+    if let Ok(problem) = serde_json::from_slice::<Problem>(body) {
+        return shortened(&problem.detail.to_string());
+    }
+    let text = String::from_utf8_lossy(body);
+    let meaning = status.canonical_reason().unwrap_or("no more is said").to_owned();
+    match media_type(headers).as_str() {
+        "text/plain" | "application/json" if !text.trim().is_empty() => shortened(text.trim()),
+        _ => meaning,
+    }
+}
+
+pub(super) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_DETAIL) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Scheme, host and port of where an answer points; no more, as the rest may be a secret.
+fn target(headers: &HeaderMap) -> String {
+    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match reqwest::Url::parse(location) {
+        Ok(url) if url.has_host() => url.origin().ascii_serialization(),
+        _ => "another path of the same host".to_owned(),
+    }
+}
+
+/// The first cause: what is around it names addresses.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: &dyn StdError = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    let text = if cause.is::<reqwest::Error>() { "the request failed".to_owned() } else { cause.to_string() };
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+fn tls_error(error: &reqwest::Error) -> Option<String> {
+    let mut cause: Option<&dyn StdError> = Some(error);
+    while let Some(error) = cause {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let found = error
+            .downcast_ref::<rustls::Error>()
+            .or_else(|| inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()));
+        if let Some(found) = found {
+            return Some(found.to_string());
+        }
+        cause = error.source();
+    }
+    None
+}

@@ -1,0 +1,135 @@
+//! Lists over several pages.
+
+use std::collections::HashSet;
+
+use super::rules::MAX_LIMIT;
+use super::wire::{Deployment, Page, Revision};
+use super::{Call, Error};
+
+/// No list has more pages.
+const MAX_PAGES: usize = 10_000;
+
+/// What a list has.
+pub(super) trait Resource {
+    /// What tells it from others.
+    fn id(&self) -> &str;
+}
+
+impl Resource for Deployment {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Resource for Revision {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// Reads pages, each by its limit and offset, up to the last, or until there are `at_most` resources.
+///
+/// The end is an empty page: a service may send shorter pages than it was asked for. What the specification does not
+/// say is the offset behind the last page: one that leads nowhere is the end where the page is short, and where it is
+/// full, what comes behind it is asked for. A list that changes meanwhile may show a resource twice: it is kept once.
+pub(super) async fn all<T: Resource>(
+    at_most: Option<usize>,
+    page: impl AsyncFn(u32, u64) -> Result<Page<T>, Error>,
+) -> Result<Vec<T>, Error> {
+    let at_most = at_most.unwrap_or(usize::MAX);
+    let (mut found, mut known, mut offset) = (Vec::new(), HashSet::new(), 0);
+    let mut last: Vec<String> = Vec::new();
+    for _ in 0..MAX_PAGES {
+        let left = u32::try_from(at_most - found.len()).unwrap_or(u32::MAX);
+        if left == 0 {
+            return Ok(found);
+        }
+        let limit = left.min(MAX_LIMIT);
+        let Page { resources, offset: next, .. } = page(limit, offset).await?;
+        let ids: Vec<String> = resources.iter().map(|resource| resource.id().to_owned()).collect();
+        if !ids.is_empty() && ids == last {
+            return Err(endless("it has the same page twice"));
+        }
+        let count = ids.len();
+        let is_short = count < limit as usize;
+        found.extend(resources.into_iter().filter(|resource| known.insert(resource.id().to_owned())));
+        found.truncate(at_most);
+        if count == 0 || (is_short && next <= offset) {
+            return Ok(found);
+        }
+        offset = if next > offset { next } else { offset + count as u64 };
+        last = ids;
+    }
+    Err(endless("it does not end"))
+}
+
+fn endless(reason: &str) -> Error {
+    let call = Call { method: "GET".to_owned(), path: "/v2/deployments".to_owned() };
+    Error::Malformed { call, reason: format!("the list cannot be read to its end: {reason}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Numbered(String);
+
+    impl Resource for Numbered {
+        fn id(&self) -> &str {
+            &self.0
+        }
+    }
+
+    /// Reads a list of `total`; `next` says what a page's offset is, of the one that was asked for and its length.
+    fn read(
+        total: u64,
+        largest: u64,
+        at_most: Option<usize>,
+        next: fn(u64, u64) -> u64,
+    ) -> Result<Vec<u64>, Error> {
+        let page = async |limit: u32, offset: u64| {
+            assert!((1..=100).contains(&limit));
+            let length = u64::from(limit).min(largest).min(total.saturating_sub(offset));
+            let resources = (offset..offset + length).map(|number| Numbered(number.to_string())).collect();
+            Ok(Page { resources, offset: next(offset, length), other: Default::default() })
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let found = runtime.block_on(all(at_most, page))?;
+        Ok(found.iter().map(|it| it.0.parse().unwrap()).collect())
+    }
+
+    #[test]
+    fn every_page_is_read_whatever_is_said_behind_the_last() {
+        let ways: [fn(u64, u64) -> u64; 3] = [
+            |offset, length| offset + length,
+            |offset, length| if length < 100 { 0 } else { offset + length },
+            |offset, length| if length < 100 { offset } else { offset + length },
+        ];
+        for next in ways {
+            for total in [0, 1, 99, 100, 101, 200, 250] {
+                assert_eq!(read(total, 100, None, next).unwrap(), (0..total).collect::<Vec<_>>());
+            }
+        }
+        assert_eq!(read(250, 30, None, |offset, length| offset + length).unwrap().len(), 250);
+        assert_eq!(read(300, 100, None, |_, _| 0).unwrap().len(), 300);
+    }
+
+    #[test]
+    fn no_more_is_read_than_wanted() {
+        for at_most in [1, 100, 101, 150] {
+            let found = read(250, 100, Some(at_most), |offset, length| offset + length).unwrap();
+            assert_eq!(found.len(), at_most);
+        }
+        assert!(read(5, 100, Some(0), |_, _| 0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_page_that_comes_again_is_an_error() {
+        let page = async |_: u32, offset: u64| {
+            let resources = vec![Numbered("1".to_owned())];
+            Ok(Page { resources, offset: offset + 1, other: Default::default() })
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert!(matches!(runtime.block_on(all(None, page)), Err(Error::Malformed { .. })));
+    }
+}

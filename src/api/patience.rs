@@ -1,0 +1,149 @@
+//! How long is waited, and how often something is tried again.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::Error;
+use super::failure::{Failure, Kind};
+
+/// How long is waited for the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// For one answer.
+    pub attempt: Duration,
+    /// For one call: all attempts and the pauses between them.
+    pub total: Duration,
+    /// How often a call is tried.
+    pub attempts: u32,
+    /// Before the second attempt; each next pause is twice as long.
+    pub pause: Duration,
+    /// No pause is longer, unless the service asks for it.
+    pub longest_pause: Duration,
+    /// Between two looks at something that changes.
+    pub poll: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            attempt: Duration::from_secs(30),
+            total: Duration::from_secs(90),
+            attempts: 5,
+            pause: Duration::from_millis(500),
+            longest_pause: Duration::from_secs(8),
+            poll: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Where nobody listens, it is seldom worth to wait for long.
+const ATTEMPTS_TO_CONNECT: u32 = 3;
+
+/// The attempts of one call.
+pub(super) struct Effort {
+    patience: Patience,
+    started: Instant,
+    attempts: u32,
+}
+
+impl Effort {
+    pub(super) fn new(patience: Patience) -> Self {
+        Self { patience, started: Instant::now(), attempts: 0 }
+    }
+
+    /// How long the next attempt may take.
+    pub(super) fn limit(&self) -> Duration {
+        self.patience.attempt.min(self.left())
+    }
+
+    fn left(&self) -> Duration {
+        self.patience.total.saturating_sub(self.started.elapsed())
+    }
+
+    /// The pause before the next attempt, where there should be one.
+    pub(super) fn pause_before_next(&mut self, failure: &Failure) -> Option<Duration> {
+        self.attempts += 1;
+        let attempts = match failure.error {
+            Error::Unreachable { .. } => self.patience.attempts.min(ATTEMPTS_TO_CONNECT),
+            _ => self.patience.attempts,
+        };
+        let pause = self.pause().max(failure.retry_after.unwrap_or_default());
+        let is_hopeless = failure.kind == Kind::Refused;
+        (!is_hopeless && self.attempts < attempts && pause < self.left()).then_some(pause)
+    }
+
+    /// Twice as long each time, and not the same for everybody: between half of that and all of it.
+    fn pause(&self) -> Duration {
+        let doubled = self.patience.pause.saturating_mul(1 << (self.attempts.max(1) - 1).min(16));
+        let pause = doubled.min(self.patience.longest_pause);
+        let random = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
+        pause.mul_f64(0.5 + random / 2.0)
+    }
+
+    /// Of what took too long every time, the whole time counts.
+    pub(super) fn at_last(&self, error: Error) -> Error {
+        match error {
+            Error::Deadline { call, .. } => Error::Deadline { call, patience: self.started.elapsed() },
+            error => error,
+        }
+    }
+}
+
+/// What Retry-After asks for: seconds, or a date of HTTP.
+pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    match value.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => {
+            httpdate::parse_http_date(value).ok().map(|date| date.duration_since(now).unwrap_or_default())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Call;
+
+    fn busy(retry_after: Option<Duration>) -> Failure {
+        let call = Call { method: "GET".to_owned(), path: "/".to_owned() };
+        let error = Error::TryAgainLater { call, status: 503, detail: String::new() };
+        Failure { error, kind: Kind::Unknown, retry_after }
+    }
+
+    #[test]
+    fn pauses_grow_up_to_a_limit_and_vary() {
+        let mut effort = Effort::new(Patience { attempts: 9, ..Patience::default() });
+        let longest = [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0];
+        for longest in longest {
+            let pause = effort.pause_before_next(&busy(None)).unwrap();
+            assert!((longest / 2.0..=longest).contains(&pause.as_secs_f64()), "{pause:?} of {longest}");
+        }
+        assert_eq!(effort.pause_before_next(&busy(None)), None);
+        let first = || Effort::new(Patience::default()).pause_before_next(&busy(None));
+        let pauses: Vec<_> = (0..20).map(|_| first()).collect();
+        assert!(pauses.iter().any(|pause| pause != &pauses[0]));
+    }
+
+    #[test]
+    fn the_service_may_ask_for_a_pause_that_is_left() {
+        let asked = |seconds| {
+            Effort::new(Patience::default()).pause_before_next(&busy(Some(Duration::from_secs(seconds))))
+        };
+        assert_eq!(asked(20).unwrap(), Duration::from_secs(20));
+        assert!(asked(0).unwrap() >= Duration::from_millis(250));
+        assert_eq!(asked(3600), None);
+    }
+
+    #[test]
+    fn retry_after_is_a_number_or_a_date() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:07 GMT").unwrap();
+        let seconds = |text| retry_after(text, now).map(|it| it.as_secs());
+        assert_eq!(seconds(" 120 "), Some(120));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT"), Some(30));
+        assert_eq!(seconds("Sunday, 06-Nov-94 08:49:37 GMT"), Some(30));
+        assert_eq!(seconds("Sun, 06 Nov 1994 08:00:00 GMT"), Some(0));
+        assert_eq!(seconds("-1"), None);
+        assert_eq!(seconds("soon"), None);
+    }
+}

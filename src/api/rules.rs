@@ -1,0 +1,102 @@
+//! The specification's rules for requests: what breaks one is not sent.
+
+use super::Error;
+use super::wire::{Deployment, DeploymentCreation, DeploymentPatch, Object, Source, SourceRevisionConfig};
+
+/// The most resources of one page.
+pub(super) const MAX_LIMIT: u32 = 100;
+
+/// Fields of a deployment that no patch changes.
+const FIXED: &[&str] = &[
+    "name",
+    "source",
+    "id",
+    "tenant_id",
+    "created_at",
+    "updated_at",
+    "status",
+    "latest_revision_id",
+    "active_revision_id",
+    "image_version",
+];
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::Invalid { message: message.into() }
+}
+
+/// A page has from 1 to 100 resources.
+pub(super) fn limit(limit: u32) -> Result<(), Error> {
+    match limit {
+        1..=MAX_LIMIT => Ok(()),
+        _ => Err(invalid(format!("a limit of {limit} is not between 1 and {MAX_LIMIT}"))),
+    }
+}
+
+/// An identifier is a UUID. This also keeps it from being more than one part of a path.
+pub(super) fn id(id: &str, what: &str) -> Result<(), Error> {
+    let lengths = [8, 4, 4, 4, 12];
+    let parts: Vec<&str> = id.split('-').collect();
+    let is_part =
+        |(part, length): (&&str, usize)| part.len() == length && part.chars().all(|c| c.is_ascii_hexdigit());
+    if parts.len() == lengths.len() && parts.iter().zip(lengths).all(is_part) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "`{id}` is not the ID of {what}: it looks like 01234567-89ab-cdef-0123-456789abcdef"
+    )))
+}
+
+pub(super) fn creation(creation: &DeploymentCreation) -> Result<(), Error> {
+    if creation.name.is_empty() {
+        return Err(invalid("the deployment has no name"));
+    }
+    references(creation.secret_references.is_some(), &creation.source)?;
+    commit(&creation.source_revision_config)
+}
+
+pub(super) fn patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
+    if let Some(name) = FIXED.iter().find(|name| patch.other.contains_key(**name)) {
+        return Err(invalid(format!("`{name}` of a deployment cannot be changed")));
+    }
+    if let Some(source @ (Source::ExternalContainer | Source::InternalTemplate)) = &patch.revision_source {
+        return Err(invalid(format!(
+            "a revision cannot be made from `{source}`, only from codehost, internal_container or internal_source"
+        )));
+    }
+    references(patch.secret_references.is_some(), &before.source)?;
+    patch.source_revision_config.as_ref().map_or(Ok(()), commit)
+}
+
+/// Secrets of a cluster are for what runs in the user's own.
+fn references(are_given: bool, source: &Source) -> Result<(), Error> {
+    match source {
+        Source::ExternalContainer | Source::Other(_) => Ok(()),
+        source if are_given => Err(invalid(format!(
+            "secret references are for deployments of the source external_container, and this one's is {source}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn commit(config: &SourceRevisionConfig) -> Result<(), Error> {
+    match config.repo_commit_sha {
+        Some(_) => Err(invalid("`repo_commit_sha` is read-only: give a branch or a tag as `repo_ref`")),
+        None => Ok(()),
+    }
+}
+
+/// Whether a patch makes a new revision, where that is known: what the specification says of both records.
+pub(super) fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
+    let is_empty = |config: &SourceRevisionConfig| {
+        *config == SourceRevisionConfig { other: Object::new(), ..SourceRevisionConfig::default() }
+    };
+    match patch {
+        DeploymentPatch { source_revision_config: Some(config), .. } if !is_empty(config) => Some(true),
+        DeploymentPatch { revision_source: None, secrets: None, secret_references: None, other, .. }
+            if other.is_empty() =>
+        {
+            Some(false)
+        }
+        _ => None,
+    }
+}

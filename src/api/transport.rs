@@ -1,0 +1,273 @@
+//! One attempt of a call: the request out, the answer in, nothing repeated.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Method, Response, Url, redirect};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::failure::{Failure, is_json, media_type};
+use super::{Account, Call, Error};
+
+/// No answer may be larger, in bytes.
+const MAX_ANSWER: usize = 32 << 20;
+
+/// How long may be waited for a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// What is asked.
+pub(super) struct Request {
+    pub(super) method: Method,
+    /// In the specification's words.
+    pub(super) path: String,
+    pub(super) query: Vec<(&'static str, String)>,
+    pub(super) body: Option<Value>,
+}
+
+impl Request {
+    pub(super) fn new(method: Method, path: impl Into<String>) -> Self {
+        Self { method, path: path.into(), query: Vec::new(), body: None }
+    }
+
+    pub(super) fn query(mut self, query: Vec<(&'static str, String)>) -> Self {
+        self.query = query;
+        self
+    }
+
+    /// With a JSON body.
+    pub(super) fn body(mut self, body: &impl serde::Serialize) -> Result<Self, Error> {
+        let unserializable =
+            |error| Error::Invalid { message: format!("the request cannot be written as JSON: {error}") };
+        self.body = Some(serde_json::to_value(body).map_err(unserializable)?);
+        Ok(self)
+    }
+
+    pub(super) fn call(&self) -> Call {
+        Call { method: self.method.to_string(), path: self.path.clone() }
+    }
+}
+
+/// The way to the service.
+pub(super) struct Transport {
+    http: reqwest::Client,
+    base: Url,
+    account: Account,
+}
+
+impl Transport {
+    pub(super) fn new(account: Account) -> Result<Self, Error> {
+        let base = address(&account.host)?;
+        // Another part of the program may have installed it before.
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let mut builder = reqwest::Client::builder()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(CONNECT)
+            .user_agent(concat!("agentcli/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(&base) {
+            builder = builder.no_proxy();
+        }
+        let http = builder
+            .build()
+            .map_err(|error| Error::Tls { host: origin(&base), reason: error.without_url().to_string() })?;
+        Ok(Self { http, base, account })
+    }
+
+    /// For what goes elsewhere, without the key.
+    pub(super) fn http(&self) -> &reqwest::Client {
+        &self.http
+    }
+
+    /// Asks once; the answer has to be there within `limit`.
+    pub(super) async fn attempt<T: DeserializeOwned>(
+        &self,
+        request: &Request,
+        limit: Duration,
+    ) -> Result<T, Failure> {
+        let call = request.call();
+        let failed = |error: reqwest::Error| Failure::of_transport(&call, &origin(&self.base), &error, limit);
+        let response = self.send(request, limit).await.map_err(failed)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = match bounded(response).await {
+            Ok(Some(body)) => body,
+            Ok(None) => {
+                return Err(Failure::malformed(&call, format!("it has more than {MAX_ANSWER} bytes")));
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        if !status.is_success() {
+            return Err(self.cleaned(request, Failure::of_status(&call, status, &headers, &body)));
+        }
+        self.understood(&headers, &body).map_err(|reason| Failure::malformed(&call, reason))
+    }
+
+    async fn send(&self, request: &Request, limit: Duration) -> reqwest::Result<Response> {
+        let mut url = self.base.clone();
+        let path = self.account.vocabulary.path(&request.path);
+        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        if !request.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&request.query);
+        }
+        let mut builder = self
+            .http
+            .request(request.method.clone(), url)
+            .timeout(limit)
+            .header(ACCEPT, "application/json")
+            .header("X-Api-Key", secret_header(self.account.key.expose()));
+        if let Some(tenant) = &self.account.tenant {
+            builder = builder.header("X-Tenant-Id", secret_header(tenant));
+        }
+        if let Some(body) = &request.body {
+            let mut body = body.clone();
+            self.account.vocabulary.exchange(&mut body);
+            builder = builder.header(CONTENT_TYPE, "application/json").body(body.to_string());
+        }
+        builder.send().await
+    }
+
+    fn understood<T: DeserializeOwned>(&self, headers: &HeaderMap, body: &[u8]) -> Result<T, String> {
+        let mut value = match body {
+            [] => Value::Null,
+            _ if !is_json(headers) => {
+                return Err(match media_type(headers).as_str() {
+                    "" => "it does not say that it is JSON".to_owned(),
+                    kind => format!("it is {kind}, not JSON"),
+                });
+            }
+            body => serde_json::from_slice(body).map_err(|error| match error.is_eof() {
+                true => "its JSON ends in the middle".to_owned(),
+                false => format!("its JSON is wrong at line {}, column {}", error.line(), error.column()),
+            })?,
+        };
+        let is_empty = value.is_null();
+        self.account.vocabulary.exchange(&mut value);
+        serde_json::from_value(value).map_err(|error| match is_empty {
+            true => "it is empty".to_owned(),
+            false => without_values(&error.to_string()),
+        })
+    }
+
+    /// A service may say again what it was told: the key and secrets are taken out of what it says.
+    fn cleaned(&self, request: &Request, mut failure: Failure) -> Failure {
+        let mut hidden = vec![self.account.key.expose().to_owned()];
+        request.body.iter().for_each(|body| collect_values(body, &mut hidden));
+        hidden.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        if let Error::Conflict { detail, .. }
+        | Error::NotAuthorised { detail, .. }
+        | Error::NotFound { detail, .. }
+        | Error::Rejected { detail, .. }
+        | Error::TryAgainLater { detail, .. } = &mut failure.error
+        {
+            for secret in hidden.iter().filter(|secret| !secret.is_empty()) {
+                *detail = detail.replace(secret, "[redacted]");
+            }
+        }
+        failure
+    }
+}
+
+/// The address of a service, without what would be sent along or leak.
+fn address(host: &str) -> Result<Url, Error> {
+    let refused = |host: &str, reason: &str| Error::Host { host: host.to_owned(), reason: reason.to_owned() };
+    let url = Url::parse(host).map_err(|error| match host.contains('@') {
+        true => refused("…", "it cannot be read"),
+        false => refused(host, &error.to_string()),
+    })?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(refused(&origin(&url), "it has a user or a password; a key is given with --api-key"));
+    }
+    match url.scheme() {
+        "http" | "https" if url.query().is_none() && url.fragment().is_none() => Ok(url),
+        "http" | "https" => Err(refused(&origin(&url), "it has a query or a fragment")),
+        _ => Err(refused(host, "it does not start with http:// or https://")),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Scheme, host and port.
+pub(super) fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+/// A header that no log shows. What cannot be a header is left to the service to refuse.
+fn secret_header(value: &str) -> HeaderValue {
+    let mut value = HeaderValue::from_str(value).unwrap_or(HeaderValue::from_static(""));
+    value.set_sensitive(true);
+    value
+}
+
+/// The body, unless it is too large.
+async fn bounded(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > MAX_ANSWER {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
+/// What is wrong with the shape of an answer, without the value that has it, which may be a secret.
+fn without_values(message: &str) -> String {
+    match message.split_once("expected ") {
+        Some((_, expected)) if !message.starts_with("missing field") => {
+            format!("expected {expected} where it has something else")
+        }
+        _ if message.starts_with("missing field") => message.to_owned(),
+        _ => "it has another shape".to_owned(),
+    }
+}
+
+/// Every `value` in a body: secrets, and variables of containers.
+fn collect_values(body: &Value, found: &mut Vec<String>) {
+    match body {
+        Value::Array(items) => items.iter().for_each(|item| collect_values(item, found)),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field {
+                    Value::String(text) if name == "value" => found.push(text.clone()),
+                    field => collect_values(field, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_nothing_beside_it() {
+        for fine in ["https://host", "http://127.0.0.1:1/api-host", "http://[::1]:1/"] {
+            assert!(address(fine).is_ok(), "{fine}");
+        }
+        for (wrong, told) in [
+            ("host", "relative URL without a base"),
+            ("ftp://host", "http://"),
+            ("https://host/?key=1", "query"),
+            ("https://user:hidden@host", "password"),
+            ("https://user:hidden@", "cannot be read"),
+        ] {
+            let error = address(wrong).unwrap_err().to_string();
+            assert!(error.contains(told) && !error.contains("hidden"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_shape_is_told_without_values() {
+        let told = |json: &str| {
+            let error = serde_json::from_str::<crate::api::wire::Repository>(json).unwrap_err();
+            without_values(&error.to_string())
+        };
+        assert_eq!(told(r#"{"id": "hidden"}"#), "expected u64 where it has something else");
+        assert!(told("{}").starts_with("missing field `host_integration_id`"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Archives: streamed to where the service says, without the key.
+
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::stream;
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use reqwest::{Body, Url};
+use tokio::sync::mpsc;
+
+use super::failure::{Failure, Kind};
+use super::transport::origin;
+use super::wire::UploadUrl;
+use super::{Call, Error};
+
+/// How long an upload may take, all attempts together, as long as it goes on.
+pub(super) const TOTAL: Duration = Duration::from_secs(1800);
+
+/// How much is read at a time, in bytes, and how many of these wait to be sent.
+const CHUNK: usize = 64 << 10;
+const CHUNKS: usize = 8;
+
+/// How often progress is told.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How large an archive may be where the service sends no headers of its own: the header that its storage then wants.
+const RANGE: (&str, &str) = ("x-goog-content-length-range", "0,209715200");
+
+/// What is uploaded: it is read anew for every attempt.
+pub struct Archive<'a> {
+    /// In bytes.
+    pub length: u64,
+    /// Begins to read at the start.
+    pub open: &'a dyn Fn() -> io::Result<Box<dyn Read + Send>>,
+}
+
+/// What both the sender and the watcher know.
+#[derive(Clone, Default)]
+struct Shared {
+    /// How many bytes were handed on.
+    sent: Arc<AtomicU64>,
+    /// Why the archive could not be read.
+    unreadable: Arc<Mutex<Option<io::Error>>>,
+}
+
+/// Uploads once. It fails when for `stall` nothing goes on.
+pub(super) async fn attempt(
+    http: &reqwest::Client,
+    target: &UploadUrl,
+    archive: &Archive<'_>,
+    progress: &mut dyn FnMut(u64),
+    stall: Duration,
+) -> Result<(), Failure> {
+    // The path is as secret as the rest of the address.
+    let call = Call { method: "PUT".to_owned(), path: "upload address".to_owned() };
+    let url = address(target)?;
+    let host = origin(&url);
+    let unreadable = |error| Failure::new(Kind::Refused, Error::Archive(error));
+    let shared = Shared::default();
+    let body = body((archive.open)().map_err(unreadable)?, shared.clone());
+    let mut request =
+        http.put(url).header(CONTENT_TYPE, "application/gzip").header(CONTENT_LENGTH, archive.length);
+    match &target.upload_headers {
+        None => request = request.header(RANGE.0, RANGE.1),
+        Some(headers) => {
+            for (name, value) in headers {
+                request = request.header(name, value.expose());
+            }
+        }
+    }
+    let answered = watched(request.body(body).send(), &shared.sent, progress, stall).await;
+    if let Some(error) = shared.unreadable.lock().ok().and_then(|mut error| error.take()) {
+        return Err(unreadable(error));
+    }
+    let response = match answered {
+        None => return Err(Failure::new(Kind::Unknown, Error::Deadline { call, patience: stall })),
+        Some(Err(error)) => return Err(Failure::of_transport(&call, &host, &error, stall)),
+        Some(Ok(response)) => response,
+    };
+    let (status, headers) = (response.status(), response.headers().clone());
+    if status.is_success() {
+        progress(archive.length);
+        return Ok(());
+    }
+    // What a storage says may name the address.
+    Err(Failure::of_status(&call, status, &headers, b""))
+}
+
+fn address(target: &UploadUrl) -> Result<Url, Failure> {
+    match Url::parse(target.upload_url.expose()) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+        _ => {
+            let call = Call { method: "POST".to_owned(), path: "upload-url".to_owned() };
+            Err(Failure::malformed(&call, "the upload address is none"))
+        }
+    }
+}
+
+/// Waits for the answer and tells progress meanwhile; nothing where for `stall` nothing went on.
+async fn watched<T>(
+    answer: impl Future<Output = T>,
+    sent: &AtomicU64,
+    progress: &mut dyn FnMut(u64),
+    stall: Duration,
+) -> Option<T> {
+    let mut answer = std::pin::pin!(answer);
+    let (mut last, mut moved) = (0, Instant::now());
+    progress(0);
+    loop {
+        match tokio::time::timeout(TICK.min(stall), &mut answer).await {
+            Ok(answer) => return Some(answer),
+            Err(_) if sent.load(Ordering::Relaxed) != last => {
+                (last, moved) = (sent.load(Ordering::Relaxed), Instant::now());
+                progress(last);
+            }
+            Err(_) if moved.elapsed() >= stall => return None,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Reads on a thread of its own, a few pieces ahead of what is sent.
+fn body(mut archive: Box<dyn Read + Send>, shared: Shared) -> Body {
+    let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(CHUNKS);
+    thread::spawn(move || {
+        loop {
+            let mut chunk = vec![0; CHUNK];
+            let piece = match archive.read(&mut chunk) {
+                Ok(0) => return,
+                Ok(length) => {
+                    chunk.truncate(length);
+                    Ok(Bytes::from(chunk))
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            let is_last = piece.is_err();
+            // Nobody receives where the attempt is over.
+            if sender.blocking_send(piece).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    let pieces = stream::unfold((receiver, shared), |(mut receiver, shared)| async {
+        let piece = match receiver.recv().await? {
+            Ok(piece) => {
+                shared.sent.fetch_add(piece.len() as u64, Ordering::Relaxed);
+                Ok(piece)
+            }
+            Err(error) => {
+                let told = io::Error::new(error.kind(), "the archive cannot be read");
+                if let Ok(mut unreadable) = shared.unreadable.lock() {
+                    *unreadable = Some(error);
+                }
+                Err(told)
+            }
+        };
+        Some((piece, (receiver, shared)))
+    });
+    Body::wrap_stream(pieces)
+}

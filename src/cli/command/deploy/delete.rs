@@ -1,0 +1,46 @@
+//! `agentcli deploy delete`
+
+use serde_json::json;
+
+use super::shown::{print_json, title};
+use crate::cli::account::AccountOptions;
+use crate::cli::env::Env;
+use crate::cli::service::Service;
+use crate::error::Error;
+
+/// Delete a deployment
+#[derive(Debug, clap::Args)]
+pub(super) struct Delete {
+    /// ID of the deployment
+    #[arg(value_name = "DEPLOYMENT_ID")]
+    id: String,
+
+    /// Do not ask
+    #[arg(long)]
+    force: bool,
+
+    /// Print JSON (`agentcli schema deploy`)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    account: AccountOptions,
+}
+
+impl Delete {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let mut service = Service::new(env, &self.account, None)?;
+        let found = service.ask(env, async |client| client.deployment(&self.id).await)?;
+        let title = title(&found);
+        if !self.force && !service.confirm(env, &format!("delete the deployment {title}?"), "--force")? {
+            env.tell("nothing was deleted");
+            return Ok(());
+        }
+        service.ask(env, async |client| client.delete(&self.id).await)?;
+        if self.json {
+            return print_json(env, &json!({ "deleted": found.id, "name": found.name }));
+        }
+        env.tell(&format!("deleted {}", crate::cli::console::visible_line(&title)));
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! `agentcli deploy get`
+
+use super::shown::{or_dash, print_json, shown};
+use crate::api::Client;
+use crate::api::wire::Deployment;
+use crate::cli::account::AccountOptions;
+use crate::cli::console::visible_line;
+use crate::cli::env::Env;
+use crate::cli::service::Service;
+use crate::error::Error;
+
+/// Show one deployment
+#[derive(Debug, clap::Args)]
+pub(super) struct Get {
+    /// ID or name of the deployment
+    #[arg(value_name = "ID|NAME")]
+    which: String,
+
+    /// Print JSON (`agentcli schema deploy`)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    account: AccountOptions,
+}
+
+impl Get {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let mut service = Service::new(env, &self.account, None)?;
+        let found = match Client::is_id(&self.which) {
+            true => service.ask(env, async |client| client.deployment(&self.which).await)?,
+            false => service.named(env, &self.which)?,
+        };
+        if self.json {
+            return print_json(env, &shown(&found));
+        }
+        for (name, value) in rows(&found) {
+            env.out.write(&format!("{name:<16}  {}\n", visible_line(&value)))?;
+        }
+        Ok(())
+    }
+}
+
+fn rows(it: &Deployment) -> Vec<(&'static str, String)> {
+    let secrets: Vec<&str> = it.secrets.iter().map(|secret| secret.name.as_str()).collect();
+    let (config, revision) = (&it.source_config, &it.source_revision_config);
+    let given = [
+        ("url", config.custom_url.clone()),
+        ("repository", config.repo_url.clone()),
+        ("branch", revision.repo_ref.clone()),
+        ("commit", revision.repo_commit_sha.clone()),
+        ("image", revision.image_uri.clone()),
+        ("archive", revision.source_tarball_path.clone()),
+        ("configuration", revision.graph_config_path.clone()),
+        ("resources", config.resource_spec.as_ref().map(|resources| shown(resources).to_string())),
+        ("secrets", (!secrets.is_empty()).then(|| secrets.join(", "))),
+    ];
+    let mut rows = vec![
+        ("name", it.name.clone()),
+        ("id", it.id.clone()),
+        ("status", it.status.to_string()),
+        ("type", or_dash(config.deployment_type.as_ref())),
+        ("source", it.source.to_string()),
+    ];
+    rows.extend(given.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    rows.extend([
+        ("server", or_dash(it.image_version.as_ref())),
+        ("latest revision", or_dash(it.latest_revision_id.as_ref())),
+        ("active revision", or_dash(it.active_revision_id.as_ref())),
+        ("created", it.created_at.clone()),
+        ("updated", it.updated_at.clone()),
+        ("owner", it.tenant_id.clone()),
+    ]);
+    rows
+}

@@ -1,0 +1,113 @@
+//! `agentcli deploy list`
+
+use serde_json::json;
+
+use super::shown::{or_dash, print_json, short_time, shown};
+use crate::api::DeploymentFilter;
+use crate::api::wire::Deployment;
+use crate::cli::account::AccountOptions;
+use crate::cli::env::Env;
+use crate::cli::service::Service;
+use crate::cli::table;
+use crate::error::Error;
+
+/// List deployments
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli deploy list --name-contains agent
+  agentcli deploy list --status READY --type prod --all
+  agentcli deploy list --json | jq -r '.deployments[].id'")]
+pub(super) struct List {
+    /// Only those whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    name_contains: Option<String>,
+
+    /// Only those with this status, such as READY
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+
+    /// Only those of this type: dev_free, dev or prod
+    #[arg(long = "type", value_name = "TYPE")]
+    deployment_type: Option<String>,
+
+    /// Only those with these tag values, as IDs separated by commas
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    tag_value_ids: Vec<String>,
+
+    /// Only those with this version of the server
+    #[arg(long, value_name = "VERSION")]
+    image_version: Option<String>,
+
+    /// Only those whose state is (true) or is not (false) what is wanted
+    #[arg(long, value_name = "BOOL")]
+    remote_reconciled: Option<bool>,
+
+    /// Only these, as IDs separated by commas
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    ids: Vec<String>,
+
+    /// How many to list, from 1 to 100
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    limit: u32,
+
+    /// List all of them
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+
+    /// Print JSON (`agentcli schema deploy`)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    account: AccountOptions,
+}
+
+impl List {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let mut service = Service::new(env, &self.account, None)?;
+        let filter = DeploymentFilter {
+            name_contains: self.name_contains,
+            status: self.status.map(|status| status.to_uppercase().into()),
+            remote_reconciled: self.remote_reconciled,
+            tag_value_ids: self.tag_value_ids,
+            image_version: self.image_version,
+            deployment_type: self.deployment_type.map(Into::into),
+            deployment_ids: self.ids,
+        };
+        let at_most = (!self.all).then_some(self.limit as usize);
+        // One more tells whether there are more.
+        let asked = at_most.map(|at_most| at_most + 1);
+        let mut found = service.ask(env, async |client| client.deployments(&filter, asked).await)?;
+        let are_more = at_most.is_some_and(|at_most| found.len() > at_most);
+        found.truncate(at_most.unwrap_or(usize::MAX));
+        if self.json {
+            let deployments: Vec<_> = found.iter().map(shown).collect();
+            return print_json(env, &json!({ "deployments": deployments, "more": are_more }));
+        }
+        if found.is_empty() {
+            env.tell("there are no such deployments");
+            return Ok(());
+        }
+        let rows: Vec<Vec<String>> = found.iter().map(row).collect();
+        let text = table::render(&env.out, HEADINGS, &rows);
+        env.out.write(&text)?;
+        if are_more {
+            env.tell("there are more; --all lists them");
+        }
+        Ok(())
+    }
+}
+
+const HEADINGS: &[&str] = &["NAME", "STATUS", "TYPE", "SERVER", "UPDATED", "ID"];
+
+fn row(deployment: &Deployment) -> Vec<String> {
+    vec![
+        deployment.name.clone(),
+        deployment.status.to_string(),
+        or_dash(deployment.source_config.deployment_type.as_ref()),
+        or_dash(deployment.image_version.as_ref()),
+        short_time(&deployment.updated_at),
+        deployment.id.clone(),
+    ]
+}

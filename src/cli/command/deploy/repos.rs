@@ -1,0 +1,45 @@
+//! `agentcli deploy repos`
+
+use serde_json::json;
+
+use super::shown::print_json;
+use crate::cli::account::AccountOptions;
+use crate::cli::env::Env;
+use crate::cli::service::Service;
+use crate::cli::table;
+use crate::error::Error;
+
+/// List the repositories of an integration with a code host
+#[derive(Debug, clap::Args)]
+pub(super) struct Repos {
+    /// ID of the integration
+    #[arg(value_name = "INTEGRATION_ID")]
+    integration_id: String,
+
+    /// Print JSON (`agentcli schema deploy`)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    account: AccountOptions,
+}
+
+impl Repos {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let mut service = Service::new(env, &self.account, None)?;
+        let found = service.ask(env, async |client| client.repositories(&self.integration_id).await)?;
+        if self.json {
+            return print_json(env, &json!({ "repositories": found }));
+        }
+        if found.is_empty() {
+            env.tell("the integration has no repositories");
+            return Ok(());
+        }
+        let row = |it: &crate::api::wire::Repository| {
+            vec![it.owner.clone(), it.name.clone(), it.default_branch.clone(), it.url.clone()]
+        };
+        let rows: Vec<Vec<String>> = found.iter().map(row).collect();
+        let text = table::render(&env.out, &["OWNER", "NAME", "BRANCH", "URL"], &rows);
+        Ok(env.out.write(&text)?)
+    }
+}

@@ -1,0 +1,86 @@
+//! `agentcli deploy revisions`
+
+use serde_json::json;
+
+use super::shown::{or_dash, print_json, short_time, shown};
+use crate::api::wire::Revision;
+use crate::cli::account::AccountOptions;
+use crate::cli::env::Env;
+use crate::cli::service::Service;
+use crate::cli::table;
+use crate::error::Error;
+
+/// Look at the revisions of a deployment
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true)]
+pub(super) struct Revisions {
+    #[command(subcommand)]
+    command: RevisionsCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum RevisionsCommand {
+    List(List),
+}
+
+/// List revisions, the newest first
+#[derive(Debug, clap::Args)]
+struct List {
+    /// ID of the deployment
+    #[arg(value_name = "DEPLOYMENT_ID")]
+    deployment_id: String,
+
+    /// How many to list
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+
+    /// Print JSON (`agentcli schema deploy`)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    account: AccountOptions,
+}
+
+impl Revisions {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        match self.command {
+            RevisionsCommand::List(list) => list.run(env),
+        }
+    }
+}
+
+impl List {
+    fn run(self, env: &mut Env) -> Result<(), Error> {
+        let mut service = Service::new(env, &self.account, None)?;
+        let id = &self.deployment_id;
+        let (found, active) = service.ask(env, async |client| {
+            let active = client.deployment(id).await?.active_revision_id;
+            Ok((client.revisions(id, self.limit as usize).await?, active))
+        })?;
+        if self.json {
+            let revisions: Vec<_> = found.iter().map(shown).collect();
+            return print_json(env, &json!({ "revisions": revisions, "active_revision_id": active }));
+        }
+        if found.is_empty() {
+            env.tell("the deployment has no revisions as yet");
+            return Ok(());
+        }
+        let rows: Vec<Vec<String>> =
+            found.iter().map(|it| row(it, active.as_ref() == Some(&it.id))).collect();
+        let text = table::render(&env.out, &["ID", "STATUS", "CREATED", "ACTIVE", "FROM"], &rows);
+        Ok(env.out.write(&text)?)
+    }
+}
+
+fn row(revision: &Revision, is_active: bool) -> Vec<String> {
+    let config = &revision.source_revision_config;
+    let from = [&config.image_uri, &config.repo_commit_sha, &config.repo_ref, &config.source_tarball_path];
+    vec![
+        revision.id.clone(),
+        revision.status.to_string(),
+        short_time(&revision.created_at),
+        if is_active { "yes".to_owned() } else { String::new() },
+        or_dash(from.into_iter().flatten().next()),
+    ]
+}
