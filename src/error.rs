@@ -11,6 +11,8 @@
 //! | 130 | interrupted |
 
 use crate::engine::Refusal;
+#[cfg(feature = "host")]
+use crate::host;
 use crate::{api, dev, engine, project};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
@@ -62,6 +64,10 @@ pub enum Error {
     /// The container engine could not be reached, or did not build.
     #[error(transparent)]
     Engine(#[from] engine::Error),
+    /// The deployment service could not be started.
+    #[cfg(feature = "host")]
+    #[error(transparent)]
+    Host(#[from] host::Error),
     /// A bug of ours that was noticed in time.
     #[error("internal error: {0}")]
     Internal(String),
@@ -113,6 +119,8 @@ impl Error {
             Error::DeploymentPending { .. } => 4,
             Error::Interrupted => INTERRUPTED,
             Error::Engine(error) => engine_code(error),
+            #[cfg(feature = "host")]
+            Error::Host(_) => 1,
             Error::NoKey { .. } => 3,
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
@@ -136,6 +144,8 @@ impl Error {
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
             Error::Api(error) => error.hint(),
             Error::Dev(error) => error.hint(),
+            #[cfg(feature = "host")]
+            Error::Host(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),

@@ -21,8 +21,9 @@
 //! | [`context`] | the part of a tree that a build sees, as a tar stream | `compiler::ignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
 //! | [`dev`] | the server on this machine; only here are child processes | `compiler::plan`, `project` |
-//! | [`api`] | the deployment service, as its client; only here, and in `dev`'s probe, is reqwest | nothing |
-//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev`, `api` |
+//! | [`api`] | the deployment service, as its client; only here, in `dev`'s probe and where `host` asks its registry is reqwest | nothing |
+//! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | `api`'s records and words, `project` |
+//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev`, `api`, `host` |
 //! | [`cli`] | arguments, reports, progress | everything |
 //!
 //! # Invariants
@@ -44,4 +45,6 @@ pub mod dev;
 pub mod diagnostic;
 pub mod engine;
 pub mod error;
+#[cfg(feature = "host")]
+pub mod host;
 pub mod project;

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("diagnostic", &[]),
-    ("error", &["api", "context", "dev", "engine", "project"]),
+    ("error", &["api", "context", "dev", "engine", "host", "project"]),
+    ("host", &["api", "project"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["context", "compiler"]),
     ("dev", &["compiler", "project"]),
     ("project", &["compiler", "diagnostic"]),
-    ("cli", &["api", "compiler", "context", "dev", "diagnostic", "engine", "error", "project"]),
+    ("cli", &["api", "compiler", "context", "dev", "diagnostic", "engine", "error", "host", "project"]),
 ];
 
 /// Part of the compiler, and what of the compiler it may never use: later phases, and in the end the configuration.
@@ -84,20 +85,23 @@ const NEVER: &[(&str, &[&str])] = &[
 /// Crates that belong to some rooms alone.
 const VENDORS: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["cli"]),
+    ("axum", &["host"]),
     ("bollard", &["engine"]),
     ("clap", &["cli", "error"]),
     ("flate2", &["context"]),
+    ("hyper", &["host"]),
+    ("hyper_util", &["host"]),
     ("indicatif", &["cli"]),
     ("jsonschema", &["compiler"]),
     ("listeners", &["dev"]),
     ("minijinja", &["compiler"]),
     ("notify", &["dev"]),
     ("open", &["dev"]),
-    ("reqwest", &["api", "dev"]),
+    ("reqwest", &["api", "dev", "host"]),
     ("rustix", &["dev"]),
-    ("tar", &["context"]),
+    ("tar", &["context", "host"]),
     ("tempfile", &["context"]),
-    ("tokio", &["api", "cli", "context", "dev", "engine"]),
+    ("tokio", &["api", "cli", "context", "dev", "engine", "host"]),
     ("tree_sitter", &["compiler"]),
 ];
 

@@ -11,12 +11,16 @@ mod engine;
 mod explain;
 mod fixtures;
 mod harness;
+#[cfg(feature = "host")]
+mod host;
 mod house;
 mod image;
 mod never_panics;
 mod output;
 mod packaging;
 mod project;
+#[cfg(feature = "host")]
+mod proxy;
 mod registry;
 mod reports;
 mod validate;

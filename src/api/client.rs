@@ -151,6 +151,11 @@ impl Client {
         rules::id(text, "anything").is_ok()
     }
 
+    /// Whether a patch keeps to the specification's rules; [`Client::patch`] asks this too.
+    pub fn check_patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
+        rules::patch(before, patch)
+    }
+
     /// Whether a patch makes a new revision, where the specification says so.
     pub fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
         rules::makes_revision(patch)

@@ -160,10 +160,9 @@ impl Error {
                 "try again later; what the service has taken in is not lost or done twice"
             }
             Error::Tls { .. } => "check the address, and that this machine trusts the service's certificate",
-            Error::Archive(_)
-            | Error::Conflict { .. }
-            | Error::Invalid { .. }
-            | Error::Rejected { .. } => return None,
+            Error::Archive(_) | Error::Conflict { .. } | Error::Invalid { .. } | Error::Rejected { .. } => {
+                return None;
+            }
         };
         Some(hint.to_owned())
     }

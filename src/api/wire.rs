@@ -44,6 +44,11 @@ macro_rules! optional_fields {
             #[serde(flatten)]
             pub other: $crate::api::wire::Object,
         }
+
+        impl $name {
+            /// The names of its fields, as they are here.
+            pub const FIELDS: &[&str] = &[$(stringify!($field)),*];
+        }
     )* };
 }
 use optional_fields;

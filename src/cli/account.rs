@@ -37,11 +37,20 @@ pub(super) struct AccountOptions {
 
 /// Whose words a service speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Words {
+pub(super) enum Words {
     /// Those of the specification
     Specification,
     /// Those of the public service
     Public,
+}
+
+impl From<Words> for Vocabulary {
+    fn from(words: Words) -> Self {
+        match words {
+            Words::Specification => Self::Specification,
+            Words::Public => Self::Public,
+        }
+    }
 }
 
 fn redacted(text: &str) -> Result<Redacted, String> {
@@ -61,11 +70,8 @@ impl AccountOptions {
         say(env, &format!("the deployment service is {}, by {}", host.value.expose(), host.origin));
         say(env, &format!("the key is that of {}", key.origin));
         tenant.iter().for_each(|tenant| say(env, &format!("the workspace is that of {}", tenant.origin)));
-        let vocabulary = match self.vocabulary {
-            Some(Words::Specification) => Vocabulary::Specification,
-            Some(Words::Public) => Vocabulary::Public,
-            None => Vocabulary::of_address(host.value.expose()),
-        };
+        let of_address = || Vocabulary::of_address(host.value.expose());
+        let vocabulary = self.vocabulary.map_or_else(of_address, Vocabulary::from);
         Ok(Account {
             host: host.value.expose().to_owned(),
             key: key.value,

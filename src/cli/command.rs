@@ -6,6 +6,8 @@ mod dev;
 mod dockerfile;
 mod explain;
 mod guard;
+#[cfg(feature = "host")]
+mod host;
 mod plan;
 mod schema;
 mod validate;
@@ -17,15 +19,17 @@ use crate::error::Error;
 
 /// Defines the commands: their names and order in `--help`, and what runs them.
 macro_rules! commands {
-    ($($name:ident($file:ident),)*) => {
+    ($($(#[$when:meta])* $name:ident($file:ident),)*) => {
         /// One command and its arguments; the help text stands at the arguments.
         #[derive(Debug, clap::Subcommand)]
-        pub(super) enum Command { $(#[allow(missing_docs, reason = "documented in its file")] $name($file::$name),)* }
+        pub(super) enum Command {
+            $($(#[$when])* #[allow(missing_docs, reason = "documented in its file")] $name($file::$name),)*
+         }
 
         impl Command {
             /// Does it.
             pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-                match self { $(Self::$name(arguments) => arguments.run(env),)* }
+                match self { $($(#[$when])* Self::$name(arguments) => arguments.run(env),)* }
             }
         }
     };
@@ -38,6 +42,8 @@ commands! {
     Deploy(deploy),
     Dockerfile(dockerfile),
     Plan(plan),
+    #[cfg(feature = "host")]
+    Host(host),
     Explain(explain),
     Schema(schema),
     Guard(guard),

@@ -100,6 +100,11 @@ impl RevisionStatus {
         matches!(self, Self::Deployed | Self::Skipped) || self.is_failure()
     }
 
+    /// Whether it was built, or never will be.
+    pub fn is_built(&self) -> bool {
+        self.is_final() || matches!(self, Self::AwaitingDeploy | Self::Deploying)
+    }
+
     /// Whether it will never run.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::CreateFailed | Self::BuildFailed | Self::DeployFailed | Self::Interrupted)

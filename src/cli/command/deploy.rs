@@ -3,10 +3,12 @@
 mod delete;
 mod get;
 mod list;
+mod logs;
 mod repos;
 mod revisions;
 mod ship;
 mod shown;
+mod update;
 
 use crate::cli::env::Env;
 use crate::error::Error;
@@ -25,9 +27,12 @@ pub(crate) struct Deploy {
 }
 
 #[derive(Debug, clap::Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one, and it lives shortly")]
 enum DeployCommand {
     List(list::List),
     Get(get::Get),
+    Update(update::Update),
+    Logs(logs::Logs),
     Revisions(revisions::Revisions),
     Repos(repos::Repos),
     Delete(delete::Delete),
@@ -38,6 +43,8 @@ impl Deploy {
         match self.command {
             Some(DeployCommand::List(list)) => list.run(env),
             Some(DeployCommand::Get(get)) => get.run(env),
+            Some(DeployCommand::Update(update)) => update.run(env),
+            Some(DeployCommand::Logs(logs)) => logs.run(env),
             Some(DeployCommand::Revisions(revisions)) => revisions.run(env),
             Some(DeployCommand::Repos(repos)) => repos.run(env),
             Some(DeployCommand::Delete(delete)) => delete.run(env),

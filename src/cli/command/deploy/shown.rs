@@ -18,7 +18,7 @@ pub(super) fn shown(record: &impl Serialize) -> Value {
 }
 
 /// Takes out what else an element of a list of secrets has than its name, and values of variables.
-pub(super) fn hide(value: &mut Value) {
+pub(in crate::cli::command::deploy) fn hide(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(hide),
         Value::Object(fields) => {

@@ -1,0 +1,250 @@
+//! `agentcli deploy logs`
+
+mod reader;
+mod seen;
+
+use std::time::{Duration, Instant};
+
+use reader::Reader;
+use serde_json::json;
+
+use crate::api;
+use crate::api::wire::{LogEntry, LogLevel, Timestamp};
+use crate::cli::account::AccountOptions;
+use crate::cli::console::{NOTE, WARNING, paint, visible, visible_line};
+use crate::cli::env::Env;
+use crate::cli::name::deployment_name;
+use crate::cli::service::Service;
+use crate::cli::time;
+use crate::error::Error;
+
+/// How long a service may be away while its log is followed.
+const ABSENCE: Duration = Duration::from_secs(300);
+
+/// Show what a deployment, or the build of a revision, says
+///
+/// Times are in ISO 8601: 2026-11-21, 2026-11-21T10:00, 2026-11-21T10:00:00+01:00; in UTC where nothing else is said.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli deploy logs --name my-agent --follow
+  agentcli deploy logs --level ERROR --start-time 2026-11-21T10:00
+  agentcli deploy logs --type build                the build of the latest revision")]
+pub(super) struct Logs {
+    /// Go on showing what is said from now on
+    #[arg(short, long, conflicts_with = "end_time")]
+    follow: bool,
+
+    /// Only from then on
+    #[arg(long, value_name = "TIME", value_parser = iso)]
+    start_time: Option<String>,
+
+    /// Only up to then
+    #[arg(long, value_name = "TIME", value_parser = iso)]
+    end_time: Option<String>,
+
+    /// Only what contains this text
+    #[arg(short, long, value_name = "TEXT")]
+    query: Option<String>,
+
+    /// How many entries to show, the newest of all; with --follow, how many of what was said before
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+
+    /// Only entries of this level
+    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true)]
+    level: Option<Level>,
+
+    /// The revision [default: all; of builds, the latest]
+    #[arg(long, value_name = "ID")]
+    revision_id: Option<String>,
+
+    /// What is said by what
+    #[arg(long = "type", value_name = "TYPE", value_enum, default_value_t)]
+    kind: Kind,
+
+    /// The deployment [default: the one that --name names]
+    #[arg(long, value_name = "ID")]
+    deployment_id: Option<String>,
+
+    /// Name of the deployment [env or .env: PLATFORM_DEPLOYMENT_NAME] [default: the current directory's]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Print entries as JSON, one a line (`agentcli schema deploy`)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    account: AccountOptions,
+}
+
+/// How grave an entry is.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[value(rename_all = "UPPER")]
+enum Level {
+    Debug,
+    Info,
+    Warning,
+    Error,
+    Critical,
+}
+
+/// Whose log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// The server, as it runs
+    #[default]
+    Deploy,
+    /// The build, where the service builds
+    Build,
+}
+
+impl From<Level> for LogLevel {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Debug => Self::Debug,
+            Level::Info => Self::Info,
+            Level::Warning => Self::Warning,
+            Level::Error => Self::Error,
+            Level::Critical => Self::Critical,
+        }
+    }
+}
+
+/// A time of the user's as the service reads it.
+fn iso(text: &str) -> Result<String, String> {
+    time::parse(text)
+        .map(time::iso)
+        .ok_or_else(|| "it is not a time in ISO 8601, such as 2026-11-21T10:00:00Z".to_owned())
+}
+
+impl Logs {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        if let (Some(start), Some(end)) = (&self.start_time, &self.end_time)
+            && start > end
+        {
+            return Err(Error::Usage {
+                message: format!("the start, {start}, is behind the end, {end}"),
+                hint: None,
+            });
+        }
+        let mut service = Service::new(env, &self.account, None)?;
+        let mut reader = self.reader(env, &mut service)?;
+        let before = reader.newest(env, &mut service, self.limit)?;
+        let are_none = before.is_empty();
+        self.show(env, before)?;
+        if !self.follow && are_none {
+            env.tell("there are no such entries");
+        }
+        if !self.follow {
+            return Ok(());
+        }
+        match self.follow(env, &mut service, &mut reader) {
+            // To interrupt is how following ends.
+            Err(Error::Interrupted) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Whose log is read: the deployment and the revision are looked for where they are not given.
+    fn reader(&self, env: &mut Env, service: &mut Service) -> Result<Reader, Error> {
+        let is_build = self.kind == Kind::Build;
+        let mut latest = None;
+        let deployment_id = match &self.deployment_id {
+            Some(id) => id.clone(),
+            None => {
+                let name = deployment_name(env, self.name.as_deref(), None)?;
+                let found = service.named(env, &name)?;
+                latest = found.latest_revision_id;
+                found.id
+            }
+        };
+        if is_build && self.revision_id.is_none() && self.deployment_id.is_some() {
+            let found = service.ask(env, async |client| client.deployment(&deployment_id).await)?;
+            latest = found.latest_revision_id;
+        }
+        let revision_id = match (&self.revision_id, is_build) {
+            (Some(id), _) => Some(id.clone()),
+            (None, false) => None,
+            (None, true) => Some(latest.ok_or_else(|| Error::Usage {
+                message: "the deployment has no revision, so that there is no build".to_owned(),
+                hint: None,
+            })?),
+        };
+        Ok(Reader::new(reader::Log {
+            deployment_id,
+            revision_id,
+            is_build,
+            level: self.level.map(Into::into),
+            query: self.query.clone(),
+            start_time: self.start_time.clone(),
+            end_time: self.end_time.clone(),
+        }))
+    }
+
+    /// Shows what is said from now on: of a build up to its end, else until nobody wants to know any more. A service
+    /// that is away for a while is waited for.
+    fn follow(&self, env: &mut Env, service: &mut Service, reader: &mut Reader) -> Result<(), Error> {
+        let mut heard = Instant::now();
+        while !env.out.is_closed {
+            // Asked before the log is read, so that nothing of it is missed.
+            let done = reader.is_over(env, service).and_then(|is_over| {
+                let said = reader.next(env, service, |env, entries| self.show(env, entries));
+                said.map(|()| is_over)
+            });
+            match done {
+                Ok(true) => return Ok(()),
+                Ok(false) => heard = Instant::now(),
+                Err(Error::Api(error)) if is_away(&error) && heard.elapsed() < ABSENCE => {
+                    let warning = paint(&env.err, WARNING, "warning");
+                    env.tell(&format!("{warning}: {}; still following", visible_line(&error.to_string())));
+                }
+                Err(error) => return Err(error),
+            }
+            service.pause(env, env.patience.poll)?;
+        }
+        Ok(())
+    }
+
+    fn show(&self, env: &mut Env, entries: Vec<LogEntry>) -> Result<(), Error> {
+        for entry in entries {
+            let line = match self.json {
+                true => json!(entry).to_string(),
+                false => in_words(env, &entry),
+            };
+            env.out.write(&format!("{line}\n"))?;
+        }
+        Ok(env.out.flush()?)
+    }
+}
+
+/// Whether the service may be back after a while.
+fn is_away(error: &api::Error) -> bool {
+    matches!(
+        error,
+        api::Error::Deadline { .. }
+            | api::Error::Lost { .. }
+            | api::Error::TryAgainLater { .. }
+            | api::Error::Unreachable { .. }
+    )
+}
+
+/// `2026-11-21T10:00:00.000Z ERROR    what was said`
+fn in_words(env: &Env, entry: &LogEntry) -> String {
+    let time = match &entry.timestamp {
+        Some(Timestamp::Milliseconds(time)) => time::iso(*time),
+        Some(Timestamp::Fraction(time)) => time::iso(*time as i64),
+        Some(Timestamp::Text(time)) => visible_line(time),
+        None => String::new(),
+    };
+    let level = entry.level.as_ref().map_or("", LogLevel::word);
+    let style = match &entry.level {
+        Some(LogLevel::Error | LogLevel::Critical) => crate::cli::console::ERROR,
+        Some(LogLevel::Warning) => WARNING,
+        _ => NOTE,
+    };
+    let level = paint(&env.out, style, &format!("{:<8}", visible_line(level)));
+    let message = entry.message.as_deref().unwrap_or_default();
+    format!("{time} {level} {}", visible(message.trim_end_matches('\n')))
+}

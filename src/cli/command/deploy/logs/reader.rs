@@ -1,0 +1,132 @@
+//! Reading a log: the newest entries first of all, then what is said since.
+
+use super::seen::{Look, Seen, when};
+use crate::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest};
+use crate::cli::env::Env;
+use crate::cli::service::Service;
+use crate::error::Error;
+
+/// How many entries are asked for at a time.
+const PAGE: u32 = 100;
+
+/// Whose log, and which part of it.
+pub(super) struct Log {
+    pub(super) deployment_id: String,
+    pub(super) revision_id: Option<String>,
+    pub(super) is_build: bool,
+    pub(super) level: Option<LogLevel>,
+    pub(super) query: Option<String>,
+    pub(super) start_time: Option<String>,
+    pub(super) end_time: Option<String>,
+}
+
+/// A log, and what of it was read.
+pub(super) struct Reader {
+    log: Log,
+    seen: Seen,
+    /// When the last of what was read was said.
+    last: Option<String>,
+}
+
+impl Reader {
+    pub(super) fn new(log: Log) -> Self {
+        Self { log, seen: Seen::default(), last: None }
+    }
+
+    /// The newest entries, at most `limit`, the oldest of them first.
+    pub(super) fn newest(
+        &mut self,
+        env: &mut Env,
+        service: &mut Service,
+        limit: u32,
+    ) -> Result<Vec<LogEntry>, Error> {
+        let (mut found, mut cursor) = (Vec::new(), None);
+        loop {
+            let left = limit.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
+            let request = LogRequest {
+                limit: Some(left.min(PAGE)),
+                order: Some(LogOrder::Descending),
+                start_time: self.log.start_time.clone(),
+                offset: cursor.clone(),
+                ..self.request()
+            };
+            let page = self.page(env, service, &request)?;
+            let is_last = page.logs.is_empty();
+            found.extend(page.logs);
+            found.truncate(limit as usize);
+            let next = beyond(cursor, page.next_offset);
+            if is_last || next.is_none() || found.len() >= limit as usize {
+                break;
+            }
+            cursor = next;
+        }
+        found.reverse();
+        let mut look = Look::default();
+        found.retain(|entry| self.seen.is_new(&mut look, entry));
+        self.last = found.iter().rev().find_map(when);
+        Ok(found)
+    }
+
+    /// Shows what was said since, in order and each once: what was said in the last moment that was seen is asked for
+    /// again, as more may have been said in it.
+    pub(super) fn next(
+        &mut self,
+        env: &mut Env,
+        service: &mut Service,
+        mut show: impl FnMut(&mut Env, Vec<LogEntry>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let since = self.last.clone().or_else(|| self.log.start_time.clone());
+        let (mut look, mut cursor) = (Look::default(), None);
+        loop {
+            let request = LogRequest {
+                limit: Some(PAGE),
+                order: Some(LogOrder::Ascending),
+                start_time: since.clone(),
+                offset: cursor.clone(),
+                ..self.request()
+            };
+            let page = self.page(env, service, &request)?;
+            let is_last = page.logs.is_empty();
+            let mut new = page.logs;
+            new.retain(|entry| self.seen.is_new(&mut look, entry));
+            self.last = new.iter().rev().find_map(when).or_else(|| self.last.take());
+            show(env, new)?;
+            let next = beyond(cursor, page.next_offset);
+            if is_last || next.is_none() {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+
+    /// Whether nothing more will be said: a build has an end.
+    pub(super) fn is_over(&self, env: &mut Env, service: &mut Service) -> Result<bool, Error> {
+        let Log { deployment_id, revision_id: Some(revision_id), is_build: true, .. } = &self.log else {
+            return Ok(false);
+        };
+        let revision = service.ask(env, async |client| client.revision(deployment_id, revision_id).await)?;
+        Ok(revision.status.is_built())
+    }
+
+    fn request(&self) -> LogRequest {
+        LogRequest {
+            level: self.log.level.clone(),
+            query: self.log.query.clone(),
+            end_time: self.log.end_time.clone(),
+            ..LogRequest::default()
+        }
+    }
+
+    fn page(&self, env: &mut Env, service: &mut Service, request: &LogRequest) -> Result<LogPage, Error> {
+        let Log { deployment_id, revision_id, is_build, .. } = &self.log;
+        service.ask(env, async |client| match revision_id {
+            Some(revision_id) if *is_build => client.build_logs(deployment_id, revision_id, request).await,
+            revision_id => client.deploy_logs(deployment_id, revision_id.as_deref(), request).await,
+        })
+    }
+}
+
+/// Where the next page begins; a place that was there already is none.
+fn beyond(cursor: Option<Cursor>, next: Option<Cursor>) -> Option<Cursor> {
+    next.filter(|next| cursor.as_ref() != Some(next))
+}

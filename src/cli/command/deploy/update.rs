@@ -1,0 +1,106 @@
+//! `agentcli deploy update`
+
+mod difference;
+mod patch;
+
+use serde_json::json;
+
+use super::shown::{print_json, shown, title};
+use crate::api::Client;
+use crate::api::wire::Deployment;
+use crate::cli::account::AccountOptions;
+use crate::cli::console::{NOTE, paint, visible_line};
+use crate::cli::env::Env;
+use crate::cli::service::Service;
+use crate::error::Error;
+use difference::{Change, difference};
+use patch::PatchOptions;
+
+/// Change a deployment
+///
+/// Shows the difference first. Values of secrets are not shown. Secrets that are given are all that the deployment has
+/// from then on, unless the service merges them: the specification does not say.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli deploy update ID --resource cpu=2 --resource memory_mb=4096
+  agentcli deploy update ID --secrets-from .env
+  agentcli deploy update ID --image registry.example/agent@sha256:…
+  agentcli deploy update ID --file patch.json --yes")]
+pub(super) struct Update {
+    /// ID of the deployment
+    #[arg(value_name = "DEPLOYMENT_ID")]
+    id: String,
+
+    #[command(flatten)]
+    patch: PatchOptions,
+
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Print JSON (`agentcli schema deploy`)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    account: AccountOptions,
+}
+
+impl Update {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let patch = self.patch.patch(env)?;
+        let mut service = Service::new(env, &self.account, None)?;
+        let before = service.ask(env, async |client| client.deployment(&self.id).await)?;
+        Client::check_patch(&before, &patch)?;
+        let changes = difference(&before, &patch);
+        let makes_revision = Client::makes_revision(&patch);
+        if changes.is_empty() {
+            return self.tell(env, &before, &before, &changes);
+        }
+        tell_changes(env, &before, &changes, makes_revision);
+        if !self.yes && !service.confirm(env, "change it?", "--yes")? {
+            return Err(Error::Declined);
+        }
+        let after = service.ask(env, async |client| client.patch(&before, &patch).await)?;
+        self.tell(env, &before, &after, &changes)
+    }
+
+    fn tell(
+        &self,
+        env: &mut Env,
+        before: &Deployment,
+        after: &Deployment,
+        changes: &[Change],
+    ) -> Result<(), Error> {
+        let revision = after
+            .latest_revision_id
+            .as_ref()
+            .filter(|_| after.latest_revision_id != before.latest_revision_id);
+        if self.json {
+            let changes: Vec<_> = changes.iter().map(Change::json).collect();
+            let result = json!({ "deployment": shown(after), "changes": changes, "new_revision": revision });
+            return print_json(env, &result);
+        }
+        let title = visible_line(&title(after));
+        match revision {
+            _ if changes.is_empty() => env.tell(&format!("{title} is like that already")),
+            Some(revision) => env.tell(&format!("changed {title}; its new revision is {revision}")),
+            None => env.tell(&format!("changed {title}")),
+        }
+        Ok(())
+    }
+}
+
+fn tell_changes(env: &mut Env, before: &Deployment, changes: &[Change], makes_revision: Option<bool>) {
+    env.tell(&format!("changes of {}:", visible_line(&title(before))));
+    for change in changes {
+        env.tell(&format!("  {}", visible_line(&change.to_string())));
+    }
+    let told = match makes_revision {
+        Some(true) => "this makes a new revision",
+        Some(false) => "this makes no new revision",
+        None => "whether this makes a new revision is up to the service",
+    };
+    env.tell(&format!("{}: {told}", paint(&env.err, NOTE, "note")));
+}

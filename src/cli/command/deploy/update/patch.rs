@@ -1,0 +1,286 @@
+//! A patch from options, or from a file.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::api::wire::{
+    DeploymentPatch, Object, Redacted, ResourceSpec, Secret, SecretReference, SourceConfig,
+    SourceRevisionConfig,
+};
+use crate::cli::env::Env;
+use crate::compiler::dotenv;
+use crate::compiler::schema::similar;
+use crate::error::Error;
+use crate::project;
+
+/// What is changed.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Changes")]
+pub(super) struct PatchOptions {
+    /// JSON file with the changes, as the service's API has them; - is stdin; options win over it
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Secret, as NAME=VALUE, or as NAME with its value in the environment; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = redacted)]
+    secret: Vec<Redacted>,
+
+    /// Secrets from a file in the form of .env
+    #[arg(long, value_name = "FILE")]
+    secrets_from: Option<PathBuf>,
+
+    /// Secret of the cluster, as NAME=SECRET/KEY; external_container only; may be repeated
+    #[arg(long, value_name = "NAME=SECRET/KEY")]
+    secret_reference: Vec<String>,
+
+    /// Field of the resources, such as cpu=2, memory_mb=4096 or labels='{"a": "b"}'; may be repeated
+    #[arg(long, value_name = "FIELD=VALUE")]
+    resource: Vec<String>,
+
+    /// What the new revision is made from: codehost, internal_container or internal_source
+    #[arg(long, value_name = "SOURCE")]
+    revision_source: Option<String>,
+
+    /// Branch, or tag as refs/tags/NAME
+    #[arg(long, value_name = "REF")]
+    repo_ref: Option<String>,
+
+    /// Path of the configuration in the source
+    #[arg(long, value_name = "PATH")]
+    graph_config_path: Option<String>,
+
+    /// Image with its digest
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+
+    /// Whether a push to the branch makes a revision
+    #[arg(long, value_name = "BOOL")]
+    build_on_push: Option<bool>,
+
+    /// Where the deployment is reached
+    #[arg(long, value_name = "URL")]
+    custom_url: Option<String>,
+
+    /// Command that installs the packages of a JavaScript project
+    #[arg(long, value_name = "COMMAND")]
+    install_command: Option<String>,
+
+    /// Command that builds a JavaScript project
+    #[arg(long, value_name = "COMMAND")]
+    build_command: Option<String>,
+}
+
+fn redacted(text: &str) -> Result<Redacted, String> {
+    Ok(Redacted::new(text))
+}
+
+fn usage(message: impl Into<String>, hint: Option<String>) -> Error {
+    Error::Usage { message: message.into(), hint }
+}
+
+impl PatchOptions {
+    /// What is changed; an error where it is nothing.
+    pub(super) fn patch(&self, env: &mut Env) -> Result<DeploymentPatch, Error> {
+        let mut patch = match &self.file {
+            Some(path) => of_file(env, path)?,
+            None => DeploymentPatch::default(),
+        };
+        if let Some(source) = &self.revision_source {
+            patch.revision_source = Some(source.as_str().into());
+        }
+        patch.source_config = self.source_config(patch.source_config)?;
+        patch.source_revision_config = self.source_revision_config(patch.source_revision_config);
+        let secrets = self.secrets(env)?;
+        if !secrets.is_empty() {
+            let mut all = patch.secrets.unwrap_or_default();
+            all.retain(|old| secrets.iter().all(|new| new.name != old.name));
+            all.extend(secrets);
+            patch.secrets = Some(all);
+        }
+        if !self.secret_reference.is_empty() {
+            let references = self.secret_reference.iter().map(|text| reference(text));
+            patch.secret_references = Some(references.collect::<Result<_, _>>()?);
+        }
+        match patch == DeploymentPatch::default() {
+            false => Ok(patch),
+            true => Err(usage(
+                "nothing is said of what to change",
+                Some(
+                    "give --file, --resource, --secret, or another option under Changes in --help".to_owned(),
+                ),
+            )),
+        }
+    }
+
+    fn source_config(&self, of_file: Option<SourceConfig>) -> Result<Option<SourceConfig>, Error> {
+        let was_given = of_file.is_some();
+        let mut config = of_file.unwrap_or_default();
+        set(&mut config.build_on_push, &self.build_on_push);
+        set(&mut config.custom_url, &self.custom_url);
+        set(&mut config.install_command, &self.install_command);
+        set(&mut config.build_command, &self.build_command);
+        if !self.resource.is_empty() {
+            config.resource_spec = Some(resources(config.resource_spec.unwrap_or_default(), &self.resource)?);
+        }
+        Ok((was_given || config != SourceConfig::default()).then_some(config))
+    }
+
+    fn source_revision_config(&self, of_file: Option<SourceRevisionConfig>) -> Option<SourceRevisionConfig> {
+        let was_given = of_file.is_some();
+        let mut config = of_file.unwrap_or_default();
+        set(&mut config.repo_ref, &self.repo_ref);
+        set(&mut config.graph_config_path, &self.graph_config_path);
+        set(&mut config.image_uri, &self.image);
+        (was_given || config != SourceRevisionConfig::default()).then_some(config)
+    }
+
+    /// Of the file first, then of the options; of a name that comes twice, the last.
+    fn secrets(&self, env: &Env) -> Result<Vec<Secret>, Error> {
+        let mut secrets: Map<String, Value> = Map::new();
+        if let Some(path) = &self.secrets_from {
+            let text = project::text(&env.directory.join(path))
+                .ok_or_else(|| usage(format!("`{}` cannot be read as text", path.display()), None))?;
+            let found = dotenv::parse(&text, |name| (env.variables)(name));
+            if let Some(mistake) = found.mistakes.first() {
+                return Err(usage(format!("{}:{} is no assignment", path.display(), mistake.line), None));
+            }
+            let valued = found.variables.into_iter().filter_map(|(name, value)| Some((name, value?.into())));
+            secrets.extend(valued);
+        }
+        for secret in &self.secret {
+            let (name, value) = match secret.expose().split_once('=') {
+                Some((name, value)) => (name, value.to_owned()),
+                None => (secret.expose(), self.of_environment(env, secret.expose())?),
+            };
+            if name.is_empty() {
+                return Err(usage("a secret has no name", Some("give --secret NAME=VALUE".to_owned())));
+            }
+            secrets.insert(name.to_owned(), value.into());
+        }
+        let secret = |(name, value): (String, Value)| {
+            let value = Redacted::new(value.as_str().unwrap_or_default());
+            Secret { name, value, other: Object::new() }
+        };
+        Ok(secrets.into_iter().map(secret).collect())
+    }
+
+    /// What is no name may be a value, and is not shown.
+    fn of_environment(&self, env: &Env, name: &str) -> Result<String, Error> {
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let shown = if is_name { format!("`{name}`") } else { "that is given".to_owned() };
+        env.variable(name).ok_or_else(|| {
+            usage(
+                format!("the secret {shown} has no value"),
+                Some("give --secret NAME=VALUE, or --secret NAME with a variable of that name".to_owned()),
+            )
+        })
+    }
+}
+
+fn set<T: Clone>(field: &mut Option<T>, given: &Option<T>) {
+    if given.is_some() {
+        field.clone_from(given);
+    }
+}
+
+fn reference(text: &str) -> Result<SecretReference, Error> {
+    let parts = text.split_once('=').and_then(|(name, rest)| Some((name, rest.split_once('/')?)));
+    match parts {
+        Some((name, (secret, key))) if ![name, secret, key].contains(&"") => Ok(SecretReference {
+            name: Some(name.to_owned()),
+            secret_name: Some(secret.to_owned()),
+            secret_key: Some(key.to_owned()),
+            ..SecretReference::default()
+        }),
+        _ => Err(usage(
+            format!("`{text}` is no reference to a secret"),
+            Some("write it as NAME=SECRET/KEY, such as OPENAI_API_KEY=openai/api-key".to_owned()),
+        )),
+    }
+}
+
+/// Resources with these fields set. A value is JSON where the field wants it, else text.
+fn resources(spec: ResourceSpec, given: &[String]) -> Result<ResourceSpec, Error> {
+    let unwritable = |error| Error::Internal(format!("resources are JSON: {error}"));
+    let mut fields = serde_json::to_value(spec).map_err(unwritable)?;
+    for text in given {
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            usage(
+                format!("`{text}` sets no field"),
+                Some("write it as FIELD=VALUE, such as cpu=2".to_owned()),
+            )
+        })?;
+        let json = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        let as_json = with(&fields, name, json);
+        let as_text = || with(&fields, name, Value::String(value.to_owned()));
+        fields = as_json.or_else(as_text).ok_or_else(|| {
+            usage(format!("the field `{name}` of the resources does not take `{value}`"), None)
+        })?;
+        let spec: ResourceSpec = serde_json::from_value(fields.clone()).map_err(unwritable)?;
+        if spec.other.contains_key(name) {
+            let known = ResourceSpec::FIELDS.iter().copied();
+            let hint = similar(name, known).map(|close| format!("did you mean `{close}`?"));
+            return Err(usage(format!("resources have no field `{name}`"), hint));
+        }
+    }
+    serde_json::from_value(fields).map_err(unwritable)
+}
+
+/// The fields with one more, where it can have that value.
+fn with(fields: &Value, name: &str, value: Value) -> Option<Value> {
+    let mut fields = fields.clone();
+    fields.as_object_mut()?.insert(name.to_owned(), value);
+    serde_json::from_value::<ResourceSpec>(fields.clone()).ok().map(|_| fields)
+}
+
+/// A patch in a file, as the service's API has it.
+fn of_file(env: &mut Env, path: &Path) -> Result<DeploymentPatch, Error> {
+    let shown = path.display();
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        env.input.read_to_string(&mut text).ok().map(|_| text)
+    } else {
+        project::text(&env.directory.join(path))
+    };
+    let text = text.ok_or_else(|| usage(format!("`{shown}` cannot be read as text"), None))?;
+    // What serde says of a value may hold a secret.
+    let wrong = |error: serde_json::Error| {
+        let message = match error.classify() {
+            serde_json::error::Category::Data => format!(
+                "`{shown}` is no patch: a field at line {}, column {} has another type than the API says",
+                error.line(),
+                error.column()
+            ),
+            _ => format!("`{shown}` is no JSON: line {}, column {}", error.line(), error.column()),
+        };
+        usage(message, None)
+    };
+    let value: Value = serde_json::from_str(&text).map_err(wrong)?;
+    if let Some(pointer) = null(&value, "") {
+        return Err(usage(
+            format!("`{shown}` has a null at `{pointer}`, and what it means is not specified"),
+            Some("leave the field out: what is absent stays as it is".to_owned()),
+        ));
+    }
+    let patch: DeploymentPatch = serde_json::from_str(&text).map_err(wrong)?;
+    for name in patch.other.keys() {
+        env.tell(&format!("note: `{name}` is not known here, and is sent as it is"));
+    }
+    Ok(patch)
+}
+
+/// A JSON Pointer to the first null.
+fn null(value: &Value, pointer: &str) -> Option<String> {
+    match value {
+        Value::Null => Some(pointer.to_owned()),
+        Value::Array(items) => {
+            items.iter().zip(0..).find_map(|(item, index)| null(item, &format!("{pointer}/{index}")))
+        }
+        Value::Object(fields) => {
+            fields.iter().find_map(|(name, field)| null(field, &format!("{pointer}/{name}")))
+        }
+        _ => None,
+    }
+}

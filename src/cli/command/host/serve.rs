@@ -1,0 +1,187 @@
+//! `agentcli host serve`
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::api::wire::{Redacted, Repository};
+use crate::cli::account::Words;
+use crate::cli::console::visible_line;
+use crate::cli::env::Env;
+use crate::cli::interrupt::interrupted;
+use crate::error::Error;
+use crate::host::{Faults, Keys, Login, Options, Registry, Service};
+use crate::project;
+
+/// The key to ask with, where no file holds keys: what `deploy` reads, too.
+const KEY: &str = "AGENT_HOST_API_KEY";
+
+/// Who pushes to the registry, where no file says it.
+const USERNAME: &str = "AGENT_HOST_REGISTRY_USERNAME";
+const PASSWORD: &str = "AGENT_HOST_REGISTRY_PASSWORD";
+
+/// Answer as the deployment service does, to try out `deploy` without an account
+///
+/// What it knows is in memory, and nothing is built or run: images are looked up in their registry, archives are
+/// checked, and then a revision counts as deployed. Ctrl-C ends it.
+///
+/// A key is needed for every request: those of --api-key-file, or AGENT_HOST_API_KEY. Where there is neither, one is
+/// made up and shown, if a terminal is there to show it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli host serve                                      on http://127.0.0.1:8900
+  agentcli host serve --registry localhost:5000            with a registry that images are pushed to
+  agentcli host serve --pace 50 --faults faults.json       quick, and misbehaving on purpose")]
+pub(crate) struct Serve {
+    /// Address to listen on
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    host: String,
+
+    /// Port to listen on; 0 for any
+    #[arg(long, value_name = "PORT", default_value_t = 8900)]
+    port: u16,
+
+    /// File with the keys to ask with, one a line [default: AGENT_HOST_API_KEY of the environment]
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+
+    /// Whose words are spoken
+    #[arg(long, value_name = "WORDS", value_enum, default_value_t = Words::Specification)]
+    vocabulary: Words,
+
+    /// Deploy images of anywhere (external_container), and nothing else
+    #[arg(long)]
+    self_hosted: bool,
+
+    /// How long a revision stays in each status, in milliseconds
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 500)]
+    pace: u64,
+
+    /// How often a deployment writes a line to its log, in milliseconds [default: never]
+    #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    heartbeat: Option<u64>,
+
+    /// Registry that images are pushed to; asked over HTTPS, or HTTP where it is on this machine
+    #[arg(long, value_name = "HOST[:PORT][/PREFIX]")]
+    registry: Option<String>,
+
+    /// File with USERNAME:PASSWORD for the registry [default: AGENT_HOST_REGISTRY_USERNAME and
+    /// AGENT_HOST_REGISTRY_PASSWORD of the environment]
+    #[arg(long, value_name = "FILE", requires = "registry")]
+    registry_login_file: Option<PathBuf>,
+
+    /// File with the repositories of code hosts: a JSON array of repository records
+    #[arg(long, value_name = "FILE")]
+    repositories: Option<PathBuf>,
+
+    /// File with rules to misbehave by, as JSON
+    #[arg(long, value_name = "FILE")]
+    faults: Option<PathBuf>,
+
+    /// Print events as JSON, one a line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Serve {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let options = self.options(env)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let served = runtime.block_on(async {
+            let service = Service::bind(options).await?;
+            self.ready(env, &format!("http://{}", service.address()))?;
+            service.serve(interrupted()).await;
+            Ok(())
+        });
+        // A check of an archive that is under way is of no use any more.
+        runtime.shutdown_background();
+        served
+    }
+
+    fn ready(&self, env: &mut Env, url: &str) -> Result<(), Error> {
+        let line = match self.json {
+            true => json!({ "event": "ready", "url": url }).to_string(),
+            false => format!("listening on {url}"),
+        };
+        env.out.write(&format!("{line}\n"))?;
+        Ok(env.out.flush()?)
+    }
+
+    fn options(&self, env: &mut Env) -> Result<Options, Error> {
+        let repositories = match &self.repositories {
+            None => Vec::new(),
+            Some(path) => repositories(env, path)?,
+        };
+        let faults = match &self.faults {
+            None => Faults::default(),
+            Some(path) => text(env, path)?.parse().map_err(|reason| wrong(path, "rules", reason))?,
+        };
+        Ok(Options {
+            registry: self.registry(env)?,
+            keys: self.keys(env)?,
+            host: self.host.clone(),
+            port: self.port,
+            vocabulary: self.vocabulary.into(),
+            is_self_hosted: self.self_hosted,
+            pace: Duration::from_millis(self.pace),
+            heartbeat: self.heartbeat.map(Duration::from_millis),
+            repositories,
+            faults,
+        })
+    }
+
+    fn keys(&self, env: &mut Env) -> Result<Keys, Error> {
+        let keys = match &self.api_key_file {
+            Some(path) => Keys::of_text(&text(env, path)?),
+            None => Keys::new(env.variable(KEY).as_deref()),
+        };
+        if !keys.is_empty() {
+            return Ok(keys);
+        }
+        if let Some(path) = &self.api_key_file {
+            return Err(wrong(path, "keys", "it holds none".to_owned()));
+        }
+        if !env.err.is_terminal {
+            let hint = format!("give keys with --api-key-file, or one as {KEY} in the environment");
+            let message = "there is no key to ask with, and no terminal to show a new one on".to_owned();
+            return Err(Error::Usage { message, hint: Some(hint) });
+        }
+        let key = Keys::generate();
+        env.tell(&format!("the key, shown this once: {KEY}={key}"));
+        Ok(Keys::new([&*key]))
+    }
+
+    fn registry(&self, env: &Env) -> Result<Option<Registry>, Error> {
+        let Some(address) = &self.registry else { return Ok(None) };
+        let login = match &self.registry_login_file {
+            Some(path) => {
+                let text = text(env, path)?;
+                let login = text.trim().split_once(':').filter(|(user, _)| !user.is_empty());
+                let wrong = || wrong(path, "credentials", "it is not USERNAME:PASSWORD".to_owned());
+                Some(login.map(|(user, password)| (user.to_owned(), password.to_owned())).ok_or_else(wrong)?)
+            }
+            None => env.variable(USERNAME).zip(env.variable(PASSWORD)),
+        };
+        let login = login.map(|(username, password)| Login { username, password: Redacted::new(password) });
+        let registry = Registry::new(address, login);
+        Ok(Some(registry.map_err(|message| Error::Usage { message, hint: None })?))
+    }
+}
+
+fn repositories(env: &Env, path: &Path) -> Result<Vec<Repository>, Error> {
+    let parsed = serde_json::from_str(&text(env, path)?);
+    parsed.map_err(|error| wrong(path, "repositories", error.to_string()))
+}
+
+fn text(env: &Env, path: &Path) -> Result<String, Error> {
+    let read = std::fs::read_to_string(env.directory.join(path));
+    read.map_err(|error| wrong(path, "it", project::reason(&error)))
+}
+
+/// A file that was named cannot be used.
+fn wrong(path: &Path, what: &str, reason: String) -> Error {
+    let message = format!("cannot read {what} from `{}`: {reason}", visible_line(&path.to_string_lossy()));
+    Error::Usage { message: message.replace("cannot read it from", "cannot read"), hint: None }
+}

@@ -1,0 +1,75 @@
+//! What is answered: JSON, and refusals in the two shapes that clients know.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// One thing that is wrong with a request: where, what, and a word for programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Detail {
+    /// The part of the request (`query`, `path`, `body`) and the way to the value in it: names and indices.
+    pub(super) loc: Vec<Value>,
+    /// A sentence.
+    pub(super) msg: String,
+    /// `int_parsing`, `missing` and the like.
+    #[serde(rename = "type")]
+    pub(super) kind: &'static str,
+}
+
+impl Detail {
+    /// About the value that `loc` names.
+    pub(super) fn new(loc: &[&str], msg: impl Into<String>, kind: &'static str) -> Self {
+        Self { loc: loc.iter().map(|part| json!(part)).collect(), msg: msg.into(), kind }
+    }
+}
+
+/// An answer that is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// `{"detail": "…"}`, with this status.
+    Plain(StatusCode, String),
+    /// `{"detail": [{"loc", "msg", "type"}]}`, with status 422: the request does not have the form that it should.
+    Invalid(Vec<Detail>),
+}
+
+impl Refusal {
+    /// 400: the request is well formed, and asks for what is not possible.
+    pub(super) fn bad(detail: impl Into<String>) -> Self {
+        Self::Plain(StatusCode::BAD_REQUEST, detail.into())
+    }
+
+    /// 404: there is no such thing.
+    pub(super) fn missing(kind: &str, id: &str) -> Self {
+        Self::Plain(StatusCode::NOT_FOUND, format!("{kind} ID {id} not found."))
+    }
+
+    /// 422 for one value.
+    pub(super) fn invalid(loc: &[&str], msg: impl Into<String>, kind: &'static str) -> Self {
+        Self::Invalid(vec![Detail::new(loc, msg, kind)])
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Plain(status, detail) => {
+                let mut response = json_response(status, &json!({ "detail": detail }));
+                if status == StatusCode::UNAUTHORIZED {
+                    let scheme = HeaderValue::from_static("Bearer");
+                    response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+                }
+                response
+            }
+            Self::Invalid(details) => {
+                json_response(StatusCode::UNPROCESSABLE_ENTITY, &json!({ "detail": details }))
+            }
+        }
+    }
+}
+
+/// `value` as JSON.
+pub(super) fn json_response(status: StatusCode, value: &Value) -> Response {
+    let kind = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+    (status, kind, value.to_string()).into_response()
+}

@@ -1,0 +1,84 @@
+//! The body of a request: read, bounded, and taken for what it should be.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use serde_path_to_error::Segment;
+
+use super::Shared;
+use super::answer::{Detail, Refusal};
+
+/// The longest body, uploads excepted, in bytes.
+const LARGEST: usize = 1 << 20;
+
+/// How long the body may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A body as a record, and as it was in the specification's words.
+pub(super) struct Record<T> {
+    pub(super) record: T,
+    pub(super) value: Value,
+}
+
+/// Reads the body of `request`; an empty one counts as an empty record.
+pub(super) async fn read<T: DeserializeOwned>(
+    shared: &Shared,
+    request: Request,
+) -> Result<Record<T>, Refusal> {
+    let (parts, body) = request.into_parts();
+    let bytes = bytes(body).await?;
+    if !bytes.is_empty() && !is_json(&parts.headers) {
+        let detail = "The body must be application/json.".to_owned();
+        return Err(Refusal::Plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    let text = if bytes.is_empty() { &b"{}"[..] } else { &bytes };
+    let mut value: Value = serde_json::from_slice(text).map_err(|error| {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        Refusal::invalid(&["body"], format!("Must be JSON; it is not at {place}."), "json_invalid")
+    })?;
+    shared.options.vocabulary.exchange(&mut value);
+    let record = serde_path_to_error::deserialize(&value).map_err(|error| refusal(&error))?;
+    Ok(Record { record, value })
+}
+
+async fn bytes(body: Body) -> Result<Bytes, Refusal> {
+    let read = tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, LARGEST)).await;
+    let read =
+        read.map_err(|_| Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The body takes too long.".to_owned()))?;
+    // A connection that broke hears nothing of this.
+    read.map_err(|_| {
+        let detail = format!("The body must have at most {LARGEST} bytes.");
+        Refusal::Plain(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    })
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+/// Says where the body is not what it should be. What stands there instead may be a secret, and is not repeated.
+fn refusal(error: &serde_path_to_error::Error<serde_json::Error>) -> Refusal {
+    let mut loc = vec![json!("body")];
+    loc.extend(error.path().iter().filter_map(|segment| match segment {
+        Segment::Seq { index } => Some(json!(index)),
+        Segment::Map { key } => Some(json!(key)),
+        Segment::Enum { .. } | Segment::Unknown => None,
+    }));
+    let text = error.inner().to_string();
+    let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let (msg, kind) = match (missing, text.rsplit_once("expected ")) {
+        (Some(field), _) => {
+            loc.push(json!(field));
+            ("Is required.".to_owned(), "missing")
+        }
+        (None, Some((_, expected))) => (format!("Must be {expected}."), "value_error"),
+        (None, None) => ("Is not what it should be.".to_owned(), "value_error"),
+    };
+    Refusal::Invalid(vec![Detail { loc, msg, kind }])
+}

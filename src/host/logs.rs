@@ -1,0 +1,173 @@
+//! What builds and servers said.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::Response;
+use serde_json::json;
+
+use crate::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest, Object};
+
+use super::answer::{Detail, Refusal, json_response};
+use super::body;
+use super::deployments::missing;
+use super::query::{Ids, Query};
+use super::store::{Line, LogKind};
+use super::{Shared, clock, revisions};
+
+/// The most entries of one answer, and how many there are where nothing is said.
+const MOST: u32 = 1000;
+const USUAL: u32 = 50;
+
+/// `GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs`
+pub(super) async fn get(State(shared): State<Arc<Shared>>, ids: Ids, uri: Uri) -> Result<Response, Refusal> {
+    let mut query = Query::of(&uri);
+    let kind = query.word("type", &["deploy", "build"]);
+    let limit = query.integer("limit", 1..=i64::from(MOST), USUAL as usize);
+    let asked = LogRequest {
+        limit: u32::try_from(limit).ok(),
+        order: query.text("order").map(LogOrder::from),
+        level: query.text("level").map(LogLevel::from),
+        query: query.text("query"),
+        start_time: query.text("start_time"),
+        end_time: query.text("end_time"),
+        offset: query.text("offset").map(Cursor::Text),
+        other: Object::new(),
+    };
+    let wanted = Wanted::new("query", &asked);
+    query.done()?;
+    let wanted = wanted?;
+    let kind = if kind.as_deref() == Some("build") { LogKind::Build } else { LogKind::Deploy };
+    let (deployment, id) = (ids.get("deployment_id"), ids.get("revision_id"));
+    revisions::of(&shared, deployment, id)?;
+    Ok(wanted.answer(&shared, deployment, Some(id), kind))
+}
+
+/// `POST /v1/projects/{project_id}/deploy_logs`; a project is a deployment.
+pub(super) async fn of_deployment(
+    State(shared): State<Arc<Shared>>,
+    ids: Ids,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let wanted = Wanted::read(&shared, request).await?;
+    let id = ids.get("project_id");
+    shared.store.get(id).ok_or_else(|| missing(id))?;
+    Ok(wanted.answer(&shared, id, None, LogKind::Deploy))
+}
+
+/// `POST /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs`
+pub(super) async fn of_revision(
+    State(shared): State<Arc<Shared>>,
+    ids: Ids,
+    request: Request,
+) -> Result<Response, Refusal> {
+    one(&shared, &ids, request, LogKind::Deploy).await
+}
+
+/// `POST /v1/projects/{project_id}/revisions/{revision_id}/build_logs`
+pub(super) async fn of_build(
+    State(shared): State<Arc<Shared>>,
+    ids: Ids,
+    request: Request,
+) -> Result<Response, Refusal> {
+    one(&shared, &ids, request, LogKind::Build).await
+}
+
+async fn one(shared: &Shared, ids: &Ids, request: Request, kind: LogKind) -> Result<Response, Refusal> {
+    let wanted = Wanted::read(shared, request).await?;
+    let (deployment, id) = (ids.get("project_id"), ids.get("revision_id"));
+    revisions::of(shared, deployment, id)?;
+    Ok(wanted.answer(shared, deployment, Some(id), kind))
+}
+
+/// Which entries are asked for.
+struct Wanted {
+    limit: usize,
+    order: LogOrder,
+    level: Option<LogLevel>,
+    /// In lower case.
+    text: Option<String>,
+    /// Milliseconds since 1970, both inclusive.
+    start: Option<i64>,
+    end: Option<i64>,
+    /// The number of the last entry of the page before.
+    after: Option<u64>,
+}
+
+impl Wanted {
+    async fn read(shared: &Shared, request: Request) -> Result<Self, Refusal> {
+        let asked = body::read::<LogRequest>(shared, request).await?;
+        Self::new("body", &asked.record)
+    }
+
+    /// Takes what is asked for in this `part` of the request.
+    fn new(part: &str, asked: &LogRequest) -> Result<Self, Refusal> {
+        let mut details = Vec::new();
+        let mut refuse =
+            |field: &str, msg: String, kind| details.push(Detail::new(&[part, field], msg, kind));
+        let limit = asked.limit.unwrap_or(USUAL);
+        if !(1..=MOST).contains(&limit) {
+            let kind = if limit == 0 { "greater_than_equal" } else { "less_than_equal" };
+            refuse("limit", format!("Must be from 1 to {MOST}."), kind);
+        }
+        if let Some(LogOrder::Other(_)) = asked.order {
+            refuse("order", format!("Must be one of {}.", LogOrder::WORDS.join(", ")), "literal_error");
+        }
+        if let Some(LogLevel::Other(_)) = asked.level {
+            refuse("level", format!("Must be one of {}.", LogLevel::WORDS.join(", ")), "literal_error");
+        }
+        let mut time = |field: &str, text: &Option<String>| {
+            let parsed = clock::parse(text.as_ref()?);
+            if parsed.is_none() {
+                let msg = "Must be an ISO 8601 time, such as 2026-03-08T12:00:00Z.".to_owned();
+                refuse(field, msg, "datetime_parsing");
+            }
+            parsed
+        };
+        let (start, end) = (time("start_time", &asked.start_time), time("end_time", &asked.end_time));
+        let after = asked.offset.as_ref().and_then(|offset| match offset {
+            Cursor::Number(number) => Some(*number),
+            Cursor::Text(text) => text.parse().ok(),
+        });
+        if asked.offset.is_some() && after.is_none() {
+            refuse("offset", "Must be the next_offset of an answer.".to_owned(), "value_error");
+        }
+        if !details.is_empty() {
+            return Err(Refusal::Invalid(details));
+        }
+        Ok(Self {
+            limit: limit as usize,
+            order: asked.order.clone().unwrap_or(LogOrder::Ascending),
+            level: asked.level.clone(),
+            text: asked.query.as_ref().map(|text| text.to_lowercase()),
+            start,
+            end,
+            after,
+        })
+    }
+
+    fn takes(&self, line: &Line) -> bool {
+        let is_next = |after: u64| match self.order {
+            LogOrder::Descending => line.number < after,
+            _ => line.number > after,
+        };
+        self.after.is_none_or(is_next)
+            && self.level.as_ref().is_none_or(|level| line.level == *level)
+            && self.text.as_ref().is_none_or(|text| line.message.to_lowercase().contains(text))
+            && self.start.is_none_or(|start| line.milliseconds >= start)
+            && self.end.is_none_or(|end| line.milliseconds <= end)
+    }
+
+    /// One page. Behind its last entry there may be more, now or later, so that only an empty page is the last.
+    fn answer(&self, shared: &Shared, deployment: &str, revision: Option<&str>, kind: LogKind) -> Response {
+        let mut lines = shared.store.read_log(deployment, revision, kind, |line| self.takes(line));
+        if self.order == LogOrder::Descending {
+            lines.reverse();
+        }
+        lines.truncate(self.limit);
+        let next_offset = lines.last().map(|line| Cursor::Text(line.number.to_string()));
+        let logs: Vec<LogEntry> = lines.into_iter().map(Line::entry).collect();
+        json_response(StatusCode::OK, &json!(LogPage { logs, next_offset, other: Object::new() }))
+    }
+}

@@ -1,0 +1,134 @@
+//! What stands in the address of a request: identifiers in its path, parameters behind it.
+
+use std::ops::RangeInclusive;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::Uri;
+use axum::http::request::Parts;
+use uuid::Uuid;
+
+use super::answer::{Detail, Refusal};
+
+/// The identifiers in a path, each a UUID in its usual form.
+pub(super) struct Ids(Vec<(String, String)>);
+
+impl Ids {
+    /// The identifier that the route calls `name`.
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| known == name).map_or("", |(_, id)| id)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Ids {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let params = RawPathParams::from_request_parts(parts, state).await;
+        let params = params.map_err(|_| Refusal::bad("The path is not UTF-8."))?;
+        let mut ids = Vec::new();
+        let mut details = Vec::new();
+        for (name, text) in params.iter().filter(|(name, _)| name.ends_with("_id")) {
+            match Uuid::parse_str(text) {
+                Ok(id) => ids.push((name.to_owned(), id.to_string())),
+                Err(_) => details.push(not_a_uuid(&["path", name])),
+            }
+        }
+        if details.is_empty() { Ok(Self(ids)) } else { Err(Refusal::Invalid(details)) }
+    }
+}
+
+/// About a value that should be a UUID.
+pub(super) fn not_a_uuid(loc: &[&str]) -> Detail {
+    Detail::new(loc, "Must be a UUID.", "uuid_parsing")
+}
+
+/// The parameters of a request. What is wrong with them is collected.
+pub(super) struct Query {
+    pairs: Vec<(String, String)>,
+    details: Vec<Detail>,
+}
+
+impl Query {
+    /// Those behind the path of `uri`.
+    pub(super) fn of(uri: &Uri) -> Self {
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
+        Self { pairs: pairs.map(|pairs| pairs.0).unwrap_or_default(), details: Vec::new() }
+    }
+
+    fn last(&self, name: &str) -> Option<&str> {
+        self.pairs.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A text that is not empty.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.last(name).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
+    /// A whole number in `range`, or `default` where there is none.
+    pub(super) fn integer(&mut self, name: &str, range: RangeInclusive<i64>, default: usize) -> usize {
+        let Some(text) = self.last(name) else { return default };
+        match text.trim().parse::<i64>() {
+            Ok(number) if range.contains(&number) => return usize::try_from(number).unwrap_or(usize::MAX),
+            Ok(number) if number < *range.start() => {
+                let message = format!("Must be at least {}.", range.start());
+                self.refuse(name, message, "greater_than_equal");
+            }
+            Ok(_) => self.refuse(name, format!("Must be at most {}.", range.end()), "less_than_equal"),
+            Err(_) => self.refuse(name, "Must be a whole number.".to_owned(), "int_parsing"),
+        }
+        default
+    }
+
+    /// The part of a list that is asked for: offset, and limit of at most `most`.
+    pub(super) fn page(&mut self, most: i64, default: usize) -> (usize, usize) {
+        let limit = self.integer("limit", 1..=most, default);
+        (self.integer("offset", 0..=i64::MAX, 0), limit)
+    }
+
+    /// Yes or no.
+    pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
+        let text = self.text(name)?;
+        match text.to_ascii_lowercase().as_str() {
+            "true" | "1" | "yes" | "on" | "t" | "y" => return Some(true),
+            "false" | "0" | "no" | "off" | "f" | "n" => return Some(false),
+            _ => self.refuse(name, "Must be true or false.".to_owned(), "bool_parsing"),
+        }
+        None
+    }
+
+    /// One of `words`.
+    pub(super) fn word(&mut self, name: &str, words: &[&str]) -> Option<String> {
+        let text = self.text(name)?;
+        if words.contains(&text.as_str()) {
+            return Some(text);
+        }
+        self.refuse(name, format!("Must be one of {}.", words.join(", ")), "literal_error");
+        None
+    }
+
+    /// Identifiers with commas between them.
+    pub(super) fn ids(&mut self, name: &str) -> Option<Vec<String>> {
+        let ids = self.list(name)?.into_iter().map(|id| Uuid::parse_str(&id).map(|id| id.to_string()));
+        let ids: Result<Vec<String>, _> = ids.collect();
+        if ids.is_err() {
+            self.details.push(not_a_uuid(&["query", name]));
+        }
+        ids.ok()
+    }
+
+    /// Words with commas between them.
+    pub(super) fn list(&self, name: &str) -> Option<Vec<String>> {
+        let text = self.text(name)?;
+        Some(text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect())
+    }
+
+    /// Says that something is wrong with a parameter.
+    pub(super) fn refuse(&mut self, name: &str, msg: String, kind: &'static str) {
+        self.details.push(Detail::new(&["query", name], msg, kind));
+    }
+
+    /// Whether all was well.
+    pub(super) fn done(self) -> Result<(), Refusal> {
+        if self.details.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.details)) }
+    }
+}

@@ -1,0 +1,248 @@
+//! The registry that images are pushed to: whether an image is really there.
+
+use std::time::Duration;
+
+use axum::http::{StatusCode, header};
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::api::wire::Redacted;
+
+/// How long one answer of the registry may take.
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// More than any manifest or configuration of an image, in bytes.
+const LARGEST: usize = 4 << 20;
+
+/// What the service runs.
+const PLATFORM: (&str, &str) = ("linux", "amd64");
+
+const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
+     application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json";
+
+/// The label of an image that names its version.
+const VERSION: &str = "org.opencontainers.image.version";
+
+/// Who may push and pull.
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// Who.
+    pub username: String,
+    /// Their password.
+    pub password: Redacted,
+}
+
+/// A registry, and where in it images of deployments lie.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    host: String,
+    prefix: String,
+    login: Option<Login>,
+    client: Client,
+}
+
+/// What was found out about an image.
+#[derive(Debug, Default)]
+pub(super) struct Image {
+    /// Of its manifest.
+    pub(super) digest: String,
+    /// By its label, or else its tag.
+    pub(super) version: Option<String>,
+}
+
+impl Registry {
+    /// The registry at `HOST[:PORT][/PREFIX]`. It is asked over HTTPS, or HTTP where it is on this machine.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the address, as a lowercase fragment.
+    pub fn new(address: &str, login: Option<Login>) -> Result<Self, String> {
+        let (host, prefix) = address.split_once('/').unwrap_or((address, ""));
+        let is_host = |c: char| c.is_ascii_alphanumeric() || ".-:[]_".contains(c);
+        let is_path = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-/".contains(c);
+        if host.is_empty() || !host.chars().all(is_host) || url(host, "v2/").is_err() {
+            return Err(format!("`{address}` is not HOST[:PORT][/PREFIX]"));
+        }
+        if !prefix.chars().all(is_path) || prefix.starts_with('/') || prefix.contains("//") {
+            return Err(format!("`{prefix}` cannot begin the name of an image"));
+        }
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let client = Client::builder().timeout(ANSWER).no_proxy().build();
+        let client = client.map_err(|error| error.to_string())?;
+        Ok(Self { host: host.to_owned(), prefix: prefix.trim_end_matches('/').to_owned(), login, client })
+    }
+
+    /// Who may push.
+    pub(super) fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
+    /// The registry with its prefix.
+    pub(super) fn address(&self) -> String {
+        [&*self.host, &*self.prefix].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+    }
+
+    /// Where the images of a deployment of this name lie.
+    pub(super) fn repository(&self, name: &str) -> String {
+        format!("{}/{name}", self.address())
+    }
+
+    /// Whether this is where the image lies.
+    pub(super) fn holds(&self, image: &str) -> bool {
+        image.strip_prefix(&self.address()).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// Asks for the image's manifest, and checks that it is what its digest says and for the platform that is run.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be run, in words.
+    pub(super) async fn check(&self, image: &str) -> Result<Image, String> {
+        let path = image.strip_prefix(&self.host).and_then(|path| path.strip_prefix('/')).unwrap_or(image);
+        let (name, tag, digest) = parts(path);
+        let reference = digest.or(tag).unwrap_or("latest");
+        let (manifest, found) = self.manifest(image, name, reference).await?;
+        if digest.is_some_and(|digest| digest != found) {
+            return Err(format!("the registry has another manifest for {image}: {found}"));
+        }
+        let manifest = match manifest.get("manifests") {
+            None => manifest,
+            Some(several) => self.manifest(image, name, of_platform(image, several)?).await?.0,
+        };
+        let config = self.config(image, name, &manifest).await?;
+        check_platform(image, &config)?;
+        let label = config.pointer("/config/Labels").and_then(|labels| labels.get(VERSION)?.as_str());
+        Ok(Image { digest: found, version: label.or(tag).map(str::to_owned) })
+    }
+
+    async fn manifest(&self, image: &str, name: &str, reference: &str) -> Result<(Value, String), String> {
+        let path = format!("v2/{name}/manifests/{reference}");
+        let bytes = self.get(image, &path).await?;
+        let value = serde_json::from_slice(&bytes)
+            .map_err(|_| format!("the registry's manifest of {image} is not JSON"))?;
+        Ok((value, digest(&bytes)))
+    }
+
+    async fn config(&self, image: &str, name: &str, manifest: &Value) -> Result<Value, String> {
+        let wanted = manifest.pointer("/config/digest").and_then(Value::as_str);
+        let wanted = wanted.ok_or_else(|| format!("the manifest of {image} names no configuration"))?;
+        let bytes = self.get(image, &format!("v2/{name}/blobs/{wanted}")).await?;
+        if digest(&bytes) != wanted {
+            return Err(format!("the configuration of {image} is not what its digest says"));
+        }
+        serde_json::from_slice(&bytes).map_err(|_| format!("the configuration of {image} is not JSON"))
+    }
+
+    /// The body of the registry's answer.
+    async fn get(&self, image: &str, path: &str) -> Result<Vec<u8>, String> {
+        let address = url(&self.host, path)?;
+        let lost = |error: reqwest::Error| {
+            let why = if error.is_timeout() { "it takes too long" } else { "it does not answer" };
+            format!("cannot ask the registry {} for {image}: {why}", self.host)
+        };
+        let mut response = self.request(address.clone(), None).await.map_err(lost)?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(token) = self.token(&response).await
+        {
+            response = self.request(address, Some(token)).await.map_err(lost)?;
+        }
+        match response.status() {
+            status if status.is_success() => {}
+            StatusCode::NOT_FOUND => return Err(format!("the registry {} has no {image}", self.host)),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                return Err(format!("the registry {} does not let the service read {image}", self.host));
+            }
+            status => return Err(format!("the registry {} answers {status} for {image}", self.host)),
+        }
+        let mut bytes = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(lost)? {
+            bytes.extend_from_slice(&piece);
+            if bytes.len() > LARGEST {
+                return Err(format!("the registry's answer for {image} is too large"));
+            }
+        }
+        Ok(bytes)
+    }
+
+    async fn request(&self, address: Url, token: Option<String>) -> reqwest::Result<Response> {
+        let request = self.client.get(address).header(header::ACCEPT, ACCEPT);
+        let request = match (token, &self.login) {
+            (Some(token), _) => request.bearer_auth(token),
+            (None, Some(login)) => request.basic_auth(&login.username, Some(login.password.expose())),
+            (None, None) => request,
+        };
+        request.send().await
+    }
+
+    /// The token that the registry's `WWW-Authenticate: Bearer` says where to get.
+    async fn token(&self, response: &Response) -> Option<String> {
+        let challenge = response.headers().get(header::WWW_AUTHENTICATE)?.to_str().ok()?;
+        let parameters = challenge.strip_prefix("Bearer ")?;
+        let parameter = |name: &str| {
+            let start = parameters.find(&format!("{name}=\""))? + name.len() + 2;
+            parameters.get(start..)?.split('"').next()
+        };
+        let mut realm = Url::parse(parameter("realm")?).ok()?;
+        // The password goes to nobody who could be overheard.
+        if realm.scheme() != "https" && !realm.host_str().is_some_and(is_loopback) {
+            return None;
+        }
+        for name in ["service", "scope"] {
+            if let Some(value) = parameter(name) {
+                realm.query_pairs_mut().append_pair(name, value);
+            }
+        }
+        let answer = self.request(realm, None).await.ok()?.bytes().await.ok()?;
+        let answer: Value = serde_json::from_slice(&answer).ok()?;
+        let token = answer.get("token").or_else(|| answer.get("access_token"))?;
+        token.as_str().map(str::to_owned)
+    }
+}
+
+/// HTTP on this machine, HTTPS elsewhere.
+fn url(host: &str, path: &str) -> Result<Url, String> {
+    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+    let scheme = if is_loopback(name.map_or(host, |(name, _)| name)) { "http" } else { "https" };
+    Url::parse(&format!("{scheme}://{host}/{path}")).map_err(|error| format!("{host}/{path}: {error}"))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Name, tag and digest of `NAME[:TAG][@DIGEST]`.
+fn parts(path: &str) -> (&str, Option<&str>, Option<&str>) {
+    let (path, digest) = path.split_once('@').map_or((path, None), |(path, digest)| (path, Some(digest)));
+    match path.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
+        Some((name, tag)) => (name, Some(tag), digest),
+        None => (path, None, digest),
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+/// The digest of the manifest for the platform that is run.
+fn of_platform<'a>(image: &str, several: &'a Value) -> Result<&'a str, String> {
+    let (os, architecture) = PLATFORM;
+    let is_ours = |entry: &&Value| {
+        let part = |name| entry.get("platform").and_then(|platform| platform.get(name)?.as_str());
+        part("os") == Some(os) && part("architecture") == Some(architecture)
+    };
+    let found = several.as_array().and_then(|entries| entries.iter().find(is_ours));
+    let found = found.and_then(|entry| entry.get("digest")?.as_str());
+    found.ok_or_else(|| format!("{image} is not for {os}/{architecture}"))
+}
+
+fn check_platform(image: &str, config: &Value) -> Result<(), String> {
+    let (os, architecture) = PLATFORM;
+    let part = |name| config.get(name).and_then(Value::as_str).unwrap_or_default();
+    if (part("os"), part("architecture")) == PLATFORM {
+        return Ok(());
+    }
+    Err(format!("{image} is for {}/{}, and not for {os}/{architecture}", part("os"), part("architecture")))
+}

@@ -1,0 +1,99 @@
+//! What can be asked for.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{MethodFilter, on};
+
+use crate::api::Vocabulary;
+
+use super::answer::Refusal;
+use super::{Shared, deployments, logs, repositories, revisions, transfer, uploads};
+
+/// Where it says what a route does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// In the specification.
+    Specified,
+    /// Nowhere; it is done as the public service does it.
+    Chosen,
+}
+
+/// One thing that can be asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// The method.
+    pub method: &'static str,
+    /// The path, with parameters in braces.
+    pub path: &'static str,
+    /// Where it says what it does.
+    pub basis: Basis,
+}
+
+/// Defines the routes: the table, and what answers them.
+macro_rules! routes {
+    ($($method:ident $path:literal $basis:ident $handler:path;)*) => {
+        /// Every route, but for that of uploads, which needs the token of its address and no key.
+        pub const ROUTES: &[Route] = &[$(
+            Route { method: stringify!($method), path: $path, basis: Basis::$basis },
+        )*];
+
+        fn table() -> Router<Arc<Shared>> {
+            Router::new()$(.route($path, on(MethodFilter::$method, $handler)))*
+        }
+    };
+}
+
+routes! {
+    GET "/v1/integrations/forge/codehost/{integration_id}/repos" Specified repositories::list;
+    GET "/v2/deployments" Specified deployments::list;
+    PATCH "/v2/deployments/{deployment_id}" Specified deployments::patch;
+    POST "/v2/deployments" Chosen deployments::create;
+    GET "/v2/deployments/{deployment_id}" Chosen deployments::get;
+    DELETE "/v2/deployments/{deployment_id}" Chosen deployments::delete;
+    GET "/v2/deployments/{deployment_id}/revisions" Chosen revisions::list;
+    GET "/v2/deployments/{deployment_id}/revisions/{revision_id}" Chosen revisions::get;
+    POST "/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy" Chosen revisions::redeploy;
+    POST "/v2/deployments/{deployment_id}/revisions/{revision_id}/interruption" Chosen revisions::interrupt;
+    GET "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs" Chosen logs::get;
+    POST "/v2/deployments/{deployment_id}/push-token" Chosen transfer::push_token;
+    POST "/v2/deployments/{deployment_id}/upload-url" Chosen transfer::upload_url;
+    POST "/v1/projects/{project_id}/deploy_logs" Chosen logs::of_deployment;
+    POST "/v1/projects/{project_id}/revisions/{revision_id}/deploy_logs" Chosen logs::of_revision;
+    POST "/v1/projects/{project_id}/revisions/{revision_id}/build_logs" Chosen logs::of_build;
+}
+
+/// All that is answered.
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    let public = Vocabulary::Public.path(&format!("{}{{integration_id}}/repos", repositories::PATH));
+    table()
+        .route(&public, on(MethodFilter::GET, repositories::list))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(shared.clone(), authorized))
+        .route("/v2/uploads/{upload_id}", on(MethodFilter::PUT, uploads::put))
+        .with_state(shared)
+}
+
+async fn authorized(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Refusal> {
+    if shared.options.keys.open(request.headers()) {
+        return Ok(next.run(request).await);
+    }
+    Err(Refusal::Plain(StatusCode::UNAUTHORIZED, "Invalid API key.".to_owned()))
+}
+
+async fn unknown() -> Refusal {
+    Refusal::Plain(StatusCode::NOT_FOUND, "Not Found".to_owned())
+}
+
+async fn wrong_method() -> Refusal {
+    Refusal::Plain(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed".to_owned())
+}

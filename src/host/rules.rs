@@ -1,0 +1,326 @@
+//! What may be asked for: which sources there are, what belongs to each of them, what can be changed.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::api::wire::{
+    DeploymentType, ResourceSpec, Secret, SecretReference, Source, SourceConfig, SourceRevisionConfig,
+};
+
+use super::Shared;
+use super::answer::{Detail, Refusal};
+use super::query::not_a_uuid;
+
+/// Fields of a deployment that the service alone sets.
+const READ_ONLY: &[&str] = &[
+    "id",
+    "tenant_id",
+    "created_at",
+    "updated_at",
+    "status",
+    "latest_revision_id",
+    "active_revision_id",
+    "image_version",
+];
+
+/// Fields of a deployment that are chosen at its creation, once and for all.
+const IMMUTABLE: &[&str] = &["name", "source"];
+
+/// The longest name of a deployment: it becomes part of a host name.
+const NAME_LENGTH: usize = 63;
+
+/// A type that the public service takes at creation, beside those that the specification knows.
+const SCALE_TO_ZERO: &str = "dev_zero";
+
+/// What may be changed about a deployment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occasion {
+    Creation,
+    Patch,
+}
+
+/// Refuses a body that sets what cannot be set.
+pub(super) fn settable(body: &Value, occasion: Occasion) -> Result<(), Refusal> {
+    let is_set = |record: &Value, name: &str| record.get(name).is_some_and(|value| !value.is_null());
+    let immutable = if occasion == Occasion::Patch { IMMUTABLE } else { &[] };
+    let set = |name: &&&str| is_set(body, name);
+    let read_only = READ_ONLY.iter().filter(set);
+    let mut details: Vec<Detail> =
+        read_only.map(|name| Detail::new(&["body", name], "Is read-only.", "extra_forbidden")).collect();
+    details.extend(
+        immutable
+            .iter()
+            .filter(set)
+            .map(|name| Detail::new(&["body", name], "Cannot be changed after creation.", "extra_forbidden")),
+    );
+    if body.get("source_revision_config").is_some_and(|config| is_set(config, "repo_commit_sha")) {
+        let loc = ["body", "source_revision_config", "repo_commit_sha"];
+        details.push(Detail::new(&loc, "Is read-only.", "extra_forbidden"));
+    }
+    if details.is_empty() { Ok(()) } else { Err(Refusal::Invalid(details)) }
+}
+
+/// A name is part of host names and of images' names.
+pub(super) fn name(name: &str) -> Result<(), Refusal> {
+    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_valid = (1..=NAME_LENGTH).contains(&name.len())
+        && name.chars().all(|c| is_inner(c) || c == '-')
+        && name.starts_with(is_inner)
+        && name.ends_with(is_inner);
+    if is_valid {
+        return Ok(());
+    }
+    Err(Refusal::bad(format!(
+        "A name has 1 to {NAME_LENGTH} lowercase letters, digits and hyphens, no hyphen first or last."
+    )))
+}
+
+/// Whether deployments can be made from this source here.
+pub(super) fn available(shared: &Shared, source: &Source) -> Result<(), Refusal> {
+    known(shared, source, "source")?;
+    let is_external = *source == Source::ExternalContainer;
+    let kind = match (is_external, shared.options.is_self_hosted) {
+        (true, false) => "self-hosted",
+        (false, true) => "cloud-hosted",
+        _ => return Ok(()),
+    };
+    let word = shared.word(source);
+    Err(Refusal::bad(format!("Source '{word}' is only available for {kind} deployments.")))
+}
+
+fn known(shared: &Shared, source: &Source, field: &str) -> Result<(), Refusal> {
+    let Source::Other(_) = source else { return Ok(()) };
+    let words: Vec<String> = Source::WORDS.iter().map(|word| shared.word(&Source::from(*word))).collect();
+    let msg = format!("Must be one of {}.", words.join(", "));
+    Err(Refusal::invalid(&["body", field], msg, "literal_error"))
+}
+
+/// Whether a revision of a deployment from `source` can be made from `other`.
+pub(super) fn revision_source(shared: &Shared, source: &Source, other: &Source) -> Result<(), Refusal> {
+    known(shared, other, "revision_source")?;
+    let (of, word) = (shared.word(source), shared.word(other));
+    match (source, other) {
+        (_, Source::ExternalContainer | Source::InternalTemplate) => {
+            let words = [Source::Codehost, Source::InternalContainer, Source::InternalSource];
+            let words = words.map(|word| shared.word(&word)).join(", ");
+            let msg = format!("Must be one of {words}.");
+            Err(Refusal::invalid(&["body", "revision_source"], msg, "literal_error"))
+        }
+        (Source::ExternalContainer, _) => {
+            Err(Refusal::bad(format!("A deployment from '{of}' cannot have a revision from '{word}'.")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether what is given belongs to this source.
+pub(super) fn source_config(
+    shared: &Shared,
+    source: &Source,
+    given: &SourceConfig,
+    whole: &SourceConfig,
+) -> Result<(), Refusal> {
+    let is_codehost = *source == Source::Codehost;
+    let is_external = *source == Source::ExternalContainer;
+    let fields = [
+        ("integration_id", given.integration_id.is_some(), is_codehost, Source::Codehost),
+        ("repo_url", given.repo_url.is_some(), is_codehost, Source::Codehost),
+        ("build_on_push", given.build_on_push == Some(true), is_codehost, Source::Codehost),
+        ("custom_url", given.custom_url.is_some(), is_external, Source::ExternalContainer),
+        ("listener_id", given.listener_id.is_some(), is_external, Source::ExternalContainer),
+        ("listener_config", given.listener_config.is_some(), is_external, Source::ExternalContainer),
+        ("install_command", given.install_command.is_some(), !is_external, Source::InternalSource),
+        ("build_command", given.build_command.is_some(), !is_external, Source::InternalSource),
+    ];
+    for (field, is_given, applies, of) in fields {
+        if is_given && !applies {
+            let of = shared.word(&of);
+            return Err(Refusal::bad(format!("source_config.{field} is only applicable to source '{of}'.")));
+        }
+    }
+    for (field, id) in [("integration_id", &given.integration_id), ("listener_id", &given.listener_id)] {
+        if id.as_ref().is_some_and(|id| Uuid::parse_str(id).is_err()) {
+            return Err(Refusal::Invalid(vec![not_a_uuid(&["body", "source_config", field])]));
+        }
+    }
+    if is_codehost && (whole.integration_id.is_none() || whole.repo_url.is_none()) {
+        let word = shared.word(source);
+        return Err(Refusal::bad(format!(
+            "source_config.integration_id and source_config.repo_url are required for source '{word}'."
+        )));
+    }
+    if let Some(DeploymentType::Other(word)) = &given.deployment_type
+        && word != SCALE_TO_ZERO
+    {
+        let msg = format!("Must be one of {}.", DeploymentType::WORDS.join(", "));
+        let loc = ["body", "source_config", "deployment_type"];
+        return Err(Refusal::invalid(&loc, msg, "literal_error"));
+    }
+    whole.resource_spec.as_ref().map_or(Ok(()), scale)
+}
+
+fn scale(spec: &ResourceSpec) -> Result<(), Refusal> {
+    let ranges = [
+        ("", spec.min_scale, spec.max_scale),
+        ("queue_", spec.queue_min_scale, spec.queue_max_scale),
+        ("orchestrator_", spec.orchestrator_min_scale, spec.orchestrator_max_scale),
+        ("executor_", spec.executor_min_scale, spec.executor_max_scale),
+    ];
+    for (prefix, least, most) in ranges {
+        if let (Some(least), Some(most)) = (least, most)
+            && least > most
+        {
+            return Err(Refusal::bad(format!(
+                "resource_spec.{prefix}min_scale, {least}, is more than resource_spec.{prefix}max_scale, {most}."
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a patch leaves alone what is chosen once and for all.
+pub(super) fn unchanged(before: &SourceConfig, after: &SourceConfig) -> Result<(), Refusal> {
+    let fields = [
+        ("integration_id", before.integration_id == after.integration_id),
+        ("repo_url", before.repo_url == after.repo_url),
+        ("deployment_type", before.deployment_type == after.deployment_type),
+        ("listener_id", before.listener_id == after.listener_id),
+        ("listener_config", before.listener_config == after.listener_config),
+    ];
+    match fields.iter().find(|(_, is_same)| !is_same) {
+        None => Ok(()),
+        Some((field, _)) => {
+            Err(Refusal::bad(format!("source_config.{field} cannot be changed after creation.")))
+        }
+    }
+}
+
+/// Secrets become environment variables, each once.
+pub(super) fn secrets(secrets: &[Secret]) -> Result<(), Refusal> {
+    let mut names = HashSet::new();
+    for Secret { name, .. } in secrets {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(Refusal::bad("The name of a secret is not empty and holds no `=`."));
+        }
+        if !names.insert(name) {
+            return Err(Refusal::bad(format!("The secret '{name}' is given twice.")));
+        }
+    }
+    Ok(())
+}
+
+/// References are to secrets of a cluster, where only images of the user's own run.
+pub(super) fn secret_references(
+    shared: &Shared,
+    source: &Source,
+    references: Option<&Vec<SecretReference>>,
+) -> Result<(), Refusal> {
+    let Some(references) = references.filter(|references| !references.is_empty()) else { return Ok(()) };
+    if *source != Source::ExternalContainer {
+        let word = shared.word(&Source::ExternalContainer);
+        return Err(Refusal::bad(format!("secret_references are only applicable to source '{word}'.")));
+    }
+    for (index, reference) in references.iter().enumerate() {
+        let fields = [
+            ("name", &reference.name),
+            ("secret_name", &reference.secret_name),
+            ("secret_key", &reference.secret_key),
+        ];
+        if let Some((field, _)) = fields.into_iter().find(|(_, value)| value.is_none()) {
+            let mut detail = Detail::new(&["body", "secret_references"], "Is required.", "missing");
+            detail.loc.extend([index.into(), field.into()]);
+            return Err(Refusal::Invalid(vec![detail]));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the configuration of a revision from `source` holds what it needs, and nothing else.
+pub(super) fn revision_config(
+    shared: &Shared,
+    source: &Source,
+    given: &SourceRevisionConfig,
+    whole: &SourceRevisionConfig,
+) -> Result<(), Refusal> {
+    let word = shared.word(source);
+    let applicable = applicable(source);
+    for (field, value) in fields(given) {
+        if value.is_some() && !applicable.contains(&field) {
+            return Err(Refusal::bad(format!(
+                "source_revision_config.{} is not applicable to source '{word}'.",
+                field_word(shared, field)
+            )));
+        }
+    }
+    for (field, value) in fields(whole) {
+        if applicable.contains(&field) && value.is_none_or(|value| value.trim().is_empty()) {
+            return Err(Refusal::bad(format!(
+                "source_revision_config.{} is required for source '{word}'.",
+                field_word(shared, field)
+            )));
+        }
+    }
+    whole.image_uri.as_deref().map_or(Ok(()), |image| image_uri(shared, source, image))
+}
+
+/// What a revision from `source` is made from.
+pub(super) fn applicable(source: &Source) -> &'static [&'static str] {
+    match source {
+        Source::Codehost => &["repo_ref", "graph_config_path"],
+        Source::ExternalContainer | Source::InternalContainer => &["image_uri"],
+        Source::InternalSource => &["source_tarball_path", "graph_config_path"],
+        Source::InternalTemplate | Source::Other(_) => &[],
+    }
+}
+
+/// The fields that requests can set.
+pub(super) fn fields(config: &SourceRevisionConfig) -> [(&'static str, Option<&String>); 4] {
+    [
+        ("repo_ref", config.repo_ref.as_ref()),
+        ("graph_config_path", config.graph_config_path.as_ref()),
+        ("image_uri", config.image_uri.as_ref()),
+        ("source_tarball_path", config.source_tarball_path.as_ref()),
+    ]
+}
+
+/// A field of a revision's configuration, in the words that are spoken.
+fn field_word(shared: &Shared, field: &str) -> String {
+    let mut record = serde_json::json!({ "source_revision_config": { field: null } });
+    shared.options.vocabulary.exchange(&mut record);
+    let fields = record["source_revision_config"].as_object();
+    fields.and_then(|fields| fields.keys().next().cloned()).unwrap_or_default()
+}
+
+fn image_uri(shared: &Shared, source: &Source, image: &str) -> Result<(), Refusal> {
+    let digest = image.split_once('@').map(|(_, digest)| digest);
+    let is_digest = |digest: &str| {
+        let hex = digest.strip_prefix("sha256:").unwrap_or_default();
+        hex.len() == 64 && hex.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
+    };
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "._-/:@[]".contains(c);
+    if !image.chars().all(is_word) || image.contains("//") || !digest.is_none_or(is_digest) {
+        return Err(Refusal::bad(
+            "source_revision_config.image_uri must be REPOSITORY[:TAG] or REPOSITORY@sha256:DIGEST.",
+        ));
+    }
+    match &shared.options.registry {
+        Some(registry) if *source == Source::InternalContainer && !registry.holds(image) => {
+            Err(Refusal::bad(format!(
+                "source_revision_config.image_uri must lie in {}, where the push token is for.",
+                registry.address()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Builds follow a branch, and a tag does not move.
+pub(super) fn build_on_push(config: &SourceConfig, revision: &SourceRevisionConfig) -> Result<(), Refusal> {
+    let is_tag = revision.repo_ref.as_ref().is_some_and(|name| name.starts_with("refs/tags/"));
+    if config.build_on_push == Some(true) && is_tag {
+        return Err(Refusal::bad("source_config.build_on_push must be false where repo_ref is a tag."));
+    }
+    Ok(())
+}

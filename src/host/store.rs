@@ -1,0 +1,222 @@
+//! What the service remembers: deployments, their revisions and logs. In memory; what stands here in `impl Store` is
+//! all that a durable one has to do.
+
+use std::sync::Mutex;
+
+use crate::api::wire::{
+    Deployment, DeploymentStatus, LogEntry, LogLevel, Object, Revision, RevisionStatus, Timestamp,
+};
+
+use super::clock;
+use super::lock;
+
+/// The most entries of a revision's log of one kind; the oldest go first.
+const LOG_LENGTH: usize = 10_000;
+
+/// Deployments, the oldest first.
+#[derive(Default)]
+pub(super) struct Store(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    deployments: Vec<Record>,
+    /// How many log entries were ever written.
+    entries: u64,
+}
+
+/// A deployment and what belongs to it.
+pub(super) struct Record {
+    pub(super) deployment: Deployment,
+    /// UUIDs of its tag values, which the wire does not show.
+    pub(super) tags: Vec<String>,
+    /// The oldest first.
+    revisions: Vec<Made>,
+}
+
+struct Made {
+    revision: Revision,
+    build: Vec<Line>,
+    deploy: Vec<Line>,
+}
+
+/// What wrote a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LogKind {
+    Build,
+    Deploy,
+}
+
+/// An entry of a log. The numbers rise over all logs.
+#[derive(Clone)]
+pub(super) struct Line {
+    pub(super) number: u64,
+    pub(super) milliseconds: i64,
+    pub(super) level: LogLevel,
+    pub(super) message: String,
+}
+
+impl Line {
+    /// As the wire has it.
+    pub(super) fn entry(self) -> LogEntry {
+        LogEntry {
+            id: Some(format!("{:016x}", self.number)),
+            timestamp: Some(Timestamp::Milliseconds(self.milliseconds)),
+            level: Some(self.level),
+            message: Some(self.message),
+            other: Object::new(),
+        }
+    }
+}
+
+/// There is a deployment of that name already.
+pub(super) struct Taken;
+
+impl Store {
+    /// Takes a new deployment, unless its name is taken.
+    pub(super) fn create(&self, deployment: Deployment, tags: Vec<String>) -> Result<(), Taken> {
+        let mut state = lock(&self.0);
+        if state.deployments.iter().any(|record| record.deployment.name == deployment.name) {
+            return Err(Taken);
+        }
+        state.deployments.push(Record { deployment, tags, revisions: Vec::new() });
+        Ok(())
+    }
+
+    /// A deployment.
+    pub(super) fn get(&self, id: &str) -> Option<Deployment> {
+        lock(&self.0).of(id).map(|record| record.deployment.clone())
+    }
+
+    /// The deployments that `wanted` takes, the newest first.
+    pub(super) fn list(
+        &self,
+        wanted: impl Fn(&Record) -> bool,
+        offset: usize,
+        limit: usize,
+    ) -> Vec<Deployment> {
+        let state = lock(&self.0);
+        let found = state.deployments.iter().rev().filter(|record| wanted(record)).skip(offset).take(limit);
+        found.map(|record| record.deployment.clone()).collect()
+    }
+
+    /// Changes a deployment; nothing is changed where `change` fails.
+    pub(super) fn change<T, E>(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Deployment) -> Result<T, E>,
+    ) -> Option<Result<T, E>> {
+        let mut state = lock(&self.0);
+        let record = state.of_mut(id)?;
+        let mut changed = record.deployment.clone();
+        let done = change(&mut changed);
+        if done.is_ok() {
+            changed.updated_at = clock::now();
+            record.deployment = changed;
+        }
+        Some(done)
+    }
+
+    /// Forgets a deployment; whether there was one.
+    pub(super) fn delete(&self, id: &str) -> bool {
+        let mut state = lock(&self.0);
+        let before = state.deployments.len();
+        state.deployments.retain(|record| record.deployment.id != id);
+        state.deployments.len() < before
+    }
+
+    /// Takes a new revision, which becomes the latest; its number among those of its deployment, from 1.
+    pub(super) fn add_revision(&self, deployment: &str, revision: Revision) -> Option<u64> {
+        let mut state = lock(&self.0);
+        let record = state.of_mut(deployment)?;
+        record.deployment.latest_revision_id = Some(revision.id.clone());
+        record.deployment.source_revision_config = revision.source_revision_config.clone();
+        record.revisions.push(Made { revision, build: Vec::new(), deploy: Vec::new() });
+        Some(record.revisions.len() as u64)
+    }
+
+    /// A revision of a deployment.
+    pub(super) fn revision(&self, deployment: &str, id: &str) -> Option<Revision> {
+        let mut state = lock(&self.0);
+        state.made(deployment, id).map(|made| made.revision.clone())
+    }
+
+    /// The revisions of a deployment that `wanted` takes, the newest first.
+    pub(super) fn revisions(
+        &self,
+        deployment: &str,
+        wanted: impl Fn(&Revision) -> bool,
+        offset: usize,
+        limit: usize,
+    ) -> Vec<Revision> {
+        let state = lock(&self.0);
+        let made = state.of(deployment).map_or(&[][..], |record| &record.revisions);
+        let found = made.iter().rev().map(|made| &made.revision).filter(|revision| wanted(revision));
+        found.skip(offset).take(limit).cloned().collect()
+    }
+
+    /// Moves a revision on, unless it is where it stays or has gone; whether it moved.
+    pub(super) fn advance(&self, deployment: &str, id: &str, status: RevisionStatus) -> bool {
+        let mut state = lock(&self.0);
+        let Some(made) = state.made(deployment, id).filter(|made| !made.revision.status.is_final()) else {
+            return false;
+        };
+        made.revision.status = status.clone();
+        made.revision.updated_at = clock::now();
+        if let (RevisionStatus::Deployed, Some(record)) = (status, state.of_mut(deployment)) {
+            record.deployment.active_revision_id = Some(id.to_owned());
+            record.deployment.status = DeploymentStatus::Ready;
+            record.deployment.updated_at = clock::now();
+        }
+        true
+    }
+
+    /// Writes to a log.
+    pub(super) fn log(&self, deployment: &str, id: &str, kind: LogKind, level: LogLevel, message: &str) {
+        let mut state = lock(&self.0);
+        state.entries += 1;
+        let number = state.entries;
+        let Some(made) = state.made(deployment, id) else { return };
+        let log = match kind {
+            LogKind::Build => &mut made.build,
+            LogKind::Deploy => &mut made.deploy,
+        };
+        if log.len() == LOG_LENGTH {
+            log.remove(0);
+        }
+        log.push(Line { number, milliseconds: clock::milliseconds(), level, message: message.to_owned() });
+    }
+
+    /// The log of one revision, or of all of a deployment, that `wanted` takes: the oldest first.
+    pub(super) fn read_log(
+        &self,
+        deployment: &str,
+        revision: Option<&str>,
+        kind: LogKind,
+        wanted: impl Fn(&Line) -> bool,
+    ) -> Vec<Line> {
+        let state = lock(&self.0);
+        let made = state.of(deployment).map_or(&[][..], |record| &record.revisions);
+        let made = made.iter().filter(|made| revision.is_none_or(|id| made.revision.id == id));
+        let lines = made.flat_map(|made| match kind {
+            LogKind::Build => &made.build,
+            LogKind::Deploy => &made.deploy,
+        });
+        let mut lines: Vec<Line> = lines.filter(|line| wanted(line)).cloned().collect();
+        lines.sort_by_key(|line| line.number);
+        lines
+    }
+}
+
+impl State {
+    fn of(&self, id: &str) -> Option<&Record> {
+        self.deployments.iter().find(|record| record.deployment.id == id)
+    }
+
+    fn of_mut(&mut self, id: &str) -> Option<&mut Record> {
+        self.deployments.iter_mut().find(|record| record.deployment.id == id)
+    }
+
+    fn made(&mut self, deployment: &str, id: &str) -> Option<&mut Made> {
+        self.of_mut(deployment)?.revisions.iter_mut().find(|made| made.revision.id == id)
+    }
+}

@@ -1,0 +1,192 @@
+//! Archives that were uploaded: in a temporary directory that goes with the service.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
+use tempfile::{NamedTempFile, TempDir};
+use uuid::Uuid;
+
+use super::answer::Refusal;
+use super::query::{Ids, Query};
+use super::transfer::ARCHIVE;
+use super::{Shared, keys, lock};
+
+/// The largest archive, in bytes.
+pub const LARGEST_UPLOAD: u64 = 209_715_200;
+
+/// How many archives of a deployment are kept; the oldest go first.
+const KEPT: usize = 5;
+
+/// How long an address can be used.
+const VALID: Duration = Duration::from_secs(3600);
+
+/// How long the next piece of an archive may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Other names of what archives are sent as.
+const KINDS: [&str; 4] = [ARCHIVE, "application/x-gzip", "application/octet-stream", "application/tar+gzip"];
+
+/// What was uploaded, and what is to be.
+pub(super) struct Uploads {
+    directory: TempDir,
+    all: Mutex<Vec<Upload>>,
+}
+
+struct Upload {
+    place: Place,
+    deployment: String,
+    made: Instant,
+    /// What was uploaded; it is gone with this.
+    file: Option<Arc<NamedTempFile>>,
+}
+
+/// Where an archive is to be put.
+#[derive(Clone)]
+pub(super) struct Place {
+    /// UUID.
+    pub(super) id: String,
+    /// Whoever knows it may upload.
+    pub(super) token: String,
+    /// What revisions call it.
+    pub(super) path: String,
+}
+
+impl Uploads {
+    pub(super) fn new() -> io::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("agentcli-host-").tempdir()?;
+        Ok(Self { directory, all: Mutex::default() })
+    }
+
+    /// Makes a place for an archive of a deployment.
+    pub(super) fn expect(&self, deployment: &str) -> Place {
+        let id = Uuid::new_v4().to_string();
+        let path = format!("uploads/{deployment}/{id}.tar.gz");
+        let place = Place { id, token: keys::token(), path };
+        let mut all = lock(&self.all);
+        let mut others = all.iter().filter(|upload| upload.deployment == deployment);
+        if others.clone().count() >= KEPT
+            && let Some(oldest) = others.next().map(|upload| upload.place.id.clone())
+        {
+            all.retain(|upload| upload.place.id != oldest);
+        }
+        all.push(Upload {
+            place: place.clone(),
+            deployment: deployment.to_owned(),
+            made: Instant::now(),
+            file: None,
+        });
+        place
+    }
+
+    /// Refuses a path that does not name an archive of this deployment that was uploaded.
+    pub(super) fn check(&self, deployment: &str, path: Option<&str>) -> Result<(), Refusal> {
+        let Some(path) = path else { return Ok(()) };
+        let all = lock(&self.all);
+        let of = |upload: &&Upload| upload.place.path == path && upload.deployment == deployment;
+        let reason = match all.iter().find(of) {
+            Some(Upload { file: Some(_), .. }) => return Ok(()),
+            Some(_) => "nothing was uploaded there",
+            None => "it is no object_path of this deployment",
+        };
+        Err(Refusal::bad(format!("source_revision_config.source_tarball_path cannot be used: {reason}.")))
+    }
+
+    /// The archive that revisions call `path`.
+    pub(super) fn open(&self, path: &str) -> io::Result<File> {
+        let all = lock(&self.all);
+        let file =
+            all.iter().find(|upload| upload.place.path == path).and_then(|upload| upload.file.as_ref());
+        file.ok_or(io::ErrorKind::NotFound)?.reopen()
+    }
+
+    /// Forgets the archives of a deployment.
+    pub(super) fn forget(&self, deployment: &str) {
+        lock(&self.all).retain(|upload| upload.deployment != deployment);
+    }
+
+    fn may_put(&self, id: &str, token: &str) -> bool {
+        let all = lock(&self.all);
+        let upload = all.iter().find(|upload| upload.place.id == id);
+        upload.is_some_and(|upload| keys::same(&upload.place.token, token) && upload.made.elapsed() < VALID)
+    }
+
+    /// Keeps what was uploaded; a second upload takes the place of the first.
+    fn keep(&self, id: &str, file: NamedTempFile) {
+        if let Some(upload) = lock(&self.all).iter_mut().find(|upload| upload.place.id == id) {
+            upload.file = Some(Arc::new(file));
+        }
+    }
+}
+
+/// `PUT /v2/uploads/{upload_id}?token=…`
+pub(super) async fn put(
+    State(shared): State<Arc<Shared>>,
+    ids: Ids,
+    uri: Uri,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let id = ids.get("upload_id");
+    if !shared.uploads.may_put(id, &Query::of(&uri).text("token").unwrap_or_default()) {
+        let detail = "The address of the upload is not valid, or not any more.".to_owned();
+        return Err(Refusal::Plain(StatusCode::FORBIDDEN, detail));
+    }
+    let length = length(&headers)?;
+    let file = NamedTempFile::new_in(shared.uploads.directory.path()).map_err(|error| full(&error))?;
+    let file = receive(request.into_body(), file, length).await?;
+    shared.uploads.keep(id, file);
+    Ok(StatusCode::OK.into_response())
+}
+
+/// How long the archive says it is.
+fn length(headers: &HeaderMap) -> Result<u64, Refusal> {
+    let text = |name| headers.get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
+    let kind = text(header::CONTENT_TYPE).unwrap_or(ARCHIVE);
+    if !KINDS.contains(&kind) {
+        let detail = format!("The archive must be {ARCHIVE}.");
+        return Err(Refusal::Plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    match text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok()) {
+        None => Err(Refusal::Plain(StatusCode::LENGTH_REQUIRED, "Content-Length is required.".to_owned())),
+        Some(length) if length > LARGEST_UPLOAD => {
+            let detail = format!("The archive has {length} bytes; it may have {LARGEST_UPLOAD} at most.");
+            Err(Refusal::Plain(StatusCode::PAYLOAD_TOO_LARGE, detail))
+        }
+        Some(length) => Ok(length),
+    }
+}
+
+async fn receive(body: Body, mut file: NamedTempFile, length: u64) -> Result<NamedTempFile, Refusal> {
+    let mut pieces = body.into_data_stream();
+    let mut received = 0;
+    loop {
+        let piece = tokio::time::timeout(PATIENCE, pieces.next()).await.map_err(|_| {
+            Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The archive takes too long.".to_owned())
+        })?;
+        match piece {
+            None => break,
+            Some(Err(_)) => return Err(Refusal::bad("The archive broke off.")),
+            Some(Ok(piece)) => {
+                received += piece.len() as u64;
+                // Pieces are small, and what is written stays in the system's memory at first.
+                file.write_all(&piece).map_err(|error| full(&error))?;
+            }
+        }
+    }
+    if received != length {
+        return Err(Refusal::bad(format!("The archive has {received} bytes, and not {length}.")));
+    }
+    Ok(file)
+}
+
+fn full(error: &io::Error) -> Refusal {
+    let detail = format!("The archive cannot be kept: {error}.");
+    Refusal::Plain(StatusCode::INSUFFICIENT_STORAGE, detail)
+}

@@ -1,0 +1,136 @@
+//! A service in this process, for one test, and a client that asks it anything.
+
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use agentcli::api::Vocabulary;
+use agentcli::host::{Faults, Keys, Options, Service};
+use reqwest::Method;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// The key of every service of the tests.
+pub(crate) const KEY: &str = "key-of-the-tests-0123456789";
+
+/// A service that ends when it is dropped.
+pub(crate) struct Host {
+    address: SocketAddr,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What it answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) text: String,
+    /// Null where it is no JSON.
+    pub(crate) json: Value,
+}
+
+impl Host {
+    /// Starts one that is quick and does nothing wrong, but for what `change` says.
+    pub(crate) fn start(change: impl FnOnce(&mut Options)) -> Self {
+        let mut options = Options {
+            host: "127.0.0.1".to_owned(),
+            port: 0,
+            keys: Keys::new([KEY]),
+            vocabulary: Vocabulary::Specification,
+            is_self_hosted: false,
+            pace: Duration::from_millis(5),
+            heartbeat: None,
+            registry: None,
+            repositories: Vec::new(),
+            faults: Faults::default(),
+        };
+        change(&mut options);
+        let (end, ended) = oneshot::channel::<()>();
+        let (ready, address) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let service = Service::bind(options).await.unwrap();
+                ready.send(service.address()).unwrap();
+                service.serve(async { drop(ended.await) }).await;
+            });
+        });
+        Self { address: address.recv().unwrap(), end: Some(end), thread: Some(thread) }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The same, for `--host-url`.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Asks with the key.
+    pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+        let body = body.map(|body| ("application/json", body.to_string().into_bytes()));
+        self.send(method, path, &[("X-Api-Key", KEY)], body).unwrap()
+    }
+
+    /// Asks and takes the record from an answer of this status.
+    pub(crate) fn expect(&self, status: u16, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let answer = self.ask(method, path, body);
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text);
+        answer.json
+    }
+
+    /// Asks anything: with these headers, and this type and body.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<(&str, Vec<u8>)>,
+    ) -> reqwest::Result<Answer> {
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client =
+                reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            let url =
+                if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url()) };
+            let mut request = client.request(method, url);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            if let Some((kind, body)) = body {
+                request = request.header("Content-Type", kind).body(body);
+            }
+            let response = request.send().await?;
+            let status = response.status().as_u16();
+            let text = response.text().await?;
+            let json = serde_json::from_str(&text).unwrap_or_default();
+            Ok(Answer { status, text, json })
+        })
+    }
+
+    /// Asks for the record at `path` until it is as it should be.
+    pub(crate) fn until(&self, path: &str, is_done: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let record = self.expect(200, "GET", path, None);
+            if is_done(&record) {
+                return record;
+            }
+            assert!(Instant::now() < deadline, "{path} stays {record}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(ended.is_none_or(|ended| ended.is_ok()) || thread::panicking(), "the service panicked");
+    }
+}
