@@ -40,11 +40,17 @@ impl Scene {
     }
 
     fn with(change: impl FnOnce(&mut agentcli::host::Options)) -> Self {
+        let mut is_public = false;
         let host = Host::start(|options| {
             options.repositories = vec![repository()];
             change(options);
+            is_public = options.vocabulary == Vocabulary::Public;
         });
-        let created = host.expect(201, "POST", "/v2/deployments", Some(&creation("agent")));
+        let mut creation = creation("agent");
+        if is_public {
+            creation["source"] = "internal_docker".into();
+        }
+        let created = host.expect(201, "POST", "/v2/deployments", Some(&creation));
         let id = created["id"].as_str().unwrap().to_owned();
         let image = json!({ "source_revision_config": { "image_uri": image('a') } });
         host.expect(200, "PATCH", &format!("/v2/deployments/{id}"), Some(&image));
