@@ -6,12 +6,14 @@
 
 mod lines;
 mod local;
+mod setup;
 
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
 pub use local::{JavascriptPackages, Local, NodeProject, PythonPackages, Watch};
+pub use setup::{Health, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
 
 /// The whole plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -8,12 +8,15 @@ mod rehearse;
 mod secrets;
 mod source;
 
+use std::pin::pin;
 use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use event::{Event, Voice};
 use name::Wanted;
 
-use crate::api::Client;
+use crate::api::{self, Client};
 use crate::api::wire::{Deployment, DeploymentCreation, DeploymentPatch, DeploymentType, Secret, Source};
 use crate::api::wire::{SourceConfig, SourceRevisionConfig};
 use crate::cli::account::AccountOptions;
@@ -143,7 +146,9 @@ struct Shipment<'a> {
     env: &'a mut Env,
     ship: &'a Ship,
     planned: Planned,
-    client: Client,
+    client: &'a Client,
+    /// What the client tells while it works.
+    notes: UnboundedReceiver<String>,
     interrupt: Interrupt,
     voice: Voice,
     /// Nothing where the configuration has no variables: what the deployment has stays.
@@ -156,14 +161,19 @@ impl Ship {
         let planned = self.options.plan(env)?;
         let config = self.options.config.config.as_deref();
         let account = self.account.resolve(env, config)?;
-        let client = Client::new(account)?.with_patience(env.patience);
+        let (sender, notes) = unbounded_channel();
+        let client = Client::new(account)?.with_patience(env.patience).telling(move |note| {
+            // Nobody listens where the command is over.
+            sender.send(note).ok();
+        });
         let secrets = secrets::of(env, &planned);
         let wanted = name::wanted(env, &self, &planned)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let done = runtime.block_on(async {
             let interrupt = Interrupt::listen().await;
             let voice = Voice::new(env, self.json);
-            let shipment = Shipment { env, ship: &self, planned, client, interrupt, voice, secrets };
+            let (ship, client) = (&self, &client);
+            let shipment = Shipment { env, ship, planned, client, notes, interrupt, voice, secrets };
             shipment.run(wanted).await
         });
         // A question may still be waiting for its answer.
@@ -200,15 +210,15 @@ impl Shipment<'_> {
             }
         };
         // What it was when it was found may be long ago by now.
-        let before = self.interrupt.unless(self.client.deployment(&deployment.id)).await??;
-        let patched = self.interrupt.unless(self.client.patch(&before, &patch)).await??;
+        let before = self.ask(self.client.deployment(&deployment.id)).await?;
+        let patched = self.ask(self.client.patch(&before, &patch)).await?;
         self.settle(&before, patched).await
     }
 
     async fn find(&mut self, wanted: &Wanted) -> Result<Option<Deployment>, Error> {
         let found = match wanted {
-            Wanted::Id(id) => Some(self.interrupt.unless(self.client.deployment(id)).await??),
-            Wanted::Name(name) => self.interrupt.unless(self.client.find_by_name(name)).await??,
+            Wanted::Id(id) => Some(self.ask(self.client.deployment(id)).await?),
+            Wanted::Name(name) => self.ask(self.client.find_by_name(name)).await?,
         };
         if let Some(found) = &found {
             self.say(Event::Found { deployment_id: found.id.clone(), name: found.name.clone() });
@@ -254,7 +264,7 @@ impl Shipment<'_> {
             secret_references: None,
             other: Default::default(),
         };
-        let created = self.interrupt.unless(self.client.create(&creation)).await??;
+        let created = self.ask(self.client.create(&creation)).await?;
         self.say(Event::Created { deployment_id: created.id.clone(), name: created.name.clone() });
         Ok(created)
     }
@@ -280,6 +290,19 @@ impl Shipment<'_> {
             return Ok(());
         }
         self.follow(&after, &revision, Duration::from_secs(self.ship.timeout)).await
+    }
+
+    /// Calls the service.
+    async fn ask<T>(&mut self, call: impl Future<Output = Result<T, api::Error>>) -> Result<T, Error> {
+        let mut call = pin!(call);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.interrupt.wait() => return Err(Error::Interrupted),
+                Some(message) = self.notes.recv() => self.say(Event::Note { message }),
+                answer = &mut call => return Ok(answer?),
+            }
+        }
     }
 
     fn kind(&self) -> DeploymentType {

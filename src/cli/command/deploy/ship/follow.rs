@@ -9,8 +9,8 @@ use crate::api::wire::{Cursor, Deployment, LogEntry, LogOrder, LogRequest, Revis
 use crate::cli::console::visible_line;
 use crate::error::Error;
 
-/// How long to wait between two looks: first, and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(3));
+/// How much shorter the first pause between two looks is than the longest.
+const FIRST: u32 = 8;
 
 /// How long a revision may take to be listed after the patch that makes it.
 const TO_APPEAR: Duration = Duration::from_secs(30);
@@ -31,15 +31,15 @@ struct BuildLog {
 
 impl Shipment<'_> {
     /// The id of the revision that a patch has made: the newest of `after`, or soon of the list.
-    pub(super) async fn newest(&self, before: &Deployment, after: &Deployment) -> Result<String, Error> {
+    pub(super) async fn newest(&mut self, before: &Deployment, after: &Deployment) -> Result<String, Error> {
         let is_new = |id: &String| before.latest_revision_id.as_ref() != Some(id);
         if let Some(newest) = after.latest_revision_id.clone().filter(is_new) {
             return Ok(newest);
         }
         let start = Instant::now();
-        let mut pause = PAUSES.0;
+        let mut pause = self.env.patience.poll / FIRST;
         while start.elapsed() < TO_APPEAR {
-            let newest = self.interrupt.unless(self.client.revisions(&after.id, 1)).await??;
+            let newest = self.ask(self.client.revisions(&after.id, 1)).await?;
             if let Some(newest) = newest.into_iter().map(|it| it.id).next().filter(is_new) {
                 return Ok(newest);
             }
@@ -59,17 +59,17 @@ impl Shipment<'_> {
         patience: Duration,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let (mut pause, mut log) = (PAUSES.0, BuildLog::default());
+        let (mut pause, mut log) = (self.env.patience.poll / FIRST, BuildLog::default());
         let mut status: Option<RevisionStatus> = None;
         loop {
             let now = self.client.revision(&deployment.id, revision);
-            let now = self.interrupt.unless(now).await??.status;
+            let now = self.ask(now).await?.status;
             if status.as_ref() != Some(&now) {
                 self.say(Event::Status {
                     status: now.word().to_owned(),
                     seconds: start.elapsed().as_secs_f64(),
                 });
-                pause = PAUSES.0;
+                pause = self.env.patience.poll / FIRST;
             }
             if self.builds_there(&now, status.as_ref()) {
                 self.tell_build(deployment, revision, &mut log).await?;
@@ -87,7 +87,7 @@ impl Shipment<'_> {
 
     async fn rest(&self, pause: &mut Duration) -> Result<(), Error> {
         self.interrupt.unless(tokio::time::sleep(*pause)).await?;
-        *pause = (*pause * 3 / 2).min(PAUSES.1);
+        *pause = (*pause * 3 / 2).min(self.env.patience.poll);
         Ok(())
     }
 

@@ -101,7 +101,7 @@ impl Shipment<'_> {
         deployment: &Deployment,
         image: String,
     ) -> Result<String, Error> {
-        let token = self.interrupt.unless(self.client.push_token(&deployment.id)).await??;
+        let token = self.ask(self.client.push_token(&deployment.id)).await?;
         let repository = token.repository_url.as_ref().unwrap_or(&token.registry_url);
         let request = PushRequest {
             image,

@@ -69,7 +69,7 @@ impl Shipment<'_> {
         deployment: &Deployment,
         packed: &Packed,
     ) -> Result<SourceRevisionConfig, Error> {
-        let target = self.interrupt.unless(self.client.upload_url(&deployment.id)).await??;
+        let target = self.ask(self.client.upload_url(&deployment.id)).await?;
         let open = || Ok(Box::new(packed.reader()) as Box<dyn std::io::Read + Send>);
         let archive = Archive { length: packed.bytes(), open: &open };
         let mut upload = self.voice.upload(packed.bytes());
