@@ -8,6 +8,7 @@ mod logs;
 mod never_panics;
 mod patch;
 mod proxy;
+mod referee;
 mod registry;
 mod revisions;
 mod serve;
