@@ -88,7 +88,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("axum", &["host"]),
     ("bollard", &["engine"]),
     ("clap", &["cli", "error"]),
-    ("flate2", &["context"]),
+    ("flate2", &["context", "host"]),
     ("hyper", &["host"]),
     ("hyper_util", &["host"]),
     ("indicatif", &["cli"]),
@@ -100,7 +100,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("reqwest", &["api", "dev", "host"]),
     ("rustix", &["dev"]),
     ("tar", &["context", "host"]),
-    ("tempfile", &["context"]),
+    ("tempfile", &["context", "host"]),
     ("tokio", &["api", "cli", "context", "dev", "engine", "host"]),
     ("tree_sitter", &["compiler"]),
 ];

@@ -23,4 +23,6 @@ mod project;
 mod proxy;
 mod registry;
 mod reports;
+#[cfg(feature = "host")]
+mod ship;
 mod validate;

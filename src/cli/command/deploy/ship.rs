@@ -16,9 +16,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use event::{Event, Voice};
 use name::Wanted;
 
-use crate::api::{self, Client};
 use crate::api::wire::{Deployment, DeploymentCreation, DeploymentPatch, DeploymentType, Secret, Source};
 use crate::api::wire::{SourceConfig, SourceRevisionConfig};
+use crate::api::{self, Client};
 use crate::cli::account::AccountOptions;
 use crate::cli::ask::confirm;
 use crate::cli::compile::{PlanOptions, Planned};
