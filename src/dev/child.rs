@@ -5,7 +5,8 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -22,14 +23,18 @@ const KEPT_LINES: usize = 40;
 /// Longer lines are cut, in bytes: a line is for reading.
 const MAX_LINE: usize = 16 * 1024;
 
-/// How many lines may wait to be shown before the child has to.
-const WAITING_LINES: usize = 256;
+/// How many lines may wait to be shown before the child has to: as many as a server says while packages are installed
+/// for the next one.
+const WAITING_LINES: usize = 16 * 1024;
 
 /// How much longer than its grace a guard may take, before it is itself made to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The exit codes of a guard whose child was ended by a signal: 128 and its number.
 const SIGNALS: RangeInclusive<i32> = 129..=192;
+
+/// How often a child that was given up half-way is looked at until it has ended.
+const GLANCE: Duration = Duration::from_millis(10);
 
 /// How long output may still come from a child that has ended: what it started may hold its streams open.
 const LAST_WORDS: Duration = Duration::from_millis(300);
@@ -129,6 +134,12 @@ impl Child {
         self.guard.wait().await.ok();
     }
 
+    /// Ends it at once, with all its group.
+    pub(super) async fn kill(&mut self) {
+        self.sweep();
+        self.guard.wait().await.ok();
+    }
+
     fn keep(&mut self, line: String) -> String {
         if self.last.len() == KEPT_LINES {
             self.last.pop_front();
@@ -139,6 +150,20 @@ impl Child {
 
     fn sweep(&mut self) {
         self.group.take().into_iter().for_each(kill_group);
+    }
+}
+
+impl Drop for Child {
+    /// One that was given up half-way, as an installer is on Ctrl-C, is waited for: nothing may outlive this program.
+    fn drop(&mut self) {
+        self.leash = None;
+        let began = Instant::now();
+        let patience = self.grace + PATIENCE;
+        while self.group.is_some() && began.elapsed() < patience && matches!(self.guard.try_wait(), Ok(None))
+        {
+            thread::sleep(GLANCE);
+        }
+        self.sweep();
     }
 }
 

@@ -1,12 +1,13 @@
 //! Runs one project: provides what it needs, starts the server, follows it, and starts it anew when something
 //! changes, until the caller has enough.
 
+use std::cell::RefCell;
 use std::future::pending;
 use std::io;
 use std::time::Duration;
 
 use reqwest::Client;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::child::{Child, Next, Status};
 use super::environment::Environment;
@@ -27,7 +28,11 @@ use super::watch::{Changes, Watcher};
 /// How many of its last lines are told of a server that ended.
 const TOLD_LINES: usize = 12;
 
-/// Runs the server until `stop` is done, or until it ends by itself and nothing is watched.
+/// How long ending may take before it is told.
+const UNTOLD: Duration = Duration::from_secs(1);
+
+/// Runs the server until `stop` is done, or until it ends by itself and nothing is watched. `stop` is asked for again
+/// while the server ends in order: done a second time, it ends at once.
 ///
 /// # Errors
 ///
@@ -37,16 +42,21 @@ pub async fn run(
     session: Session,
     options: &Options,
     hooks: &mut dyn Hooks,
-    stop: impl Future<Output = ()>,
+    stop: impl AsyncFn(),
 ) -> Result<(), Error> {
     let _lock = lock(&session.directory)?;
     let mut supervisor = Supervisor::new(session, options, hooks)?;
     let done = tokio::select! {
         biased;
-        () = stop => Ok(()),
+        () = stop() => Ok(()),
         done = supervisor.work() => done,
     };
-    supervisor.end().await;
+    tokio::select! {
+        biased;
+        () = supervisor.end_server() => {}
+        () = stop() => supervisor.kill_server().await,
+    }
+    supervisor.hooks.event(&Event::Stopped);
     done
 }
 
@@ -291,16 +301,26 @@ impl<'a> Supervisor<'a> {
     }
 
     async fn end_server(&mut self) {
-        if let Some(server) = &mut self.server {
-            let hooks = &mut *self.hooks;
-            server.child.stop(|line| hooks.event(&Event::Log { line: line.to_owned() })).await;
+        let Some(server) = &mut self.server else { return };
+        let hooks = RefCell::new(&mut *self.hooks);
+        let tell = |event| hooks.borrow_mut().event(&event);
+        let told = async {
+            sleep(UNTOLD).await;
+            let message = "waiting for the server to end; Ctrl-C again ends it at once".to_owned();
+            tell(Event::Note { message });
+            pending().await
+        };
+        tokio::select! {
+            () = server.child.stop(|line| tell(Event::Log { line: line.to_owned() })) => {}
+            () = told => {}
         }
         self.server = None;
     }
 
-    async fn end(mut self) {
-        self.end_server().await;
-        self.hooks.event(&Event::Stopped);
+    async fn kill_server(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            server.child.kill().await;
+        }
     }
 }
 

@@ -104,3 +104,21 @@ fn one_project_is_run_once() {
     assert!(err.contains(&wanted), "{err}");
     dev.stop("INT");
 }
+
+#[test]
+fn a_server_that_does_not_end_is_ended_at_once_when_asked_again() {
+    let project = Project::of("hello");
+    let source = project.read("src/hello/graph.py");
+    let stuck =
+        "import asyncio\nimport uvicorn\nuvicorn.Server.shutdown = lambda *_, **__: asyncio.sleep(600)\n";
+    project.write("src/hello/graph.py", format!("{stuck}{source}"));
+    let mut dev = project.ready(&["--no-reload"]);
+    dev.signal("INT");
+    assert_eq!(dev.until("note")["message"], "waiting for the server to end; Ctrl-C again ends it at once");
+    let asked = std::time::Instant::now();
+    dev.signal("INT");
+    assert!(dev.ended().success());
+    // In order, it would have the ten seconds of its grace.
+    assert!(asked.elapsed().as_secs() < 7, "{:?}", asked.elapsed());
+    assert_eq!(project.processes(), [""; 0]);
+}

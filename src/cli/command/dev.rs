@@ -134,7 +134,7 @@ impl Dev {
         let opens_browser = !self.no_browser && env.out.is_terminal;
         let mut follow = Follow::new(env, &self.config, look, opens_browser);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(dev::run(session, &options, &mut follow, interrupted()))?;
+        runtime.block_on(dev::run(session, &options, &mut follow, interrupted))?;
         Ok(())
     }
 
