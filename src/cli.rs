@@ -3,6 +3,7 @@
 //! Results go to stdout, talk to stderr. Each command is one file under `command/` and one row in its table; each
 //! report format is one pure function under `report/`.
 
+mod artifact;
 pub mod check;
 pub mod command;
 pub mod compile;
@@ -13,6 +14,7 @@ mod guard;
 mod interrupt;
 pub mod progress;
 pub mod report;
+pub mod setup;
 mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};

@@ -50,6 +50,8 @@ pub enum Error {
     Stale {
         /// A lowercase fragment.
         message: String,
+        /// The command that generates it.
+        command: &'static str,
     },
     /// The command line asks for something that there is not.
     #[error("{message}")]
@@ -82,7 +84,7 @@ impl Error {
             Error::Dev(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::Project(error) => error.hint(),
-            Error::Stale { .. } => Some("run `agentcli dockerfile` again".to_owned()),
+            Error::Stale { command, .. } => Some(format!("run `agentcli {command}` again")),
             Error::Usage { hint, .. } => hint.clone(),
         }
     }

@@ -1,6 +1,7 @@
 //! What can be asked for. A new command is one file here, its `mod` line and one row in the table.
 
 mod build;
+mod compose;
 mod dev;
 mod dockerfile;
 mod explain;
@@ -35,6 +36,7 @@ commands! {
     Dev(dev),
     Build(build),
     Dockerfile(dockerfile),
+    Compose(compose),
     Plan(plan),
     Explain(explain),
     Schema(schema),
