@@ -8,8 +8,10 @@ use crate::cli::compile::{PlanOptions, Planned, directory_of, relative};
 use crate::cli::console::{NOTE, WARNING, paint, visible_line};
 use crate::cli::env::Env;
 use crate::cli::setup::{self, SetupArguments};
+use crate::compiler::dotenv::{self, Difference};
 use crate::compiler::emit::compose::{self, Build, Form};
 use crate::compiler::emit::dockerfile::shell_word;
+use crate::compiler::files::Files;
 use crate::compiler::paths;
 use crate::compiler::server::setup as server;
 use crate::error::Error;
@@ -76,6 +78,7 @@ impl Compose {
     fn artifacts(&self, env: &mut Env, planned: &Planned, save_path: &Path) -> Result<Vec<Artifact>, Error> {
         let prepared = self.setup.prepare(env, planned)?;
         self.warn(env, planned);
+        Self::warn_of_differences(env, planned);
         let dockerfile = dockerfile_beside(save_path);
         let form = self.form(env, planned, save_path, &dockerfile);
         let text = compose::compose(&planned.plan, &prepared.setup, &form);
@@ -118,6 +121,16 @@ impl Compose {
                 "{}: the address of the database is not written down: set {name} where compose is run",
                 paint(&env.err, NOTE, "note")
             ));
+        }
+    }
+
+    /// Compose reads the file of `env` itself, by rules of its own.
+    fn warn_of_differences(env: &mut Env, planned: &Planned) {
+        let Some(path) = planned.plan.env.file.as_deref() else { return };
+        let text = planned.project.files.read(path).unwrap_or_default();
+        for Difference { line, why } in dotenv::differences(&text) {
+            let text = format!("{path}:{line} arrives otherwise than in `up` and `dev`: compose {why}");
+            env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(&text)));
         }
     }
 
