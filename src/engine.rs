@@ -12,16 +12,24 @@
 
 mod build;
 mod connect;
+mod containers;
 mod credentials;
 mod endpoint;
 mod error;
 mod events;
 mod fresh;
+mod images;
+mod logs;
 mod progress;
 mod records;
+mod shared;
 
 pub use build::{BuildRequest, Built};
 pub use connect::Engine;
+pub use containers::{Condition, Container, ContainerSpec, State, Wellness};
 pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep};
 pub use events::{BuildEvent, Step, StepOrigin};
+pub use images::Downloaded;
+pub use logs::Lines;
+pub use shared::Shared;

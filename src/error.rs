@@ -92,7 +92,7 @@ fn engine_code(error: &engine::Error) -> u8 {
     match error {
         engine::Error::Cancelled => 130,
         engine::Error::Denied { .. } | engine::Error::Pull { unauthorized: true, .. } => 3,
-        engine::Error::Lost { .. } | engine::Error::Unreachable { .. } => 4,
+        engine::Error::Gone { .. } | engine::Error::Lost { .. } | engine::Error::Unreachable { .. } => 4,
         _ => 1,
     }
 }
