@@ -10,6 +10,7 @@ pub mod console;
 pub mod env;
 mod follow;
 mod guard;
+pub mod image;
 mod interrupt;
 pub mod progress;
 pub mod report;

@@ -10,6 +10,7 @@
 //! | 70 | a bug in agentcli |
 //! | 130 | interrupted |
 
+use crate::engine::Refusal;
 use crate::{dev, engine, project};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
@@ -91,8 +92,14 @@ impl Error {
 fn engine_code(error: &engine::Error) -> u8 {
     match error {
         engine::Error::Cancelled => 130,
-        engine::Error::Denied { .. } | engine::Error::Pull { unauthorized: true, .. } => 3,
-        engine::Error::Gone { .. } | engine::Error::Lost { .. } | engine::Error::Unreachable { .. } => 4,
+        engine::Error::Denied { .. }
+        | engine::Error::Pull { unauthorized: true, .. }
+        | engine::Error::Push { refusal: Refusal::Unauthorized, .. } => 3,
+        engine::Error::Gone { .. }
+        | engine::Error::Lost { .. }
+        | engine::Error::LostPush { .. }
+        | engine::Error::Push { refusal: Refusal::Unavailable, .. }
+        | engine::Error::Unreachable { .. } => 4,
         _ => 1,
     }
 }

@@ -31,6 +31,8 @@ pub struct PlanOptions {
 pub struct Planned {
     /// The configuration and its tree.
     pub project: Project,
+    /// What the configuration says; it holds values of `env`.
+    pub config: Config,
     /// The plan.
     pub plan: Plan,
     /// The context root, as a path that works from the current directory.
@@ -55,7 +57,7 @@ impl PlanOptions {
         }
         let context =
             tidy(&Path::new(&project.source.name).parent().unwrap_or(Path::new("")).join(&plan.context.root));
-        Ok(Planned { project, plan, context })
+        Ok(Planned { project, config, plan, context })
     }
 
     fn refuse_javascript_options(&self) -> Result<(), Error> {

@@ -15,14 +15,14 @@ use super::event::{Crash, Event};
 use super::lock::lock;
 use super::node_modules;
 use super::port;
-use super::probe::{self, Probe};
 use super::provision;
 use super::server::{self, Address, Runtime, urls};
 use super::session::{Hooks, Options, Session};
 use super::state;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
-use super::watch::{Changes, Watcher};
+use crate::probe::{self, Probe};
+use crate::watch::{Changes, Watcher};
 
 /// How many of its last lines are told of a server that ended.
 const TOLD_LINES: usize = 12;

@@ -10,7 +10,7 @@ use crate::context;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The caller gave up; the engine has been told.
-    #[error("the build was cancelled")]
+    #[error("cancelled")]
     Cancelled,
     /// One of Docker's own files cannot be used.
     #[error("cannot use `{}`: {reason}", .path.display())]
@@ -51,6 +51,16 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// The connection broke, or the engine ended, in the midst of a push.
+    #[error("the container engine at `{host}` broke off the push to `{repository}`: {reason}")]
+    LostPush {
+        /// The engine's address.
+        host: String,
+        /// Where the image was to go.
+        repository: String,
+        /// What is known of why.
+        reason: String,
+    },
     /// `DOCKER_CONTEXT`, or Docker's configuration, names a context that is not there.
     #[error("the docker context `{name}` does not exist or names no engine")]
     NoContext {
@@ -62,6 +72,12 @@ pub enum Error {
     NoEngine {
         /// The places, in the order in which they were tried.
         looked: Vec<String>,
+    },
+    /// There is no such image on the engine.
+    #[error("there is no image `{image}` here")]
+    NoImage {
+        /// Its name or id.
+        image: String,
     },
     /// A port of the engine's machine that a container opens is somebody else's.
     #[error("cannot start the container `{name}`: port {port} is taken")]
@@ -80,6 +96,16 @@ pub enum Error {
         reason: String,
         /// Whether the registry wants (other) credentials.
         unauthorized: bool,
+    },
+    /// An image cannot be pushed.
+    #[error("cannot push `{image}`: {reason}")]
+    Push {
+        /// The image, with the registry that it was to go to.
+        image: String,
+        /// Why, in the engine's or the registry's words.
+        reason: String,
+        /// What kind of a reason that is.
+        refusal: Refusal,
     },
     /// The engine does not accept the request, or ended the build outside any step.
     #[error("the container engine refused to build: {reason}")]
@@ -124,6 +150,41 @@ pub enum Error {
     },
 }
 
+/// Why a registry does not take an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It wants (other) credentials.
+    Unauthorized,
+    /// It is not there, or not well: another time it may.
+    Unavailable,
+    /// Anything else.
+    Other,
+}
+
+impl Refusal {
+    /// What the engine's words mean.
+    pub(super) fn of(reason: &str) -> Self {
+        let reason = reason.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+        if is_unauthorized(&reason) {
+            Self::Unauthorized
+        } else if has(&["eof", "connection re", "timeout", "timed out", "no route", "no such host"])
+            || has(&["500 internal", "502 bad", "503 service", "504 gateway", "429 too many", "toomanyrequests"])
+        {
+            Self::Unavailable
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Whether the words of an engine say that a registry wants (other) credentials.
+pub(super) fn is_unauthorized(reason: &str) -> bool {
+    let words =
+        ["unauthorized", "authorization failed", "access denied", "401 ", "403 ", "denied:", "no basic auth"];
+    words.iter().any(|word| reason.contains(word))
+}
+
 /// A step that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedStep {
@@ -147,6 +208,11 @@ impl fmt::Display for FailedStep {
 }
 
 impl Error {
+    /// Whether the same may well work in a moment.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(self, Error::LostPush { .. } | Error::Push { refusal: Refusal::Unavailable, .. })
+    }
+
     /// What to do next, where there is something to say.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -161,6 +227,16 @@ impl Error {
             }
             Error::PortTaken { .. } => "stop what listens there, or choose another port",
             Error::Lost { .. } => "see the engine's log, and build again: what is done is kept",
+            Error::LostPush { .. } => "see the engine's log, and try again: layers that are there are not sent again",
+            Error::NoImage { .. } => "list the images that there are with `docker images`",
+            Error::Push { refusal: Refusal::Unauthorized, .. } => {
+                "the registry does not accept the credentials that it was given; they may have expired, so try again, \
+                 or ask who runs it"
+            }
+            Error::Push { refusal: Refusal::Unavailable, .. } => {
+                "check that the container engine reaches the registry, and try again: layers that are there are not \
+                 sent again"
+            }
             Error::NoContext { .. } => {
                 "list the contexts with `docker context ls` and choose one with `docker context use`, or set DOCKER_HOST"
             }
@@ -186,9 +262,12 @@ impl Error {
                  DOCKER_HOST=unix:///tmp/docker.sock"
             }
             Error::Unsupported { .. } => "give an address that starts with unix://, tcp:// or npipe://",
-            Error::Cancelled | Error::Config { .. } | Error::Refused { .. } | Error::Request { .. } | Error::Step { .. } => {
-                return None;
-            }
+            Error::Cancelled
+            | Error::Config { .. }
+            | Error::Push { refusal: Refusal::Other, .. }
+            | Error::Refused { .. }
+            | Error::Request { .. }
+            | Error::Step { .. } => return None,
         };
         Some(hint.to_owned())
     }

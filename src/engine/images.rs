@@ -8,8 +8,7 @@ use futures_util::StreamExt as _;
 
 use super::connect::Engine;
 use super::credentials::{Config, registry};
-use super::error::Error;
-use super::progress::is_unauthorized;
+use super::error::{Error, is_unauthorized};
 
 /// How far the download of an image is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ mod origin;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::error::{Error, FailedStep};
+use super::error::{Error, FailedStep, is_unauthorized};
 use super::events::{BuildEvent, Step, StepOrigin};
 use name::Name;
 use origin::Origins;
@@ -117,13 +117,8 @@ fn pull_error(step: Option<&str>, reason: &str) -> Option<Error> {
     let from_reason =
         reason.split("initializing source docker://").nth(1).and_then(|rest| rest.split(": ").next());
     let image = from_step.or(from_reason)?.split_whitespace().next()?.to_owned();
-    Some(Error::Pull { image, reason: reason.to_owned(), unauthorized: is_unauthorized(reason) })
-}
-
-/// Whether a registry wants (other) credentials.
-pub(super) fn is_unauthorized(reason: &str) -> bool {
-    let words = ["unauthorized", "authorization failed", "access denied", "401 ", "403 ", "denied:"];
-    words.iter().any(|word| reason.contains(word))
+    let unauthorized = is_unauthorized(reason);
+    Some(Error::Pull { image, reason: reason.to_owned(), unauthorized })
 }
 
 /// The code in BuildKit's, Docker's or Buildah's words for a command that failed.
