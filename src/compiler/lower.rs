@@ -10,6 +10,7 @@ mod late;
 mod layout;
 mod local;
 mod python;
+pub mod setup;
 mod tools;
 
 use sha2::{Digest, Sha256};
@@ -64,16 +65,18 @@ pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) 
     let input = Input { config, files, options, variant, layout: &layout };
     let contract = contract::contract(&input, |path| layout.in_image(&path));
     let mut build = Build::default();
+    let is_javascript = variant == Variant::Javascript;
+    let packages = if is_javascript { Vec::new() } else { python::packages(&input) };
     match variant {
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
-        Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),
+        Variant::Python | Variant::Mixed => python::steps(&input, &packages, &contract, &mut build),
     }
     let context = layout.context(config, files, variant);
     Plan {
         version: 1,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },
         server: planned_server(&input),
-        local: local::local(&input, name, &context),
+        local: local::local(&input, &packages, name, &context),
         context,
         contract,
         env: env(config),

@@ -197,3 +197,118 @@ pub mod local {
     /// The hosted studio, and what follows its address and comes before the server's.
     pub const STUDIO: (&str, &str) = ("https://smith.langchain.com", "/studio/?baseUrl=");
 }
+
+/// The server in containers, with what it needs beside it. Names of services and of the volume are those that users of
+/// the server's own tool know, so that a compose file which adds services to that one's works here too.
+pub mod setup {
+    /// What a service that is not the server's consists of.
+    pub struct Service {
+        /// Its name, also as a host.
+        pub name: &'static str,
+        /// Its image.
+        pub image: &'static str,
+        /// Its command, where it is not the image's own.
+        pub command: &'static [&'static str],
+        /// Variables.
+        pub environment: &'static [(&'static str, &'static str)],
+        /// The command that tells whether it is well; empty where there is none.
+        pub health: &'static [&'static str],
+        /// How long it may take until it is, at most, in seconds.
+        pub start_period: u32,
+    }
+
+    /// Where runs are announced. It keeps nothing.
+    pub const REDIS: Service = Service {
+        name: "langgraph-redis",
+        image: "redis:6",
+        command: &[],
+        environment: &[],
+        health: &["redis-cli", "ping"],
+        start_period: 30,
+    };
+    /// Where everything is kept. It is reached by the other services alone, so that its password is none.
+    pub const POSTGRES: Service = Service {
+        name: "langgraph-postgres",
+        image: "pgvector/pgvector:pg16",
+        command: &["postgres", "-c", "shared_preload_libraries=vector"],
+        environment: &[
+            ("POSTGRES_DB", "postgres"),
+            ("POSTGRES_USER", "postgres"),
+            ("POSTGRES_PASSWORD", "postgres"),
+        ],
+        // Over TCP: while the data is laid out for the first time, another server answers on the socket.
+        health: &["pg_isready", "-h", "127.0.0.1", "-U", "postgres", "-d", "postgres"],
+        start_period: 60,
+    };
+    /// The volume that it keeps it in, and where that is in its container.
+    pub const DATA: (&str, &str) = ("langgraph-data", "/var/lib/postgresql/data");
+    /// The debugger's page.
+    pub const DEBUGGER: Service = Service {
+        name: "langgraph-debugger",
+        image: "langchain/langgraph-debugger",
+        command: &[],
+        environment: &[],
+        health: &[],
+        start_period: 0,
+    };
+    /// The port that the debugger listens on.
+    pub const DEBUGGER_PORT: u16 = 3968;
+    /// What tells the debugger where a browser finds the server.
+    pub const DEBUGGER_BASE_URL: &str = "VITE_STUDIO_LOCAL_GRAPH_URL";
+
+    /// The server's own name.
+    pub const SERVER: &str = "langgraph-api";
+    /// How long the server may take until it is well, in seconds: at its first start it lays out the database.
+    pub const SERVER_START_PERIOD: u32 = 120;
+    /// The port of this machine that it is reached at.
+    pub const PORT: u16 = 8123;
+    /// Its port in its container: the variable's name.
+    pub const PORT_VARIABLE: &str = "PORT";
+    /// Where it finds Redis.
+    pub const REDIS_URI: (&str, &str) = ("REDIS_URI", "redis://langgraph-redis:6379");
+    /// Where it finds its database: by the first of these in all its releases, by the second where both are set.
+    pub const DATABASE_VARIABLES: &[&str] = &["POSTGRES_URI", "DATABASE_URI"];
+    /// The database of the setup.
+    pub const DATABASE_URI: &str =
+        "postgres://postgres:postgres@langgraph-postgres:5432/postgres?sslmode=disable";
+    /// What holds the address of a database of the user's own where the setup is started.
+    pub const OWN_DATABASE: &str = "POSTGRES_URI";
+
+    /// A key that the server may ask for.
+    pub struct Key {
+        /// The name that it reads.
+        pub variable: &'static str,
+        /// Another name that it knows itself.
+        pub legacy: Option<&'static str>,
+        /// Names that it is found by where the setup is started, the one that wins first.
+        pub found_by: &'static [&'static str],
+    }
+    /// One of these is needed where the server checks who runs it.
+    pub const KEYS: &[Key] = &[
+        Key {
+            variable: "LANGSMITH_API_KEY",
+            legacy: Some("LANGCHAIN_API_KEY"),
+            found_by: &[
+                "LANGSMITH_API_KEY",
+                "PLATFORM_API_KEY",
+                "AGENT_HOST_API_KEY",
+                "FRAMEWORK_API_KEY",
+                "LANGCHAIN_API_KEY",
+            ],
+        },
+        Key {
+            variable: "LANGGRAPH_CLOUD_LICENSE_KEY",
+            legacy: None,
+            found_by: &["LANGGRAPH_CLOUD_LICENSE_KEY"],
+        },
+    ];
+
+    /// Between two looks at whether a service is well, in seconds.
+    pub const INTERVAL: u32 = 5;
+    /// The same while it starts, on engines that know the difference.
+    pub const START_INTERVAL: u32 = 1;
+    /// How long a look may take, in seconds.
+    pub const TIMEOUT: u32 = 5;
+    /// Failed looks in a row after which it is not well.
+    pub const RETRIES: u32 = 5;
+}

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{NOTE, paint};
 use crate::cli::env::Env;
-use crate::compiler::emit::dockerfile::{self, MARK};
+use crate::compiler::emit::dockerfile;
+use crate::compiler::emit::heading::{self, MARK};
 use crate::error::Error;
 use crate::project;
 
@@ -103,7 +104,7 @@ fn check(env: &mut Env, planned: &Planned, artifacts: &[Artifact]) -> Result<(),
             None => format!("`{path}` does not exist"),
             Some(text) if text == artifact.text => continue,
             Some(text) if !text.starts_with(MARK) => format!("`{path}` was not written by agentcli"),
-            Some(text) if dockerfile::is_made_from(&text, &planned.plan) => {
+            Some(text) if heading::is_made_from(&text, &planned.plan) => {
                 format!("`{path}` is out of date: manifests or the layout of the project changed")
             }
             Some(_) => format!("`{path}` is out of date: {} changed", planned.plan.config.name),

@@ -5,16 +5,17 @@ use serde_json::Value;
 
 use crate::compiler::config::{EnvConfig, NodeVersion};
 use crate::compiler::dependency::{self, Local as Dependency, LocalKind};
+use crate::compiler::lower::installed::Installed;
 use crate::compiler::lower::layout::{self, DEFAULT_IGNORE};
 use crate::compiler::lower::tools::{Tools, pip_config, uses_pip};
 use crate::compiler::lower::{Input, contract, javascript, python};
 use crate::compiler::plan::{Context, JavascriptPackages, Local, PythonPackages, Variant, Watch};
-use crate::compiler::{package, paths, server};
+use crate::compiler::{paths, server};
 
-pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
+pub(super) fn local(input: &Input<'_>, packages: &[Installed<'_>], name: &str, context: &Context) -> Local {
     let javascript = (input.variant != Variant::Python).then(|| javascript_packages(input));
     let has_bridge = javascript.as_ref().is_some_and(|packages| packages.bridge.is_some());
-    let python = (input.variant != Variant::Javascript).then(|| python_packages(input, has_bridge));
+    let python = (input.variant != Variant::Javascript).then(|| python_packages(input, packages, has_bridge));
     let contract = contract::contract(input, |path| here(&path));
     let settings = settings(input.variant, &contract);
     let is_known =
@@ -52,7 +53,7 @@ fn here(path: &str) -> String {
     if path.starts_with(['.', '/']) { path.to_owned() } else { format!("./{path}") }
 }
 
-fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
+fn python_packages(input: &Input<'_>, packages: &[Installed<'_>], own: bool) -> PythonPackages {
     let locals = &input.layout.locals;
     let of_kind =
         |kind| locals.iter().filter(move |local| local.kind == kind).map(|local| local.path.clone());
@@ -62,8 +63,6 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
     path.dedup();
     let files: Vec<_> = locals.iter().filter_map(|local| layout::requirements(local, input.files)).collect();
     let included = files.iter().flat_map(|file| file.files.iter().cloned());
-    let packages: Vec<_> = locals.iter().filter(|local| local.kind == LocalKind::Package).collect();
-    let packages: Vec<_> = packages.iter().map(|local| package::package(local, input.files)).collect();
     let manifests = locals.iter().flat_map(|local| manifests(input, local)).chain(included).collect();
     PythonPackages {
         version: input.config.python_version.clone(),
@@ -74,7 +73,7 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
         own,
         path,
         manifests,
-        without_sources: Tools::new(input).without_sources(&packages).is_some(),
+        without_sources: Tools::new(input).without_sources(packages.iter().map(|it| &it.package)).is_some(),
         uses_pip: uses_pip(input.config),
         pip_config: pip_config(input.config, input.variant),
     }

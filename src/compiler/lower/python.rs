@@ -23,15 +23,25 @@ use crate::compiler::{paths, server};
 /// Adds a directory to the import path, as an installed package would.
 const ADD_TO_PATH: &str = r#"import site,sys;open(site.getsitepackages()[0]+"/agentcli.pth","w",encoding="utf-8").write("\n".join(sys.argv[1:])+"\n")"#;
 
-pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
-    let mut packages: Vec<Installed<'_>> =
+/// The project's own packages, each with what its manifests say.
+pub(super) fn packages<'a>(input: &Input<'a>) -> Vec<Installed<'a>> {
+    let mut packages: Vec<Installed<'a>> =
         of_kind(input, LocalKind::Package).map(|local| Installed::new(local, input.files)).collect();
     wait_for_neighbours(&mut packages);
+    packages
+}
+
+pub(super) fn steps(
+    input: &Input<'_>,
+    packages: &[Installed<'_>],
+    contract: &IndexMap<String, Value>,
+    build: &mut Build,
+) {
     let files: Vec<RequirementsFile> =
         input.layout.locals.iter().filter_map(|local| layout::requirements(local, input.files)).collect();
     let tools = Tools::new(input);
     let image = image::reference(input.config, input.variant);
-    let late = Late::new(input, &tools, &packages, &files, build);
+    let late = Late::new(input, &tools, packages, &files, build);
     tools.stage(input, build);
     source_stage(input, &image, build);
     base(input, &image, late.server_stage(), build);
@@ -39,8 +49,8 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if input.variant == Variant::Mixed {
         node(input, build);
     }
-    requirements(input, &tools, &packages, &files, build);
-    skeletons(input, &tools, &packages, build);
+    requirements(input, &tools, packages, &files, build);
+    skeletons(input, &tools, packages, build);
     import_path(input, build);
     // Nothing that comes later can replace them, unless it brings requirements of its own.
     if !late.brings_requirements {

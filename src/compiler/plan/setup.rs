@@ -1,8 +1,12 @@
 //! The setup: the services that run the whole server in containers, as `up` runs them and a compose file describes
-//! them.
+//! them. Nothing here is part of a plan: it holds values that the user gave in `env`.
+
+use std::fmt;
 
 use indexmap::IndexMap;
 use serde::Serialize;
+
+use super::Note;
 
 /// Services, and what they share. They are on one network, on which each is known by its name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,6 +17,8 @@ pub struct Setup {
     pub services: Vec<Service>,
     /// Volumes that outlive the containers.
     pub volumes: Vec<String>,
+    /// What the user should know of the choices made.
+    pub notes: Vec<Note>,
 }
 
 /// One container of the setup.
@@ -54,21 +60,32 @@ pub enum ServiceImage {
     },
 }
 
-/// The value of a variable.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The value of a variable. A text may be a secret that the user put into the configuration, so that nothing prints it.
+#[derive(Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Variable {
-    /// The value of another variable where the setup is started; a secret, so it stands in no file. Where that one is
-    /// not set, neither is this.
+    /// The value of the first of other variables that is set and not empty where the setup is started; a secret, so it
+    /// stands in no file.
     From {
-        /// The other's name.
-        name: String,
+        /// The names of the others.
+        names: Vec<String>,
+        /// Whether nothing can be started without it; else the variable is not set, or empty.
+        is_needed: bool,
     },
     /// This text, exactly.
     Text {
         /// The text.
         text: String,
     },
+}
+
+impl fmt::Debug for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::From { names, .. } => f.debug_tuple("From").field(names).finish(),
+            Self::Text { .. } => f.write_str("Text"),
+        }
+    }
 }
 
 /// A port that is opened on this machine.
