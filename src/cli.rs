@@ -3,6 +3,7 @@
 //! Results go to stdout, talk to stderr. Each command is one file under `command/` and one row in its table; each
 //! report format is one pure function under `report/`.
 
+mod attach;
 pub mod check;
 pub mod command;
 pub mod compile;
@@ -14,6 +15,7 @@ pub mod image;
 mod interrupt;
 pub mod progress;
 pub mod report;
+mod setup;
 mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -38,6 +40,7 @@ Examples:
   agentcli dockerfile -                 the Dockerfile that the configuration asks for
   agentcli dev                          the server on this machine, without a container
   agentcli build -t my-agent            the image of the server
+  agentcli up                           the server in containers, with its database
 
 Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage";
 

@@ -11,7 +11,7 @@
 //! | 130 | interrupted |
 
 use crate::engine::Refusal;
-use crate::{dev, engine, project};
+use crate::{dev, engine, project, up};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
 pub const INTERNAL: u8 = 70;
@@ -52,6 +52,9 @@ pub enum Error {
         /// A lowercase fragment.
         message: String,
     },
+    /// The server could not be run in containers.
+    #[error(transparent)]
+    Up(#[from] up::Error),
     /// The command line asks for something that there is not.
     #[error("{message}")]
     Usage {
@@ -69,7 +72,9 @@ impl Error {
             Error::Arguments(error) => u8::from(error.use_stderr()) * 2,
             Error::Child { code } => *code,
             Error::Config | Error::Dev(_) | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
-            Error::Engine(error) => engine_code(error),
+            Error::Engine(error) | Error::Up(up::Error::Engine(error)) => engine_code(error),
+            Error::Up(up::Error::Interrupted) => 130,
+            Error::Up(_) => 1,
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
         }
@@ -83,6 +88,7 @@ impl Error {
             Error::Dev(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::Project(error) => error.hint(),
+            Error::Up(error) => error.hint(),
             Error::Stale { .. } => Some("run `agentcli dockerfile` again".to_owned()),
             Error::Usage { hint, .. } => hint.clone(),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::Client;
+pub use reqwest::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 

@@ -95,7 +95,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("minijinja", &["compiler"]),
     ("notify", &["watch"]),
     ("open", &["dev"]),
-    ("reqwest", &["dev", "probe"]),
+    ("reqwest", &["probe"]),
     ("rustix", &["dev"]),
     ("tar", &["context"]),
     ("tempfile", &["context"]),

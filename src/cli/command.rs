@@ -3,10 +3,12 @@
 mod build;
 mod dev;
 mod dockerfile;
+mod down;
 mod explain;
 mod guard;
 mod plan;
 mod schema;
+mod up;
 mod validate;
 
 pub(super) use dev::session;
@@ -34,6 +36,8 @@ commands! {
     Validate(validate),
     Dev(dev),
     Build(build),
+    Up(up),
+    Down(down),
     Dockerfile(dockerfile),
     Plan(plan),
     Explain(explain),

@@ -42,7 +42,15 @@ pub struct Planned {
 impl PlanOptions {
     /// Reads, checks and plans; findings and notes are told on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
-        let (project, config) = self.config.load(env)?;
+        self.plan_on(env, None)
+    }
+
+    /// The same with another base image than the configuration's, where one is given.
+    pub fn plan_on(&self, env: &mut Env, base_image: Option<&str>) -> Result<Planned, Error> {
+        let (project, mut config) = self.config.load(env)?;
+        if let Some(image) = base_image {
+            config.base_image = Some(image.to_owned());
+        }
         let options = Options {
             install_command: self.install_command.clone(),
             build_command: self.build_command.clone(),

@@ -5,7 +5,6 @@ use std::future::pending;
 use std::io;
 use std::time::Duration;
 
-use reqwest::Client;
 use tokio::time::{Instant, sleep_until};
 
 use super::child::{Child, Next, Status};
@@ -21,7 +20,7 @@ use super::session::{Hooks, Options, Session};
 use super::state;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
-use crate::probe::{self, Probe};
+use crate::probe::{self, Client, Probe};
 use crate::watch::{Changes, Watcher};
 
 /// How many of its last lines are told of a server that ended.

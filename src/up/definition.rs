@@ -91,9 +91,9 @@ fn environment(session: &Session, service: &Service) -> IndexMap<String, String>
     for (name, variable) in &service.environment {
         let value = match variable {
             Variable::Text { text } => Some(text.clone()),
-            Variable::From { name } => {
+            Variable::From { names, .. } => names.iter().find_map(|name| {
                 session.given.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone())
-            }
+            }),
         };
         all.extend(value.map(|value| (name.clone(), value)));
     }

@@ -30,12 +30,7 @@ pub(super) enum Step {
 
 impl Rebuild {
     /// Begins to build `image`. Base images are not looked for anew: an edit is to be seen soon.
-    pub(super) fn start(
-        engine: &Engine,
-        image: &Image,
-        session: Option<Session>,
-        changed: Vec<String>,
-    ) -> Self {
+    pub(super) fn start(engine: &Engine, image: &Image, changed: Vec<String>) -> Self {
         let (sender, events) = mpsc::unbounded_channel();
         let request = match image {
             Image::Built(request) => Some(BuildRequest { pull: false, ..BuildRequest::clone(request) }),
@@ -46,7 +41,7 @@ impl Rebuild {
             let Some(request) = request else { return Ok(None) };
             engine.build(request, |event| _ = sender.send(event), pending()).await.map(Some)
         });
-        Self { session, changed, since: Instant::now(), events, build }
+        Self { session: None, changed, since: Instant::now(), events, build }
     }
 
     /// The next thing that happens. Can be given up and called again, until it is over.

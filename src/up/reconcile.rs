@@ -11,7 +11,7 @@ use super::error::Error;
 use super::event::{Change, Event};
 use super::labels::{self, label};
 use super::port;
-use super::session::{Hooks, Mode};
+use super::session::Mode;
 use super::stop::GRACE;
 use super::supervise::Run;
 use crate::engine::{self, Container, Engine, State, Wellness};

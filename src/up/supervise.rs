@@ -4,9 +4,8 @@ use std::collections::HashSet;
 use std::future::pending;
 use std::time::Duration;
 
-use reqwest::Client;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use super::change::Changes;
 use super::definition;
@@ -20,7 +19,7 @@ use super::reconcile::by_service;
 use super::session::{Hooks, Mode, Options, Session};
 use super::stop::{GRACE, is_running, service, stop};
 use crate::engine::{Container, Engine};
-use crate::probe::{self, Probe};
+use crate::probe::{self, Client, Probe};
 use crate::watch::{self, Watcher};
 
 /// How often it is looked whether everything still runs.
@@ -87,6 +86,8 @@ struct Following {
     probe: Option<(Probe, Instant, Instant)>,
     /// Whether the server ended, and a change is waited for.
     is_down: bool,
+    /// When it is looked next whether everything still runs.
+    next_look: Instant,
 }
 
 enum Happening {
@@ -112,7 +113,8 @@ impl Run<'_> {
             return self.wait_until_ready(began).await;
         }
         let probe = Some(self.probe(began));
-        let mut following = Following { logs: Logs::new(), watcher, rebuild: None, probe, is_down: false };
+        let (logs, next_look) = (Logs::new(), Instant::now() + LOOK);
+        let mut following = Following { logs, watcher, rebuild: None, probe, is_down: false, next_look };
         self.follow_logs(&mut following).await?;
         while !self.hooks.is_over() {
             match self.happening(&mut following).await {
@@ -166,17 +168,14 @@ impl Run<'_> {
     }
 
     async fn happening(&self, following: &mut Following) -> Happening {
-        let Following { logs, watcher, rebuild, probe, .. } = following;
-        let mut look = interval(LOOK);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        look.reset();
+        let Following { logs, watcher, rebuild, probe, next_look, .. } = following;
         tokio::select! {
             biased;
+            () = sleep_until(*next_look) => Happening::Look,
             (service, line) = logs.next() => Happening::Line(service, line),
             step = next_step(rebuild.as_mut()) => Happening::Rebuilt(step),
             changes = next_changes(watcher.as_mut()) => Happening::Changed(changes),
             happening = until_ready(probe.as_mut()) => happening,
-            _ = look.tick() => Happening::Look,
         }
     }
 
@@ -194,6 +193,7 @@ impl Run<'_> {
 
     /// Whether everything still runs.
     async fn look(&mut self, following: &mut Following) -> Result<(), Error> {
+        following.next_look = Instant::now() + LOOK;
         let there = self.there().await?;
         let ours = there.iter().filter(|container| container.labels.contains_key(labels::OURS));
         for container in ours {
@@ -225,19 +225,20 @@ impl Run<'_> {
 
     /// Begins to take over a change; one that was under way is given up for it.
     fn changed(&mut self, changes: watch::Changes, following: &mut Following) {
-        let before = following.rebuild.take();
-        let (mut session, mut changed) = before.map_or((None, Vec::new()), |it| (it.session, it.changed));
-        if changes.decide_start {
-            let Some(next) = self.hooks.replan() else {
-                let reason = "the configuration has errors".to_owned();
-                self.hooks.event(&Event::Kept { reason });
-                return;
-            };
-            session = Some(next);
+        let next = if changes.decide_start { self.hooks.replan() } else { None };
+        if changes.decide_start && next.is_none() {
+            let reason = "the configuration has errors".to_owned();
+            self.hooks.event(&Event::Kept { reason });
+            return;
         }
+        let before = following.rebuild.take();
+        let (session, mut changed) = before.map_or((None, Vec::new()), |it| (it.session, it.changed));
         changed.extend(changes.paths);
+        let session = next.or(session);
         let image = session.as_ref().map_or(&self.session.image, |session| &session.image);
-        following.rebuild = Some(Rebuild::start(&self.engine, image, session, changed));
+        let mut rebuild = Rebuild::start(&self.engine, image, changed);
+        rebuild.session = session;
+        following.rebuild = Some(rebuild);
     }
 
     async fn rebuilt(&mut self, step: Step, following: &mut Following) -> Result<(), Error> {
