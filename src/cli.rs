@@ -4,6 +4,7 @@
 //! report format is one pure function under `report/`.
 
 mod artifact;
+mod attach;
 pub mod check;
 pub mod command;
 pub mod compile;
@@ -11,10 +12,11 @@ pub mod console;
 pub mod env;
 mod follow;
 mod guard;
+pub mod image;
 mod interrupt;
 pub mod progress;
 pub mod report;
-pub mod setup;
+mod setup;
 mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
@@ -39,6 +41,7 @@ Examples:
   agentcli dockerfile -                 the Dockerfile that the configuration asks for
   agentcli dev                          the server on this machine, without a container
   agentcli build -t my-agent            the image of the server
+  agentcli up                           the server in containers, with its database
 
 Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage";
 

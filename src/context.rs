@@ -5,6 +5,8 @@
 //! does not grow with the tree's bytes.
 
 mod archive;
+mod links;
+mod pack;
 mod stream;
 mod walk;
 
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::compiler::ignore::Ignore;
 
+pub use pack::Packed;
 pub use stream::Stream;
 
 /// A tree on disk, what of it is left out, and what is added to it.
@@ -69,6 +72,15 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A link leads out of the tree.
+    #[error("cannot pack `{}`: it is a link to `{}`, which is outside of the build context", .path.display(),
+            .target.display())]
+    Outside {
+        /// The link.
+        path: PathBuf,
+        /// What it says.
+        target: PathBuf,
+    },
     /// A file, link or directory cannot be read.
     #[error("cannot read `{}` for the build context: {}", .path.display(), reason(.source))]
     Read {
@@ -76,6 +88,21 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// The compressed archive cannot be kept on disk.
+    #[error("cannot keep the packed build context in the directory for temporary files: {}", reason(.source))]
+    Spool {
+        /// Why.
+        source: io::Error,
+    },
+    /// The compressed archive is larger than it may be.
+    #[error("the build context is too large: packed it has more than {} MB; most of it is {}", .limit / 1_048_576,
+            pack::named(.largest))]
+    TooLarge {
+        /// How large it may be, in bytes.
+        limit: u64,
+        /// The paths that most of it comes from, with their bytes, not packed.
+        largest: Vec<(PathBuf, u64)>,
     },
     /// What receives the archive does not take it.
     #[error("cannot send the build context: {}", reason(.source))]
@@ -98,7 +125,17 @@ impl Error {
                     path.display()
                 ))
             }
-            Error::Read { .. } | Error::Write { .. } => None,
+            Error::Outside { path, .. } => Some(format!(
+                "put what it points to in its place, or leave `{}` out with .dockerignore",
+                path.display()
+            )),
+            Error::Spool { source } if source.kind() == io::ErrorKind::StorageFull => {
+                Some("make room there, or set TMPDIR to a directory with more of it".to_owned())
+            }
+            Error::TooLarge { .. } => {
+                Some("leave out with .dockerignore what the image does not need".to_owned())
+            }
+            Error::Read { .. } | Error::Spool { .. } | Error::Write { .. } => None,
         }
     }
 }

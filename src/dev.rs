@@ -16,7 +16,6 @@ mod lock;
 mod node;
 mod node_modules;
 mod port;
-mod probe;
 mod provision;
 mod server;
 mod session;
@@ -24,7 +23,6 @@ mod state;
 mod supervise;
 mod traceback;
 mod tunnel;
-mod watch;
 
 pub use browser::open_browser;
 pub use error::Error;

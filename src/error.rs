@@ -10,7 +10,8 @@
 //! | 70 | a bug in agentcli |
 //! | 130 | interrupted |
 
-use crate::{dev, engine, project};
+use crate::engine::Refusal;
+use crate::{dev, engine, project, up};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
 pub const INTERNAL: u8 = 70;
@@ -53,6 +54,9 @@ pub enum Error {
         /// The command that generates it.
         command: &'static str,
     },
+    /// The server could not be run in containers.
+    #[error(transparent)]
+    Up(#[from] up::Error),
     /// The command line asks for something that there is not.
     #[error("{message}")]
     Usage {
@@ -70,7 +74,9 @@ impl Error {
             Error::Arguments(error) => u8::from(error.use_stderr()) * 2,
             Error::Child { code } => *code,
             Error::Config | Error::Dev(_) | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
-            Error::Engine(error) => engine_code(error),
+            Error::Engine(error) | Error::Up(up::Error::Engine(error)) => engine_code(error),
+            Error::Up(up::Error::Interrupted) => 130,
+            Error::Up(_) => 1,
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
         }
@@ -84,6 +90,7 @@ impl Error {
             Error::Dev(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::Project(error) => error.hint(),
+            Error::Up(error) => error.hint(),
             Error::Stale { command, .. } => Some(format!("run `agentcli {command}` again")),
             Error::Usage { hint, .. } => hint.clone(),
         }
@@ -93,8 +100,14 @@ impl Error {
 fn engine_code(error: &engine::Error) -> u8 {
     match error {
         engine::Error::Cancelled => 130,
-        engine::Error::Denied { .. } | engine::Error::Pull { unauthorized: true, .. } => 3,
-        engine::Error::Lost { .. } | engine::Error::Unreachable { .. } => 4,
+        engine::Error::Denied { .. }
+        | engine::Error::Pull { unauthorized: true, .. }
+        | engine::Error::Push { refusal: Refusal::Unauthorized, .. } => 3,
+        engine::Error::Gone { .. }
+        | engine::Error::Lost { .. }
+        | engine::Error::LostPush { .. }
+        | engine::Error::Push { refusal: Refusal::Unavailable, .. }
+        | engine::Error::Unreachable { .. } => 4,
         _ => 1,
     }
 }

@@ -7,6 +7,7 @@
 //!                  └─type→ Config ─check→ (diagnostics)
 //!                             └─lower→ Plan ─emit→ Dockerfile, .dockerignore ─→ disk
 //!                                        ├─→ BuildRequest ─→ engine
+//!                                        ├─→ Setup ─→ containers
 //!                                        └─→ Session ─→ server on this machine
 //! ```
 //!
@@ -19,8 +20,11 @@
 //! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
 //! | [`context`] | the part of a tree that a build sees, as a tar stream | `compiler::ignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
-//! | [`dev`] | the server on this machine; only here are child processes | `compiler::plan`, `project` |
-//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev` |
+//! | [`watch`] | which changes of the user's tree count; only here is notify | `compiler` |
+//! | [`probe`] | asks a server whether it is well | nothing |
+//! | [`dev`] | the server on this machine; only here are child processes | `compiler::plan`, `project`, `watch`, `probe` |
+//! | [`up`] | the whole server in containers | `compiler::plan`, `engine`, `watch`, `probe` |
+//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev`, `up` |
 //! | [`cli`] | arguments, reports, progress | everything |
 //!
 //! # Invariants
@@ -41,4 +45,7 @@ pub mod dev;
 pub mod diagnostic;
 pub mod engine;
 pub mod error;
+pub mod probe;
 pub mod project;
+pub mod up;
+pub mod watch;

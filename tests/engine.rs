@@ -7,6 +7,7 @@ mod fake;
 mod fresh;
 mod ignore;
 mod progress;
+mod push;
 
 use std::future::Future;
 use std::path::Path;

@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 /// Room, and the other rooms that it may use. `main` and `lib` hold the rooms, and are none.
 const ROOMS: &[(&str, &[&str])] = &[
     ("diagnostic", &[]),
-    ("error", &["context", "dev", "engine", "project"]),
+    ("error", &["context", "dev", "engine", "project", "up"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["context", "compiler"]),
-    ("dev", &["compiler", "project"]),
+    ("watch", &["compiler", "project"]),
+    ("probe", &[]),
+    ("dev", &["compiler", "probe", "project", "watch"]),
+    ("up", &["compiler", "engine", "probe", "watch"]),
     ("project", &["compiler", "diagnostic"]),
-    ("cli", &["compiler", "context", "dev", "diagnostic", "engine", "error", "project"]),
+    ("cli", &["compiler", "context", "dev", "diagnostic", "engine", "error", "project", "up"]),
 ];
 
 /// Part of the compiler, and what of the compiler it may never use: later phases, and in the end the configuration.
@@ -85,16 +88,18 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["cli"]),
     ("bollard", &["engine"]),
     ("clap", &["cli", "error"]),
+    ("flate2", &["context"]),
     ("indicatif", &["cli"]),
     ("jsonschema", &["compiler"]),
-    ("listeners", &["dev"]),
+    ("listeners", &["dev", "up"]),
     ("minijinja", &["compiler"]),
-    ("notify", &["dev"]),
+    ("notify", &["watch"]),
     ("open", &["dev"]),
-    ("reqwest", &["dev"]),
+    ("reqwest", &["probe"]),
     ("rustix", &["dev"]),
     ("tar", &["context"]),
-    ("tokio", &["cli", "context", "dev", "engine"]),
+    ("tempfile", &["context"]),
+    ("tokio", &["cli", "context", "dev", "engine", "probe", "up", "watch"]),
     ("tree_sitter", &["compiler"]),
 ];
 

@@ -17,5 +17,6 @@ mod never_panics;
 mod output;
 mod packaging;
 mod project;
+mod registry;
 mod reports;
 mod validate;

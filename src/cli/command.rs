@@ -4,10 +4,12 @@ mod build;
 mod compose;
 mod dev;
 mod dockerfile;
+mod down;
 mod explain;
 mod guard;
 mod plan;
 mod schema;
+mod up;
 mod validate;
 
 pub(super) use dev::session;
@@ -35,6 +37,8 @@ commands! {
     Validate(validate),
     Dev(dev),
     Build(build),
+    Up(up),
+    Down(down),
     Dockerfile(dockerfile),
     Compose(compose),
     Plan(plan),

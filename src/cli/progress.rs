@@ -58,11 +58,6 @@ impl Progress {
             terminal.end();
         }
     }
-
-    /// Whether the result is for a machine too.
-    pub fn is_json(&self) -> bool {
-        matches!(self, Self::Json)
-    }
 }
 
 /// `[ 3/12] RUN …`, cut to `width` columns.

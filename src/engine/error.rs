@@ -1,4 +1,4 @@
-//! Why an engine could not be reached, or did not build.
+//! Why an engine could not be reached, or did not do what it was asked to.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::context;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The caller gave up; the engine has been told.
-    #[error("the build was cancelled")]
+    #[error("cancelled")]
     Cancelled,
     /// One of Docker's own files cannot be used.
     #[error("cannot use `{}`: {reason}", .path.display())]
@@ -29,11 +29,35 @@ pub enum Error {
         /// The engine's address.
         host: String,
     },
+    /// The connection broke, or the engine ended.
+    #[error("the container engine at `{host}` is gone: {reason}")]
+    Gone {
+        /// The engine's address.
+        host: String,
+        /// What is known of why.
+        reason: String,
+    },
     /// The connection broke, or the engine ended, in the midst of a build.
     #[error("the container engine at `{host}` broke off the build: {reason}")]
     Lost {
         /// The engine's address.
         host: String,
+        /// What is known of why.
+        reason: String,
+    },
+    /// There is a container of this name already.
+    #[error("the container name `{name}` is taken")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// The connection broke, or the engine ended, in the midst of a push.
+    #[error("the container engine at `{host}` broke off the push to `{repository}`: {reason}")]
+    LostPush {
+        /// The engine's address.
+        host: String,
+        /// Where the image was to go.
+        repository: String,
         /// What is known of why.
         reason: String,
     },
@@ -49,7 +73,21 @@ pub enum Error {
         /// The places, in the order in which they were tried.
         looked: Vec<String>,
     },
-    /// A base image cannot be had.
+    /// There is no such image on the engine.
+    #[error("there is no image `{image}` here")]
+    NoImage {
+        /// Its name or id.
+        image: String,
+    },
+    /// A port of the engine's machine that a container opens is somebody else's.
+    #[error("cannot start the container `{name}`: port {port} is taken")]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// The container.
+        name: String,
+    },
+    /// An image cannot be had.
     #[error("cannot get the image `{image}`: {reason}")]
     Pull {
         /// The image, as the engine names it: `docker.io/library/…` for short names.
@@ -59,10 +97,28 @@ pub enum Error {
         /// Whether the registry wants (other) credentials.
         unauthorized: bool,
     },
+    /// An image cannot be pushed.
+    #[error("cannot push `{image}`: {reason}")]
+    Push {
+        /// The image, with the registry that it was to go to.
+        image: String,
+        /// Why, in the engine's or the registry's words.
+        reason: String,
+        /// What kind of a reason that is.
+        refusal: Refusal,
+    },
     /// The engine does not accept the request, or ended the build outside any step.
     #[error("the container engine refused to build: {reason}")]
     Refused {
         /// Why, in the engine's words.
+        reason: String,
+    },
+    /// The engine does not do one thing.
+    #[error("the container engine did not {what}: {reason}")]
+    Request {
+        /// What it was asked to do, such as ``start the container `x` ``.
+        what: String,
+        /// Why not, in the engine's words.
         reason: String,
     },
     /// A step of the Dockerfile failed.
@@ -94,6 +150,48 @@ pub enum Error {
     },
 }
 
+/// Why a registry does not take an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It wants (other) credentials.
+    Unauthorized,
+    /// It is not there, or not well: another time it may.
+    Unavailable,
+    /// Anything else.
+    Other,
+}
+
+impl Refusal {
+    /// What the engine's words mean.
+    pub(super) fn of(reason: &str) -> Self {
+        let reason = reason.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+        if is_unauthorized(&reason) {
+            Self::Unauthorized
+        } else if has(&["eof", "connection re", "timeout", "timed out", "no route", "no such host"])
+            || has(&[
+                "500 internal",
+                "502 bad",
+                "503 service",
+                "504 gateway",
+                "429 too many",
+                "toomanyrequests",
+            ])
+        {
+            Self::Unavailable
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Whether the words of an engine say that a registry wants (other) credentials.
+pub(super) fn is_unauthorized(reason: &str) -> bool {
+    let words =
+        ["unauthorized", "authorization failed", "access denied", "401 ", "403 ", "denied:", "no basic auth"];
+    words.iter().any(|word| reason.contains(word))
+}
+
 /// A step that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedStep {
@@ -117,6 +215,11 @@ impl fmt::Display for FailedStep {
 }
 
 impl Error {
+    /// Whether the same may well work in a moment.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(self, Error::LostPush { .. } | Error::Push { refusal: Refusal::Unavailable, .. })
+    }
+
     /// What to do next, where there is something to say.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -125,7 +228,24 @@ impl Error {
                 "join the docker group (`sudo usermod -aG docker $USER`, then log in again), or set DOCKER_HOST to an \
                  engine of your own"
             }
+            Error::Gone { .. } => "check that the engine runs, then try again: what is there is used",
+            Error::NameTaken { .. } => {
+                "rename or remove that container, or choose another name with --project-name"
+            }
+            Error::PortTaken { .. } => "stop what listens there, or choose another port",
             Error::Lost { .. } => "see the engine's log, and build again: what is done is kept",
+            Error::LostPush { .. } => {
+                "see the engine's log, and try again: layers that are there are not sent again"
+            }
+            Error::NoImage { .. } => "list the images that there are with `docker images`",
+            Error::Push { refusal: Refusal::Unauthorized, .. } => {
+                "the registry does not accept the credentials that it was given; they may have expired, so try again, \
+                 or ask who runs it"
+            }
+            Error::Push { refusal: Refusal::Unavailable, .. } => {
+                "check that the container engine reaches the registry, and try again: layers that are there are not \
+                 sent again"
+            }
             Error::NoContext { .. } => {
                 "list the contexts with `docker context ls` and choose one with `docker context use`, or set DOCKER_HOST"
             }
@@ -151,9 +271,12 @@ impl Error {
                  DOCKER_HOST=unix:///tmp/docker.sock"
             }
             Error::Unsupported { .. } => "give an address that starts with unix://, tcp:// or npipe://",
-            Error::Cancelled | Error::Config { .. } | Error::Refused { .. } | Error::Step { .. } => {
-                return None;
-            }
+            Error::Cancelled
+            | Error::Config { .. }
+            | Error::Push { refusal: Refusal::Other, .. }
+            | Error::Refused { .. }
+            | Error::Request { .. }
+            | Error::Step { .. } => return None,
         };
         Some(hint.to_owned())
     }

@@ -11,7 +11,7 @@ mod origin;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::error::{Error, FailedStep};
+use super::error::{Error, FailedStep, is_unauthorized};
 use super::events::{BuildEvent, Step, StepOrigin};
 use name::Name;
 use origin::Origins;
@@ -113,12 +113,11 @@ fn is_echo(reason: &str) -> bool {
 fn pull_error(step: Option<&str>, reason: &str) -> Option<Error> {
     const LOAD: &str = "load metadata for ";
     const FROM: &str = "FROM ";
-    let unauthorized = ["unauthorized", "authorization failed", "access denied", "401 ", "403 ", "denied:"];
     let from_step = step.and_then(|step| step.strip_prefix(LOAD).or_else(|| step.strip_prefix(FROM)));
     let from_reason =
         reason.split("initializing source docker://").nth(1).and_then(|rest| rest.split(": ").next());
     let image = from_step.or(from_reason)?.split_whitespace().next()?.to_owned();
-    let unauthorized = unauthorized.iter().any(|word| reason.contains(word));
+    let unauthorized = is_unauthorized(reason);
     Some(Error::Pull { image, reason: reason.to_owned(), unauthorized })
 }
 
@@ -139,7 +138,7 @@ fn short(reason: &str) -> String {
 
 /// A line as it may be printed: what a terminal would take as a command is left out, and of what a carriage return
 /// overwrites only the last is kept.
-fn printable(line: &str) -> String {
+pub(super) fn printable(line: &str) -> String {
     let line = line.trim_end_matches(['\n', '\r']);
     let mut letters = line.rsplit('\r').next().unwrap_or(line).chars();
     let mut clean = String::new();

@@ -13,11 +13,11 @@ use agentcli::context::{Context, Error};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-fn context(root: &Path, ignore: &str) -> Context {
+pub(super) fn context(root: &Path, ignore: &str) -> Context {
     Context { root: root.to_owned(), ignore: Ignore::parse(ignore).unwrap(), extra: Vec::new() }
 }
 
-fn archive(context: &Context) -> Vec<u8> {
+pub(super) fn archive(context: &Context) -> Vec<u8> {
     let mut bytes = Vec::new();
     context.list().unwrap().write(&mut bytes).unwrap();
     bytes
@@ -214,14 +214,14 @@ fn ten_thousand_files() {
 }
 
 /// A small tree: directories, files and links under a few names.
-fn tree() -> impl Strategy<Value = BTreeMap<String, u8>> {
+pub(super) fn tree() -> impl Strategy<Value = BTreeMap<String, u8>> {
     let part = prop_oneof!["[a-c]", "[a-c]-", "\\.[a-c]", "[ é]x"];
     let path = proptest::collection::vec(part, 1..4).prop_map(|parts| parts.join("/"));
     proptest::collection::btree_map(path, any::<u8>(), 0..12)
 }
 
 /// Makes the tree in `root`; paths that would run through a file are left out. A number says what is made.
-fn make(root: &Path, tree: &BTreeMap<String, u8>) {
+pub(super) fn make(root: &Path, tree: &BTreeMap<String, u8>) {
     for (path, what) in tree {
         let path = root.join(path);
         if path.parent().is_some_and(|parent| fs::create_dir_all(parent).is_ok()) && !path.exists() {

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use super::dockerfile as dockerfile_command;
 use crate::cli::artifact::{self, Artifact};
-use crate::cli::compile::{PlanOptions, Planned, directory_of, relative};
+use crate::cli::compile::{Planned, directory_of, relative};
 use crate::cli::console::{NOTE, WARNING, paint, visible_line};
 use crate::cli::env::Env;
-use crate::cli::setup::{self, SetupArguments};
+use crate::cli::setup::{self, Prepared, SetupArguments};
 use crate::compiler::dotenv::{self, Difference};
 use crate::compiler::emit::compose::{self, Build, Form};
 use crate::compiler::emit::dockerfile::shell_word;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::plan::Setup;
 use crate::compiler::server::setup as server;
 use crate::error::Error;
 
@@ -38,9 +39,6 @@ pub(crate) struct Compose {
     #[command(flatten)]
     setup: SetupArguments,
 
-    #[command(flatten)]
-    options: PlanOptions,
-
     /// Write nothing; exit with 1 where the files are not up to date
     #[arg(long, conflicts_with = "force")]
     check: bool,
@@ -52,14 +50,15 @@ pub(crate) struct Compose {
 
 impl Compose {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let planned = self.options.plan(env)?;
+        let Prepared { session, planned } = self.setup.prepare(env, false)?;
         let is_stdout = self.save_path == Path::new("-");
         let save_path = match env.directory.join(&self.save_path).is_dir() {
             _ if is_stdout => PathBuf::from(NAME),
             true => self.save_path.join(NAME),
             false => self.save_path.clone(),
         };
-        let artifacts = self.artifacts(env, &planned, &save_path)?;
+        self.warn(env, &planned);
+        let artifacts = self.artifacts(env, &planned, &session.setup, &save_path);
         if is_stdout {
             self.tell_of_dockerfile(env, &save_path);
             env.out.write(&artifacts[0].text)?;
@@ -75,18 +74,15 @@ impl Compose {
     }
 
     /// The compose file, and what builds the image where it is built.
-    fn artifacts(&self, env: &mut Env, planned: &Planned, save_path: &Path) -> Result<Vec<Artifact>, Error> {
-        let prepared = self.setup.prepare(env, planned)?;
-        self.warn(env, planned);
-        Self::warn_of_differences(env, planned);
+    fn artifacts(&self, env: &Env, planned: &Planned, setup: &Setup, save_path: &Path) -> Vec<Artifact> {
         let dockerfile = dockerfile_beside(save_path);
         let form = self.form(env, planned, save_path, &dockerfile);
-        let text = compose::compose(&planned.plan, &prepared.setup, &form);
+        let text = compose::compose(&planned.plan, setup, &form);
         let mut artifacts = vec![Artifact { path: save_path.to_owned(), text }];
         if self.setup.image.is_none() {
             artifacts.extend(dockerfile_command::artifacts(planned, &dockerfile));
         }
-        Ok(artifacts)
+        artifacts
     }
 
     fn form(&self, env: &Env, planned: &Planned, save_path: &Path, dockerfile: &Path) -> Form {
@@ -96,7 +92,7 @@ impl Compose {
         let name = dockerfile.file_name().unwrap_or_default().to_string_lossy();
         let env_file = planned.plan.env.file.as_deref();
         Form {
-            is_named: self.setup.project_name.is_some(),
+            is_named: self.setup.project.project_name.is_some(),
             build: self.setup.image.is_none().then(|| Build {
                 context: here(relative(&place, &context)),
                 dockerfile: here(paths::join(&relative(&context, &place), &name)),
@@ -107,6 +103,7 @@ impl Compose {
     }
 
     fn warn(&self, env: &mut Env, planned: &Planned) {
+        Self::warn_of_differences(env, planned);
         let warning = paint(&env.err, WARNING, "warning");
         if setup::has_values(planned) {
             let name = visible_line(&planned.plan.config.name);

@@ -1,0 +1,164 @@
+//! The image of a planned project, built: the same for every command that needs one.
+
+use std::future::Future;
+
+use super::compile::Planned;
+use super::console::{WARNING, paint, visible_line};
+use super::env::Env;
+use super::progress::{Progress, Style, size};
+use crate::compiler::document;
+use crate::compiler::emit::dockerfile;
+use crate::compiler::ignore::Ignore;
+use crate::compiler::plan::{Action, Step};
+use crate::compiler::source::Source;
+use crate::context::Context;
+use crate::diagnostic::{Place, Pointer};
+use crate::engine::{self, BuildEvent, BuildRequest, Built, Engine, StepOrigin};
+use crate::error::Error;
+
+/// Where the Dockerfile lies in the context that is sent. The engine takes it from there, so the image has it too.
+const DOCKERFILE: &str = ".agentcli/Dockerfile";
+
+/// A context larger than this is probably not meant, in bytes.
+const LARGE: u64 = 100_000_000;
+
+/// What is asked of an image, beside its plan.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The names that it gets.
+    pub tags: Vec<String>,
+    /// The platform to build for; the engine's own where there is none.
+    pub platform: Option<String>,
+    /// Whether to ask the registry for a newer base image.
+    pub pull: bool,
+    /// Whether to build every step anew.
+    pub no_cache: bool,
+    /// Lines of a .dockerignore, for what is left out beside what the plan leaves out.
+    pub ignore: &'static [&'static str],
+}
+
+/// Builds the image of `planned`, and shows how far it is. When `cancel` ends first, the build is stopped.
+///
+/// # Errors
+///
+/// What [`Engine::build`] says. What led to it is told on stderr.
+pub async fn build(
+    env: &mut Env,
+    engine: &Engine,
+    planned: &Planned,
+    wanted: Wanted,
+    style: Style,
+    cancel: impl Future<Output = ()>,
+) -> Result<Built, Error> {
+    let request = request(env, planned, wanted)?;
+    let mut progress = Progress::new(style, env);
+    let show = |event| {
+        progress.show(env, &event);
+        warn_if_large(env, &event);
+    };
+    let built = engine.build(request, show, cancel).await;
+    progress.end();
+    built.map_err(|error| {
+        explain(env, &error, &planned.project.source);
+        error.into()
+    })
+}
+
+/// What the engine is asked for.
+///
+/// # Errors
+///
+/// A bug, as in [`context`].
+pub fn request(env: &Env, planned: &Planned, wanted: Wanted) -> Result<BuildRequest, Error> {
+    let plan = &planned.plan;
+    Ok(BuildRequest {
+        context: context(env, planned, wanted.ignore)?,
+        dockerfile: DOCKERFILE.to_owned(),
+        tags: wanted.tags,
+        platform: wanted.platform,
+        pull: wanted.pull,
+        no_cache: wanted.no_cache,
+        images: vec![plan.server.image.clone()],
+        images_known: !plan.has_lines_from_outside(),
+        steps: plan.steps.iter().flat_map(origins).collect(),
+    })
+}
+
+/// What a build of `planned` sees: the user's tree without what the plan and `ignore` leave out, and the Dockerfile.
+///
+/// # Errors
+///
+/// A bug: the lines are checked before.
+pub fn context(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<Context, Error> {
+    let lines = planned.plan.context.ignore.iter().map(String::as_str).chain(ignore.iter().copied());
+    let ignore = Ignore::parse(&lines.collect::<Vec<_>>().join("\n"))
+        .map_err(|error| Error::Internal(format!("the ignore rules are checked before: {error}")))?;
+    let dockerfile = dockerfile::dockerfile(&planned.plan);
+    let extra = vec![(DOCKERFILE.to_owned(), dockerfile.into_bytes())];
+    Ok(Context { root: env.directory.join(&planned.context), ignore, extra })
+}
+
+/// A platform in the form `os/arch` or `os/arch/variant`.
+///
+/// # Errors
+///
+/// It is of another form.
+pub fn platform(text: &str) -> Result<String, Error> {
+    let platform = text.trim();
+    let parts: Vec<&str> = platform.split('/').collect();
+    let is_word =
+        |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if (2..=3).contains(&parts.len()) && parts.iter().all(is_word) {
+        return Ok(platform.to_owned());
+    }
+    Err(Error::Usage {
+        message: format!("`{platform}` is not a platform"),
+        hint: Some("write it as os/arch, such as linux/amd64 or linux/arm64".to_owned()),
+    })
+}
+
+/// The instructions of a step, with where they come from.
+fn origins(step: &Step) -> Vec<StepOrigin> {
+    let instructions = match &step.action {
+        Action::Lines { lines } => lines.clone(),
+        _ => vec![dockerfile::instruction(step)],
+    };
+    let origin = |instruction| StepOrigin { instruction, key: Some(step.key.clone()) };
+    instructions.into_iter().map(origin).collect()
+}
+
+/// Says that a context is probably not meant.
+pub fn warn_if_large(env: &mut Env, event: &BuildEvent) {
+    let BuildEvent::Context { bytes, largest, .. } = event else { return };
+    if *bytes < LARGE {
+        return;
+    }
+    let paths: Vec<String> =
+        largest.iter().map(|(path, bytes)| format!("`{}` ({})", path.display(), size(*bytes))).collect();
+    let text = format!(
+        "the build context is large, {}; most of it is {}; what the image does not need can be left out with \
+         .dockerignore",
+        size(*bytes),
+        paths.join(", ")
+    );
+    env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(&text)));
+}
+
+/// Says what led to `error`: the last lines of the step that failed, and what in the configuration asked for it.
+pub fn explain(env: &mut Env, error: &engine::Error, source: &Source) {
+    if let engine::Error::Step(failed) = error {
+        for line in &failed.last_lines {
+            env.tell(&format!("  | {}", visible_line(line)));
+        }
+        if let Some(key) = &failed.step.key {
+            env.tell(&format!("  asked for by {}", place(source, key)));
+        }
+    }
+}
+
+/// `agent.json:3:5 (/dependencies)`
+fn place(source: &Source, key: &str) -> String {
+    let (document, _) = document::parse(&source.text);
+    let position = source.position(document.span(&Place::Key(Pointer::parse(key))).start);
+    format!("{}:{}:{} ({key})", visible_line(&source.name), position.line, position.column)
+}

@@ -1,0 +1,59 @@
+//! Symbolic links that lead out of the tree. An engine takes them as they are, for it resolves them in the image alone;
+//! whoever unpacks the archive on a disk of their own must not follow one, and most refuse the whole archive.
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+
+use super::{Error, Kind, Listing};
+
+/// How many links may lead to one another: what the system allows. More are a loop, which leads nowhere.
+const MOST: usize = 40;
+
+impl Listing {
+    /// Looks where the links lead.
+    ///
+    /// # Errors
+    ///
+    /// One is absolute or leads out of the root, by itself or through others.
+    pub fn check_links(&self) -> Result<(), Error> {
+        let links: HashMap<&Path, &Path> = self.entries.iter().filter_map(link).collect();
+        match self.entries.iter().filter_map(link).find(|(path, _)| leaves(path, &links)) {
+            None => Ok(()),
+            Some((path, target)) => {
+                Err(Error::Outside { path: self.root.join(path), target: target.to_owned() })
+            }
+        }
+    }
+}
+
+fn link(entry: &super::Entry) -> Option<(&Path, &Path)> {
+    let Kind::Link(target) = &entry.kind else { return None };
+    Some((&entry.path, target))
+}
+
+/// Whether whoever follows `path` from the root is ever outside of it.
+fn leaves(path: &Path, links: &HashMap<&Path, &Path>) -> bool {
+    let mut here = PathBuf::new();
+    let mut followed = 0;
+    // What is still to be walked, the next part last.
+    let mut ahead: Vec<Component<'_>> = path.components().rev().collect();
+    while let Some(part) = ahead.pop() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if here.pop() => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return true,
+            Component::Normal(name) => {
+                here.push(name);
+                if let Some(target) = links.get(&*here) {
+                    followed += 1;
+                    if followed > MOST {
+                        return false;
+                    }
+                    here.pop();
+                    ahead.extend(target.components().rev());
+                }
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,97 @@
+//! An image registry of a test's own: Debian's docker-registry as a child process, on a port that the system chooses,
+//! where everybody needs a password. Both test engines share the machine's network, so 127.0.0.1 is the same for them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// Who may use it.
+pub(crate) const USER: &str = "pusher";
+
+/// The password, made to be found wherever it should not be.
+pub(crate) const PASSWORD: &str = "registry~password>9c1f";
+
+/// How long it may take to start on a machine that does other things.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A registry; it ends with this value, and what was pushed to it goes, too.
+pub(crate) struct Registry {
+    child: Child,
+    /// `127.0.0.1:PORT`
+    pub(crate) address: String,
+    _directory: TempDir,
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Registry {
+    pub(crate) fn start() -> Self {
+        let directory = TempDir::new().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("htpasswd"), format!("{USER}:{}\n", hash(PASSWORD))).unwrap();
+        let (storage, users) = (path("images").display().to_string(), path("htpasswd").display().to_string());
+        let config = format!(
+            "version: 0.1\nlog: {{accesslog: {{disabled: true}}}}\nstorage: {{filesystem: {{rootdirectory: {storage}}}}}\n\
+             http: {{addr: '127.0.0.1:0'}}\nauth: {{htpasswd: {{realm: test, path: {users}}}}}\n"
+        );
+        fs::write(path("config.yml"), config).unwrap();
+        let mut child = Command::new("docker-registry")
+            .arg("serve")
+            .arg(path("config.yml"))
+            .env("OTEL_TRACES_EXPORTER", "none")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("docker-registry is installed by tests/engine/install");
+        let address = address(BufReader::new(child.stderr.take().unwrap()));
+        Self { child, address, _directory: directory }
+    }
+
+    /// The digest that the registry gives for `repository:reference`; nothing where there is no such image.
+    pub(crate) fn digest(&self, repository: &str, reference: &str) -> Option<String> {
+        let url = format!("http://{}/v2/{repository}/manifests/{reference}", self.address);
+        let accept = "Accept: application/vnd.docker.distribution.manifest.v2+json";
+        let login = format!("{USER}:{PASSWORD}");
+        let output = Command::new("curl")
+            .args(["-sfI", "-m", "60", "-u", &login, "-H", accept, &url])
+            .output()
+            .unwrap();
+        let head = String::from_utf8(output.stdout).unwrap();
+        let lines = head.lines().filter_map(|line| line.split_once(": "));
+        let mut digests = lines.filter(|(name, _)| name.eq_ignore_ascii_case("docker-content-digest"));
+        digests.next().map(|(_, digest)| digest.to_owned())
+    }
+}
+
+/// The password as the registry wants it: bcrypt, which the C library knows.
+fn hash(password: &str) -> String {
+    let script = "print crypt($ARGV[0], '$2y$05$abcdefghijklmnopqrstuu')";
+    let output = Command::new("perl").args(["-e", script, password]).output().unwrap();
+    let hash = String::from_utf8(output.stdout).unwrap();
+    assert!(hash.starts_with("$2y$05$"), "{hash}");
+    hash
+}
+
+/// The address that the registry says it listens on. What it says after that is read, too, or it would wait.
+fn address(log: impl std::io::BufRead + Send + 'static) -> String {
+    let (sender, addresses) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in log.lines().map_while(Result::ok) {
+            if let Some((_, rest)) = line.split_once("listening on ") {
+                let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
+                sender.send(rest[..end.unwrap_or(rest.len())].to_owned()).ok();
+            }
+        }
+    });
+    addresses.recv_timeout(PATIENCE).expect("the registry does not start")
+}
