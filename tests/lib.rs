@@ -19,4 +19,5 @@ mod packaging;
 mod project;
 mod registry;
 mod reports;
+mod up;
 mod validate;

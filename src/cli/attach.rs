@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
 
-use super::console::{ERROR, HEADING, NOTE, WARNING, paint, visible, visible_line};
+use super::console::{HEADING, NOTE, WARNING, paint, visible, visible_line};
 use super::env::Env;
 use super::image;
 use super::progress::{Progress, Style as ProgressStyle, size};
@@ -69,11 +69,11 @@ impl<'a> Attach<'a> {
             Event::Kept { reason } => {
                 self.say(WARNING, "warning", &format!("the change is not taken over: {reason}"));
             }
-            Event::Failed { service, status, last_lines } => {
+            // That it failed is said by whoever ends for it, or waits for a change.
+            Event::Failed { last_lines, .. } => {
                 for line in last_lines {
                     self.env.tell(&format!("  | {}", visible_line(line)));
                 }
-                self.say(ERROR, "error", &format!("{service} {status}"));
             }
             Event::Stopped => {}
             Event::Note { message } => self.say(NOTE, "note", message),

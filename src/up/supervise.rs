@@ -206,7 +206,7 @@ impl Run<'_> {
                 self.hooks.event(&Event::Log { service, line });
             }
             match self.check(&name, container).await {
-                Err(Error::Failed { .. }) if self.waits_for_change(&name) => self.is_down(following),
+                Err(error) if self.is_servers(&error) => self.is_down(&error, following),
                 checked => checked?,
             }
         }
@@ -217,9 +217,13 @@ impl Run<'_> {
         self.options.mode == Mode::Watching && service == self.session.server
     }
 
-    fn is_down(&mut self, following: &mut Following) {
+    fn is_servers(&self, error: &Error) -> bool {
+        matches!(error, Error::Failed { service, .. } if self.waits_for_change(service))
+    }
+
+    fn is_down(&mut self, error: &Error, following: &mut Following) {
         (following.is_down, following.probe) = (true, None);
-        let message = "it starts again when something changes".to_owned();
+        let message = format!("{error}; it starts again when something changes");
         self.hooks.event(&Event::Note { message });
     }
 
@@ -267,7 +271,7 @@ impl Run<'_> {
         self.hooks.event(&Event::Reloading { changed });
         following.is_down = false;
         match self.reconcile(false).await {
-            Err(Error::Failed { service, .. }) if self.waits_for_change(&service) => self.is_down(following),
+            Err(error) if self.is_servers(&error) => self.is_down(&error, following),
             done => {
                 done?;
                 following.probe = Some(self.probe(since));
