@@ -8,6 +8,7 @@ mod attach;
 pub mod check;
 pub mod command;
 pub mod compile;
+mod compose;
 pub mod console;
 pub mod env;
 mod follow;

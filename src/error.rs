@@ -11,7 +11,7 @@
 //! | 130 | interrupted |
 
 use crate::engine::Refusal;
-use crate::{dev, engine, project, up};
+use crate::{compose, dev, engine, project, up};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
 pub const INTERNAL: u8 = 70;
@@ -28,6 +28,9 @@ pub enum Error {
     /// What the argument parser answers: wrong usage, and also `--help` and `--version`.
     #[error(transparent)]
     Arguments(#[from] clap::Error),
+    /// The server could not be run in containers with the user's services.
+    #[error(transparent)]
+    Compose(#[from] compose::Error),
     /// The configuration is wrong, and its findings are reported already; there is nothing more to say.
     #[error("the configuration is not valid")]
     Config,
@@ -75,8 +78,9 @@ impl Error {
             Error::Child { code } => *code,
             Error::Config | Error::Dev(_) | Error::Output(_) | Error::Project(_) | Error::Stale { .. } => 1,
             Error::Engine(error) | Error::Up(up::Error::Engine(error)) => engine_code(error),
-            Error::Up(up::Error::Interrupted) => 130,
-            Error::Up(_) => 1,
+            Error::Compose(compose::Error::Up(up::Error::Engine(error))) => engine_code(error),
+            Error::Up(up::Error::Interrupted) | Error::Compose(compose::Error::Interrupted) => 130,
+            Error::Compose(_) | Error::Up(_) => 1,
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
         }
@@ -87,6 +91,7 @@ impl Error {
         match self {
             Error::Arguments(_) | Error::Child { .. } | Error::Config | Error::Output(_) => None,
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
+            Error::Compose(error) => error.hint(),
             Error::Dev(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::Project(error) => error.hint(),

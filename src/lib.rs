@@ -8,6 +8,7 @@
 //!                             └─lower→ Plan ─emit→ Dockerfile, .dockerignore ─→ disk
 //!                                        ├─→ BuildRequest ─→ engine
 //!                                        ├─→ Setup ─→ containers
+//!                                        │     └─emit→ compose file ─→ disk
 //!                                        └─→ Session ─→ server on this machine
 //! ```
 //!
@@ -22,9 +23,11 @@
 //! | [`engine`] | the container engine; only here is bollard | `context` |
 //! | [`watch`] | which changes of the user's tree count; only here is notify | `compiler` |
 //! | [`probe`] | asks a server whether it is well | nothing |
-//! | [`dev`] | the server on this machine; only here are child processes | `compiler::plan`, `project`, `watch`, `probe` |
+//! | [`child`] | child processes, none of which outlives this program; only here they are started | nothing |
+//! | [`dev`] | the server on this machine | `compiler::plan`, `project`, `watch`, `probe`, `child` |
 //! | [`up`] | the whole server in containers | `compiler::plan`, `engine`, `watch`, `probe` |
-//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev`, `up` |
+//! | [`compose`] | the same with services of the user's own, by docker compose | `compiler::plan`, `engine`, `probe`, `project`, `child`, `up` |
+//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev`, `up`, `compose` |
 //! | [`cli`] | arguments, reports, progress | everything |
 //!
 //! # Invariants
@@ -38,8 +41,10 @@
 //! - Values of `env` are never part of a plan, an image or a message.
 //! - `validate`, `plan` and `dockerfile` start no async runtime.
 
+pub mod child;
 pub mod cli;
 pub mod compiler;
+pub mod compose;
 pub mod context;
 pub mod dev;
 pub mod diagnostic;

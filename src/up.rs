@@ -22,5 +22,6 @@ mod supervise;
 pub use down::down;
 pub use error::Error;
 pub use event::{Change, Event, Urls};
+pub use images::images as provide;
 pub use session::{Hooks, Image, Mode, Options, Session};
 pub use supervise::run;

@@ -7,16 +7,21 @@ use std::path::{Path, PathBuf};
 /// Room, and the other rooms that it may use. `main` and `lib` hold the rooms, and are none.
 const ROOMS: &[(&str, &[&str])] = &[
     ("diagnostic", &[]),
-    ("error", &["context", "dev", "engine", "project", "up"]),
+    ("error", &["compose", "context", "dev", "engine", "project", "up"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["context", "compiler"]),
     ("watch", &["compiler", "project"]),
     ("probe", &[]),
-    ("dev", &["compiler", "probe", "project", "watch"]),
+    ("child", &[]),
+    ("compose", &["child", "compiler", "engine", "probe", "project", "up"]),
+    ("dev", &["child", "compiler", "probe", "project", "watch"]),
     ("up", &["compiler", "engine", "probe", "watch"]),
     ("project", &["compiler", "diagnostic"]),
-    ("cli", &["compiler", "context", "dev", "diagnostic", "engine", "error", "project", "up"]),
+    (
+        "cli",
+        &["child", "compiler", "compose", "context", "dev", "diagnostic", "engine", "error", "project", "up"],
+    ),
 ];
 
 /// Part of the compiler, and what of the compiler it may never use: later phases, and in the end the configuration.
@@ -96,10 +101,10 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("notify", &["watch"]),
     ("open", &["dev"]),
     ("reqwest", &["probe"]),
-    ("rustix", &["dev"]),
+    ("rustix", &["child"]),
     ("tar", &["context"]),
     ("tempfile", &["context"]),
-    ("tokio", &["cli", "context", "dev", "engine", "probe", "up", "watch"]),
+    ("tokio", &["child", "cli", "compose", "context", "dev", "engine", "probe", "up", "watch"]),
     ("tree_sitter", &["compiler"]),
 ];
 

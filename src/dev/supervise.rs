@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::child::{Child, Next, Status};
 use super::environment::Environment;
 use super::error::Error;
 use super::event::{Crash, Event};
@@ -21,6 +20,7 @@ use super::session::{Hooks, Options, Session};
 use super::state;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
+use crate::child::{Child, Next, Status};
 use crate::probe::{self, Client, Probe};
 use crate::watch::{Changes, Watcher};
 

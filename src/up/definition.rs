@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::labels::{self, label};
 use super::session::Session;
-use crate::compiler::plan::{Service, ServiceImage, Variable, VolumeMount};
+use crate::compiler::plan::{Service, ServiceImage, VolumeMount};
 use crate::engine::ContainerSpec;
 
 /// Changes when the same definition becomes another container.
@@ -49,7 +49,7 @@ pub(super) fn wanted(session: &Session, ids: &BTreeMap<String, String>) -> Vec<W
 
 fn one(session: &Session, service: &Service, ids: &BTreeMap<String, String>) -> Wanted {
     let image = ids.get(image_name(service)).cloned().unwrap_or_default();
-    let environment = environment(session, service);
+    let environment = session.environment(service);
     let hash = hash(session, service, &image, &environment);
     let mount = |mount: &VolumeMount| VolumeMount {
         volume: volume(session, &mount.volume),
@@ -81,23 +81,6 @@ fn one(session: &Session, service: &Service, ids: &BTreeMap<String, String>) -> 
         aliases: vec![service.name.clone()],
     };
     Wanted { service: service.name.clone(), spec, after: service.after.clone(), hash }
-}
-
-/// The variables of a service: those of the .env file, and over them its own.
-fn environment(session: &Session, service: &Service) -> IndexMap<String, String> {
-    let file = session.file.iter().filter(|_| service.env_file.is_some());
-    let mut all: IndexMap<_, _> =
-        file.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
-    for (name, variable) in &service.environment {
-        let value = match variable {
-            Variable::Text { text } => Some(text.clone()),
-            Variable::From { names, .. } => names.iter().find_map(|name| {
-                session.given.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone())
-            }),
-        };
-        all.extend(value.map(|value| (name.clone(), value)));
-    }
-    all
 }
 
 fn hash(session: &Session, service: &Service, image: &str, environment: &IndexMap<String, String>) -> String {

@@ -12,6 +12,21 @@ use super::session::{Hooks, Image, Options, Session};
 use crate::compiler::plan::ServiceImage;
 use crate::engine::{BuildRequest, Engine};
 
+/// Builds or pulls every image of the setup.
+///
+/// # Errors
+///
+/// The build fails, or an image is not here and cannot be pulled.
+pub async fn images(
+    engine: &Engine,
+    session: &Session,
+    options: &Options,
+    hooks: &mut dyn Hooks,
+) -> Result<(), Error> {
+    build(engine, session, hooks).await?;
+    provide(engine, session, options, hooks).await.map(drop)
+}
+
 /// Builds the server's image, where it is built.
 pub(super) async fn build(engine: &Engine, session: &Session, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let Image::Built(request) = &session.image else { return Ok(()) };

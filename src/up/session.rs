@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::event::{Event, Urls};
-use crate::compiler::plan::{Setup, Watch};
+use crate::compiler::plan::{Service, Setup, Variable, Watch};
 use crate::engine::{self, BuildEvent, BuildRequest};
+use indexmap::IndexMap;
 
 /// A planned setup and the values of its variables. There is no `Debug`: the values are secrets.
 pub struct Session {
@@ -27,6 +28,25 @@ pub struct Session {
     pub watch: Watch,
     /// Where the server will be reached.
     pub urls: Urls,
+}
+
+impl Session {
+    /// The variables of a service: those of the .env file, and over them its own.
+    pub fn environment(&self, service: &Service) -> IndexMap<String, String> {
+        let file = self.file.iter().filter(|_| service.env_file.is_some());
+        let mut all: IndexMap<_, _> =
+            file.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
+        for (name, variable) in &service.environment {
+            let value = match variable {
+                Variable::Text { text } => Some(text.clone()),
+                Variable::From { names, .. } => names.iter().find_map(|name| {
+                    self.given.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone())
+                }),
+            };
+            all.extend(value.map(|value| (name.clone(), value)));
+        }
+        all
+    }
 }
 
 /// The server's image.

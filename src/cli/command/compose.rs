@@ -98,7 +98,7 @@ impl Compose {
                 dockerfile: here(paths::join(&relative(&context, &place), &name)),
             }),
             env_file: env_file.map(|path| here(paths::join(&relative(&place, &project), path))),
-            has_start_interval: false,
+            ..Form::default()
         }
     }
 

@@ -1,12 +1,16 @@
 //! `agentcli down`
 
+use std::path::{Path, PathBuf};
+
 use serde_json::json;
 
 use crate::cli::check::ConfigOption;
-use crate::cli::console::{NOTE, WARNING, paint, visible};
+use crate::cli::compose::project;
+use crate::cli::console::{NOTE, WARNING, paint, visible, visible_line};
 use crate::cli::env::Env;
-use crate::cli::interrupt::interrupted;
+use crate::cli::interrupt::{interrupted, interrupts};
 use crate::cli::setup::{ProjectName, engine, real_directory};
+use crate::compose;
 use crate::error::Error;
 use crate::up::{self, Change, Event};
 
@@ -25,6 +29,10 @@ pub(crate) struct Down {
     #[command(flatten)]
     project: ProjectName,
 
+    /// The compose file that `up` was given, whose services are stopped and removed too
+    #[arg(short, long, value_name = "FILE")]
+    docker_compose: Option<PathBuf>,
+
     /// Remove the volumes, and all data in them
     #[arg(long)]
     volumes: bool,
@@ -40,6 +48,9 @@ impl Down {
         let config = self.config.path(env);
         let directory = real_directory(&env.directory.join(config));
         let name = self.project.name(env, &directory)?;
+        if let Some(file) = &self.docker_compose {
+            return self.with_compose(env, directory, name, file);
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let engine = engine(env, &runtime)?;
         runtime.block_on(async {
@@ -50,6 +61,22 @@ impl Down {
                 done = down => done,
             }
         })?;
+        Ok(())
+    }
+
+    /// Compose alone knows what it started.
+    fn with_compose(
+        &self,
+        env: &mut Env,
+        directory: PathBuf,
+        name: String,
+        file: &Path,
+    ) -> Result<(), Error> {
+        let project = project(env, directory, name, file);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let interrupts = runtime.block_on(async { interrupts() });
+        let mut say = |event: &Event| self.tell(env, event);
+        runtime.block_on(compose::down(&project, self.volumes, &mut say, interrupts))?;
         Ok(())
     }
 
@@ -67,6 +94,7 @@ impl Down {
             Event::Warning { message } => {
                 env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible(message)))
             }
+            Event::Log { line, .. } => env.tell(&visible_line(line)),
             _ => {}
         }
     }

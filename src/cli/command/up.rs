@@ -1,8 +1,10 @@
 //! `agentcli up`
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cli::attach::Attach;
+use crate::cli::compose;
 use crate::cli::env::Env;
 use crate::cli::interrupt::interrupts;
 use crate::cli::setup::{SetupArguments, engine};
@@ -22,6 +24,11 @@ Examples:
 pub(crate) struct Up {
     #[command(flatten)]
     setup: SetupArguments,
+
+    /// A compose file with services to run beside the server; docker compose runs everything then. Its relative paths
+    /// start at the configuration's directory
+    #[arg(short, long, value_name = "FILE", conflicts_with = "watch")]
+    docker_compose: Option<PathBuf>,
 
     /// Wait until every service is well, and leave them running
     #[arg(long)]
@@ -74,6 +81,10 @@ impl Up {
             patience: Duration::from_secs(self.wait_timeout),
             all_logs: env.verbose,
         };
+        if let Some(file) = &self.docker_compose {
+            let run = compose::up(env, &engine, &self.setup, prepared, file, &options, self.json, interrupts);
+            return runtime.block_on(run);
+        }
         let source = prepared.planned.project.source.clone();
         let mut attach = Attach::new(env, &self.setup, source, self.json);
         let run = up::run(&engine, prepared.session, &options, &mut attach, interrupts);

@@ -13,8 +13,10 @@ pub struct Form {
     /// Whether the name of the project stands in the file. Compose takes it from the file's directory otherwise, so
     /// that the file is the same on every machine.
     pub is_named: bool,
-    /// How the project's image is built; without it, it is there under its name.
+    /// How the project's image is built; without it, it is used under its name.
     pub build: Option<Build>,
+    /// Whether all images are on the engine already, so that compose neither builds nor pulls any.
+    pub are_images_here: bool,
     /// The file of `env`, as the compose file calls it.
     pub env_file: Option<String>,
     /// Whether the engine knows `start_interval`. Compose refuses it with engines before 25.
@@ -36,7 +38,6 @@ struct Rendered<'a> {
     name: String,
     image: Option<String>,
     build: Option<RenderedBuild>,
-    /// Whether nothing but this machine has the image.
     is_here: bool,
     command: Vec<String>,
     env_file: Option<String>,
@@ -96,7 +97,7 @@ fn rendered<'a>(service: &'a Service, form: &Form) -> Rendered<'a> {
             context: quote::compose(&build.context),
             dockerfile: quote::compose(&build.dockerfile),
         }),
-        is_here: built && build.is_none(),
+        is_here: form.are_images_here,
         command: quoted(service.command.as_deref().unwrap_or_default()),
         env_file: service.env_file.as_ref().and(form.env_file.as_deref()).map(quote::compose),
         environment: environment
