@@ -1,7 +1,20 @@
 //! The deployment service, asked over HTTP.
 
+mod answers;
 mod deployments;
+mod faults;
+mod list;
+mod logs;
+mod never_panics;
+mod patch;
+mod proxy;
+mod referee;
+mod registry;
+mod revisions;
+mod serve;
 pub(crate) mod service;
+mod table;
+mod uploads;
 
 use serde_json::{Value, json};
 
@@ -27,4 +40,25 @@ fn created(host: &Host, name: &str) -> String {
 /// An image that is nowhere looked for, as there is no registry.
 fn image(digit: char) -> String {
     format!("registry.example/app@sha256:{}", digit.to_string().repeat(64))
+}
+
+/// Deploys an image; the revision's path.
+fn deployed(host: &Host, deployment: &str, image: &str) -> String {
+    let patch = json!({ "source_revision_config": { "image_uri": image } });
+    let path = format!("/v2/deployments/{deployment}");
+    let patched = host.expect(200, "PATCH", &path, Some(&patch));
+    format!("{path}/revisions/{}", patched["latest_revision_id"].as_str().unwrap())
+}
+
+/// The first of what is wrong with a request: where, and the word for it.
+fn wrong(answer: &Value) -> (Vec<&str>, &str) {
+    let detail = &answer["detail"][0];
+    assert!(detail["msg"].is_string(), "{answer}");
+    let loc = detail["loc"].as_array().unwrap().iter().map(|part| part.as_str().unwrap()).collect();
+    (loc, detail["type"].as_str().unwrap())
+}
+
+/// The messages of a log.
+fn messages(log: &Value) -> Vec<&str> {
+    log["logs"].as_array().unwrap().iter().map(|entry| entry["message"].as_str().unwrap()).collect()
 }

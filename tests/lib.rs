@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+#[cfg(feature = "host")]
+mod api;
 mod arguments;
 mod context;
 mod corpus;

@@ -264,7 +264,8 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_shape_is_told_without_values() {
         let told = |json: &str| {
-            let error = serde_json::from_str::<crate::api::wire::Repository>(json).unwrap_err();
+            let value: Value = serde_json::from_str(json).unwrap();
+            let error = serde_json::from_value::<crate::api::wire::Repository>(value).unwrap_err();
             without_values(&error.to_string())
         };
         assert_eq!(told(r#"{"id": "hidden"}"#), "expected u64 where it has something else");

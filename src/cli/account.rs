@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::compile::directory_of;
-use super::console::{NOTE, paint, visible_line};
+use super::console::{NOTE, WARNING, paint, visible_line};
 use super::env::Env;
 use super::settings::{Setting, Settings};
 use crate::api::wire::Redacted;
@@ -65,9 +65,15 @@ impl AccountOptions {
             config.map_or_else(|| env.directory.clone(), |it| directory_of(&env.directory.join(it)));
         let settings = Settings::read(env, &directory);
         let host = self.host(env, &settings, &directory, config)?;
+        say(env, &format!("the deployment service is {}, by {}", harmless(host.value.expose()), host.origin));
         let key = self.key(env, &settings)?;
+        if is_open(host.value.expose()) {
+            let warning = paint(&env.err, WARNING, "warning");
+            env.tell(&format!(
+                "{warning}: the key is sent without encryption; https:// would keep it secret"
+            ));
+        }
         let tenant = settings.find(env, &[TENANT]).or_else(|| settings.find(env, &[hosted::TENANT]));
-        say(env, &format!("the deployment service is {}, by {}", host.value.expose(), host.origin));
         say(env, &format!("the key is that of {}", key.origin));
         tenant.iter().for_each(|tenant| say(env, &format!("the workspace is that of {}", tenant.origin)));
         let of_address = || Vocabulary::of_address(host.value.expose());
@@ -116,6 +122,22 @@ impl AccountOptions {
             hint: format!("give it with --api-key, or as {} in the environment or in .env", KEYS.join(", ")),
         })
     }
+}
+
+/// An address without the user and the password that nobody should have written into it.
+fn harmless(address: &str) -> String {
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), address),
+    };
+    format!("{scheme}{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host))
+}
+
+/// Whether the key would go over a network for everybody to read.
+fn is_open(address: &str) -> bool {
+    let host = address.get(.."http://".len()).filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
+    let host = host.map(|scheme| address[scheme.len()..].split('/').next().unwrap_or_default());
+    host.is_some_and(|host| !["localhost", "127.", "[::1]"].iter().any(|here| host.starts_with(here)))
 }
 
 fn option(value: Redacted, name: &str) -> Setting {

@@ -4,6 +4,9 @@ use crate::cli::env::Env;
 use crate::compiler::schema;
 use crate::error::Error;
 
+/// What the subcommands of `deploy` print with `--json`.
+const DEPLOY: &str = include_str!("../../../schemas/deploy.schema.json");
+
 /// What `deploy --json` prints.
 const DEPLOY_EVENTS: &str = include_str!("../../../schemas/deploy-events.schema.json");
 
@@ -23,6 +26,8 @@ enum Subject {
     /// The configuration
     #[default]
     Config,
+    /// What the subcommands of `deploy` print with --json
+    Deploy,
     /// An event of `deploy --json`
     DeployEvents,
 }
@@ -31,6 +36,7 @@ impl Schema {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let text = match self.of {
             Subject::Config => schema::TEXT,
+            Subject::Deploy => DEPLOY,
             Subject::DeployEvents => DEPLOY_EVENTS,
         };
         Ok(env.out.write(text)?)

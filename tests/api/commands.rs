@@ -1,0 +1,251 @@
+//! The commands, as their user sees them.
+
+use agentcli::api::Vocabulary;
+use serde_json::{Value, json};
+
+use super::{INTEGRATION, SECRET, Scene, creation, deploy, image, quiet};
+use crate::harness::TestEnv;
+use crate::host::service::{Host, KEY};
+
+/// Whether a line is what the published schema says of it.
+fn checked(what: &str, line: &str) -> Value {
+    let mut schema: Value = serde_json::from_str(&TestEnv::empty().run("schema deploy").out).unwrap();
+    schema.as_object_mut().unwrap().remove("anyOf");
+    schema["$ref"] = format!("#/$defs/{what}").into();
+    let value: Value = serde_json::from_str(line).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let wrong: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{what}: {wrong:?} in {line}");
+    value
+}
+
+#[test]
+fn the_schema_is_one() {
+    let schema: Value = serde_json::from_str(&TestEnv::empty().run("schema deploy").out).unwrap();
+    jsonschema::meta::validate(&schema).unwrap();
+}
+
+#[test]
+fn list() {
+    let host = Host::start(|_| {});
+    for index in 0..25 {
+        let mut creation = creation(&format!("agent-{index:02}"));
+        creation["source_config"]["deployment_type"] = if index < 3 { "prod" } else { "dev" }.into();
+        host.expect(201, "POST", "/v2/deployments", Some(&creation));
+    }
+    let env = TestEnv::empty();
+    let lines = |arguments: &str| {
+        let output = deploy(&env, &host.url(), arguments);
+        assert_eq!(output.code, 0, "{output:?}");
+        (output.out.lines().count(), output.err)
+    };
+    let (count, told) = lines("list");
+    assert_eq!(count, 21);
+    assert!(told.contains("there are more; --all lists them"), "{told}");
+    assert_eq!(lines("list --all").0, 26);
+    assert_eq!(lines("list --limit 25").0, 26);
+    assert!(!lines("list --limit 25").1.contains("more"));
+    assert_eq!(lines("list --name-contains agent-1").0, 11);
+    assert_eq!(lines("list --type prod").0, 4);
+    let (count, told) = lines("list --status unused");
+    assert_eq!(count, 0);
+    assert!(told.contains("there are no such deployments"), "{told}");
+
+    let output = deploy(&env, &host.url(), "list --json --name-contains agent-0 --limit 5");
+    let found = checked("list", &output.out);
+    assert_eq!(found["deployments"].as_array().unwrap().len(), 5);
+    assert_eq!(found["more"], true);
+    assert_eq!(found["deployments"][0]["secrets"], json!([{"name": "TOKEN"}]));
+    for wrong in ["list --limit 0", "list --limit 101", "list --limit 5 --all"] {
+        assert_eq!(deploy(&env, &host.url(), wrong).code, 2, "{wrong}");
+    }
+    let output = deploy(&env, &host.url(), "list --type huge");
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.err.contains("deployment_type"), "the detail is told: {output:?}");
+}
+
+#[test]
+fn get() {
+    let scene = Scene::new();
+    for which in [scene.id.as_str(), "agent"] {
+        let output = scene.deploy(&format!("get {which}"));
+        assert_eq!(output.code, 0, "{output:?}");
+        for told in ["name              agent\n", "secrets           TOKEN\n", &image('a')] {
+            assert!(output.out.contains(told), "{told} in {output:?}");
+        }
+        let output = scene.deploy(&format!("get {which} --json"));
+        assert_eq!(checked("get", &output.out)["id"], scene.id.as_str());
+    }
+    let output = scene.deploy("get nobody");
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("there is no deployment named `nobody`"), "{output:?}");
+    let output = scene.deploy(&format!("get {INTEGRATION}"));
+    assert_eq!(output.code, 1);
+    let call = format!("`GET /v2/deployments/{INTEGRATION}`");
+    assert!(output.err.contains(&call) && output.err.contains("agentcli deploy list"), "{output:?}");
+}
+
+#[test]
+fn repos() {
+    let scene = Scene::new();
+    let output = scene.deploy(&format!("repos {INTEGRATION}"));
+    assert_eq!(
+        output.out.lines().nth(1),
+        Some("somebody  agent  main    https://code.example/somebody/agent")
+    );
+    let output = scene.deploy(&format!("repos {INTEGRATION} --json"));
+    assert_eq!(checked("repos", &output.out)["repositories"][0]["id"], 1);
+    assert_eq!(scene.deploy("repos nothing").code, 2);
+}
+
+#[test]
+fn revisions() {
+    let scene = Scene::new();
+    for index in 0..11 {
+        let digit = char::from_digit(index, 16).unwrap();
+        let patch = json!({"source_revision_config": {"image_uri": image(digit)}});
+        scene.host.expect(200, "PATCH", &format!("/v2/deployments/{}", scene.id), Some(&patch));
+    }
+    let output = scene.deploy(&format!("revisions list {}", scene.id));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(output.out.lines().count(), 11);
+    assert!(output.out.lines().nth(1).unwrap().ends_with(&image('a')), "the newest first: {output:?}");
+    let output = scene.deploy(&format!("revisions list {} --limit 12 --json", scene.id));
+    assert_eq!(checked("revisions", &output.out)["revisions"].as_array().unwrap().len(), 12);
+}
+
+#[test]
+fn update() {
+    let scene = Scene::new();
+    let id = &scene.id;
+    let output =
+        scene.deploy(&format!("update {id} --resource cpu=2 --resource labels={{\"a\":\"b\"}} --yes"));
+    assert_eq!(output.code, 0, "{output:?}");
+    for told in [
+        "source_config.resource_spec.cpu: 1.0 -> 2.0",
+        r#"source_config.resource_spec.labels: {"a":"b"}"#,
+        "this makes no new revision",
+        "changed `agent`",
+    ] {
+        assert!(output.err.contains(told), "{told} in {output:?}");
+    }
+    assert_eq!(scene.revisions(), 1);
+    let output = scene.deploy(&format!("update {id} --resource cpu=2 --yes"));
+    assert!(output.err.contains("is like that already"), "{output:?}");
+
+    let output = scene.deploy(&format!("update {id} --image {} --yes --json", image('b')));
+    let result = checked("update", &output.out);
+    assert!(output.err.contains("this makes a new revision"), "{output:?}");
+    assert_eq!(result["changes"][0]["field"], "source_revision_config.image_uri");
+    assert_eq!(result["new_revision"], result["deployment"]["latest_revision_id"]);
+    assert_eq!(scene.revisions(), 2);
+
+    let output = scene.deploy(&format!("update {id} --secret OTHER={SECRET} --yes"));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.err.contains("secrets: given OTHER; not given TOKEN"), "{output:?}");
+    let deployment = scene.host.expect(200, "GET", &format!("/v2/deployments/{id}"), None);
+    assert!(deployment["secrets"].to_string().contains("OTHER"), "{deployment}");
+}
+
+#[test]
+fn update_from_files() {
+    let scene = Scene::new();
+    let patch = json!({"source_config": {"resource_spec": {"memory_mb": 1024, "cpu": 1}}});
+    let env = TestEnv::empty()
+        .file("patch.json", patch.to_string())
+        .file("secrets", format!("ONE={SECRET}\nTWO=${{ONE}}\n"))
+        .variable("THREE", SECRET);
+    let arguments = "--file patch.json --resource cpu=4 --secrets-from secrets --secret THREE --yes --json";
+    let output = deploy(&env, &scene.proxy.url(), &format!("update {} {arguments}", scene.id));
+    let result = checked("update", &output.out);
+    let spec = &result["deployment"]["source_config"]["resource_spec"];
+    assert_eq!((&spec["cpu"], &spec["memory_mb"]), (&json!(4.0), &json!(1024)));
+    let names: Vec<&str> = ["ONE", "TWO", "THREE"].to_vec();
+    let given = result["changes"].as_array().unwrap().iter().find(|it| it["field"] == "secrets").unwrap();
+    let found: Vec<&str> =
+        given["after"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(found, names);
+}
+
+#[test]
+fn updates_that_are_refused() {
+    let scene = Scene::new();
+    let env = TestEnv::empty()
+        .file("null.json", r#"{"source_config": {"custom_url": null}}"#)
+        .file("name.json", r#"{"name": "other"}"#)
+        .file("type.json", format!(r#"{{"secrets": "{SECRET}"}}"#))
+        .file("broken.json", "{");
+    let sent = |method| scene.proxy.forwarded(method, "");
+    for (arguments, told) in [
+        ("", "nothing is said of what to change"),
+        ("--resource cpu=much", "`cpu` of the resources does not take `much`"),
+        ("--resource memory=1", "resources have no field `memory`"),
+        ("--resource cpu", "`cpu` sets no field"),
+        ("--secret NOWHERE", "the secret `NOWHERE` has no value"),
+        ("--secret-reference A=b", "`A=b` is no reference"),
+        ("--secret-reference A=b/c", "external_container"),
+        ("--revision-source internal_template", "cannot be made from `internal_template`"),
+        ("--file null.json", "a null at `/source_config/custom_url`"),
+        ("--file name.json", "`name` of a deployment cannot be changed"),
+        ("--file type.json", "has another type than the API says"),
+        ("--file broken.json", "`broken.json` is no JSON"),
+        ("--file missing.json", "`missing.json` cannot be read"),
+        ("--resource cpu=2", "say that it is with --yes"),
+    ] {
+        let output = deploy(&env, &scene.proxy.url(), &format!("update {} {arguments}", scene.id));
+        assert_eq!(output.code, 2, "{arguments}: {output:?}");
+        assert!(output.err.contains(told), "{arguments}: {output:?}");
+    }
+    assert_eq!(sent("PATCH"), 0);
+    // At a terminal nobody answers here, which is no.
+    let env = env.at_a_terminal();
+    let output = deploy(&env, &scene.proxy.url(), &format!("update {} --resource cpu=2", scene.id));
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.err.contains("change it? [y/N]"), "{output:?}");
+    assert_eq!(sent("PATCH"), 0);
+}
+
+#[test]
+fn delete() {
+    let scene = Scene::new();
+    let arguments = format!("delete {}", scene.id);
+    let output = scene.deploy(&arguments);
+    assert_eq!(output.code, 2);
+    assert!(output.err.contains("say that it is with --force"), "{output:?}");
+    let output = deploy(&TestEnv::empty().at_a_terminal(), &scene.proxy.url(), &arguments);
+    assert!(output.err.contains("delete the deployment `agent`"), "{output:?}");
+    assert_eq!(scene.names(), ["agent"]);
+    let output = scene.deploy(&format!("{arguments} --force --json"));
+    assert_eq!(checked("delete", &output.out)["name"], "agent");
+    assert_eq!(scene.names(), Vec::<String>::new());
+    assert_eq!(scene.deploy(&format!("{arguments} --force")).code, 1);
+}
+
+#[test]
+fn the_public_services_words() {
+    let scene = Scene::with(|options| options.vocabulary = Vocabulary::Public);
+    let env = TestEnv::empty();
+    let run = |arguments: &str| {
+        let output = quiet(env.run(&format!(
+            "deploy {arguments} --vocabulary public --host-url {} --api-key {KEY}",
+            scene.proxy.url()
+        )));
+        assert_eq!(output.code, 0, "{output:?}");
+        output.out
+    };
+    assert_eq!(checked("get", &run("get agent --json"))["source"], "internal_container");
+    assert!(run(&format!("repos {INTEGRATION}")).contains("somebody"));
+    run(&format!("update {} --image {} --yes", scene.id, image('b')));
+    assert_eq!(scene.revisions(), 2);
+}
+
+#[test]
+fn options_that_nobody_may_see_are_in_no_usage_error() {
+    let env = TestEnv::empty();
+    for arguments in
+        [format!("list --limit x --api-key {KEY}"), format!("update x --secret A={SECRET} --resource")]
+    {
+        let output = quiet(env.run(&format!("deploy {arguments}")));
+        assert_eq!(output.code, 2, "{output:?}");
+    }
+}

@@ -1,0 +1,219 @@
+//! Every command and everything that can go wrong on the way: the right result or a clear error, in bounded time,
+//! with nothing done twice and nothing told that is secret.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{INTEGRATION, Scene, deploy, image};
+use crate::harness::{Output, TestEnv};
+use crate::proxy::{Fault, Proxy, nobody};
+
+/// What a command ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Fine,
+    /// The answer cannot be used.
+    Failed,
+    Later,
+}
+use End::*;
+
+/// Something that goes wrong, and how a command that only reads ends where it happens once and where it stays.
+struct Case {
+    fault: Fault,
+    once: End,
+    always: End,
+    /// What is said of it in the end.
+    told: &'static str,
+}
+
+fn cases(elsewhere: &Proxy) -> Vec<Case> {
+    let case = |fault, once, always, told| Case { fault, once, always, told };
+    vec![
+        case(Fault::Reset, Fine, Later, "got no answer"),
+        case(Fault::ResetInRequest, Fine, Later, "got no answer"),
+        case(Fault::ResetInAnswer, Fine, Later, "got no answer"),
+        case(Fault::Lost, Fine, Later, "got no answer"),
+        case(Fault::Slow(Duration::from_millis(20)), Fine, Fine, ""),
+        case(Fault::Slow(Duration::from_millis(500)), Fine, Later, "had no answer within"),
+        case(Fault::Hang, Fine, Later, "had no answer within"),
+        case(Fault::BUSY, Fine, Later, "failed with status 429: Slow down."),
+        case(Fault::BROKEN, Fine, Later, "failed with status 500: Internal Server Error"),
+        case(Fault::GATEWAY, Fine, Later, "failed with status 502: Bad Gateway"),
+        case(Fault::Truncated, Failed, Failed, "its JSON ends in the middle"),
+        case(Fault::WrongType, Failed, Failed, "it is text/html, not JSON"),
+        case(
+            Fault::Redirect(307, format!("{}/v2/deployments", elsewhere.url())),
+            Failed,
+            Failed,
+            "was sent on to",
+        ),
+    ]
+}
+
+impl End {
+    fn code(self) -> u8 {
+        match self {
+            Fine => 0,
+            Failed => 1,
+            Later => 4,
+        }
+    }
+}
+
+/// No command takes longer, whatever happens.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// Runs a command, timed.
+fn run(scene: &Scene, arguments: &str) -> Output {
+    let begun = Instant::now();
+    let output = scene.deploy(arguments);
+    assert!(begun.elapsed() < BOUND, "{arguments}: {:?}", begun.elapsed());
+    output
+}
+
+fn assert_end(output: &Output, end: End, told: &str, what: &str) {
+    assert_eq!(output.code, end.code(), "{what}: {output:?}");
+    if end != Fine {
+        assert!(output.err.contains(told), "{what}: {output:?}");
+        assert!(output.err.contains("error: `"), "the call is told, {what}: {output:?}");
+    }
+}
+
+/// A command with each fault, once and always, of requests of this method; `check` is told the scene and whether the
+/// command was fine.
+fn matrix(method: &str, arguments: fn(&Scene) -> String, check: fn(&Scene, bool)) {
+    let elsewhere = Proxy::start("127.0.0.1:1".parse().unwrap());
+    thread::scope(|scope| {
+        for case in cases(&elsewhere) {
+            for times in [1, 1000] {
+                let (fault, told) = (case.fault.clone(), case.told);
+                let end = if times == 1 { case.once } else { case.always };
+                scope.spawn(move || {
+                    let scene = Scene::new();
+                    let arguments = arguments(&scene);
+                    let what = format!("{arguments} with {fault:?}, {times} times");
+                    // An empty answer has no half, and no type.
+                    let is_empty = method == "DELETE" && matches!(fault, Fault::Truncated | Fault::WrongType);
+                    // What was done is found to be done.
+                    let is_found = method == "PATCH"
+                        && !matches!(end, Fine)
+                        && !matches!(
+                            fault,
+                            Fault::Reset
+                                | Fault::ResetInRequest
+                                | Fault::Hang
+                                | Fault::Answer(..)
+                                | Fault::Redirect(..)
+                        );
+                    // A second answer says that it is gone.
+                    let is_gone = method == "DELETE"
+                        && matches!(fault, Fault::Lost | Fault::ResetInAnswer | Fault::Slow(_));
+                    scene.proxy.fail(method, "", fault, times);
+                    let output = run(&scene, &arguments);
+                    if is_gone && times > 1 {
+                        assert!(matches!(output.code, 0 | 4), "{what}: {output:?}");
+                    } else if is_empty || is_found {
+                        assert_end(&output, Fine, told, &what);
+                    } else {
+                        assert_end(&output, end, told, &what);
+                    }
+                    scene.proxy.mend();
+                    check(&scene, output.code == 0);
+                });
+            }
+        }
+    });
+    assert_eq!(elsewhere.heads(), Vec::<String>::new(), "nothing is sent elsewhere");
+}
+
+fn unchanged(scene: &Scene, _: bool) {
+    assert_eq!((scene.names().len(), scene.revisions()), (1, 1));
+}
+
+#[test]
+fn list() {
+    matrix("", |_| "list".to_owned(), unchanged);
+}
+
+#[test]
+fn get() {
+    matrix("", |scene| format!("get {} --json", scene.id), unchanged);
+    matrix("", |_| "get agent".to_owned(), unchanged);
+}
+
+#[test]
+fn repos() {
+    matrix("", |_| format!("repos {INTEGRATION}"), unchanged);
+}
+
+#[test]
+fn revisions() {
+    matrix("", |scene| format!("revisions list {}", scene.id), unchanged);
+}
+
+#[test]
+fn logs() {
+    matrix("", |scene| format!("logs --deployment-id {}", scene.id), unchanged);
+    matrix("POST", |_| "logs --type build --name agent".to_owned(), unchanged);
+}
+
+#[test]
+fn update() {
+    let arguments = |scene: &Scene| format!("update {} --yes --image {}", scene.id, image('b'));
+    matrix("PATCH", arguments, |scene, is_fine| {
+        let revisions = scene.revisions();
+        assert!(if is_fine { revisions == 2 } else { revisions == 1 }, "{revisions} revisions");
+    });
+    matrix("GET", |scene| format!("update {} --yes --resource cpu=2", scene.id), unchanged);
+}
+
+#[test]
+fn delete() {
+    matrix(
+        "DELETE",
+        |scene| format!("delete {} --force", scene.id),
+        |scene, is_fine| {
+            let names = scene.names();
+            assert!(!is_fine || names.is_empty(), "{names:?}");
+        },
+    );
+}
+
+#[test]
+fn nobody_listens() {
+    let (_socket, address) = nobody();
+    let env = TestEnv::empty();
+    for arguments in [
+        "list".to_owned(),
+        "get agent".to_owned(),
+        format!("get {INTEGRATION}"),
+        format!("repos {INTEGRATION}"),
+        format!("revisions list {INTEGRATION}"),
+        "logs --name agent".to_owned(),
+        format!("update {INTEGRATION} --resource cpu=2 --yes"),
+        format!("delete {INTEGRATION} --force"),
+    ] {
+        let begun = Instant::now();
+        let output = deploy(&env, &format!("http://{address}"), &arguments);
+        assert!(begun.elapsed() < BOUND, "{arguments}");
+        assert_eq!(output.code, 4, "{arguments}: {output:?}");
+        assert!(output.err.contains(&format!("nobody answers at `http://{address}`")), "{output:?}");
+        assert!(output.err.contains("trying again in"), "{output:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_says_the_secret_again_is_not_repeated() {
+    let scene = Scene::new();
+    const ECHO: &str = r#"{"detail":[{"loc":["body"],"msg":"value-of-a-secret-98765","type":"t"}]}"#;
+    scene.proxy.fail("PATCH", "", Fault::Answer(422, &[("Content-Type", "application/json")], ECHO), 1);
+    let output = run(&scene, &format!("update {} --yes --secret A={}", scene.id, super::SECRET));
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("body: [redacted]"), "{output:?}");
+    const KEY: &str = r#"{"detail":"key-of-the-tests-0123456789 is wrong"}"#;
+    scene.proxy.fail("GET", "", Fault::Answer(401, &[("Content-Type", "application/json")], KEY), 1);
+    let output = run(&scene, "list");
+    assert_eq!(output.code, 3);
+    assert!(output.err.contains("[redacted] is wrong"), "{output:?}");
+}

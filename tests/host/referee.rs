@@ -1,0 +1,139 @@
+//! The existing tool's own client is the referee: what satisfies it is what the public service answers.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use agentcli::api::Vocabulary;
+use agentcli::api::wire::Redacted;
+use agentcli::host::{Login, Registry};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::service::{Host, KEY};
+use crate::harness::{copy, fixtures, python};
+use crate::registry::{self, PASSWORD, USER};
+
+/// The tool in a project, with an engine, a service and no network.
+struct Referee<'a> {
+    host: &'a Host,
+    engine: String,
+    project: TempDir,
+}
+
+impl Referee<'_> {
+    /// What it says when all goes well: both streams.
+    fn says(&self, arguments: &[&str]) -> String {
+        let tool = python().with_file_name("langgraph");
+        let output = Command::new(&tool)
+            .args(arguments)
+            .args(["--host-url", &self.host.url(), "--api-key", KEY])
+            .current_dir(self.project.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.project.path())
+            .env("DOCKER_HOST", &self.engine)
+            .env("LANGGRAPH_CLI_NO_ANALYTICS", "1")
+            .env("LC_ALL", "C.UTF-8")
+            .env("COLUMNS", "200")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap_or_else(|error| panic!("{}: {error}; tests/python/install makes it", tool.display()));
+        let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        assert!(!said.contains(PASSWORD), "{said}");
+        said.into_owned()
+    }
+
+    /// The last event of what it says as JSON lines.
+    fn result(&self, arguments: &[&str]) -> Value {
+        let said = self.says(arguments);
+        let events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let last = events.filter(|event| event["event"] == "result").last();
+        last.unwrap_or_else(|| panic!("{arguments:?}: {said}"))
+    }
+}
+
+/// An image of nothing at all, for the platform that is run; it goes with this.
+struct Image {
+    engine: String,
+    name: String,
+}
+
+impl Image {
+    fn new(engine: &str, empty: &Path) -> Self {
+        let name = format!("agentcli-referee-{}", std::process::id());
+        Command::new("tar").args(["-cf"]).arg(empty).args(["-T", "/dev/null"]).status().unwrap();
+        let image = Self { engine: engine.to_owned(), name };
+        image.docker(&["import", "--platform", "linux/amd64", empty.to_str().unwrap(), &image.name]);
+        image
+    }
+
+    fn docker(&self, arguments: &[&str]) -> bool {
+        let mut command = Command::new("docker");
+        command.args(arguments).env("DOCKER_HOST", &self.engine).stdout(Stdio::null());
+        command.status().unwrap().success()
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let ids = Command::new("docker")
+            .args(["image", "inspect", "--format", "{{.Id}}", &self.name])
+            .env("DOCKER_HOST", &self.engine)
+            .output()
+            .unwrap();
+        self.docker(&["rmi", "--force", String::from_utf8_lossy(&ids.stdout).trim()]);
+    }
+}
+
+#[test]
+fn the_existing_tool_deploys_lists_and_deletes() {
+    let registry = registry::Registry::start();
+    let login = Login { username: USER.to_owned(), password: Redacted::new(PASSWORD) };
+    let of_host = Registry::new(&registry.address, Some(login)).unwrap();
+    let host = Host::start(|options| {
+        options.vocabulary = Vocabulary::Public;
+        options.registry = Some(of_host);
+        options.pace = Duration::from_millis(50);
+    });
+    let project = TempDir::new().unwrap();
+    copy(&fixtures("valid").join("hello"), project.path());
+    std::fs::rename(project.path().join("agent.json"), project.path().join("langgraph.json")).unwrap();
+    let engine = crate::engine::hosts().remove(0);
+    let image = Image::new(&engine, &project.path().join("empty.tar"));
+    let tool = Referee { host: &host, engine, project };
+
+    let deploy = ["deploy", "--name", "by-image", "--image", &image.name, "--no-input", "--json"];
+    let first = tool.result(&deploy);
+    assert_eq!(first["status"], "succeeded", "{first}");
+    let id = first["deployment_id"].as_str().unwrap();
+    let latest = host.expect(200, "GET", &format!("/v2/deployments/{id}"), None);
+    let uri = latest["source_revision_config"]["image_uri"].as_str().unwrap();
+    let digest = registry.digest("by-image", "latest").unwrap();
+    assert_eq!(uri, format!("{}/by-image@{digest}", registry.address));
+    assert_eq!(tool.result(&deploy)["deployment_id"], first["deployment_id"]);
+
+    let second = ["deploy", "--name", "by-source", "--remote", "--no-input", "--json", "--verbose"];
+    let second = tool.result(&second);
+    assert_eq!(second["status"], "succeeded", "{second}");
+    let other = second["deployment_id"].as_str().unwrap();
+
+    let list = tool.says(&["deploy", "list"]);
+    for expected in [id, "by-image", other, "by-source"] {
+        assert!(list.contains(expected), "{list}");
+    }
+    let list = tool.says(&["deploy", "list", "--name-contains", "image"]);
+    assert!(list.contains(id) && !list.contains(other), "{list}");
+    let revisions = tool.says(&["deploy", "revisions", "list", id]);
+    assert!(revisions.contains("DEPLOYED") && revisions.contains("REPLACED"), "{revisions}");
+    let log = tool.says(&["deploy", "logs", "--deployment-id", id]);
+    assert!(log.contains("is deployed"), "{log}");
+    let log = tool.says(&["deploy", "logs", "--name", "by-source", "--type", "build"]);
+    assert!(log.contains("with langgraph.json"), "{log}");
+    for id in [id, other] {
+        tool.says(&["deploy", "delete", id, "--force"]);
+    }
+    let none = host.expect(200, "GET", "/v2/deployments", None);
+    assert_eq!(none["resources"], serde_json::json!([]));
+}

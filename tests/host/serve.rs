@@ -1,0 +1,79 @@
+//! `agentcli host serve`, as a process and as a command.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::harness::TestEnv;
+
+fn start(env: &TestEnv, arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    command.args(["host", "serve", "--port", "0"]).args(arguments).current_dir(env.path("."));
+    command.env("AGENT_HOST_API_KEY", "key-by-environment").stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn it_says_where_it_is_and_ends_well() {
+    let env = TestEnv::empty();
+    for (json, signal) in [(true, "INT"), (false, "TERM")] {
+        let mut child = start(&env, if json { &["--json"] } else { &[] });
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let url = match json {
+            true => {
+                let event: Value = serde_json::from_str(&line).unwrap();
+                assert_eq!(event["event"], "ready");
+                event["url"].as_str().unwrap().to_owned()
+            }
+            false => line.trim().strip_prefix("listening on ").unwrap().to_owned(),
+        };
+        assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+        // A connection that asks nothing does not hold it up.
+        let _idle = std::net::TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+        let header = "X-Api-Key: key-by-environment";
+        let list =
+            Command::new("curl").args(["-sf", "-H", header, &format!("{url}/v2/deployments")]).output();
+        assert_eq!(list.unwrap().stdout, br#"{"resources":[],"offset":0}"#);
+        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let mut talk = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
+        assert_eq!(talk, "");
+    }
+}
+
+#[test]
+fn what_it_cannot_use_is_told() {
+    let env = TestEnv::empty()
+        .file("none", "# no key\n")
+        .file("rules.json", "[{\n  \"do\": \"explode\" }]")
+        .file("login", "nobody")
+        .file("repositories.json", "{}");
+    for (arguments, code, expected) in [
+        ("", 2, "there is no key to ask with"),
+        ("--api-key-file none", 2, "cannot read keys from `none`: it holds none"),
+        ("--api-key-file gone", 2, "cannot read `gone`: no such file or directory"),
+        ("--faults rules.json", 2, "cannot read rules from `rules.json`: unknown variant `explode`"),
+        ("--faults rules.json", 2, "line 2 column"),
+        ("--repositories repositories.json", 2, "cannot read repositories from"),
+        ("--registry a/B", 2, "cannot begin the name of an image"),
+        ("--registry a --registry-login-file login", 2, "it is not USERNAME:PASSWORD"),
+        ("--registry-login-file login", 2, "--registry"),
+    ] {
+        let run = env.run(&format!("host serve --port 0 {arguments}"));
+        assert_eq!((run.code, &*run.out), (code, ""), "{arguments}: {}", run.err);
+        assert!(run.err.contains(expected), "{arguments}: {}", run.err);
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let run = env.variable("AGENT_HOST_API_KEY", "k").run(&format!("host serve --port {port}"));
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(
+        run.err.contains(&format!("cannot listen on 127.0.0.1:{port}: address already in use")),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("choose another port with --port"), "{}", run.err);
+}

@@ -1,0 +1,121 @@
+//! Archives: asked for, put, checked.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use super::service::{Answer, Host};
+use super::{created, messages};
+
+/// A tar.gz with these files, all of them empty.
+fn archive(paths: &[&str]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for path in paths {
+        let mut header = tar::Header::new_gnu();
+        header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+        header.set_size(0);
+        header.set_cksum();
+        builder.append(&header, &b""[..]).unwrap();
+    }
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
+fn place(host: &Host, id: &str) -> Value {
+    let path = format!("/v2/deployments/{id}/upload-url");
+    host.expect(200, "POST", &path, Some(&json!({ "supports_upload_headers": true })))
+}
+
+fn put(host: &Host, url: &str, bytes: Vec<u8>) -> Answer {
+    host.send("PUT", url, &[], Some(("application/gzip", bytes))).unwrap()
+}
+
+fn built(host: &Host, id: &str, object: &Value) -> String {
+    let patch = json!({
+        "revision_source": "internal_source",
+        "source_revision_config": { "source_tarball_path": object, "graph_config_path": "app/agent.json" },
+    });
+    let path = format!("/v2/deployments/{id}");
+    let patched = host.expect(200, "PATCH", &path, Some(&patch));
+    format!("{path}/revisions/{}", patched["latest_revision_id"].as_str().unwrap())
+}
+
+#[test]
+fn an_archive_is_received_and_built() {
+    let host = Host::start(|_| {});
+    let id = created(&host, "app");
+    let place = place(&host, &id);
+    assert_eq!(place["upload_headers"], json!({ "content-type": "application/gzip" }));
+    let url = place["upload_url"].as_str().unwrap();
+    // The first attempt may break off, or be of something else.
+    assert_eq!(put(&host, url, archive(&["old"])).status, 200);
+    assert_eq!(put(&host, url, archive(&["app/agent.json", "app/a.py"])).status, 200);
+    let revision = built(&host, &id, &place["object_path"]);
+    let done = host.until(&revision, |it| it["status"] == "DEPLOYED");
+    assert_eq!(done["source"], "internal_source");
+    let log = host.expect(200, "GET", &format!("{revision}/logs?type=build"), None);
+    assert!(messages(&log).contains(&"received 2 files, 0 bytes, with app/agent.json"), "{log}");
+    let again = host.expect(200, "POST", &format!("{revision}/redeploy"), None);
+    assert_eq!(again["source_revision_config"]["source_tarball_path"], place["object_path"]);
+}
+
+#[test]
+fn an_archive_that_is_none_fails_the_build() {
+    let host = Host::start(|_| {});
+    let id = created(&host, "app");
+    for (bytes, expected) in [
+        (b"not an archive".to_vec(), "cannot be read as a tar.gz"),
+        (archive(&["agent.json"]), "does not hold the configuration, `app/agent.json`"),
+        (archive(&["app/agent.json", "../outside"]), "`../outside` leaves the root"),
+    ] {
+        let place = place(&host, &id);
+        assert_eq!(put(&host, place["upload_url"].as_str().unwrap(), bytes).status, 200);
+        let revision = built(&host, &id, &place["object_path"]);
+        host.until(&revision, |it| it["status"] == "BUILD_FAILED");
+        let path = revision.replace("/v2/deployments/", "/v1/projects/") + "/build_logs";
+        let log = host.expect(200, "POST", &path, Some(&json!({ "order": "desc", "limit": 1 })));
+        assert!(messages(&log)[0].contains(expected), "{log}");
+    }
+}
+
+#[test]
+fn uploads_have_limits() {
+    let host = Host::start(|_| {});
+    let id = created(&host, "app");
+    let place = place(&host, &id);
+    let url = place["upload_url"].as_str().unwrap();
+    let patch = json!({
+        "revision_source": "internal_source",
+        "source_revision_config": { "source_tarball_path": place["object_path"], "graph_config_path": "agent.json" },
+    });
+    let early = host.expect(400, "PATCH", &format!("/v2/deployments/{id}"), Some(&patch));
+    assert!(early["detail"].as_str().unwrap().contains("nothing was uploaded there"), "{early}");
+    let (address, token) = url.split_once("token=").unwrap();
+    for wrong in [address.to_owned(), format!("{address}token=0{}", &token[1..]), format!("{url}0")] {
+        if wrong != url {
+            assert_eq!(put(&host, &wrong, archive(&["agent.json"])).status, 403, "{wrong}");
+        }
+    }
+    let text = host.send("PUT", url, &[], Some(("text/plain", b"x".to_vec()))).unwrap();
+    assert_eq!(text.status, 415, "{}", text.text);
+    let large = raw(&host, url, "Content-Length: 209715201\r\n");
+    assert!(large.starts_with("HTTP/1.1 413") && large.contains("209715200"), "{large}");
+    let endless = raw(&host, url, "Transfer-Encoding: chunked\r\n");
+    assert!(endless.starts_with("HTTP/1.1 411"), "{endless}");
+    // Another deployment's archive is not for this one.
+    assert_eq!(put(&host, url, archive(&["app/agent.json"])).status, 200);
+    let other = created(&host, "other");
+    let stolen = host.expect(400, "PATCH", &format!("/v2/deployments/{other}"), Some(&patch));
+    assert!(stolen["detail"].as_str().unwrap().contains("no object_path of this deployment"), "{stolen}");
+}
+
+/// Only the head of an upload; what is answered.
+fn raw(host: &Host, url: &str, header: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(host.address()).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+    let path = url.strip_prefix(&host.url()).unwrap();
+    write!(stream, "PUT {path} HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok();
+    String::from_utf8(answer).unwrap()
+}
