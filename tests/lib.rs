@@ -25,4 +25,6 @@ mod project;
 mod proxy;
 mod registry;
 mod reports;
+#[cfg(feature = "host")]
+mod ship;
 mod validate;

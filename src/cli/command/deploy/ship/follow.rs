@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::Shipment;
 use super::event::Event;
-use crate::api::wire::{Cursor, Deployment, LogEntry, LogOrder, LogRequest, RevisionStatus};
+use crate::api::wire::{Cursor, Deployment, LogEntry, LogOrder, LogRequest, RevisionStatus, Timestamp};
 use crate::cli::console::visible_line;
+use crate::cli::time;
 use crate::error::Error;
 
 /// How much shorter the first pause between two looks is than the longest.
@@ -215,7 +216,11 @@ fn key(entry: &LogEntry) -> String {
 impl Event {
     fn log(entry: LogEntry) -> Self {
         Event::Log {
-            time: entry.timestamp.map(|time| time.to_string()),
+            time: entry.timestamp.map(|time| match time {
+                Timestamp::Milliseconds(time) => time::iso(time),
+                Timestamp::Fraction(time) => time::iso(time.floor() as i64),
+                Timestamp::Text(time) => time,
+            }),
             level: entry.level.map(|level| level.word().to_owned()),
             message: entry.message.unwrap_or_default(),
         }

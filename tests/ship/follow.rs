@@ -1,0 +1,48 @@
+//! Revisions that do not come up.
+
+use super::{Stage, deployments, events, named};
+use crate::host::service::Host;
+
+fn host(faults: &str) -> Host {
+    Host::start(|options| options.faults = faults.parse().unwrap())
+}
+
+#[test]
+fn a_failure_says_why() {
+    for (status, log) in [("BUILD_FAILED", "logs --type build"), ("DEPLOY_FAILED", "deploy logs")] {
+        let fault = format!(
+            r#"[{{ "revision": 1, "do": {{ "fail": {{ "status": "{status}", "line": "out of memory" }} }} }}]"#
+        );
+        let host = host(&fault);
+        let stage = Stage::new(&host.url());
+        let output = stage.deploy("--name x --remote --json");
+        assert_eq!(output.code, 1, "{}", output.err);
+        assert!(output.err.contains("  | out of memory\n"), "{}", output.err);
+        assert!(
+            output.err.contains(&format!("ended as {status}")) && output.err.contains(log),
+            "{}",
+            output.err
+        );
+        assert_eq!(events(&output).last().unwrap()["status"], "failed");
+        // The next one comes up, in the same deployment.
+        assert_eq!(stage.events("--name x --remote").last().unwrap()["status"], "deployed");
+        assert_eq!(deployments(&host).len(), 1);
+    }
+}
+
+#[test]
+fn what_takes_too_long_is_an_error() {
+    let host = host(r#"[{ "revision": 1, "do": "stall" }]"#);
+    let output = Stage::new(&host.url()).deploy("--name x --remote --json --timeout 1");
+    assert_eq!(output.code, 4, "{}", output.err);
+    assert!(output.err.contains("is still BUILDING after 1 s"), "{}", output.err);
+    assert_eq!(events(&output).last().unwrap()["status"], "pending");
+}
+
+#[test]
+fn nobody_has_to_wait() {
+    let host = host(r#"[{ "revision": 1, "do": "stall" }]"#);
+    let events = Stage::new(&host.url()).events("--name x --remote --no-wait");
+    assert_eq!(events.last().unwrap()["status"], "submitted");
+    assert!(named(&events, "status").is_empty());
+}

@@ -1,0 +1,84 @@
+//! Ctrl-C, at any moment.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::image::Image;
+use super::{Stage, deployments, revisions, with_registry};
+use crate::engine::{docker, hosts};
+use crate::host::service::{Host, KEY};
+use crate::registry::{PASSWORD, Registry};
+
+/// How long a run may take to end once it was asked to.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Interrupts a run after so long; says whether it was done before.
+fn interrupted(stage: &Stage, url: &str, engine: Option<&str>, arguments: &str, after: Duration) -> bool {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    command
+        .args(["deploy", "--name", "x"])
+        .args(arguments.split_whitespace())
+        .current_dir(stage.env.path(""));
+    command
+        .env("AGENT_HOST_URL", url)
+        .env("AGENT_HOST_API_KEY", KEY)
+        .env("DOCKER_HOST", engine.unwrap_or("unix:///nowhere"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    thread::sleep(after);
+    let id = child.id().to_string();
+    Command::new("kill").args(["-INT", &id]).stderr(Stdio::null()).status().unwrap();
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            // Before it listens for signals, the system ends it.
+            let is_interrupted = status.code() == Some(130) || status.signal() == Some(2);
+            assert!(is_interrupted || status.success(), "after {after:?}: {status}");
+            return status.success();
+        }
+        assert!(start.elapsed() < PATIENCE, "after {after:?} it does not end");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Interrupts runs at moments all over a run, and lets the next run complete what each has left.
+fn assert_resumes(host: &Host, stage: &Stage, engine: Option<&str>, arguments: &str) {
+    let output = stage.deploy(&format!("--name x {arguments}"));
+    assert_eq!(output.code, 0, "{}", output.err);
+    let id = |host: &Host| deployments(host)[0]["id"].as_str().unwrap().to_owned();
+    let mut left = 0;
+    for round in 0..16 {
+        // Each begins with nothing.
+        host.expect(204, "DELETE", &format!("/v2/deployments/{}", id(host)), None);
+        host.until("/v2/deployments", |page| page["resources"].as_array().unwrap().is_empty());
+        let after = Duration::from_millis(5 + round * round * 4);
+        let is_done = interrupted(stage, &host.url(), engine, arguments, after);
+        left += usize::from(!is_done);
+        let output = stage.deploy(&format!("--name x {arguments}"));
+        assert_eq!(output.code, 0, "after {after:?}: {}", output.err);
+        let [found] = &deployments(host)[..] else { panic!("after {after:?}: not one deployment") };
+        assert_eq!(revisions(host, found)[0]["status"], "DEPLOYED", "after {after:?}");
+    }
+    assert!(left > 3, "hardly a run was interrupted");
+}
+
+#[test]
+fn what_is_sent_is_taken_up_again() {
+    let host = Host::start(|options| options.pace = Duration::from_millis(60));
+    let stage = Stage::new(&host.url());
+    assert_resumes(&host, &stage, None, "--remote");
+}
+
+#[test]
+fn what_is_pushed_is_taken_up_again() {
+    let engine = hosts().remove(0);
+    let registry = Registry::start();
+    let host = with_registry(&registry, PASSWORD);
+    let image = Image::make(&engine);
+    let stage = Stage::new(&host.url()).with(|env| env.variable("DOCKER_HOST", &engine));
+    assert_resumes(&host, &stage, Some(&engine), &format!("--image {}", image.name));
+    let left = docker(&engine, &["images", "-q", &format!("{}/*/*", registry.address)]);
+    assert_eq!(left, "", "names that were needed for a push are left");
+}

@@ -1,0 +1,161 @@
+//! What is sent for the service to build, and which deployment it goes to.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{SECRET, Stage, deployments, named, revisions};
+use crate::host::service::Host;
+
+#[test]
+fn a_first_deploy_and_an_update() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url());
+    let events = stage.events("--name my-agent --remote --deployment-type prod");
+    assert_eq!(named(&events, "created").len(), 1);
+    assert_eq!(events.last().unwrap()["status"], "deployed");
+    let [created] = &deployments(&host)[..] else { panic!("more than one") };
+    assert_eq!((&created["name"], &created["source"]), (&json!("my-agent"), &json!("internal_source")));
+    assert_eq!(created["source_config"]["deployment_type"], "prod");
+
+    let events = stage.events("--name my-agent --remote");
+    assert_eq!((named(&events, "found").len(), named(&events, "created").len()), (1, 0));
+    assert_eq!(events.last().unwrap()["deployment_id"], created["id"]);
+    let said: Vec<_> =
+        named(&events, "log").into_iter().map(|log| log["message"].as_str().unwrap()).collect();
+    assert!(said.iter().any(|line| line.starts_with("received 4 files")), "{said:?}");
+    assert_eq!(said.iter().filter(|line| line.starts_with("received")).count(), 1, "told once");
+    let found = deployments(&host);
+    assert_eq!((found.len(), revisions(&host, &found[0]).len()), (1, 2));
+    let newest = &revisions(&host, &found[0])[0];
+    assert_eq!(newest["source_revision_config"]["graph_config_path"], "agent.json");
+    assert_eq!(newest["status"], "DEPLOYED");
+
+    // Another way to name it, and in words.
+    let id = found[0]["id"].as_str().unwrap();
+    let output = stage.deploy(&format!("--deployment-id {id} --remote --name another -v"));
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.out.starts_with("deployed my-agent\n"), "{}", output.out);
+    assert_eq!(deployments(&host).len(), 1);
+}
+
+#[test]
+fn without_an_engine_the_service_builds_unless_that_is_forbidden() {
+    let host = Host::start(|_| {});
+    let nowhere = |stage: Stage| stage.with(|env| env.variable("DOCKER_HOST", "unix:///nowhere/engine.sock"));
+    let stage = nowhere(Stage::new(&host.url()));
+    let output = stage.deploy("--name x --no-remote");
+    assert_eq!(output.code, 4, "{}", output.err);
+    assert!(deployments(&host).is_empty());
+    let events = stage.events("--name x");
+    assert!(named(&events, "note")[0]["message"].as_str().unwrap().contains("the service builds"));
+    assert_eq!(events.last().unwrap()["status"], "deployed");
+}
+
+#[test]
+fn a_rehearsal_changes_nothing() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url());
+    let events = stage.events("--name x --remote --dry-run");
+    let steps: Vec<_> = named(&events, "would").iter().map(|it| it["step"].as_str().unwrap()).collect();
+    assert_eq!(steps, ["create", "upload", "update", "wait"]);
+    assert_eq!(named(&events, "packed")[0]["files"], 4);
+    assert!(deployments(&host).is_empty());
+}
+
+#[test]
+fn the_name_comes_from_the_first_that_says_one() {
+    let host = Host::start(|_| {});
+    let name = |stage: &Stage, arguments: &str| {
+        let output = stage.deploy(&format!("--remote --dry-run {arguments}"));
+        assert_eq!(output.code, 0, "{}", output.err);
+        output.out.split('`').nth(1).unwrap().to_owned()
+    };
+    let stage =
+        Stage::new(&host.url()).with(|env| env.file(".env", "PLATFORM_DEPLOYMENT_NAME=of-the-file\n"));
+    assert_eq!(name(&stage, ""), "of-the-file");
+    let stage = stage.with(|env| env.variable("PLATFORM_DEPLOYMENT_NAME", "of-the-environment"));
+    assert_eq!(name(&stage, ""), "of-the-environment");
+    assert_eq!(name(&stage, "--name of-the-option"), "of-the-option");
+    let stage = Stage::new(&host.url());
+    let directory = stage.env.path("").file_name().unwrap().to_string_lossy().to_lowercase();
+    assert_eq!(name(&stage, ""), directory.trim_start_matches('.'));
+    let output = stage.deploy("--remote --name My_Agent");
+    assert_eq!(output.code, 2);
+    assert!(output.err.contains("such as `my-agent`"), "{}", output.err);
+}
+
+#[test]
+fn the_name_is_looked_for_on_all_pages() {
+    let host = Host::start(|_| {});
+    let make = |name: &str| {
+        let body = json!({ "name": name, "source": "internal_source", "source_config": {},
+            "source_revision_config": {}, "secrets": [] });
+        host.expect(201, "POST", "/v2/deployments", Some(&body))
+    };
+    // The newest are listed first.
+    let wanted = make("agent");
+    (0..120).for_each(|number| _ = make(&format!("agent-{number}")));
+    let events = Stage::new(&host.url()).events("--name agent --remote");
+    assert_eq!(named(&events, "found")[0]["deployment_id"], wanted["id"]);
+    assert!(named(&events, "created").is_empty());
+}
+
+#[test]
+fn variables_become_secrets_and_are_not_told() {
+    let host = Host::start(|_| {});
+    let dotenv =
+        format!("# mine\nTOKEN='{SECRET}'\nEMPTY=\nPOSTGRES_URI={SECRET}\nexport  PLAIN = {SECRET}\n");
+    let config = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": ".env"}"#;
+    let stage = Stage::new(&host.url()).with(|env| env.file(".env", &dotenv).file("agent.json", config));
+    let output = stage.deploy("--name x --remote -v");
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(
+        output.err.contains("left out, since the service sets them itself: POSTGRES_URI\n"),
+        "{}",
+        output.err
+    );
+    let names = |host: &Host| -> Vec<String> {
+        let found = deployments(host).remove(0);
+        let secrets = found["secrets"].as_array().unwrap().clone();
+        secrets.iter().map(|secret| secret["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&host), ["TOKEN", "PLAIN"]);
+    assert_eq!(fs::read_to_string(stage.env.path(".env")).unwrap(), dotenv);
+    let output = stage.deploy("--name x --remote --dry-run");
+    assert!(output.out.contains("these secrets: TOKEN, PLAIN"), "{}", output.out);
+    // Without variables, what is there stays.
+    let stage = Stage::new(&host.url());
+    stage.events("--name x --remote");
+    assert_eq!(names(&host), ["TOKEN", "PLAIN"]);
+}
+
+#[test]
+fn credentials_are_left_out_unless_that_is_asked() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url()).with(|env| {
+        env.file(".dockerignore", "# nothing is left out\n")
+            .file(".env", "A=1\n")
+            .file("src/.netrc", "machine x\n")
+    });
+    let files = |arguments: &str| {
+        let events = stage.events(&format!("--name x --remote --dry-run {arguments}"));
+        named(&events, "packed")[0]["files"].as_u64().unwrap()
+    };
+    assert_eq!(files("--include-credentials"), files("") + 2);
+}
+
+#[test]
+fn what_leads_out_of_the_tree_is_not_sent() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url());
+    std::os::unix::fs::symlink("/etc/passwd", stage.env.path("link")).unwrap();
+    let output = stage.deploy("--name x --remote");
+    assert_eq!(output.code, 1);
+    assert!(
+        output.err.contains("link` to") || output.err.contains("is a link to `/etc/passwd`"),
+        "{}",
+        output.err
+    );
+    assert!(deployments(&host).is_empty());
+}
