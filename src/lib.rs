@@ -22,7 +22,7 @@
 //! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
 //! | [`context`] | the part of a tree that a build sees, as a tar stream | `compiler::ignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
-//! | [`api`] | the deployment service, as its client; only here, in `probe` and where `host` asks its registry is reqwest | nothing |
+//! | [`api`] | the deployment service, as its client; only here, in `probe`, and where `dev` and `host` need it is reqwest | nothing |
 //! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | `api`'s records and words, `project` |
 //! | [`watch`] | which changes of the user's tree count; only here is notify | `compiler` |
 //! | [`probe`] | asks a server whether it is well | nothing |

@@ -118,7 +118,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("minijinja", &["compiler"]),
     ("notify", &["watch"]),
     ("open", &["dev"]),
-    ("reqwest", &["api", "host", "probe"]),
+    ("reqwest", &["api", "dev", "host", "probe"]),
     ("rustix", &["child"]),
     ("tar", &["context", "host"]),
     ("tempfile", &["context", "host"]),

@@ -57,6 +57,6 @@ pub(super) async fn up(
 /// How compose is called for a project of this process's.
 pub(super) fn project(env: &Env, directory: PathBuf, name: String, file: &Path) -> Project {
     let variable = |name: &&str| Some(((*name).to_owned(), env.variable(name)?));
-    let variables = PASSED_ON.iter().filter_map(|name| variable(name)).collect();
+    let variables = PASSED_ON.iter().filter_map(variable).collect();
     Project { directory, name, file: env.directory.join(file), variables }
 }

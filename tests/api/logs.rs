@@ -107,7 +107,7 @@ impl Write for Reader {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         seen.push_str(std::str::from_utf8(bytes).unwrap());
-        if seen.lines().count() % 5 == 0 {
+        if seen.lines().count().is_multiple_of(5) {
             let faults = [Fault::Reset, Fault::Lost, Fault::ResetInAnswer, Fault::BROKEN, Fault::GATEWAY];
             let fault = faults[seen.lines().count() / 5 % faults.len()].clone();
             self.proxy.fail("POST", "deploy_logs", fault, 1 + seen.lines().count() % 3);

@@ -48,8 +48,8 @@ impl Referee<'_> {
     /// The last event of what it says as JSON lines.
     fn result(&self, arguments: &[&str]) -> Value {
         let said = self.says(arguments);
-        let events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let last = events.filter(|event| event["event"] == "result").last();
+        let mut events = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let last = events.rfind(|event| event["event"] == "result");
         last.unwrap_or_else(|| panic!("{arguments:?}: {said}"))
     }
 }

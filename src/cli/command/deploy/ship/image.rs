@@ -59,7 +59,7 @@ impl Shipment<'_> {
         let lookup = |name: &str| (self.env.variables)(name).map(OsString::from);
         let surroundings = EngineEnv::new(lookup);
         match self.interrupt.unless(Engine::connect(&surroundings)).await? {
-            Ok(engine) => Ok(Way::Image(engine)),
+            Ok(engine) => Ok(Way::Image(Box::new(engine))),
             Err(error @ (engine::Error::NoEngine { .. } | engine::Error::Unreachable { .. }))
                 if may_be_remote =>
             {
