@@ -18,7 +18,7 @@
 //! | [`diagnostic`] | what is wrong with a configuration: plain data | nothing |
 //! | [`compiler`] | text to plan to artifacts | `diagnostic` |
 //! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
-//! | [`context`] | the part of a tree that a build sees, as a tar stream | `compiler::ignore` |
+//! | [`context`] | the part of a tree that a build sees, as a tar stream or packed | `compiler::ignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
 //! | [`dev`] | the server on this machine; only here are child processes | `compiler::plan`, `project` |
 //! | [`api`] | the deployment service, as its client; only here, in `dev`'s probe and where `host` asks its registry is reqwest | nothing |

@@ -2,7 +2,7 @@
 //! where everybody needs a password. Both test engines share the machine's network, so 127.0.0.1 is the same for them.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::BufReader;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;

@@ -134,7 +134,7 @@ enum From {
 /// How the project gets to the service.
 enum Way {
     /// As an image of this engine.
-    Image(crate::engine::Engine),
+    Image(Box<crate::engine::Engine>),
     /// As a packed source.
     Source,
     /// It is there.
