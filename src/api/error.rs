@@ -138,6 +138,9 @@ impl Error {
     /// What to do next, where there is something to say.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
+            Error::NotAuthorised { detail, .. } if detail.contains("workspace") => {
+                "set PLATFORM_TENANT_ID to the ID of the workspace, in the environment or in .env"
+            }
             Error::NotAuthorised { .. } => {
                 "check the key (--api-key or AGENT_HOST_API_KEY; -v says which one was used), and that it has access to \
                  deployments"

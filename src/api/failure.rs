@@ -67,7 +67,12 @@ impl Failure {
 
     /// An answer with a status that is no success.
     pub(super) fn of_status(call: &Call, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
-        let (call, detail) = (call.clone(), detail(status, headers, body));
+        let asked = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let retry_after = asked.and_then(|asked| retry_after(asked, SystemTime::now()));
+        let (call, mut detail) = (call.clone(), detail(status, headers, body));
+        if let Some(pause) = retry_after {
+            detail += &format!(" (it asks for {} s of patience)", pause.as_secs());
+        }
         let (kind, error) = match status.as_u16() {
             300..=399 => (Kind::Refused, Error::Redirected { call, target: target(headers) }),
             401 | 403 => (Kind::Refused, Error::NotAuthorised { call, detail }),
@@ -77,8 +82,7 @@ impl Failure {
             408 | 500.. => (Kind::Unknown, Error::TryAgainLater { call, status: status.as_u16(), detail }),
             status => (Kind::Refused, Error::Rejected { call, status, detail }),
         };
-        let asked = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        Self { error, kind, retry_after: asked.and_then(|asked| retry_after(asked, SystemTime::now())) }
+        Self { error, kind, retry_after }
     }
 }
 

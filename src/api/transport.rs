@@ -59,6 +59,11 @@ pub(super) struct Transport {
 impl Transport {
     pub(super) fn new(account: Account) -> Result<Self, Error> {
         let base = address(&account.host)?;
+        let sent = [("key", Some(account.key.expose())), ("workspace", account.tenant.as_deref())];
+        if let Some((what, _)) = sent.iter().find(|(_, text)| text.is_some_and(|it| header(it).is_none())) {
+            let message = format!("the {what} has characters that cannot be sent, such as a line break");
+            return Err(Error::Invalid { message });
+        }
         // Another part of the program may have installed it before.
         rustls::crypto::ring::default_provider().install_default().ok();
         let mut builder = reqwest::Client::builder()
@@ -109,14 +114,13 @@ impl Transport {
         if !request.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&request.query);
         }
-        let mut builder = self
-            .http
-            .request(request.method.clone(), url)
-            .timeout(limit)
-            .header(ACCEPT, "application/json")
-            .header("X-Api-Key", secret_header(self.account.key.expose()));
-        if let Some(tenant) = &self.account.tenant {
-            builder = builder.header("X-Tenant-Id", secret_header(tenant));
+        let mut builder =
+            self.http.request(request.method.clone(), url).timeout(limit).header(ACCEPT, "application/json");
+        if let Some(key) = header(self.account.key.expose()) {
+            builder = builder.header("X-Api-Key", key);
+        }
+        if let Some(tenant) = self.account.tenant.as_deref().and_then(header) {
+            builder = builder.header("X-Tenant-Id", tenant);
         }
         if let Some(body) = &request.body {
             let mut body = body.clone();
@@ -194,11 +198,11 @@ pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// A header that no log shows. What cannot be a header is left to the service to refuse.
-fn secret_header(value: &str) -> HeaderValue {
-    let mut value = HeaderValue::from_str(value).unwrap_or(HeaderValue::from_static(""));
+/// A header that no log shows.
+fn header(value: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
-    value
+    Some(value)
 }
 
 /// The body, unless it is too large.

@@ -23,6 +23,8 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use serde::Deserialize;
 
+use crate::api::wire::RevisionStatus;
+
 use super::lock;
 
 /// What goes wrong with a request.
@@ -64,7 +66,7 @@ fn json_type() -> String {
 #[serde(deny_unknown_fields)]
 pub(super) struct Failure {
     /// The status that it ends with.
-    pub(super) status: FailedStatus,
+    pub(super) status: RevisionStatus,
     /// What the log says last.
     #[serde(default = "on_purpose")]
     pub(super) line: String,
@@ -74,14 +76,9 @@ fn on_purpose() -> String {
     "failed on purpose".to_owned()
 }
 
-/// How a revision can fail, as the wire has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(super) enum FailedStatus {
-    CreateFailed,
-    BuildFailed,
-    DeployFailed,
-}
+/// How a revision can fail.
+const FAILURES: [RevisionStatus; 3] =
+    [RevisionStatus::CreateFailed, RevisionStatus::BuildFailed, RevisionStatus::DeployFailed];
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -222,6 +219,10 @@ impl Rule {
         }
         match &self.action {
             Action::Answer(answer) => answer.check(),
+            Action::Fail(failure) if !FAILURES.contains(&failure.status) => {
+                let words = FAILURES.map(|status| status.word().to_owned()).join(", ");
+                Err(format!("`status` of a revision that fails is one of {words}, not `{}`", failure.status))
+            }
             _ => Ok(()),
         }
     }
@@ -254,9 +255,7 @@ impl Answer {
             return Err(format!("`status` is a number from 200 to 599, not {}", self.status));
         }
         let kind = ("content-type".to_owned(), self.content_type.clone());
-        for (name, value) in
-            self.headers.iter().map(|(name, value)| (name, value)).chain([(&kind.0, &kind.1)])
-        {
+        for (name, value) in self.headers.iter().chain([(&kind.0, &kind.1)]) {
             let is_valid = HeaderName::from_str(name).is_ok() && HeaderValue::from_str(value).is_ok();
             if !is_valid || name.eq_ignore_ascii_case("content-length") {
                 return Err(format!("`{name}` cannot be a header of an answer"));

@@ -246,3 +246,31 @@ fn check_platform(image: &str, config: &Value) -> Result<(), String> {
     }
     Err(format!("{image} is for {}/{}, and not for {os}/{architecture}", part("os"), part("architecture")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_asked_without_tls() {
+        for (host, expected) in [
+            ("localhost:5000", "http://localhost:5000/v2/"),
+            ("127.0.0.1", "http://127.0.0.1/v2/"),
+            ("[::1]:5000", "http://[::1]:5000/v2/"),
+            ("registry.example", "https://registry.example/v2/"),
+            ("localhost.example:5000", "https://localhost.example:5000/v2/"),
+            ("10.0.0.1:5000", "https://10.0.0.1:5000/v2/"),
+        ] {
+            assert_eq!(url(host, "v2/").unwrap().as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn parts_of_a_name() {
+        let digest = "sha256:12";
+        assert_eq!(parts("a/b"), ("a/b", None, None));
+        assert_eq!(parts("a/b:1"), ("a/b", Some("1"), None));
+        assert_eq!(parts("a/b@sha256:12"), ("a/b", None, Some(digest)));
+        assert_eq!(parts("a/b:1@sha256:12"), ("a/b", Some("1"), Some(digest)));
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::api::wire::{DeploymentStatus, LogLevel, Revision, RevisionStatus, Source};
 
-use super::faults::{FailedStatus, Failure, Mishap};
+use super::faults::{Failure, Mishap};
 use super::store::LogKind;
 use super::{Shared, archive, lock};
 
@@ -54,7 +54,7 @@ struct Job {
 impl Job {
     async fn run(&self, turn: &tokio::sync::Mutex<()>) -> Result<(), Stopped> {
         self.pause().await;
-        self.mishap(FailedStatus::CreateFailed, LogKind::Build)?;
+        self.mishap(RevisionStatus::CreateFailed, LogKind::Build)?;
         let _turn = match turn.try_lock() {
             Ok(turn) => turn,
             Err(_) => {
@@ -69,7 +69,7 @@ impl Job {
         match self.revision.source {
             Source::Codehost | Source::InternalSource => self.build().await?,
             // Who wants a build to fail that there is not means the whole.
-            _ => self.mishap(FailedStatus::BuildFailed, LogKind::Build)?,
+            _ => self.mishap(RevisionStatus::BuildFailed, LogKind::Build)?,
         }
         self.deploy().await?;
         self.run_on();
@@ -91,7 +91,7 @@ impl Job {
         }
         self.pause_for(self.shared.options.pace / 3).await;
         self.stall().await?;
-        self.mishap(FailedStatus::BuildFailed, LogKind::Build)?;
+        self.mishap(RevisionStatus::BuildFailed, LogKind::Build)?;
         say("the image was not built: this service builds none as yet");
         self.pause_for(self.shared.options.pace / 3).await;
         Ok(())
@@ -120,7 +120,7 @@ impl Job {
         if !matches!(self.revision.source, Source::Codehost | Source::InternalSource) {
             self.stall().await?;
         }
-        self.mishap(FailedStatus::DeployFailed, LogKind::Deploy)?;
+        self.mishap(RevisionStatus::DeployFailed, LogKind::Deploy)?;
         let deployment = &self.deployment;
         self.shared.store.change(deployment, |deployment| {
             deployment.image_version = version;
@@ -176,25 +176,20 @@ impl Job {
 
     /// Stays here until the revision is over, where it should.
     async fn stall(&self) -> Result<(), Stopped> {
-        while matches!(self.mishap, Some(Mishap::Stall)) {
+        let Some(Mishap::Stall) = self.mishap else { return Ok(()) };
+        loop {
             self.pause_for(self.shared.options.pace.max(Duration::from_millis(10))).await;
             let now = self.shared.store.revision(&self.deployment, &self.revision.id);
             if now.is_none_or(|revision| revision.status.is_final()) {
                 return Err(Stopped::Over);
             }
         }
-        Ok(())
     }
 
     /// Fails with `status`, where it should.
-    fn mishap(&self, status: FailedStatus, kind: LogKind) -> Result<(), Stopped> {
+    fn mishap(&self, status: RevisionStatus, kind: LogKind) -> Result<(), Stopped> {
         match &self.mishap {
             Some(Mishap::Fail(Failure { status: wanted, line })) if *wanted == status => {
-                let status = match status {
-                    FailedStatus::CreateFailed => RevisionStatus::CreateFailed,
-                    FailedStatus::BuildFailed => RevisionStatus::BuildFailed,
-                    FailedStatus::DeployFailed => RevisionStatus::DeployFailed,
-                };
                 Err(Stopped::Failed(status, kind, line.clone()))
             }
             _ => Ok(()),

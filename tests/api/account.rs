@@ -86,3 +86,22 @@ fn the_workspace_goes_along() {
     let heads = scene.proxy.heads().concat().to_lowercase();
     assert!(heads.contains("x-tenant-id: a-workspace"), "{heads}");
 }
+
+#[test]
+fn a_key_that_cannot_be_sent_is_told() {
+    let env = TestEnv::empty().variable("AGENT_HOST_API_KEY", "two\nlines");
+    let output = env.run(&format!("{LIST} --host-url http://127.0.0.1:1"));
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.err.contains("the key has characters that cannot be sent"), "{output:?}");
+}
+
+#[test]
+fn a_key_in_the_open_is_warned_of() {
+    let told = |address: &str| {
+        // An empty workspace would be sent nowhere: the address is refused before.
+        let env = TestEnv::empty().variable("AGENT_HOST_API_KEY", "two\nlines");
+        env.run(&format!("{LIST} --host-url {address}")).err.contains("without encryption")
+    };
+    assert!(told("http://host.example") && told("HTTP://10.0.0.1:8900/api"));
+    assert!(!told("https://host.example") && !told("http://localhost:1") && !told("http://[::1]:1"));
+}

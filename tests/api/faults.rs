@@ -1,11 +1,13 @@
 //! Every command and everything that can go wrong on the way: the right result or a clear error, in bounded time,
 //! with nothing done twice and nothing told that is secret.
 
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{INTEGRATION, Scene, deploy, image};
 use crate::harness::{Output, TestEnv};
+use crate::host::service::KEY;
 use crate::proxy::{Fault, Proxy, nobody};
 
 /// What a command ends with.
@@ -211,9 +213,46 @@ fn an_answer_that_says_the_secret_again_is_not_repeated() {
     let output = run(&scene, &format!("update {} --yes --secret A={}", scene.id, super::SECRET));
     assert_eq!(output.code, 1);
     assert!(output.err.contains("body: [redacted]"), "{output:?}");
-    const KEY: &str = r#"{"detail":"key-of-the-tests-0123456789 is wrong"}"#;
-    scene.proxy.fail("GET", "", Fault::Answer(401, &[("Content-Type", "application/json")], KEY), 1);
+    const KEY_ECHO: &str = r#"{"detail":"key-of-the-tests-0123456789 is wrong"}"#;
+    scene.proxy.fail("GET", "", Fault::Answer(401, &[("Content-Type", "application/json")], KEY_ECHO), 1);
     let output = run(&scene, "list");
     assert_eq!(output.code, 3);
     assert!(output.err.contains("[redacted] is wrong"), "{output:?}");
+}
+
+/// The program itself, as a child, while the service does not answer.
+#[test]
+fn it_can_be_interrupted_at_any_time() {
+    let scene = Scene::new();
+    for arguments in [vec!["list"], vec!["get", "agent"], vec!["logs", "--name", "agent"]] {
+        scene.proxy.fail("", "", Fault::Hang, 1000);
+        let before = scene.proxy.heads().len();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_agentcli"))
+            .arg("deploy")
+            .args(&arguments)
+            .args(["--host-url", &scene.proxy.url(), "--api-key", KEY])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while scene.proxy.heads().len() == before {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let begun = Instant::now();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let status = child.wait().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(10), "{arguments:?}");
+        assert_eq!(status.code(), Some(130), "{arguments:?}");
+        scene.proxy.mend();
+    }
+}
+
+#[test]
+fn a_service_that_wants_much_patience_is_told() {
+    let scene = Scene::new();
+    let answer = Fault::Answer(503, &[("Retry-After", "3600")], "");
+    scene.proxy.fail("GET", "", answer, 1000);
+    let output = run(&scene, "list");
+    assert_eq!(output.code, 4, "{output:?}");
+    assert!(output.err.contains("Service Unavailable (it asks for 3600 s of patience)"), "{output:?}");
+    assert_eq!(scene.proxy.heads().len(), 1, "nothing is asked again that soon");
 }

@@ -81,6 +81,10 @@ fn mistakes_are_told_with_their_place() {
         (r#"[{ "path": "v2", "do": "hang" }]"#, "rule 1: `path` begins with `/`, not `v2`"),
         (r#"[{ "method": "get", "do": "hang" }]"#, "rule 1: `method` is one of DELETE, GET"),
         (r#"[{ "do": "stall" }]"#, "rule 1: `fail` and `stall` need `revision`"),
+        (
+            r#"[{ "revision": 1, "do": { "fail": { "status": "DEPLOYED" } } }]"#,
+            "rule 1: `status` of a revision that fails is one of CREATE_FAILED, BUILD_FAILED, DEPLOY_FAILED, not `DEPLOYED`",
+        ),
         (r#"[{ "do": "hang" }, { "revision": 1, "do": "hang" }]"#, "rule 2: `revision` goes with"),
         (r#"[{ "do": { "answer": { "status": 100 } } }]"#, "a number from 200 to 599, not 100"),
         (

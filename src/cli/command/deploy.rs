@@ -20,14 +20,13 @@ use crate::error::Error;
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Deploy {
     #[command(subcommand)]
-    command: Option<DeployCommand>,
+    command: Option<Box<DeployCommand>>,
 
     #[command(flatten)]
-    ship: ship::Ship,
+    ship: Box<ship::Ship>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-#[allow(clippy::large_enum_variant, reason = "there is one, and it lives shortly")]
 enum DeployCommand {
     List(list::List),
     Get(get::Get),
@@ -41,14 +40,22 @@ enum DeployCommand {
 impl Deploy {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         match self.command {
-            Some(DeployCommand::List(list)) => list.run(env),
-            Some(DeployCommand::Get(get)) => get.run(env),
-            Some(DeployCommand::Update(update)) => update.run(env),
-            Some(DeployCommand::Logs(logs)) => logs.run(env),
-            Some(DeployCommand::Revisions(revisions)) => revisions.run(env),
-            Some(DeployCommand::Repos(repos)) => repos.run(env),
-            Some(DeployCommand::Delete(delete)) => delete.run(env),
             None => self.ship.run(env),
+            Some(command) => command.run(env),
+        }
+    }
+}
+
+impl DeployCommand {
+    fn run(self, env: &mut Env) -> Result<(), Error> {
+        match self {
+            Self::List(list) => list.run(env),
+            Self::Get(get) => get.run(env),
+            Self::Update(update) => update.run(env),
+            Self::Logs(logs) => logs.run(env),
+            Self::Revisions(revisions) => revisions.run(env),
+            Self::Repos(repos) => repos.run(env),
+            Self::Delete(delete) => delete.run(env),
         }
     }
 }

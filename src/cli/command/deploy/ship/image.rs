@@ -29,7 +29,7 @@ impl Shipment<'_> {
                     before.name
                 ),
                 hint: Some(format!(
-                    "push the image there, and name it with `agentcli deploy update {} --image-uri IMAGE`",
+                    "push the image there, and name it with `agentcli deploy update {} --image IMAGE@DIGEST`",
                     before.id
                 )),
             });
