@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod arguments;
+mod compose;
 mod context;
 mod corpus;
 mod dev;
