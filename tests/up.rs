@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -28,11 +29,15 @@ fn host() -> String {
     hosts().remove(0)
 }
 
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
 /// A project in a directory of its own, on a port of its own. Nothing is left of it.
 struct Project {
     directory: TempDir,
     host: String,
     port: u16,
+    /// Of the compose project.
+    name: String,
 }
 
 impl Project {
@@ -40,7 +45,10 @@ impl Project {
         let directory = TempDir::with_prefix("agentcli-up-").unwrap();
         copy(&fixtures("databases"), directory.path());
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { directory, host: host(), port }
+        // The names that directories give are tested beside the function.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("agentcli-up-{}-{number}", std::process::id());
+        Self { directory, host: host(), port, name }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -55,7 +63,8 @@ impl Project {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
-        command.args(arguments).current_dir(self.directory.path()).env("DOCKER_HOST", &self.host);
+        command.args(arguments).args(["--project-name", &self.name]);
+        command.current_dir(self.directory.path()).env("DOCKER_HOST", &self.host);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -86,17 +95,9 @@ impl Project {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// The name that its directory gives it.
-    fn name(&self) -> String {
-        let done = self.command(&["compose", "-"]).output().unwrap();
-        let text = String::from_utf8(done.stdout).unwrap();
-        let line = text.lines().find(|line| line.starts_with("name:")).unwrap_or_else(|| panic!("{text}"));
-        line["name:".len()..].trim().trim_matches(['"', '\'']).to_owned()
-    }
-
     /// What there is of it on the engine: containers with their state, networks, volumes.
     fn left(&self) -> Vec<String> {
-        let filter = format!("label=com.docker.compose.project={}", self.name());
+        let filter = format!("label=com.docker.compose.project={}", self.name);
         let list = |arguments: &[&str]| docker(&self.host, &[arguments, &["--filter", &filter]].concat());
         let containers = list(&["ps", "-a", "--format", "{{.Names}} {{.State}}"]);
         let networks = list(&["network", "ls", "--format", "network {{.Name}}"]);
@@ -111,7 +112,8 @@ impl Project {
     /// Asks the server.
     fn curl(&self, arguments: &[&str], route: &str) -> Option<String> {
         let url = format!("http://127.0.0.1:{}{route}", self.port);
-        let output = Command::new("curl").args(["-sf", "-m", "60"]).args(arguments).arg(url).output().unwrap();
+        let output =
+            Command::new("curl").args(["-sf", "-m", "60"]).args(arguments).arg(url).output().unwrap();
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
     }
 
@@ -125,7 +127,7 @@ impl Project {
 
 impl Drop for Project {
     fn drop(&mut self) {
-        let image = format!("{}-langgraph-api", self.name());
+        let image = format!("{}-langgraph-api", self.name);
         self.command(&["down", "--volumes"]).env("DOCKER_HOST", host()).output().ok();
         Command::new("docker").args(["-H", &host(), "rmi", "-f", &image]).output().ok();
     }
@@ -180,7 +182,10 @@ impl Running {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let Ok(event) = self.events.recv_timeout(left) else { panic!("{:#?}\n{}", self.seen, self.talk()) };
+            let Ok(event) = self.events.recv_timeout(left) else {
+                let talk = self.talk();
+                panic!("{:#?}\n{talk}", self.seen);
+            };
             self.seen.push(event.clone());
             if is(&event) {
                 return event;
@@ -210,7 +215,10 @@ impl Running {
         loop {
             match self.process.try_wait().unwrap() {
                 Some(status) => return status.code().unwrap_or(-1),
-                None if Instant::now() > deadline => panic!("it does not end: {:#?}\n{}", self.seen, self.talk()),
+                None if Instant::now() > deadline => {
+                    let talk = self.talk();
+                    panic!("it does not end: {:#?}\n{talk}", self.seen);
+                }
                 None => thread::sleep(Duration::from_millis(20)),
             }
         }

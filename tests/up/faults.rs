@@ -43,10 +43,11 @@ fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
     // By a container of another project, which is left alone.
     drop(listener);
     project.wait();
-    let other = Project { port: project.port, ..Project::new() };
+    let mut other = Project::new();
+    other.port = project.port;
     let up = other.up(&["--wait"]);
     assert_eq!(up.code, 1, "{up:?}");
-    let said = format!("it is taken by the container `{}-langgraph-api-1`", project.name());
+    let said = format!("it is taken by the container `{}-langgraph-api-1`", project.name);
     assert!(up.talk.contains(&said), "{}", up.talk);
     assert!(project.curl(&[], "/ok").is_some());
 

@@ -46,8 +46,8 @@ fn the_server_reaches_its_databases_and_only_what_changed_is_made_anew() {
     assert_changes(&up, [API, REDIS, POSTGRES].map(|name| (name, &["unchanged", "healthy"][..])));
 
     // The real docker compose knows it.
-    assert!(compose(&project, &["ls"]).contains(&project.name()));
-    let services = compose(&project, &["-p", &project.name(), "ps", "--services"]);
+    assert!(compose(&project, &["ls"]).contains(&project.name));
+    let services = compose(&project, &["-p", &project.name, "ps", "--services"]);
     assert_eq!(services.lines().count(), 3, "{services}");
 
     // Another project beside it, with data of its own.
@@ -66,14 +66,14 @@ fn the_server_reaches_its_databases_and_only_what_changed_is_made_anew() {
 
     // Rows outlive the containers, and the other project does not notice.
     project.down(&[]);
-    assert_eq!(project.left(), [format!("volume {}_langgraph-data", project.name())]);
+    assert_eq!(project.left(), [format!("volume {}_langgraph-data", project.name)]);
     project.wait();
     assert_eq!(project.run(json!({ "name": "Ada" }))["rows"], 3);
     assert_eq!(other.running().len(), 3);
 
     // The real docker compose takes it away, but for what it would leave of its own.
-    compose(&project, &["-p", &project.name(), "down"]);
-    assert_eq!(project.left(), [format!("volume {}_langgraph-data", project.name())]);
+    compose(&project, &["-p", &project.name, "down"]);
+    assert_eq!(project.left(), [format!("volume {}_langgraph-data", project.name)]);
     project.down(&["--volumes"]);
     assert_eq!(project.left(), Vec::<String>::new());
 }
