@@ -1,9 +1,10 @@
 //! Compose with a real engine: the file alone, and the setup beside services of the user's own.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -148,6 +149,32 @@ fn services_of_the_users_own_run_beside_the_setup() {
     }
     project.agentcli(&["down", "-d", "../extra.yaml", "-P", &project.name, "--volumes"]);
     assert_eq!(project.left(), "");
+}
+
+/// Once it is ready, Ctrl-C stops everything in order, and is no failure; the data stays.
+#[test]
+fn ctrl_c_stops_the_services_in_order() {
+    let project = Project::new();
+    fs::write(project.app().join("extra.yaml"), EXTRA.replace("${GREETING}", "heard")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let port = project.port.to_string();
+    command.args(["up", "--no-pull", "-d", "extra.yaml", "-P", &project.name, "--port", &port]);
+    command.current_dir(project.app()).env("DOCKER_HOST", host());
+    command.env("DOCKER_CONFIG", project.docker_config.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(said.next().unwrap().unwrap().starts_with("ready in "));
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let filter = format!("label=com.docker.compose.project={}", project.name);
+    let states = docker(&host(), &["ps", "-a", "--filter", &filter, "--format", "{{.State}}"]);
+    assert!(
+        states.lines().count() >= 3 && states.lines().all(|it| it == "exited" || it == "created"),
+        "{states}"
+    );
+    let volumes = docker(&host(), &["volume", "ls", "-q", "--filter", &filter]);
+    assert_eq!(volumes.trim(), format!("{}_langgraph-data", project.name));
 }
 
 #[test]
