@@ -49,6 +49,7 @@ Examples:
   agentcli dockerfile -                 the Dockerfile that the configuration asks for
   agentcli dev                          the server on this machine, without a container
   agentcli build -t my-agent            the image of the server
+  agentcli compose compose.yaml         the server with its databases, for docker compose
   agentcli up                           the server in containers, with its database
 
 Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage";

@@ -89,7 +89,7 @@ pub async fn run(
     if options.pull {
         // What the user builds, or has nowhere else, is no reason to stop.
         let pull = ["pull", "--quiet", "--ignore-buildable", "--ignore-pull-failures"];
-        follow.until_ended(&command.clone().arguments(pull)).await?;
+        follow.follow_to_the_end(&command.clone().arguments(pull)).await?;
     }
     let up = command.arguments(["up", "--remove-orphans"]);
     let up = if options.recreate { up.argument("--force-recreate") } else { up };
@@ -119,7 +119,7 @@ pub async fn down(
     let setup = Some(project.directory.join(HOME).join(FILE)).filter(|file| file.is_file());
     let down = program::call(program, project, setup.as_deref()).arguments(["down", "--remove-orphans"]);
     let down = if volumes { down.argument("--volumes") } else { down };
-    Follow::new(say, interrupts).until_ended(&down).await
+    Follow::new(say, interrupts).follow_to_the_end(&down).await
 }
 
 /// Writes the file of the setup where git does not see it.

@@ -5,6 +5,7 @@
 #[cfg(feature = "host")]
 mod api;
 mod arguments;
+mod compose;
 mod context;
 mod corpus;
 mod dev;

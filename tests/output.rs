@@ -2,6 +2,6 @@
 
 mod decode;
 pub(crate) mod drift;
-mod goldens;
+pub(crate) mod goldens;
 mod lowering;
 pub(crate) mod properties;

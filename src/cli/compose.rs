@@ -6,7 +6,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::attach::Attach;
 use super::env::Env;
-use super::setup::{Prepared, SetupArguments};
+use super::setup::{DOTENV, Prepared, SetupArguments};
+use crate::compiler::dotenv;
 use crate::compiler::emit::compose::{Form, compose};
 use crate::compose::{self, Project};
 use crate::engine::Engine;
@@ -57,6 +58,18 @@ pub(super) async fn up(
 /// How compose is called for a project of this process's.
 pub(super) fn project(env: &Env, directory: PathBuf, name: String, file: &Path) -> Project {
     let variable = |name: &&str| Some(((*name).to_owned(), env.variable(name)?));
-    let variables = PASSED_ON.iter().filter_map(variable).collect();
+    let mut variables: Vec<_> = PASSED_ON.iter().filter_map(variable).collect();
+    variables.extend(beside(env, &directory));
     Project { directory, name, file: env.directory.join(file), variables }
+}
+
+/// What the .env file beside the configuration says, for the user's services. Compose would read it by rules of its own,
+/// and say parts of values that it takes for variables.
+fn beside(env: &Env, directory: &Path) -> Vec<(String, String)> {
+    let text = crate::project::text(&directory.join(DOTENV)).unwrap_or_default();
+    let found = dotenv::parse(&text, |name| (env.variables)(name)).variables;
+    let is_free =
+        |name: &str| (env.variables)(name).is_none() && !name.is_empty() && !name.starts_with("DOCKER_");
+    let known = found.into_iter().filter(|(name, _)| is_free(name) && !name.contains(['=', '\0']));
+    known.filter_map(|(name, value)| Some((name, value.filter(|value| !value.contains('\0'))?))).collect()
 }

@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::up::{Image, Session, Urls};
 
 /// The file that keys are looked for in, beside the configuration.
-const DOTENV: &str = ".env";
+pub(super) const DOTENV: &str = ".env";
 
 /// What names a project for compose.
 const PROJECT_NAME: &str = "COMPOSE_PROJECT_NAME";

@@ -43,7 +43,7 @@ impl<'a> Follow<'a> {
     }
 
     /// Runs compose until it ends by itself; it fails where compose does, or the user has enough.
-    pub(super) async fn until_ended(&mut self, command: &Command) -> Result<(), Error> {
+    pub(super) async fn follow_to_the_end(&mut self, command: &Command) -> Result<(), Error> {
         self.follow(command, &mut None).await
     }
 

@@ -59,6 +59,8 @@ fn major(version: &str) -> Option<u32> {
 pub(super) fn call(words: &[&str], project: &Project, setup: Option<&Path>) -> Command {
     let mut command = command(words, project).arguments(["--ansi", "never", "--project-name", &project.name]);
     command = command.argument("--project-directory").argument(&project.directory);
+    // The .env file there is read by whoever calls.
+    command = command.arguments(["--env-file", "/dev/null"]);
     for file in setup.into_iter().chain([project.file.as_path()]) {
         command = command.argument("--file").argument(file);
     }

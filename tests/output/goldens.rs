@@ -4,22 +4,27 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use agentcli::compiler::config::EnvConfig;
+use agentcli::compiler::emit::compose::{Build, Form, compose};
 use agentcli::compiler::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::lower::setup::{SetupOptions, setup};
 use agentcli::compiler::lower::{Options, lower};
 use agentcli::compiler::plan::Plan;
 use agentcli::compiler::{Analysis, analyze};
 use agentcli::project::Project;
+use indexmap::IndexMap;
 use tempfile::TempDir;
 
+use crate::compose::strings::{assert_valid, parsed};
 use crate::harness::{TestEnv, copy_changed, fixtures, golden};
 
 /// Where the configuration of a case lies, relative to the case's folder.
-pub(super) fn config_of(case: &Path) -> PathBuf {
+pub(crate) fn config_of(case: &Path) -> PathBuf {
     let monorepo = Path::new("apps/agent/agent.json");
     if case.join(monorepo).is_file() { monorepo.to_owned() } else { PathBuf::from("agent.json") }
 }
 
-pub(super) fn cases() -> Vec<PathBuf> {
+pub(crate) fn cases() -> Vec<PathBuf> {
     let entries = fs::read_dir(fixtures("valid")).unwrap();
     let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     cases.sort();
@@ -37,17 +42,47 @@ pub(super) fn load(directory: &Path, config: &Path) -> (Project, Analysis) {
     (project, analysis)
 }
 
-fn plan(directory: &Path, config: &Path) -> Plan {
+pub(crate) fn plan(directory: &Path, config: &Path) -> Plan {
     let (project, analysis) = load(directory, config);
     assert!(analysis.is_usable(), "{}: {:#?}", directory.display(), analysis.diagnostics);
     lower(&analysis.config, &project.files, "agent.json", &Options::default())
 }
 
 /// Everything that is made of a case: file name and text.
-fn outputs(directory: &Path, config: &Path) -> [(&'static str, String); 3] {
+fn outputs(directory: &Path, config: &Path) -> [(&'static str, String); 4] {
     let plan = plan(directory, config);
+    let values = load(directory, config).1.config.env;
     let json = serde_json::to_string_pretty(&plan).unwrap() + "\n";
-    [("plan.json", json), ("Dockerfile", dockerfile(&plan)), ("Dockerfile.dockerignore", dockerignore(&plan))]
+    [
+        ("plan.json", json),
+        ("Dockerfile", dockerfile(&plan)),
+        ("Dockerfile.dockerignore", dockerignore(&plan)),
+        ("compose.yaml", compose_file(&plan, values)),
+    ]
+}
+
+/// The compose file beside the configuration, with everything in it that there can be.
+fn compose_file(plan: &Plan, env: Option<EnvConfig>) -> String {
+    let options = SetupOptions {
+        name: "agent".to_owned(),
+        port: 8123,
+        debugger_port: Some(8124),
+        debugger_base_url: None,
+        has_database: false,
+        image: None,
+        env: match env {
+            Some(EnvConfig::Map(values)) => values,
+            _ => IndexMap::new(),
+        },
+        env_file_names: Vec::new(),
+    };
+    let project = plan.context.project.as_str();
+    let build =
+        Build { context: plan.context.root.clone(), dockerfile: format!("./{project}/compose.Dockerfile") };
+    let form = Form { build: Some(build), env_file: plan.env.file.clone(), ..Form::default() };
+    let text = compose(plan, &setup(plan, &options), &form);
+    assert_valid(&parsed(&text));
+    text
 }
 
 #[test]

@@ -172,7 +172,7 @@ fn cases_of(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-fn nasty() -> impl Strategy<Value = String> {
+pub(crate) fn nasty() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         6 => prop::sample::select(NASTY).prop_map(str::to_owned),
         1 => any::<char>().prop_map(String::from),

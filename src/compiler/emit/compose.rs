@@ -1,4 +1,5 @@
-//! Setup → compose file. Works with every version 2 of compose: nothing in it is newer than the plugin's first release.
+//! Setup → compose file. It keeps to the Compose Specification of 2021, the time of the plugin's first releases, but for
+//! what [`Form`] asks for.
 
 use serde::Serialize;
 

@@ -1,0 +1,132 @@
+//! `agentcli compose`.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::strings::{assert_valid, parsed};
+use super::{config, environment};
+use crate::harness::{TestEnv, copy};
+
+const ENV_MAP: &str = r#"{
+  "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" },
+  "env": { "PLAIN": "x", "NASTY": "it's $HOME: ${X} #1 \"q\"\n\\", "PORT": "3000" }
+}"#;
+
+fn read(env: &TestEnv, file: &str) -> String {
+    fs::read_to_string(env.path(file)).unwrap()
+}
+
+#[test]
+fn it_writes_what_compose_takes() {
+    let env = TestEnv::project();
+    let run = env.run("compose compose.yaml --debugger-port 8124 --port 8125");
+    assert_eq!(
+        (run.code, run.out.as_str()),
+        (0, "docker compose -f compose.yaml up --wait\n"),
+        "{}",
+        run.err
+    );
+    assert_eq!(read(&env, "compose.Dockerfile"), env.run("dockerfile -").out);
+    assert!(env.path("compose.Dockerfile.dockerignore").exists());
+    assert_valid(&parsed(&read(&env, "compose.yaml")));
+    let compose = config(&env.path(""), &[("PLATFORM_API_KEY", "key $1")], "compose.yaml").unwrap();
+    let services: Vec<&String> = compose["services"].as_object().unwrap().keys().collect();
+    assert_eq!(services, ["langgraph-api", "langgraph-debugger", "langgraph-postgres", "langgraph-redis"]);
+    assert_eq!(environment(&compose, "langgraph-api")["LANGSMITH_API_KEY"], "key $1");
+    let server = &compose["services"]["langgraph-api"];
+    assert_eq!(server["ports"][0]["published"], "8125");
+    assert_eq!(server["depends_on"]["langgraph-postgres"]["condition"], "service_healthy");
+    assert_eq!(compose["services"]["langgraph-postgres"]["ports"], json!(null));
+    let url = &environment(&compose, "langgraph-debugger")["VITE_STUDIO_LOCAL_GRAPH_URL"];
+    assert_eq!(url, "http://127.0.0.1:8125");
+}
+
+#[test]
+fn the_file_is_the_same_wherever_it_is_written() {
+    let env = TestEnv::project();
+    let plain = env.run("compose -");
+    assert!(plain.err.contains("agentcli dockerfile compose.Dockerfile"), "{}", plain.err);
+    let other = TestEnv::project().variable("PLATFORM_API_KEY", "secret").run("compose -");
+    assert_eq!(plain.out, other.out);
+    assert!(!plain.out.contains("\nname:"));
+    assert!(env.run("compose - -P mine").out.contains("\nname: \"mine\"\n"));
+    let bad = env.run("compose - -P Mine");
+    assert_eq!(bad.code, 2, "{}", bad.err);
+}
+
+#[test]
+fn what_is_there_is_checked_and_kept() {
+    let env = TestEnv::project().file("compose.yaml", "services: {}\n");
+    let refused = env.run("compose compose.yaml");
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(!env.path("compose.Dockerfile").exists(), "nothing is written where one file is refused");
+    assert_eq!(env.run("compose --check compose.yaml").code, 1);
+    assert_eq!(env.run("compose --force compose.yaml").code, 0);
+    assert_eq!(env.run("compose --check compose.yaml").code, 0);
+    let stale = env.run("compose --check compose.yaml --port 9999");
+    assert_eq!(stale.code, 1);
+    assert!(stale.err.contains("options") && stale.err.contains("`agentcli compose` again"), "{}", stale.err);
+}
+
+#[test]
+fn a_database_of_the_users_own_stands_in_no_file() {
+    let env = TestEnv::project();
+    let run = env.run("compose compose.yaml --postgres-uri postgres://me:s3cret@db/x");
+    assert_eq!(run.code, 0, "{}", run.err);
+    let text = read(&env, "compose.yaml");
+    assert!(!text.contains("s3cret") && !run.err.contains("s3cret") && !run.out.contains("s3cret"));
+    let refused = config(&env.path(""), &[], "compose.yaml").unwrap_err();
+    assert!(refused.contains("POSTGRES_URI"), "{refused}");
+    let uri = "postgres://me:s3$cret@db/x";
+    let compose = config(&env.path(""), &[("POSTGRES_URI", uri)], "compose.yaml").unwrap();
+    let variables = environment(&compose, "langgraph-api");
+    assert_eq!((variables["POSTGRES_URI"].as_str(), variables["DATABASE_URI"].as_str()), (uri, uri));
+    assert_eq!(compose["services"]["langgraph-postgres"], json!(null));
+    let bad = env.run("compose - --postgres-uri s3cret");
+    assert!(bad.code == 2 && !bad.err.contains("s3cret"), "{}", bad.err);
+}
+
+#[test]
+fn values_of_the_configuration_arrive_and_are_warned_of() {
+    let env = TestEnv::project().file("agent.json", ENV_MAP);
+    let run = env.run("compose compose.yaml");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("a .env file keeps secrets out of both"), "{}", run.err);
+    assert!(run.err.contains("`PORT` of `env` is not used"), "{}", run.err);
+    let compose = config(&env.path(""), &[("X", "replaced")], "compose.yaml").unwrap();
+    let variables = environment(&compose, "langgraph-api");
+    assert_eq!(variables["NASTY"], "it's $HOME: ${X} #1 \"q\"\n\\");
+    assert_eq!((variables["PLAIN"].as_str(), variables["PORT"].as_str()), ("x", "8000"));
+}
+
+#[test]
+fn the_env_file_is_named_and_its_differences_are_told() {
+    let config_text = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": "../.env"}"#;
+    let env = TestEnv::empty()
+        .file("app/agent.json", config_text)
+        .file("app/agent.py", "graph = 1\n")
+        .file(".env", "LANGSMITH_API_KEY=mine\nPASSWORD=p$w0rd\n");
+    let run = env.run("compose deploy.yml -c app/agent.json");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("../.env:2 ") && !run.err.contains("w0rd"), "{}", run.err);
+    let compose = config(&env.path(""), &[("PLATFORM_API_KEY", "other")], "deploy.yml").unwrap();
+    let variables = environment(&compose, "langgraph-api");
+    assert_eq!(variables["LANGSMITH_API_KEY"], "mine", "what env says is not written over");
+    assert!(!read(&env, "deploy.yml").contains("mine"));
+    let build = &compose["services"]["langgraph-api"]["build"];
+    assert_eq!(build["context"].as_str().unwrap(), env.path("app").canonicalize().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn every_valid_project_has_a_compose_file_that_compose_takes() {
+    for case in crate::output::goldens::cases() {
+        let env = TestEnv::empty();
+        copy(&case, &env.path(""));
+        let at = crate::output::goldens::config_of(&case);
+        let run = env.run(&format!("compose compose.yaml -c {}", at.display()));
+        assert_eq!(run.code, 0, "{}: {}", case.display(), run.err);
+        let taken = config(&env.path(""), &[], "compose.yaml");
+        assert!(taken.is_ok(), "{}: {}", case.display(), taken.unwrap_err());
+    }
+}

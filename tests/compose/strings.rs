@@ -1,0 +1,171 @@
+//! Whatever the strings of a setup: the compose file says exactly them, to another YAML parser and to compose.
+
+use std::collections::BTreeMap;
+
+use agentcli::compiler::emit::compose::{Build, Form, compose};
+use agentcli::compiler::plan::{Plan, Service, ServiceImage, Setup, Variable};
+use indexmap::IndexMap;
+use proptest::collection::{hash_map, vec};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use saphyr::{LoadableYamlNode, Yaml};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{config, environment, file};
+use crate::output::goldens;
+use crate::output::properties::nasty;
+
+/// The schema of the Compose Specification.
+const SCHEMA: &str = include_str!("schema.json");
+
+fn plan() -> Plan {
+    let case = goldens::cases().remove(0);
+    goldens::plan(&case, &goldens::config_of(&case))
+}
+
+/// No environment holds the character that ends its strings.
+fn text() -> impl Strategy<Value = String> {
+    nasty().prop_map(|text| text.replace('\0', ""))
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[A-Za-z_][A-Za-z0-9_]{0,8}",
+        prop::sample::select(vec![
+            "NO", "Y", "null", "~", "A.B", "A-B", "$X", "${X}", "Ä", "A:", "#A", "true"
+        ])
+        .prop_map(str::to_owned),
+    ]
+}
+
+fn service() -> impl Strategy<Value = Service> {
+    let variables = hash_map(name(), text(), 0..6);
+    (variables, vec(text(), 1..4), "[a-z]{1,6}").prop_map(|(variables, command, image)| Service {
+        name: "a-b".to_owned(),
+        image: ServiceImage::Named { name: image },
+        command: Some(command),
+        environment: variables.into_iter().map(|(name, text)| (name, Variable::Text { text })).collect(),
+        env_file: None,
+        ports: Vec::new(),
+        mounts: Vec::new(),
+        health: None,
+        after: Vec::new(),
+    })
+}
+
+fn setup(services: Vec<Service>) -> Setup {
+    Setup { name: "any".to_owned(), services, volumes: Vec::new(), notes: Vec::new() }
+}
+
+fn texts(environment: &IndexMap<String, Variable>) -> BTreeMap<String, String> {
+    let text = |variable: &Variable| match variable {
+        Variable::Text { text } => text.clone(),
+        Variable::From { .. } => String::new(),
+    };
+    environment.iter().map(|(name, variable)| (name.clone(), text(variable))).collect()
+}
+
+/// What another parser reads, as JSON.
+pub(crate) fn parsed(yaml: &str) -> Value {
+    fn value(yaml: &Yaml<'_>) -> Value {
+        if let Some(text) = yaml.as_str() {
+            return text.into();
+        }
+        if let Some(list) = yaml.as_vec() {
+            return list.iter().map(value).collect();
+        }
+        match yaml.as_mapping() {
+            Some(members) => members
+                .iter()
+                .map(|(key, member)| {
+                    (key.as_str().unwrap_or_else(|| panic!("{key:?}")).to_owned(), value(member))
+                })
+                .collect(),
+            None => yaml.as_integer().map_or(Value::Null, Value::from),
+        }
+    }
+    let documents = Yaml::load_from_str(yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
+    assert_eq!(documents.len(), 1, "{yaml}");
+    value(&documents[0])
+}
+
+pub(crate) fn assert_valid(file: &Value) {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let wrong: Vec<String> = schema.iter_errors(file).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{file:#}");
+}
+
+#[test]
+fn another_parser_reads_what_was_meant() {
+    let plan = plan();
+    let cases = ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(cases, |(service in service())| {
+        let read = parsed(&compose(&plan, &setup(vec![service.clone()]), &Form::default()));
+        assert_valid(&read);
+        let unescaped = |value: &Value| value.as_str().unwrap().replace("$$", "$");
+        let read = &read["services"]["a-b"];
+        let variables: BTreeMap<String, String> = read["environment"].as_object().into_iter().flatten()
+            .map(|(name, value)| (name.clone(), unescaped(value))).collect();
+        prop_assert_eq!(variables, texts(&service.environment));
+        let command: Vec<String> = read["command"].as_array().unwrap().iter().map(unescaped).collect();
+        prop_assert_eq!(Some(command), service.command);
+    });
+}
+
+/// All of them in one file: compose is slow to start.
+#[test]
+fn compose_itself_reads_what_was_meant() {
+    let mut runner = TestRunner::deterministic();
+    let services: Vec<Service> = (0..300)
+        .map(|index| {
+            let service = service().new_tree(&mut runner).unwrap().current();
+            Service { name: format!("s-{index}"), ..service }
+        })
+        .collect();
+    let directory = TempDir::new().unwrap();
+    file(&directory, "c.yaml", &compose(&plan(), &setup(services.clone()), &Form::default()));
+    let read = config(directory.path(), &[("X", "replaced")], "c.yaml").unwrap();
+    for service in services {
+        assert_eq!(
+            environment(&read, &service.name),
+            texts(&service.environment),
+            "{:?}",
+            service.environment.keys()
+        );
+        let command = read["services"][&service.name]["command"].as_array().unwrap();
+        let command: Vec<String> = command.iter().map(|it| it.as_str().unwrap().replace("$$", "$")).collect();
+        assert_eq!(Some(command), service.command);
+    }
+}
+
+#[test]
+fn paths_are_not_taken_for_anything_else() {
+    let service = |name: &str| Service {
+        name: name.to_owned(),
+        image: ServiceImage::Built { name: "x".to_owned() },
+        command: None,
+        environment: IndexMap::new(),
+        env_file: Some("any".to_owned()),
+        ports: Vec::new(),
+        mounts: Vec::new(),
+        health: None,
+        after: Vec::new(),
+    };
+    let directory = TempDir::new().unwrap();
+    file(&directory, "it's $X: #1", "A=1\n");
+    let form = Form {
+        build: Some(Build { context: "./a $X: b".to_owned(), dockerfile: "./${X}".to_owned() }),
+        env_file: Some("./it's $X: #1".to_owned()),
+        ..Form::default()
+    };
+    file(&directory, "c.yaml", &compose(&plan(), &setup(vec![service("s-1")]), &form));
+    let read = config(directory.path(), &[], "c.yaml").unwrap();
+    assert_eq!(environment(&read, "s-1"), BTreeMap::from([("A".to_owned(), "1".to_owned())]));
+    let build = &read["services"]["s-1"]["build"];
+    let expected = directory.path().join("a $$X: b");
+    assert_eq!(build["context"], json!(expected.to_str().unwrap()));
+    assert!(build["dockerfile"].as_str().unwrap().ends_with("$${X}"), "{build}");
+}
