@@ -100,7 +100,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("minijinja", &["compiler"]),
     ("notify", &["watch"]),
     ("open", &["dev"]),
-    ("reqwest", &["probe"]),
+    ("reqwest", &["dev", "probe"]),
     ("rustix", &["child"]),
     ("tar", &["context"]),
     ("tempfile", &["context"]),
