@@ -13,8 +13,8 @@ use super::labels::{self, label};
 use super::port;
 use super::session::Mode;
 use super::stop::GRACE;
-use super::supervise::Run;
 use crate::engine::{self, Container, Engine, State, Wellness};
+use crate::up::supervise::Run;
 
 /// How often it is asked how the containers are.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -22,67 +22,100 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How many of its last lines are told of a service that failed.
 const TOLD_LINES: usize = 20;
 
+/// How far the services are.
+#[derive(Default)]
+struct Progress {
+    /// What they should be, and started.
+    settled: HashSet<String>,
+    /// And well.
+    well: HashSet<String>,
+}
+
+impl Progress {
+    fn may_start(&self, one: &Wanted) -> bool {
+        !self.settled.contains(&one.service) && one.after.iter().all(|name| self.well.contains(name))
+    }
+}
+
 impl Run<'_> {
     /// Starts everything; where that is asked for, waits until all is well.
     pub(super) async fn start(&mut self, wanted: &[Wanted], recreate: bool) -> Result<(), Error> {
-        let there = self.there().await?;
+        let mut there = self.there().await?;
         self.check_owner(&there)?;
         self.share().await?;
         self.remove_orphans(wanted, &there).await?;
         let deadline = Instant::now() + self.options.patience;
-        let (mut settled, mut told) = (HashSet::new(), HashSet::new());
-        let mut there = there;
+        let waits = self.options.mode == Mode::Detached;
+        let mut progress = Progress::default();
         loop {
-            let by_service = by_service(&there);
-            for one in wanted.iter().filter(|one| settled.contains(&one.service)) {
-                let Some(container) = by_service.get(one.service.as_str()) else {
-                    return Err(self.failed(&one.service, None, "was removed").await);
-                };
-                self.check(&one.service, container).await?;
-                let is_new = is_well(one, container) && told.insert(one.service.clone());
-                if is_new && one.spec.health.is_some() && self.options.mode == Mode::Detached {
-                    self.change(&one.service, Change::Healthy);
-                }
-            }
-            let is_well = |name: &String| {
-                let one = wanted.iter().find(|one| one.service == *name);
-                settled.contains(name)
-                    && one.is_none_or(|one| by_service.get(name.as_str()).is_some_and(|it| is_well(one, it)))
-            };
-            let open: Vec<&Wanted> = wanted
-                .iter()
-                .filter(|one| !settled.contains(&one.service) && one.after.iter().all(is_well))
-                .collect();
-            let waits = self.options.mode == Mode::Detached;
-            if settled.len() == wanted.len() && (!waits || wanted.iter().all(|one| is_well(&one.service))) {
+            self.check_settled(wanted, &there, &mut progress).await?;
+            if progress.settled.len() == wanted.len() && (!waits || progress.well.len() == wanted.len()) {
                 return Ok(());
             }
-            let late = wanted.iter().find(|one| settled.contains(&one.service) && !is_well(&one.service));
+            let open: Vec<&Wanted> = wanted.iter().filter(|one| progress.may_start(one)).collect();
             if open.is_empty() && Instant::now() > deadline {
-                let name = late.map_or_else(String::new, |one| one.service.clone());
-                let container = by_service.get(name.as_str()).map(|container| container.name.clone());
-                return Err(self.late(&name, container).await);
-            }
-            let changes = self.changes.clone();
-            let settle = open.iter().map(|one| {
-                let (engine, one) = (self.engine.clone(), (*one).clone());
-                let all: Vec<Container> =
-                    there.iter().filter(|it| is_of(it, &one.service)).cloned().collect();
-                changes.whole(async move { settle(&engine, &one, &all, recreate).await })
-            });
-            let done = try_join_all(settle).await?;
-            for (one, change) in open.iter().zip(done) {
-                if change != Change::Unchanged {
-                    self.started.insert(one.service.clone());
-                }
-                settled.insert(one.service.clone());
-                self.change(&one.service, change);
+                return Err(self.late(wanted, &there, &progress).await);
             }
             if open.is_empty() {
                 sleep(PAUSE).await;
             }
+            self.settle_all(&open, &there, recreate, &mut progress).await?;
             there = self.there().await?;
         }
+    }
+
+    /// Looks how those are that were started.
+    async fn check_settled(
+        &mut self,
+        wanted: &[Wanted],
+        there: &[Container],
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let by_service = by_service(there);
+        for one in wanted.iter().filter(|one| progress.settled.contains(&one.service)) {
+            let Some(container) = by_service.get(one.service.as_str()) else {
+                return Err(self.failed(&one.service, None, "was removed").await);
+            };
+            self.check(&one.service, container).await?;
+            if is_well(one, container) {
+                let is_new = progress.well.insert(one.service.clone());
+                if is_new && one.spec.health.is_some() && self.options.mode == Mode::Detached {
+                    self.change(&one.service, Change::Healthy);
+                }
+            } else {
+                progress.well.remove(&one.service);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the containers of `open` what they should be, all at once.
+    async fn settle_all(
+        &mut self,
+        open: &[&Wanted],
+        there: &[Container],
+        recreate: bool,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let of = |one: &Wanted| -> Vec<Container> {
+            there.iter().filter(|it| is_of(it, &one.service)).cloned().collect()
+        };
+        // Before it is done: whoever is interrupted meanwhile has to know what to stop.
+        let running = |one: &Wanted| of(one).iter().any(|it| matches!(it.state, State::Running(_)));
+        self.started.extend(open.iter().filter(|one| !running(one)).map(|one| one.service.clone()));
+        let settle = open.iter().map(|one| {
+            let (engine, one, all) = (self.engine.clone(), (*one).clone(), of(one));
+            self.changes.whole(async move { settle(&engine, &one, &all, recreate).await })
+        });
+        let done = try_join_all(settle).await?;
+        for (one, change) in open.iter().zip(done) {
+            if change != Change::Unchanged {
+                self.started.insert(one.service.clone());
+            }
+            progress.settled.insert(one.service.clone());
+            self.change(&one.service, change);
+        }
+        Ok(())
     }
 
     /// Everything of this project, whoever made it.
@@ -174,11 +207,14 @@ impl Run<'_> {
         Error::Failed { service, status }
     }
 
-    /// The error for a service that took too long.
-    pub(super) async fn late(&mut self, service: &str, container: Option<String>) -> Error {
+    /// The error for the first service that took too long.
+    async fn late(&mut self, wanted: &[Wanted], there: &[Container], progress: &Progress) -> Error {
         let after = self.options.patience;
+        let is_late = |name: &&String| progress.settled.contains(*name) && !progress.well.contains(*name);
+        let service = wanted.iter().map(|one| &one.service).find(is_late).cloned().unwrap_or_default();
+        let container = by_service(there).get(service.as_str()).map(|container| container.name.clone());
         let status = format!("is not healthy after {} s", after.as_secs());
-        self.failed(service, container.as_deref(), &status).await;
+        self.failed(&service, container.as_deref(), &status).await;
         Error::NotReady { what: format!("the service `{service}` is not healthy"), after }
     }
 

@@ -52,7 +52,7 @@ fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
     assert!(project.curl(&[], "/ok").is_some());
 
     // A server that ends at once, with its last words.
-    let ended = "\"RUN echo 'echo last words; exit 3' >/storage/entrypoint.sh\", \"RUN sed";
+    let ended = r#""RUN printf '#!/bin/sh\\necho last words\\nexit 3\\n' >/storage/entrypoint.sh", "RUN sed"#;
     project.edit("agent.json", "\"RUN sed", ended);
     let up = project.up(&["--wait"]);
     assert_eq!(up.code, 1, "{up:?}");
@@ -61,7 +61,7 @@ fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
     assert_eq!(failed["last_lines"], serde_json::json!(["last words"]));
 
     // One that never gets well.
-    project.edit("agent.json", "echo last words; exit 3", "echo here I am; sleep 1000");
+    project.edit("agent.json", "echo last words\\\\nexit 3", "echo here I am\\\\nsleep 1000");
     project.port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let up = project.up(&["--wait", "--wait-timeout", "4"]);
     assert_eq!(up.code, 1, "{up:?}");

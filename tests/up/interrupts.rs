@@ -32,11 +32,8 @@ fn ctrl_c_at_any_moment_leaves_nothing_that_a_second_run_cannot_repair() {
 #[test]
 fn a_second_ctrl_c_does_not_wait() {
     let project = Project::new();
-    project.edit(
-        "agent.json",
-        "\"RUN sed",
-        "\"RUN echo 'trap \\\"\\\" TERM; sleep 1000' >/storage/entrypoint.sh\", \"RUN sed",
-    );
+    let deaf = r#""RUN printf '#!/bin/sh\\ntrap : TERM\\nwhile :; do sleep 1; done\\n' >/storage/entrypoint.sh", "RUN sed"#;
+    project.edit("agent.json", "\"RUN sed", deaf);
     let mut up = project.start(&[]);
     up.until(|event| event["service"] == "langgraph-api" && event["change"] == "created");
     let began = std::time::Instant::now();

@@ -15,8 +15,9 @@ fn compose(project: &Project, arguments: &[&str]) -> String {
     let state = std::env::var("AGENTCLI_TEST_STATE").unwrap_or_else(|_| "/var/tmp/agentcli-tests".to_owned());
     let plugin = format!("{state}/new/root/usr/libexec/docker/cli-plugins/docker-compose");
     let own = std::path::Path::new(&plugin).is_file();
-    let mut command = if own { Command::new(plugin) } else { Command::new("docker") };
-    let output = command.arg("compose").args(arguments).env("DOCKER_HOST", &project.host).output().unwrap();
+    let mut command = Command::new(if own { &plugin } else { "docker" });
+    let before: &[&str] = if own { &[] } else { &["compose"] };
+    let output = command.args(before).args(arguments).env("DOCKER_HOST", &project.host).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -75,5 +76,24 @@ fn the_server_reaches_its_databases_and_only_what_changed_is_made_anew() {
     compose(&project, &["-p", &project.name, "down"]);
     assert_eq!(project.left(), [format!("volume {}_langgraph-data", project.name)]);
     project.down(&["--volumes"]);
+    assert_eq!(project.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_service_of_the_users_own_is_reached_by_name() {
+    let project = Project::new();
+    let page = "services:\n  page:\n    image: langchain/langgraph-debugger\n";
+    std::fs::write(project.path("more.yaml"), page).unwrap();
+    let state = std::env::var("AGENTCLI_TEST_STATE").unwrap_or_else(|_| "/var/tmp/agentcli-tests".to_owned());
+    let plugins = format!("{state}/new/root/usr/libexec/docker/cli-plugins");
+    let path = format!("{}:{plugins}", std::env::var("PATH").unwrap());
+    let output = project.up_command(&["--wait", "-d", "more.yaml"]).env("PATH", &path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = project.run(json!({ "name": "Ada", "fetch": "http://page:3968" }));
+    assert_eq!(run["rows"], 1);
+    assert!(run["fetched"].as_str().unwrap().contains("The server is at"), "{run}");
+    let down =
+        project.command(&["down", "-d", "more.yaml", "--volumes"]).env("PATH", &path).output().unwrap();
+    assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
     assert_eq!(project.left(), Vec::<String>::new());
 }
