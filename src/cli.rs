@@ -4,10 +4,13 @@
 //! report format is one pure function under `report/`.
 
 mod account;
+mod artifact;
 mod ask;
+mod attach;
 pub mod check;
 pub mod command;
 pub mod compile;
+mod compose;
 pub mod console;
 pub mod env;
 mod follow;
@@ -19,6 +22,7 @@ pub mod progress;
 pub mod report;
 mod service;
 mod settings;
+mod setup;
 mod table;
 mod time;
 mod variables;
@@ -45,6 +49,7 @@ Examples:
   agentcli dockerfile -                 the Dockerfile that the configuration asks for
   agentcli dev                          the server on this machine, without a container
   agentcli build -t my-agent            the image of the server
+  agentcli up                           the server in containers, with its database
 
 Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage";
 

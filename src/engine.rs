@@ -13,18 +13,26 @@
 
 mod build;
 mod connect;
+mod containers;
 mod credentials;
 mod endpoint;
 mod error;
 mod events;
 mod fresh;
+mod images;
+mod logs;
 mod progress;
 mod push;
 mod records;
+mod shared;
 
 pub use build::{BuildRequest, Built};
 pub use connect::Engine;
+pub use containers::{Condition, Container, ContainerSpec, State, Wellness};
 pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep, Refusal};
 pub use events::{BuildEvent, Step, StepOrigin};
+pub use images::Downloaded;
+pub use logs::Lines;
 pub use push::{Layer, Login, PushEvent, PushRequest, Pushed};
+pub use shared::Shared;

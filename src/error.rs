@@ -13,7 +13,7 @@
 use crate::engine::Refusal;
 #[cfg(feature = "host")]
 use crate::host;
-use crate::{api, dev, engine, project};
+use crate::{api, compose, dev, engine, project, up};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
 pub const INTERNAL: u8 = 70;
@@ -36,6 +36,9 @@ pub enum Error {
     /// What the argument parser answers: wrong usage, and also `--help` and `--version`.
     #[error(transparent)]
     Arguments(#[from] clap::Error),
+    /// The server could not be run in containers with the user's services.
+    #[error(transparent)]
+    Compose(#[from] compose::Error),
     /// The configuration is wrong, and its findings are reported already; there is nothing more to say.
     #[error("the configuration is not valid")]
     Config,
@@ -91,7 +94,12 @@ pub enum Error {
     Stale {
         /// A lowercase fragment.
         message: String,
+        /// The command that generates it.
+        command: &'static str,
     },
+    /// The server could not be run in containers.
+    #[error(transparent)]
+    Up(#[from] up::Error),
     /// The command line asks for something that there is not.
     #[error("{message}")]
     Usage {
@@ -118,10 +126,13 @@ impl Error {
             | Error::Stale { .. } => 1,
             Error::DeploymentPending { .. } => 4,
             Error::Interrupted => INTERRUPTED,
-            Error::Engine(error) => engine_code(error),
             #[cfg(feature = "host")]
             Error::Host(_) => 1,
             Error::NoKey { .. } => 3,
+            Error::Engine(error) | Error::Up(up::Error::Engine(error)) => engine_code(error),
+            Error::Compose(compose::Error::Up(up::Error::Engine(error))) => engine_code(error),
+            Error::Up(up::Error::Interrupted) | Error::Compose(compose::Error::Interrupted) => 130,
+            Error::Compose(_) | Error::Up(_) => 1,
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,
         }
@@ -143,13 +154,15 @@ impl Error {
             }
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
             Error::Api(error) => error.hint(),
+            Error::Compose(error) => error.hint(),
             Error::Dev(error) => error.hint(),
             #[cfg(feature = "host")]
             Error::Host(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
-            Error::Stale { .. } => Some("run `agentcli dockerfile` again".to_owned()),
+            Error::Up(error) => error.hint(),
+            Error::Stale { command, .. } => Some(format!("run `agentcli {command}` again")),
             Error::Usage { hint, .. } => hint.clone(),
         }
     }
@@ -173,7 +186,8 @@ fn engine_code(error: &engine::Error) -> u8 {
         engine::Error::Denied { .. }
         | engine::Error::Pull { unauthorized: true, .. }
         | engine::Error::Push { refusal: Refusal::Unauthorized, .. } => 3,
-        engine::Error::Lost { .. }
+        engine::Error::Gone { .. }
+        | engine::Error::Lost { .. }
         | engine::Error::LostPush { .. }
         | engine::Error::Push { refusal: Refusal::Unavailable, .. }
         | engine::Error::Unreachable { .. } => 4,

@@ -7,8 +7,10 @@
 //!                  └─type→ Config ─check→ (diagnostics)
 //!                             └─lower→ Plan ─emit→ Dockerfile, .dockerignore ─→ disk
 //!                                        ├─→ BuildRequest ─→ engine
-//!                                        ├─→ Session ─→ server on this machine
-//!                                        └─→ image or archive ─→ deployment service
+//!                                        ├─→ image or archive ─→ deployment service
+//!                                        ├─→ Setup ─→ containers
+//!                                        │     └─emit→ compose file ─→ disk
+//!                                        └─→ Session ─→ server on this machine
 //! ```
 //!
 //! # The rooms
@@ -20,10 +22,15 @@
 //! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
 //! | [`context`] | the part of a tree that a build sees, as a tar stream | `compiler::ignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
-//! | [`dev`] | the server on this machine; only here are child processes | `compiler::plan`, `project` |
-//! | [`api`] | the deployment service, as its client; only here, in `dev`'s probe and where `host` asks its registry is reqwest | nothing |
+//! | [`api`] | the deployment service, as its client; only here, in `probe` and where `host` asks its registry is reqwest | nothing |
 //! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | `api`'s records and words, `project` |
-//! | [`error`] | what stops a command: blame, hint and exit code | `project`, `engine`, `dev`, `api`, `host` |
+//! | [`watch`] | which changes of the user's tree count; only here is notify | `compiler` |
+//! | [`probe`] | asks a server whether it is well | nothing |
+//! | [`child`] | child processes, none of which outlives this program; only here they are started | nothing |
+//! | [`dev`] | the server on this machine | `compiler::plan`, `project`, `watch`, `probe`, `child` |
+//! | [`up`] | the whole server in containers | `compiler::plan`, `engine`, `watch`, `probe` |
+//! | [`compose`] | the same with services of the user's own, by docker compose | `compiler::plan`, `engine`, `probe`, `project`, `child`, `up` |
+//! | [`error`] | what stops a command: blame, hint and exit code | every room with effects |
 //! | [`cli`] | arguments, reports, progress | everything |
 //!
 //! # Invariants
@@ -38,8 +45,10 @@
 //! - `validate`, `plan` and `dockerfile` start no async runtime.
 
 pub mod api;
+pub mod child;
 pub mod cli;
 pub mod compiler;
+pub mod compose;
 pub mod context;
 pub mod dev;
 pub mod diagnostic;
@@ -47,4 +56,7 @@ pub mod engine;
 pub mod error;
 #[cfg(feature = "host")]
 pub mod host;
+pub mod probe;
 pub mod project;
+pub mod up;
+pub mod watch;

@@ -13,7 +13,10 @@ use std::{fs, io};
 pub use disk::DiskFiles;
 pub use load::{Default, Project, Unreadable, default_config};
 pub use rules::RULES;
-pub use write::write_atomically;
+pub use write::{hidden_directory, write_atomically};
+
+/// Where everything lies that this program keeps in a project, relative to the configuration's directory.
+pub const HOME: &str = ".agentcli";
 
 /// What the user's tree refused.
 #[derive(Debug, thiserror::Error)]

@@ -27,4 +27,5 @@ mod registry;
 mod reports;
 #[cfg(feature = "host")]
 mod ship;
+mod up;
 mod validate;

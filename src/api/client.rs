@@ -12,6 +12,9 @@ use super::wire::{
 };
 use super::{Archive, DeploymentFilter, Error, Patience, Vocabulary, pages, rules, upload};
 
+/// The path of all deployments.
+const DEPLOYMENTS: &str = "/v2/deployments";
+
 /// Where the service is, and who calls it.
 #[derive(Clone, Debug)]
 pub struct Account {
@@ -61,7 +64,7 @@ impl Client {
         limit: u32,
         offset: u64,
     ) -> Result<Page<Deployment>, Error> {
-        self.page("/v2/deployments", filter.parameters(), limit, offset).await
+        self.page(DEPLOYMENTS, filter.parameters(), limit, offset).await
     }
 
     /// Deployments of all pages, or the first `at_most`.
@@ -70,7 +73,10 @@ impl Client {
         filter: &DeploymentFilter,
         at_most: Option<usize>,
     ) -> Result<Vec<Deployment>, Error> {
-        pages::all(at_most, async |limit, offset| self.list_deployments(filter, limit, offset).await).await
+        pages::all(DEPLOYMENTS, at_most, async |limit, offset| {
+            self.list_deployments(filter, limit, offset).await
+        })
+        .await
     }
 
     /// One deployment.
@@ -88,7 +94,7 @@ impl Client {
     /// second one: look with [`Client::find_by_name`] before this is called.
     pub async fn create(&self, creation: &DeploymentCreation) -> Result<Deployment, Error> {
         rules::creation(creation)?;
-        let request = Request::new(Method::POST, "/v2/deployments").body(creation)?;
+        let request = Request::new(Method::POST, DEPLOYMENTS).body(creation)?;
         let mut effort = Effort::new(self.patience);
         let mut may_be_there = false;
         loop {
@@ -182,7 +188,7 @@ impl Client {
     /// The first revisions of a deployment as the service lists them, the newest first, over as many pages as it takes.
     pub async fn revisions(&self, deployment_id: &str, at_most: usize) -> Result<Vec<Revision>, Error> {
         let path = format!("{}/revisions", deployment_path(deployment_id)?);
-        pages::all(Some(at_most), async |limit, offset| {
+        pages::all(&path, Some(at_most), async |limit, offset| {
             self.page::<Revision>(&path, Vec::new(), limit, offset).await
         })
         .await

@@ -33,6 +33,7 @@ impl Resource for Revision {
 /// say is the offset behind the last page: one that leads nowhere is the end where the page is short, and where it is
 /// full, what comes behind it is asked for. A list that changes meanwhile may show a resource twice: it is kept once.
 pub(super) async fn all<T: Resource>(
+    path: &str,
     at_most: Option<usize>,
     page: impl AsyncFn(u32, u64) -> Result<Page<T>, Error>,
 ) -> Result<Vec<T>, Error> {
@@ -48,7 +49,7 @@ pub(super) async fn all<T: Resource>(
         let Page { resources, offset: next, .. } = page(limit, offset).await?;
         let ids: Vec<String> = resources.iter().map(|resource| resource.id().to_owned()).collect();
         if !ids.is_empty() && ids == last {
-            return Err(endless("it has the same page twice"));
+            return Err(endless(path, "it has the same page twice"));
         }
         let count = ids.len();
         let is_short = count < limit as usize;
@@ -60,11 +61,11 @@ pub(super) async fn all<T: Resource>(
         offset = if next > offset { next } else { offset + count as u64 };
         last = ids;
     }
-    Err(endless("it does not end"))
+    Err(endless(path, "it does not end"))
 }
 
-fn endless(reason: &str) -> Error {
-    let call = Call { method: "GET".to_owned(), path: "/v2/deployments".to_owned() };
+fn endless(path: &str, reason: &str) -> Error {
+    let call = Call { method: "GET".to_owned(), path: path.to_owned() };
     Error::Malformed { call, reason: format!("the list cannot be read to its end: {reason}") }
 }
 
@@ -94,7 +95,7 @@ mod tests {
             Ok(Page { resources, offset: next(offset, length), other: Default::default() })
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let found = runtime.block_on(all(at_most, page))?;
+        let found = runtime.block_on(all("/", at_most, page))?;
         Ok(found.iter().map(|it| it.0.parse().unwrap()).collect())
     }
 
@@ -130,6 +131,6 @@ mod tests {
             Ok(Page { resources, offset: offset + 1, other: Default::default() })
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        assert!(matches!(runtime.block_on(all(None, page)), Err(Error::Malformed { .. })));
+        assert!(matches!(runtime.block_on(all("/", None, page)), Err(Error::Malformed { .. })));
     }
 }

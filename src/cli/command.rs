@@ -1,15 +1,18 @@
 //! What can be asked for. A new command is one file here, its `mod` line and one row in the table.
 
 mod build;
+mod compose;
 mod deploy;
 mod dev;
 mod dockerfile;
+mod down;
 mod explain;
 mod guard;
 #[cfg(feature = "host")]
 mod host;
 mod plan;
 mod schema;
+mod up;
 mod validate;
 
 pub(super) use dev::session;
@@ -40,7 +43,10 @@ commands! {
     Dev(dev),
     Build(build),
     Deploy(deploy),
+    Up(up),
+    Down(down),
     Dockerfile(dockerfile),
+    Compose(compose),
     Plan(plan),
     #[cfg(feature = "host")]
     Host(host),

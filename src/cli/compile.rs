@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::check::ConfigOption;
 use super::console::{NOTE, paint, visible_line};
 use super::env::Env;
+use crate::compiler::check;
 use crate::compiler::config::Config;
 use crate::compiler::lower::{self, Options};
 use crate::compiler::paths;
@@ -17,6 +18,10 @@ use crate::project::Project;
 pub struct PlanOptions {
     #[command(flatten)]
     pub(super) config: ConfigOption,
+
+    /// Build on this image instead of the configuration's
+    #[arg(long, value_name = "IMAGE")]
+    base_image: Option<String>,
 
     /// Install the packages of a JavaScript project with this command, run where agentcli is called
     #[arg(long, value_name = "COMMAND")]
@@ -42,7 +47,10 @@ pub struct Planned {
 impl PlanOptions {
     /// Reads, checks and plans; findings and notes are told on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
-        let (project, config) = self.config.load(env)?;
+        let (project, mut config) = self.config.load(env)?;
+        if let Some(image) = self.base_image()? {
+            config.base_image = Some(image);
+        }
         let options = Options {
             install_command: self.install_command.clone(),
             build_command: self.build_command.clone(),
@@ -63,6 +71,17 @@ impl PlanOptions {
     /// The commands that install and build a JavaScript project, where the user gave them.
     pub(super) fn commands(&self) -> [Option<String>; 2] {
         [self.install_command.clone(), self.build_command.clone()]
+    }
+
+    /// The image to build on, where it is named: it goes into the Dockerfile as it is.
+    fn base_image(&self) -> Result<Option<String>, Error> {
+        match &self.base_image {
+            Some(image) if !check::is_image(image) => Err(Error::Usage {
+                message: format!("--base-image: `{image}` is not the name of an image"),
+                hint: Some("write it as registry/name:tag".to_owned()),
+            }),
+            image => Ok(image.clone()),
+        }
     }
 
     fn refuse_javascript_options(&self) -> Result<(), Error> {
@@ -90,7 +109,7 @@ pub(super) fn directory_of(path: &Path) -> PathBuf {
 }
 
 /// How `to` is called from `from`, both directories; links are followed so that `..` means what it says.
-fn relative(from: &Path, to: &Path) -> String {
+pub(super) fn relative(from: &Path, to: &Path) -> String {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (from, to) = (real(from), real(to));
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();

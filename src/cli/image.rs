@@ -50,8 +50,28 @@ pub async fn build(
     style: Style,
     cancel: impl Future<Output = ()>,
 ) -> Result<Built, Error> {
+    let request = request(env, planned, wanted)?;
+    let mut progress = Progress::new(style, env);
+    let show = |event| {
+        progress.show(env, &event);
+        warn_if_large(env, &event);
+    };
+    let built = engine.build(request, show, cancel).await;
+    progress.end();
+    built.map_err(|error| {
+        explain(env, &error, &planned.project.source);
+        error.into()
+    })
+}
+
+/// What the engine is asked for.
+///
+/// # Errors
+///
+/// A bug, as in [`context`].
+pub fn request(env: &Env, planned: &Planned, wanted: Wanted) -> Result<BuildRequest, Error> {
     let plan = &planned.plan;
-    let request = BuildRequest {
+    Ok(BuildRequest {
         context: context(env, planned, wanted.ignore)?,
         dockerfile: DOCKERFILE.to_owned(),
         tags: wanted.tags,
@@ -61,15 +81,7 @@ pub async fn build(
         images: vec![plan.server.image.clone()],
         images_known: !plan.has_lines_from_outside(),
         steps: plan.steps.iter().flat_map(origins).collect(),
-    };
-    let mut progress = Progress::new(style, env);
-    let show = |event| {
-        progress.show(env, &event);
-        warn_if_large(env, &event);
-    };
-    let built = engine.build(request, show, cancel).await;
-    progress.end();
-    built.map_err(|error| explained(env, error, planned))
+    })
 }
 
 /// What a build of `planned` sees: the user's tree without what the plan and `ignore` leave out, and the Dockerfile.
@@ -115,7 +127,8 @@ fn origins(step: &Step) -> Vec<StepOrigin> {
     instructions.into_iter().map(origin).collect()
 }
 
-fn warn_if_large(env: &mut Env, event: &BuildEvent) {
+/// Says that a context is probably not meant.
+pub fn warn_if_large(env: &mut Env, event: &BuildEvent) {
     let BuildEvent::Context { bytes, largest, .. } = event else { return };
     if *bytes < LARGE {
         return;
@@ -132,16 +145,15 @@ fn warn_if_large(env: &mut Env, event: &BuildEvent) {
 }
 
 /// Says what led to `error`: the last lines of the step that failed, and what in the configuration asked for it.
-fn explained(env: &mut Env, error: engine::Error, planned: &Planned) -> Error {
-    if let engine::Error::Step(failed) = &error {
+pub fn explain(env: &mut Env, error: &engine::Error, source: &Source) {
+    if let engine::Error::Step(failed) = error {
         for line in &failed.last_lines {
             env.tell(&format!("  | {}", visible_line(line)));
         }
         if let Some(key) = &failed.step.key {
-            env.tell(&format!("  asked for by {}", place(&planned.project.source, key)));
+            env.tell(&format!("  asked for by {}", place(source, key)));
         }
     }
-    error.into()
 }
 
 /// `agent.json:3:5 (/dependencies)`

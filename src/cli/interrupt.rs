@@ -2,6 +2,7 @@
 
 use std::future::{self, Future};
 
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
 
 use crate::error::Error;
@@ -64,4 +65,22 @@ impl Interrupt {
             done = work => Ok(done),
         }
     }
+}
+
+/// Every time that happens, from now on. Needs the runtime, and hears only while that runs.
+pub(super) fn interrupts() -> UnboundedReceiver<()> {
+    let (heard, receiver) = unbounded_channel();
+    #[cfg(unix)]
+    for kind in {
+        use tokio::signal::unix::SignalKind;
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
+    } {
+        // From here on the signal does not end this process.
+        let Ok(mut signal) = tokio::signal::unix::signal(kind) else { continue };
+        let sender = heard.clone();
+        tokio::spawn(async move { while signal.recv().await.is_some() && sender.send(()).is_ok() {} });
+    }
+    #[cfg(not(unix))]
+    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && heard.send(()).is_ok() {} });
+    receiver
 }

@@ -27,6 +27,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 pub use credentials::masked;
+pub use image::is_image;
 
 use crate::compiler::config::Config;
 use crate::compiler::dependency::{self, Local};

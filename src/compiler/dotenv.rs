@@ -13,10 +13,14 @@
 //!   said further up wins over the environment. The default is for names that are nowhere: an empty value is a value.
 //! - A statement that cannot be read is left out up to the end of its line, and reading goes on behind it.
 
+mod compose;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use indexmap::IndexMap;
+
+pub use compose::{Difference, differences};
 
 /// What a `.env` file says. Values are secrets, so that nothing here prints them.
 #[derive(Default)]
@@ -44,31 +48,41 @@ impl fmt::Debug for Dotenv {
 
 /// Reads the text of a file; `outside` is the environment, for `${NAME}`.
 pub fn parse(text: &str, outside: impl Fn(&str) -> Option<String>) -> Dotenv {
-    // Python opens text files with universal newlines: these are gone before anything is read, in quotes too.
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut found = Dotenv::default();
+    statements(&with_newlines(text), |line, _, statement| match statement {
+        Some(Statement { name: Some(name), value }) => {
+            let value = value.map(|value| found.interpolated(&value, &outside));
+            found.variables.insert(name.to_owned(), value);
+        }
+        Some(Statement { name: None, .. }) => {}
+        None => found.mistakes.push(Mistake { line }),
+    });
+    found
+}
+
+/// Python opens text files with universal newlines: these are gone before anything is read, in quotes too.
+fn with_newlines(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
+}
+
+/// Hands on each statement: the line that it starts on, its text, and what it says where it can be read.
+fn statements<'a>(text: &'a str, mut each: impl FnMut(usize, &'a str, Option<Statement<'a>>)) {
     let mut reader = Reader { rest: text };
     let (mut line, mut counted) = (1, 0);
     loop {
         reader.skip(is_space);
         if reader.rest.is_empty() {
-            return found;
+            return;
         }
         let start = text.len() - reader.rest.len();
         line += text[counted..start].matches('\n').count();
         counted = start;
-        match reader.statement() {
-            Some(Statement { name: Some(name), value }) => {
-                let value = value.map(|value| found.interpolated(&value, &outside));
-                found.variables.insert(name.to_owned(), value);
-            }
-            Some(Statement { name: None, .. }) => {}
-            None => {
-                found.mistakes.push(Mistake { line });
-                reader.skip(|c| c != '\n');
-            }
+        let statement = reader.statement();
+        if statement.is_none() {
+            reader.skip(|c| c != '\n');
         }
+        each(line, &text[start..text.len() - reader.rest.len()], statement);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::event::Crash;
-use crate::project;
+use crate::{project, watch};
 
 /// What went wrong: what was attempted, on what, why.
 #[derive(Debug, thiserror::Error)]
@@ -113,13 +113,8 @@ pub enum Error {
         hint: String,
     },
     /// The tree cannot be watched.
-    #[error("cannot watch `{}` for changes: {reason}", .path.display())]
-    Watch {
-        /// Which directory.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
+    #[error(transparent)]
+    Watch(#[from] watch::Error),
 }
 
 impl Error {
@@ -136,7 +131,7 @@ impl Error {
             | Self::NoInterpreter { hint, .. }
             | Self::Tunnel { hint, .. } => Some(hint.clone()),
             Self::Project(error) => error.hint(),
-            Self::Watch { .. } => Some("run it with --no-reload".to_owned()),
+            Self::Watch(_) => Some("run it with --no-reload".to_owned()),
             Self::Client { .. } | Self::Crashed(_) | Self::NotReady { .. } | Self::Run { .. } => None,
         }
     }

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::child::Child;
-use super::command::Command;
 use super::error::Error;
 use super::session::{Options, Session, Surroundings};
+use crate::child::{Child, Command};
 use crate::compiler::plan::PythonPackages;
 use crate::compiler::server::local::OLDEST_PYTHON;
 

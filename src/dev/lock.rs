@@ -1,11 +1,12 @@
 //! One server a project: two would write the same state.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 
 use super::HOME;
 use super::error::Error;
+use crate::project;
 
 /// Held while the project is run; the system gives it up with the process.
 pub(super) struct Lock(#[allow(dead_code, reason = "it is held, not read")] File);
@@ -37,13 +38,7 @@ pub(super) fn lock(directory: &Path) -> Result<Lock, Error> {
     Ok(Lock(file))
 }
 
-/// A directory that git does not see, by a file of its own.
+/// A directory that git does not see.
 pub(super) fn hidden_directory(path: &Path) -> Result<(), Error> {
-    let failed = |source| Error::Home { path: path.to_owned(), source };
-    fs::create_dir_all(path).map_err(failed)?;
-    let ignore = path.join(".gitignore");
-    if !ignore.exists() {
-        fs::write(&ignore, "*\n").map_err(failed)?;
-    }
-    Ok(())
+    project::hidden_directory(path).map_err(|source| Error::Home { path: path.to_owned(), source })
 }

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::child::Child;
-use super::command::Command;
 use super::error::Error;
 use super::session::Surroundings;
+use crate::child::{Child, Command};
 use crate::compiler::server::OLDEST_NODE;
 
 /// How long it may take to end once it is told to.

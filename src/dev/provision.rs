@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::HOME;
-use super::child::Child;
-use super::command::Command;
 use super::environment::{self, Environment, PYTHON};
 use super::error::Error;
 use super::event::Event;
 use super::interpreter::{self, Interpreter, Look, Wanted, look, on_path};
 use super::session::{Consent, Hooks, Options, Session, Surroundings};
+use crate::child::{Child, Command};
 use crate::compiler::plan::PythonPackages;
 
 /// How long an installer may take to end once it is told to.

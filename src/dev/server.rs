@@ -7,12 +7,11 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::child::Child;
-use super::command::Command;
 use super::error::Error;
 use super::event::Urls;
 use super::port;
 use super::session::{Options, Session};
+use crate::child::{Child, Command};
 use crate::compiler::plan::Variant;
 use crate::compiler::server::{local, variables};
 

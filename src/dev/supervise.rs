@@ -6,24 +6,23 @@ use std::future::pending;
 use std::io;
 use std::time::Duration;
 
-use reqwest::Client;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::child::{Child, Next, Status};
 use super::environment::Environment;
 use super::error::Error;
 use super::event::{Crash, Event};
 use super::lock::lock;
 use super::node_modules;
 use super::port;
-use super::probe::{self, Probe};
 use super::provision;
 use super::server::{self, Address, Runtime, urls};
 use super::session::{Hooks, Options, Session};
 use super::state;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
-use super::watch::{Changes, Watcher};
+use crate::child::{Child, Next, Status};
+use crate::probe::{self, Client, Probe};
+use crate::watch::{Changes, Watcher};
 
 /// How many of its last lines are told of a server that ended.
 const TOLD_LINES: usize = 12;

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::child::{Child, Next};
-use super::command::Command;
 use super::error::Error;
 use super::interpreter::on_path;
 use super::session::Surroundings;
+use crate::child::{Child, Command, Next};
 
 const PROGRAM: &str = "cloudflared";
 

@@ -133,6 +133,11 @@ impl Credentials {
         self.0.iter().map(|(registry, secret)| (name(registry), secret.credentials(registry))).collect()
     }
 
+    /// Those of one registry.
+    pub(super) fn of(&self, registry: &str) -> Option<DockerCredentials> {
+        self.0.get(registry).map(|secret| secret.credentials(registry))
+    }
+
     /// For the request's header, where Podman looks.
     pub(super) fn header(&self) -> Option<String> {
         let all: HashMap<_, _> =

@@ -1,4 +1,4 @@
-//! Why an engine could not be reached, or did not build or push.
+//! Why an engine could not be reached, or did not do what it was asked to.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -29,6 +29,14 @@ pub enum Error {
         /// The engine's address.
         host: String,
     },
+    /// The connection broke, or the engine ended.
+    #[error("the container engine at `{host}` is gone: {reason}")]
+    Gone {
+        /// The engine's address.
+        host: String,
+        /// What is known of why.
+        reason: String,
+    },
     /// The connection broke, or the engine ended, in the midst of a build.
     #[error("the container engine at `{host}` broke off the build: {reason}")]
     Lost {
@@ -36,6 +44,12 @@ pub enum Error {
         host: String,
         /// What is known of why.
         reason: String,
+    },
+    /// There is a container of this name already.
+    #[error("the container name `{name}` is taken")]
+    NameTaken {
+        /// The name.
+        name: String,
     },
     /// The connection broke, or the engine ended, in the midst of a push.
     #[error("the container engine at `{host}` broke off the push to `{repository}`: {reason}")]
@@ -65,7 +79,15 @@ pub enum Error {
         /// Its name or id.
         image: String,
     },
-    /// A base image cannot be had.
+    /// A port of the engine's machine that a container opens is somebody else's.
+    #[error("cannot start the container `{name}`: port {port} is taken")]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// The container.
+        name: String,
+    },
+    /// An image cannot be had.
     #[error("cannot get the image `{image}`: {reason}")]
     Pull {
         /// The image, as the engine names it: `docker.io/library/…` for short names.
@@ -89,6 +111,14 @@ pub enum Error {
     #[error("the container engine refused to build: {reason}")]
     Refused {
         /// Why, in the engine's words.
+        reason: String,
+    },
+    /// The engine does not do one thing.
+    #[error("the container engine did not {what}: {reason}")]
+    Request {
+        /// What it was asked to do, such as ``start the container `x` ``.
+        what: String,
+        /// Why not, in the engine's words.
         reason: String,
     },
     /// A step of the Dockerfile failed.
@@ -198,6 +228,11 @@ impl Error {
                 "join the docker group (`sudo usermod -aG docker $USER`, then log in again), or set DOCKER_HOST to an \
                  engine of your own"
             }
+            Error::Gone { .. } => "check that the engine runs, then try again: what is there is used",
+            Error::NameTaken { .. } => {
+                "rename or remove that container, or choose another name with --project-name"
+            }
+            Error::PortTaken { .. } => "stop what listens there, or choose another port",
             Error::Lost { .. } => "see the engine's log, and build again: what is done is kept",
             Error::LostPush { .. } => {
                 "see the engine's log, and try again: layers that are there are not sent again"
@@ -240,6 +275,7 @@ impl Error {
             | Error::Config { .. }
             | Error::Push { refusal: Refusal::Other, .. }
             | Error::Refused { .. }
+            | Error::Request { .. }
             | Error::Step { .. } => return None,
         };
         Some(hint.to_owned())

@@ -138,7 +138,7 @@ fn short(reason: &str) -> String {
 
 /// A line as it may be printed: what a terminal would take as a command is left out, and of what a carriage return
 /// overwrites only the last is kept.
-fn printable(line: &str) -> String {
+pub(super) fn printable(line: &str) -> String {
     let line = line.trim_end_matches(['\n', '\r']);
     let mut letters = line.rsplit('\r').next().unwrap_or(line).chars();
     let mut clean = String::new();

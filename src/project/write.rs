@@ -16,6 +16,13 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, bytes).map_err(|source| Error::Write { path: path.to_string_lossy().into_owned(), source })
 }
 
+/// Makes a directory that git does not see, by a file of its own.
+pub fn hidden_directory(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)?;
+    let ignore = path.join(".gitignore");
+    if ignore.exists() { Ok(()) } else { fs::write(&ignore, "*\n") }
+}
+
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = follow(path)?;
     let old = fs::metadata(&target).ok();

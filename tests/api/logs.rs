@@ -1,7 +1,8 @@
 //! Logs: filters, times, and each entry once and in order however often the connection breaks.
 
 use std::cell::RefCell;
-use std::io::{self, Write};
+use std::io::{self, BufRead as _, BufReader, Write};
+use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -159,4 +160,21 @@ fn a_build_is_followed_to_its_end() {
     assert_eq!(output.code, 0, "{output:?}");
     let said = messages(&output.out);
     assert!(said.len() >= 3 && said.last().unwrap().starts_with("the image was not built"), "{said:?}");
+}
+
+/// To interrupt is how following ends: the program itself, as a child.
+#[test]
+fn following_ends_when_it_is_interrupted() {
+    let scene = Scene::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_agentcli"))
+        .args(["deploy", "logs", "--follow", "--name", "agent", "--api-key", KEY, "--host-url"])
+        .arg(scene.proxy.url())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("deploying revision"), "{first}");
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cli::artifact::{self, Artifact};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{NOTE, paint};
 use crate::cli::env::Env;
-use crate::compiler::emit::dockerfile::{self, MARK};
+use crate::compiler::emit::dockerfile;
+use crate::compiler::emit::heading::MARK;
 use crate::error::Error;
 use crate::project;
 
@@ -36,12 +38,6 @@ pub(crate) struct Dockerfile {
     force: bool,
 }
 
-/// One file to be written.
-struct Artifact {
-    path: PathBuf,
-    text: String,
-}
-
 impl Dockerfile {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let planned = self.options.plan(env)?;
@@ -55,20 +51,16 @@ impl Dockerfile {
         };
         let artifacts = artifacts(&planned, &save_path);
         if self.check {
-            return check(env, &planned, &artifacts);
+            let others = "manifests or the layout of the project";
+            return artifact::check(env, &planned.plan, &artifacts, "dockerfile", others);
         }
-        for artifact in &artifacts {
-            refuse_foreign(env, artifact, self.force)?;
-        }
-        for artifact in &artifacts {
-            project::write_atomically(&env.directory.join(&artifact.path), artifact.text.as_bytes())?;
-            env.tell(&format!("wrote {}", artifact.path.display()));
-        }
+        artifact::write(env, &artifacts, self.force)?;
         Ok(env.out.write(&format!("{}\n", build_line(&planned, &save_path)))?)
     }
 }
 
-fn artifacts(planned: &Planned, save_path: &Path) -> [Artifact; 2] {
+/// The Dockerfile and what selects what its build sees.
+pub(super) fn artifacts(planned: &Planned, save_path: &Path) -> [Artifact; 2] {
     let mut ignore = save_path.as_os_str().to_owned();
     ignore.push(".dockerignore");
     [
@@ -81,36 +73,6 @@ fn artifacts(planned: &Planned, save_path: &Path) -> [Artifact; 2] {
 fn build_line(planned: &Planned, save_path: &Path) -> String {
     let word = |path: &Path| dockerfile::shell_word(&path.to_string_lossy());
     format!("DOCKER_BUILDKIT=1 docker build -f {} -t agent {}", word(save_path), word(&planned.context))
-}
-
-fn refuse_foreign(env: &Env, artifact: &Artifact, force: bool) -> Result<(), Error> {
-    let path = env.directory.join(&artifact.path);
-    let is_foreign = path.exists() && !project::text(&path).is_some_and(|text| text.starts_with(MARK));
-    if !is_foreign || force {
-        return Ok(());
-    }
-    Err(Error::Usage {
-        message: format!("`{}` is there and was not written by agentcli", artifact.path.display()),
-        hint: Some("name another path, or add --force to overwrite it".to_owned()),
-    })
-}
-
-/// Says why a file is not what would be written now.
-fn check(env: &mut Env, planned: &Planned, artifacts: &[Artifact]) -> Result<(), Error> {
-    for artifact in artifacts {
-        let path = artifact.path.display();
-        let why = match project::text(&env.directory.join(&artifact.path)) {
-            None => format!("`{path}` does not exist"),
-            Some(text) if text == artifact.text => continue,
-            Some(text) if !text.starts_with(MARK) => format!("`{path}` was not written by agentcli"),
-            Some(text) if dockerfile::is_made_from(&text, &planned.plan) => {
-                format!("`{path}` is out of date: manifests or the layout of the project changed")
-            }
-            Some(_) => format!("`{path}` is out of date: {} changed", planned.plan.config.name),
-        };
-        return Err(Error::Stale { message: why });
-    }
-    Ok(())
 }
 
 /// Warns where a Dockerfile beside the configuration was generated, and is not `current`.

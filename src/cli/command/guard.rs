@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::child::guard;
 use crate::cli::env::Env;
-use crate::dev::guard;
 use crate::error::Error;
 
 /// Run a command until it ends or standard input does

@@ -24,7 +24,7 @@ pub(super) fn check(context: &mut Context<'_>) {
 }
 
 /// Whether `image` has only characters that an image's name, tag and digest may have.
-fn is_image(image: &str) -> bool {
+pub fn is_image(image: &str) -> bool {
     image.starts_with(|c: char| c.is_ascii_alphanumeric())
         && image.chars().all(|c| c.is_ascii_alphanumeric() || "._/:@-".contains(c))
 }

@@ -1,4 +1,4 @@
-//! Quoting, for each place of a Dockerfile that text can land in.
+//! Quoting, for each place of a Dockerfile or a compose file that text can land in.
 
 /// Characters that mean themselves everywhere.
 fn is_plain(c: char) -> bool {
@@ -39,6 +39,40 @@ pub(super) fn copy(sources: &[String], target: &str) -> String {
 /// A JSON string.
 pub(super) fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// A YAML string in which compose finds nothing to replace.
+pub(super) fn compose(text: &str) -> String {
+    yaml(&text.replace('$', "$$"))
+}
+
+/// A YAML string.
+pub(super) fn yaml(text: &str) -> String {
+    let escaped = text.chars().map(|c| match c {
+        '"' => r#"\""#.to_owned(),
+        '\\' => r"\\".to_owned(),
+        '\n' => r"\n".to_owned(),
+        '\t' => r"\t".to_owned(),
+        c if is_yaml_text(c) => c.to_string(),
+        c => format!("\\U{:08X}", u32::from(c)),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
+/// A key of a YAML mapping, in which compose replaces nothing. Names of variables and services mostly need no quotes: no
+/// word of YAML's own has a `_` or a `-` in it.
+pub(super) fn yaml_key(name: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.contains(['_', '-'])
+        && name.chars().all(is_word);
+    if is_plain { name.to_owned() } else { yaml(name) }
+}
+
+/// Whether YAML lets a character stand in a string as it is. Line separators may, but are read as line breaks by some.
+fn is_yaml_text(c: char) -> bool {
+    matches!(c, ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
+        || c > '\u{ffff}'
 }
 
 /// A pattern that matches just `path`.

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::Runtime;
+use crate::child::Command;
 use crate::compiler::plan::Variant;
 use crate::compiler::server::local;
-use crate::dev::command::Command;
 use crate::dev::session::{Debugger, Options, Session};
 
 /// Runs the server in Node.js.

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::Runtime;
+use crate::child::Command;
 use crate::compiler::server::local;
-use crate::dev::command::Command;
 use crate::dev::session::{Options, Session};
 
 /// Runs the server in its interpreter.

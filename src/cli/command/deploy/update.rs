@@ -32,9 +32,6 @@ pub(super) struct Update {
     #[arg(value_name = "DEPLOYMENT_ID")]
     id: String,
 
-    #[command(flatten)]
-    patch: PatchOptions,
-
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -45,6 +42,10 @@ pub(super) struct Update {
 
     #[command(flatten)]
     account: AccountOptions,
+
+    // The last, as what comes behind it would stand under its heading.
+    #[command(flatten)]
+    patch: PatchOptions,
 }
 
 impl Update {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::Client;
+pub use reqwest::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -11,14 +11,14 @@ const ANSWER: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(15);
 
 /// Asks in the background, whatever else happens meanwhile; ends with its owner.
-pub(super) struct Probe {
+pub struct Probe {
     task: JoinHandle<()>,
     answer: watch::Receiver<Option<String>>,
 }
 
 impl Probe {
     /// Begins to ask `url`.
-    pub(super) fn start(client: &Client, url: String) -> Self {
+    pub fn start(client: &Client, url: String) -> Self {
         let (sender, answer) = watch::channel(None);
         let client = client.clone();
         let task = tokio::spawn(async move { until_ok(&client, &url, &sender).await });
@@ -26,12 +26,12 @@ impl Probe {
     }
 
     /// Waits until the server says that it is well. Can be given up and called again until it is done.
-    pub(super) async fn done(&mut self) {
+    pub async fn done(&mut self) {
         (&mut self.task).await.ok();
     }
 
     /// What the server answers instead.
-    pub(super) fn answer(&self) -> Option<String> {
+    pub fn answer(&self) -> Option<String> {
         self.answer.borrow().clone()
     }
 }
@@ -61,7 +61,11 @@ async fn until_ok(client: &Client, url: &str, answer: &watch::Sender<Option<Stri
 }
 
 /// What asks. The server is this machine's own, so that its certificate need not be known to anybody.
-pub(super) fn client() -> Result<Client, String> {
+///
+/// # Errors
+///
+/// Why there is none.
+pub fn client() -> Result<Client, String> {
     rustls::crypto::ring::default_provider().install_default().ok();
     let client = Client::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
     client.build().map_err(|error| error.to_string())

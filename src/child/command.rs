@@ -5,18 +5,22 @@ use std::path::{Path, PathBuf};
 
 /// A program, its arguments and its environment. There is no `Debug`: variables may hold secrets.
 #[derive(Clone)]
-pub(super) struct Command {
-    pub(super) program: PathBuf,
-    pub(super) arguments: Vec<OsString>,
-    pub(super) directory: PathBuf,
+pub struct Command {
+    /// A path, or a name that is looked for on the PATH.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The directory that it works in.
+    pub directory: PathBuf,
     /// Variables that are set, over those of this process.
-    pub(super) variables: Vec<(String, String)>,
+    pub variables: Vec<(String, String)>,
     /// Variables of this process that it does not get.
-    pub(super) without: Vec<String>,
+    pub without: Vec<String>,
 }
 
 impl Command {
-    pub(super) fn new(program: impl Into<PathBuf>, directory: &Path) -> Self {
+    /// Without arguments, with this process's environment.
+    pub fn new(program: impl Into<PathBuf>, directory: &Path) -> Self {
         Self {
             program: program.into(),
             arguments: Vec::new(),
@@ -26,28 +30,32 @@ impl Command {
         }
     }
 
-    pub(super) fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
+    /// With one more argument.
+    pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
-    pub(super) fn arguments<T: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = T>) -> Self {
+    /// With more arguments.
+    pub fn arguments<T: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = T>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         self
     }
 
-    pub(super) fn variable(mut self, name: &str, value: impl Into<String>) -> Self {
+    /// With a variable.
+    pub fn variable(mut self, name: &str, value: impl Into<String>) -> Self {
         self.variables.push((name.to_owned(), value.into()));
         self
     }
 
-    pub(super) fn without(mut self, name: &str) -> Self {
+    /// Without a variable of this process's.
+    pub fn without(mut self, name: &str) -> Self {
         self.without.push(name.to_owned());
         self
     }
 
     /// What a user would type for it, the program by its name.
-    pub(super) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let name =
             self.program.file_name().unwrap_or(self.program.as_os_str()).to_string_lossy().into_owned();
         let rest = self.arguments.iter().map(|argument| argument.to_string_lossy().into_owned());

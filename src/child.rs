@@ -1,4 +1,8 @@
-//! A child process under its guard, with its output as lines.
+//! Child processes, with their output as lines. Only here they are started: every one of them runs under a [`guard`], so
+//! that none outlives this program, however it ends.
+
+mod command;
+pub mod guard;
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,14 +12,15 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{self, ChildStdin};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::command::Command;
-use super::guard::kill_group;
+use guard::kill_group;
+
+pub use command::Command;
 
 /// How many of its last lines are kept to tell why a child ended.
 const KEPT_LINES: usize = 40;
@@ -40,7 +45,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// A running child.
-pub(super) struct Child {
+pub struct Child {
     guard: process::Child,
     group: Option<Pid>,
     /// Held until the child shall end.
@@ -51,7 +56,7 @@ pub(super) struct Child {
 }
 
 /// What a child does next.
-pub(super) enum Next {
+pub enum Next {
     /// It says something.
     Line(String),
     /// It has ended.
@@ -60,7 +65,7 @@ pub(super) enum Next {
 
 /// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub enum Status {
     /// With an exit code.
     Code(i32),
     /// By a signal.
@@ -69,7 +74,7 @@ pub(super) enum Status {
 
 impl Child {
     /// Starts `command`; it gets `grace` to end once it is asked to.
-    pub(super) fn start(command: &Command, grace: Duration) -> io::Result<Self> {
+    pub fn start(command: &Command, grace: Duration) -> io::Result<Self> {
         let mut guard = process::Command::new(own_program()?);
         guard.arg0("agentcli").arg("guard").arg("--grace").arg(grace.as_millis().to_string()).arg("--");
         guard.arg(&command.program).args(&command.arguments).current_dir(&command.directory);
@@ -89,7 +94,7 @@ impl Child {
     }
 
     /// Waits for the next line, or for the end. Can be given up and called again.
-    pub(super) async fn next(&mut self) -> io::Result<Next> {
+    pub async fn next(&mut self) -> io::Result<Next> {
         tokio::select! {
             biased;
             Some(line) = self.lines.recv() => Ok(Next::Line(self.keep(line))),
@@ -105,7 +110,7 @@ impl Child {
     }
 
     /// Reads to the end, showing each line to `show`.
-    pub(super) async fn finish(&mut self, mut show: impl FnMut(&str)) -> io::Result<Status> {
+    pub async fn finish(&mut self, mut show: impl FnMut(&str)) -> io::Result<Status> {
         loop {
             match self.next().await? {
                 Next::Line(line) => show(&line),
@@ -115,13 +120,13 @@ impl Child {
     }
 
     /// The last lines that it said, oldest first.
-    pub(super) fn last_lines(&self) -> Vec<String> {
+    pub fn last_lines(&self) -> Vec<String> {
         self.last.iter().cloned().collect()
     }
 
     /// Ends it in order, or else by force; answers when nothing of it is left. Lines that it still says are shown. Can
     /// be given up and called again.
-    pub(super) async fn stop(&mut self, mut show: impl FnMut(&str)) {
+    pub async fn stop(&mut self, mut show: impl FnMut(&str)) {
         self.leash = None;
         let patience = self.grace + PATIENCE;
         let ended = async {
@@ -134,8 +139,13 @@ impl Child {
         self.guard.wait().await.ok();
     }
 
+    /// Asks it and what it started to end, as Ctrl-C in a terminal does.
+    pub fn interrupt(&self) {
+        self.group.iter().for_each(|group| _ = kill_process_group(*group, Signal::INT));
+    }
+
     /// Ends it at once, with all its group.
-    pub(super) async fn kill(&mut self) {
+    pub async fn kill(&mut self) {
         self.sweep();
         self.guard.wait().await.ok();
     }
@@ -178,7 +188,7 @@ impl Status {
     }
 
     /// Whether it did what it should.
-    pub(super) fn is_success(self) -> bool {
+    pub fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 }

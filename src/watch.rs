@@ -14,7 +14,6 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::{Instant, timeout};
 
-use super::error::Error;
 use crate::compiler::ignore::{Ignore, Trail};
 use crate::compiler::plan;
 use crate::compiler::symbols::Language;
@@ -23,8 +22,18 @@ use crate::compiler::symbols::Language;
 const QUIET: Duration = Duration::from_millis(60);
 const LONGEST: Duration = Duration::from_millis(1000);
 
+/// A directory that cannot be watched.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot watch `{}` for changes: {reason}", .path.display())]
+pub struct Error {
+    /// Which.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
 /// Looks at one project.
-pub(super) struct Watcher {
+pub struct Watcher {
     notify: RecommendedWatcher,
     events: UnboundedReceiver<notify::Result<Event>>,
     scope: Scope,
@@ -35,11 +44,11 @@ pub(super) struct Watcher {
 }
 
 /// Changes that belong together.
-pub(super) struct Changes {
+pub struct Changes {
     /// What changed, relative to the configuration's directory where it lies in it.
-    pub(super) paths: Vec<String>,
+    pub paths: Vec<String>,
     /// Whether a file is among them that decides how the server is started, rather than what it runs.
-    pub(super) decide_start: bool,
+    pub decide_start: bool,
 }
 
 /// What counts.
@@ -54,7 +63,11 @@ struct Scope {
 
 impl Watcher {
     /// Begins to look; `directory` is the configuration's, absolute.
-    pub(super) fn new(directory: &Path, watch: &plan::Watch) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    ///
+    /// The system does not watch a directory that counts.
+    pub fn new(directory: &Path, watch: &plan::Watch) -> Result<Self, Error> {
         let (sender, events) = mpsc::unbounded_channel();
         let notify = notify::recommended_watcher(move |event| drop(sender.send(event)));
         let notify = notify.map_err(|error| refused(directory, &error))?;
@@ -78,7 +91,7 @@ impl Watcher {
     }
 
     /// Waits for changes until no more come. Can be given up and called again.
-    pub(super) async fn changes(&mut self) -> Changes {
+    pub async fn changes(&mut self) -> Changes {
         while self.pending.is_empty() {
             match self.events.recv().await {
                 Some(event) => self.take(event),
@@ -126,7 +139,7 @@ impl Watcher {
     }
 
     /// Takes over what another has seen and not told.
-    pub(super) fn go_on_from(&mut self, mut other: Self) {
+    pub fn go_on_from(&mut self, mut other: Self) {
         self.pending.append(&mut other.pending);
         while let Ok(event) = other.events.try_recv() {
             self.take(event);
@@ -246,5 +259,5 @@ fn refused(path: &Path, error: &notify::Error) -> Error {
         notify::ErrorKind::Io(error) => crate::project::reason(error),
         _ => error.to_string(),
     };
-    Error::Watch { path: path.to_owned(), reason }
+    Error { path: path.to_owned(), reason }
 }

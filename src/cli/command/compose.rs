@@ -1,0 +1,157 @@
+//! `agentcli compose`
+
+use std::path::{Path, PathBuf};
+
+use super::dockerfile as dockerfile_command;
+use crate::cli::artifact::{self, Artifact};
+use crate::cli::compile::{Planned, directory_of, relative};
+use crate::cli::console::{NOTE, WARNING, paint, visible_line};
+use crate::cli::env::Env;
+use crate::cli::setup::{self, Prepared, SetupArguments};
+use crate::compiler::dotenv::{self, Difference};
+use crate::compiler::emit::compose::{self, Build, Form};
+use crate::compiler::emit::dockerfile::shell_word;
+use crate::compiler::files::Files;
+use crate::compiler::paths;
+use crate::compiler::plan::Setup;
+use crate::compiler::server::setup as server;
+use crate::error::Error;
+
+/// What the file is called where it is not named.
+const NAME: &str = "compose.yaml";
+
+/// Write the compose file of the whole setup
+///
+/// It describes what `up` runs: the server, PostgreSQL, Redis and, with --debugger-port, the debugger. Two files beside
+/// it, *.Dockerfile and *.Dockerfile.dockerignore, build the server's image. Run it again whenever the configuration
+/// changes; `--check` tells whether that was forgotten.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli compose compose.yaml           write it and print the command that starts it
+  agentcli compose -                      print it
+  agentcli compose --check compose.yaml   fail if the files are not what would be written now")]
+pub(crate) struct Compose {
+    /// Where to write it; `-` is stdout
+    #[arg(value_name = "SAVE_PATH")]
+    save_path: PathBuf,
+
+    #[command(flatten)]
+    setup: SetupArguments,
+
+    /// Write nothing; exit with 1 where the files are not up to date
+    #[arg(long, conflicts_with = "force")]
+    check: bool,
+
+    /// Overwrite files that agentcli did not write
+    #[arg(long)]
+    force: bool,
+}
+
+impl Compose {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let Prepared { session, planned } = self.setup.prepare(env, false)?;
+        let is_stdout = self.save_path == Path::new("-");
+        let save_path = match env.directory.join(&self.save_path).is_dir() {
+            _ if is_stdout => PathBuf::from(NAME),
+            true => self.save_path.join(NAME),
+            false => self.save_path.clone(),
+        };
+        self.warn(env, &planned);
+        let artifacts = self.artifacts(env, &planned, &session.setup, &save_path);
+        if is_stdout {
+            self.tell_of_dockerfile(env, &save_path);
+            env.out.write(&artifacts[0].text)?;
+            return Ok(());
+        }
+        if self.check {
+            let others = "options, manifests or the layout of the project";
+            return artifact::check(env, &planned.plan, &artifacts, "compose", others);
+        }
+        artifact::write(env, &artifacts, self.force)?;
+        let word = shell_word(&save_path.to_string_lossy());
+        Ok(env.out.write(&format!("docker compose -f {word} up --wait\n"))?)
+    }
+
+    /// The compose file, and what builds the image where it is built.
+    fn artifacts(&self, env: &Env, planned: &Planned, setup: &Setup, save_path: &Path) -> Vec<Artifact> {
+        let dockerfile = dockerfile_beside(save_path);
+        let form = self.form(env, planned, save_path, &dockerfile);
+        let text = compose::compose(&planned.plan, setup, &form);
+        let mut artifacts = vec![Artifact { path: save_path.to_owned(), text }];
+        if self.setup.image.is_none() {
+            artifacts.extend(dockerfile_command::artifacts(planned, &dockerfile));
+        }
+        artifacts
+    }
+
+    fn form(&self, env: &Env, planned: &Planned, save_path: &Path, dockerfile: &Path) -> Form {
+        let place = env.directory.join(directory_of(save_path));
+        let context = env.directory.join(&planned.context);
+        let project = directory_of(&env.directory.join(&planned.project.path));
+        let name = dockerfile.file_name().unwrap_or_default().to_string_lossy();
+        let env_file = planned.plan.env.file.as_deref();
+        Form {
+            is_named: self.setup.project.project_name.is_some(),
+            build: self.setup.image.is_none().then(|| Build {
+                context: here(relative(&place, &context)),
+                dockerfile: here(paths::join(&relative(&context, &place), &name)),
+            }),
+            env_file: env_file.map(|path| here(paths::join(&relative(&place, &project), path))),
+            ..Form::default()
+        }
+    }
+
+    fn warn(&self, env: &mut Env, planned: &Planned) {
+        Self::warn_of_differences(env, planned);
+        let warning = paint(&env.err, WARNING, "warning");
+        if setup::has_values(planned) {
+            let name = visible_line(&planned.plan.config.name);
+            env.tell(&format!(
+                "{warning}: the values of `env` stand in the compose file as they stand in {name}; a .env file keeps \
+                 secrets out of both"
+            ));
+        }
+        if self.setup.has_database() {
+            let name = server::OWN_DATABASE;
+            env.tell(&format!(
+                "{}: the address of the database is not written down: set {name} where compose is run",
+                paint(&env.err, NOTE, "note")
+            ));
+        }
+    }
+
+    /// Compose reads the file of `env` itself, by rules of its own.
+    fn warn_of_differences(env: &mut Env, planned: &Planned) {
+        let Some(path) = planned.plan.env.file.as_deref() else { return };
+        let text = planned.project.files.read(path).unwrap_or_default();
+        for Difference { line, why } in dotenv::differences(&text) {
+            let text = format!("{path}:{line} arrives otherwise than in `up` and `dev`: compose {why}");
+            env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(&text)));
+        }
+    }
+
+    fn tell_of_dockerfile(&self, env: &mut Env, save_path: &Path) {
+        if self.setup.image.is_none() {
+            let name = dockerfile_beside(save_path).to_string_lossy().into_owned();
+            env.tell(&format!(
+                "{}: the image is built by `{name}`; write it with `agentcli dockerfile {name}`",
+                paint(&env.err, NOTE, "note")
+            ));
+        }
+    }
+}
+
+/// `compose.Dockerfile` for `compose.yaml`.
+fn dockerfile_beside(save_path: &Path) -> PathBuf {
+    let is_yaml = save_path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let stem = if is_yaml { save_path.file_stem() } else { save_path.file_name() };
+    let mut name = stem.unwrap_or_default().to_owned();
+    name.push(".Dockerfile");
+    save_path.with_file_name(name)
+}
+
+/// A relative path that can be taken for nothing else, such as an address or a home directory.
+fn here(path: String) -> String {
+    if path.starts_with(['.', '/']) { path } else { format!("./{path}") }
+}

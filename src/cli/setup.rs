@@ -1,0 +1,289 @@
+//! The setup that a configuration and the command line ask for together.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use indexmap::IndexMap;
+
+use super::compile::{PlanOptions, Planned, directory_of};
+use super::console::{NOTE, paint, visible_line};
+use super::env::Env;
+use super::image::{self, Wanted};
+use super::variables;
+use crate::compiler::config::EnvConfig;
+use crate::compiler::dotenv;
+use crate::compiler::files::Files as _;
+use crate::compiler::lower::setup::{SetupOptions, is_project_name, project_name, setup};
+use crate::compiler::plan::{ServiceImage, Setup, Variable, Variant};
+use crate::compiler::server::{local, setup as contract, variables as names};
+use crate::engine::{Engine, EngineEnv};
+use crate::error::Error;
+use crate::up::{Image, Session, Urls};
+
+/// The file that keys are looked for in, beside the configuration.
+const DOTENV: &str = ".env";
+
+/// What names a project for compose.
+const PROJECT_NAME: &str = "COMPOSE_PROJECT_NAME";
+
+/// How addresses of PostgreSQL begin.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// The options of every command that runs or describes the setup.
+#[derive(Debug, clap::Args)]
+pub(super) struct SetupArguments {
+    #[command(flatten)]
+    pub(super) plan: PlanOptions,
+
+    /// Port of this machine that the server is reached at
+    #[arg(short, long, value_name = "PORT", default_value_t = contract::PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) port: u16,
+
+    /// Run this image instead of building one
+    #[arg(long, value_name = "IMAGE", conflicts_with = "base_image")]
+    pub(super) image: Option<String>,
+
+    /// The PostgreSQL database to use (it needs pgvector), instead of one in a container
+    #[arg(long, value_name = "URI")]
+    postgres_uri: Option<Secret>,
+
+    /// Serve the debugger's page on this port
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    debugger_port: Option<u16>,
+
+    /// Where the debugger's page finds the server [default: http://127.0.0.1:PORT]
+    #[arg(long, value_name = "URL", requires = "debugger_port")]
+    debugger_base_url: Option<String>,
+
+    #[command(flatten)]
+    pub(super) project: ProjectName,
+}
+
+/// The option of every command that works on a compose project.
+#[derive(Debug, clap::Args)]
+pub(super) struct ProjectName {
+    /// Name of the compose project [default: COMPOSE_PROJECT_NAME, or from the configuration's directory]
+    #[arg(short = 'P', long, value_name = "NAME")]
+    pub(super) project_name: Option<String>,
+}
+
+/// Text that nothing prints.
+#[derive(Clone)]
+struct Secret(String);
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl ProjectName {
+    /// The name: the one given, or the one that compose would be given, or the one of the configuration's directory.
+    pub(super) fn name(&self, env: &Env, directory: &Path) -> Result<String, Error> {
+        match self.project_name.clone().or_else(|| env.variable(PROJECT_NAME)) {
+            None => {
+                let parts = directory.components().filter_map(|part| match part {
+                    Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
+                    _ => None,
+                });
+                Ok(project_name(&parts.collect::<Vec<_>>()))
+            }
+            Some(name) if is_project_name(&name) => Ok(name),
+            Some(name) => Err(Error::Usage {
+                message: format!("`{}` is no name for a compose project", visible_line(&name)),
+                hint: Some(
+                    "write lowercase letters, digits, `-` and `_`, with a letter or digit first".to_owned(),
+                ),
+            }),
+        }
+    }
+}
+
+/// A session and what its findings are drawn with.
+pub(super) struct Prepared {
+    pub(super) session: Session,
+    pub(super) planned: Planned,
+}
+
+impl SetupArguments {
+    /// Reads, checks and plans; reads the values of the variables.
+    pub(super) fn prepare(&self, env: &mut Env, pull: bool) -> Result<Prepared, Error> {
+        self.check()?;
+        let planned = self.plan.plan(env)?;
+        let config = env.directory.join(&planned.project.path);
+        let config = config.canonicalize().unwrap_or(config);
+        let directory = real_directory(&env.directory.join(&planned.project.path));
+        let file = variables::values(env, &planned.project, &planned.config);
+        let setup = setup(&planned.plan, &self.options(env, &planned, &directory, &file)?);
+        for note in &setup.notes {
+            env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&note.message)));
+        }
+        let given = self.given(env, &planned, &setup, &file);
+        let image = self.image(env, &planned, &setup, pull)?;
+        let urls = self.urls(&planned, &file);
+        let watch = planned.plan.local.watch.clone();
+        let server = contract::SERVER.to_owned();
+        let session = Session { directory, config, setup, server, image, file, given, watch, urls };
+        Ok(Prepared { session, planned })
+    }
+
+    /// Says where neither key that a server may ask for is known.
+    pub(super) fn note_missing_key(&self, env: &mut Env, session: &Session) {
+        let server = session.setup.services.iter().find(|service| service.name == session.server);
+        let is_known = |key: &contract::Key| {
+            let of_setup = server.and_then(|server| server.environment.get(key.variable));
+            let is_set = |name: &str| {
+                let found = session.file.iter().find(|(known, _)| known == name);
+                found.is_some_and(|(_, value)| value.as_ref().is_some_and(|value| !value.is_empty()))
+            };
+            match of_setup {
+                Some(Variable::From { names, .. }) => {
+                    names.iter().any(|name| session.given.iter().any(|(given, _)| given == name))
+                }
+                Some(Variable::Text { text }) => !text.is_empty(),
+                None => is_set(key.variable) || key.legacy.is_some_and(is_set),
+            }
+        };
+        if !contract::KEYS.iter().any(is_known) {
+            let message = "no key is set; a server that asks for one ends at once (PLATFORM_API_KEY for local use, a \
+                           licence for production, in the environment or .env)";
+            env.tell(&format!("{}: {message}", paint(&env.err, NOTE, "note")));
+        }
+    }
+
+    /// Whether the user names a database.
+    pub(super) fn has_database(&self) -> bool {
+        self.postgres_uri.is_some()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let usage = |message: &str, hint: &str| {
+            Err(Error::Usage { message: message.to_owned(), hint: Some(hint.to_owned()) })
+        };
+        if self.debugger_port == Some(self.port) {
+            return usage(
+                "the server and the debugger cannot have the same port",
+                "give another --debugger-port",
+            );
+        }
+        let is_address = |uri: &Secret| SCHEMES.iter().any(|scheme| uri.0.starts_with(scheme));
+        if self.postgres_uri.as_ref().is_some_and(|uri| !is_address(uri)) {
+            // It may hold a password, so that it is not said.
+            return usage(
+                "--postgres-uri is not the address of a PostgreSQL database",
+                "write it as postgres://user:password@host:5432/database",
+            );
+        }
+        Ok(())
+    }
+
+    fn options(
+        &self,
+        env: &Env,
+        planned: &Planned,
+        directory: &Path,
+        values: &[(String, Option<String>)],
+    ) -> Result<SetupOptions, Error> {
+        let of_map = match &planned.config.env {
+            Some(EnvConfig::Map(map)) => {
+                map.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+            }
+            _ => IndexMap::new(),
+        };
+        let names = values.iter().filter(|_| of_map.is_empty()).map(|(name, _)| name.clone());
+        Ok(SetupOptions {
+            name: self.project.name(env, directory)?,
+            port: self.port,
+            debugger_port: self.debugger_port,
+            debugger_base_url: self.debugger_base_url.clone(),
+            has_database: self.has_database(),
+            image: self.image.clone(),
+            env_file_names: names.collect(),
+            env: of_map,
+        })
+    }
+
+    /// The values of what the setup takes from here: the user's `env` wins over the environment of this process, and
+    /// that over a .env file beside the configuration.
+    fn given(
+        &self,
+        env: &Env,
+        planned: &Planned,
+        setup: &Setup,
+        values: &[(String, Option<String>)],
+    ) -> Vec<(String, String)> {
+        let dotenv = planned.project.files.read(DOTENV).unwrap_or_default();
+        let dotenv = dotenv::parse(&dotenv, |name| (env.variables)(name)).variables;
+        let dotenv: Vec<_> = dotenv.into_iter().collect();
+        let known = |all: &[(String, Option<String>)], name: &str| {
+            all.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.clone())
+        };
+        let value = |name: &String| {
+            let own = self.postgres_uri.as_ref().filter(|_| name == contract::OWN_DATABASE);
+            let own = own.map(|uri| uri.0.clone());
+            let value = own.or_else(|| known(values, name)).or_else(|| env.variable(name));
+            let value = value.or_else(|| known(&dotenv, name)).filter(|value| !value.is_empty())?;
+            Some((name.clone(), value))
+        };
+        let variables = setup.services.iter().flat_map(|service| service.environment.values());
+        let wanted = variables.filter_map(|variable| match variable {
+            Variable::From { names, .. } => Some(names),
+            Variable::Text { .. } => None,
+        });
+        wanted.flatten().filter_map(value).collect()
+    }
+
+    fn image(&self, env: &Env, planned: &Planned, setup: &Setup, pull: bool) -> Result<Image, Error> {
+        let built = setup.services.iter().find_map(|service| match &service.image {
+            ServiceImage::Built { name } => Some(name.clone()),
+            ServiceImage::Named { .. } => None,
+        });
+        let Some(tag) = built else { return Ok(Image::Named) };
+        let wanted = Wanted { tags: vec![tag], platform: None, pull, no_cache: false, ignore: &[] };
+        Ok(Image::Built(Box::new(image::request(env, planned, wanted)?)))
+    }
+
+    fn urls(&self, planned: &Planned, values: &[(String, Option<String>)]) -> Urls {
+        let plan = &planned.plan;
+        let is_javascript = plan.server.variant == Variant::Javascript;
+        let own = local::MOUNT_PREFIX
+            .iter()
+            .find_map(|name| values.iter().find(|(known, _)| known == name)?.1.clone());
+        let http = plan.contract.get(names::HTTP);
+        let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
+        let prefix = own.or(configured).filter(|_| !is_javascript).unwrap_or_default();
+        let api = format!("http://127.0.0.1:{}{prefix}", self.port);
+        let (studio, connect) = local::STUDIO;
+        Urls {
+            ok: format!("{api}{}", local::OK_ROUTE),
+            docs: (!is_javascript).then(|| format!("{api}{}", local::DOCS_ROUTE)),
+            studio: format!("{studio}{connect}{api}"),
+            debugger: self.debugger_port.map(|port| format!("http://127.0.0.1:{port}")),
+            api,
+        }
+    }
+}
+
+/// The directory of a file, as programs tell of it.
+pub(super) fn real_directory(path: &Path) -> PathBuf {
+    let directory = directory_of(path);
+    directory.canonicalize().unwrap_or(directory)
+}
+
+/// The engine that this process means.
+pub(super) fn engine(env: &Env, runtime: &tokio::runtime::Runtime) -> Result<Engine, Error> {
+    let lookup = |name: &str| (env.variables)(name).map(OsString::from);
+    Ok(runtime.block_on(Engine::connect(&EngineEnv::new(lookup)))?)
+}
+
+/// Whether values of `env` stand in the configuration itself, and so in whatever is made of it.
+pub(super) fn has_values(planned: &Planned) -> bool {
+    matches!(&planned.config.env, Some(EnvConfig::Map(values)) if !values.is_empty())
+}

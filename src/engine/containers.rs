@@ -1,0 +1,339 @@
+//! Containers: what is there, and making, starting, stopping and removing them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bollard::models::{
+    ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum, EndpointSettings, HealthConfig,
+    HostConfig, Mount, MountType, NetworkingConfig, PortBinding,
+};
+use bollard::query_parameters::{
+    CreateContainerOptions, InspectContainerOptions, KillContainerOptions, ListContainersOptions,
+    RemoveContainerOptions, StartContainerOptions, StopContainerOptions,
+};
+
+use super::connect::Engine;
+use super::error::Error;
+use crate::compiler::plan::{Health, Port, VolumeMount};
+
+/// What engines before 25 (API 1.44) look at health with: they know no shorter interval for the start.
+const OLD_INTERVAL: u32 = 5;
+const START_INTERVAL_SINCE: (u32, u32) = (1, 44);
+
+/// A container to make. There is no `Debug`: values of its environment may be secrets.
+#[derive(Clone)]
+pub struct ContainerSpec {
+    /// Its name on the engine.
+    pub name: String,
+    /// The image: a name or an id.
+    pub image: String,
+    /// The command, where it is not the image's own.
+    pub command: Option<Vec<String>>,
+    /// Variables and their values, exactly.
+    pub environment: Vec<(String, String)>,
+    /// Labels and their values.
+    pub labels: Vec<(String, String)>,
+    /// Ports that are opened on the engine's machine.
+    pub ports: Vec<Port>,
+    /// Volumes in it, by their names on the engine.
+    pub mounts: Vec<VolumeMount>,
+    /// How to tell whether it is well.
+    pub health: Option<Health>,
+    /// The network that it is on.
+    pub network: String,
+    /// What it is called there.
+    pub aliases: Vec<String>,
+}
+
+/// A container that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: HashMap<String, String>,
+    /// What it does.
+    pub state: State,
+}
+
+/// What a container does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It was made, and never started.
+    Created,
+    /// Its process has ended.
+    Exited,
+    /// It is going away, or in a state that nothing comes out of.
+    Gone,
+    /// It is held.
+    Paused,
+    /// It runs; how it is, where something looks.
+    Running(Option<Wellness>),
+}
+
+/// How a container is, by its own health check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wellness {
+    /// It is well.
+    Healthy,
+    /// Nobody knows as yet.
+    Starting,
+    /// It is not.
+    Unhealthy,
+}
+
+/// How a container ended, or what is wrong with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// Its process' exit code.
+    pub code: i64,
+    /// What the last look at its health printed.
+    pub health: Option<String>,
+}
+
+impl Engine {
+    /// The containers with this label, running or not.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses, or is gone; so it is with everything below.
+    pub async fn containers(&self, label: &str, value: &str) -> Result<Vec<Container>, Error> {
+        let filters = HashMap::from([("label".to_owned(), vec![format!("{label}={value}")])]);
+        let options = ListContainersOptions { all: true, filters: Some(filters), ..Default::default() };
+        let listed = self.docker.list_containers(Some(options)).await;
+        let listed = listed.map_err(|error| self.failed("list its containers", error))?;
+        Ok(listed.into_iter().map(container).collect())
+    }
+
+    /// The container that has opened `port` on the engine's machine.
+    pub async fn holder_of(&self, port: u16) -> Result<Option<Container>, Error> {
+        let listed = self.docker.list_containers(None::<ListContainersOptions>).await;
+        let listed = listed.map_err(|error| self.failed("list its containers", error))?;
+        let holds =
+            |it: &ContainerSummary| it.ports.iter().flatten().any(|opened| opened.public_port == Some(port));
+        Ok(listed.into_iter().find(holds).map(container))
+    }
+
+    /// Makes a container; the answer is its id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NameTaken`] where there is another of this name.
+    pub async fn create(&self, spec: &ContainerSpec) -> Result<String, Error> {
+        let options = CreateContainerOptions { name: Some(spec.name.clone()), ..Default::default() };
+        let has_start_interval = spec.health.is_none() || self.has_start_interval().await?;
+        let made = self.docker.create_container(Some(options), body(spec, has_start_interval)).await;
+        made.map(|made| made.id).map_err(|error| match error {
+            bollard::errors::Error::DockerResponseServerError { status_code: 409, .. } => {
+                Error::NameTaken { name: spec.name.clone() }
+            }
+            error => self.failed(&format!("make the container `{}`", spec.name), error),
+        })
+    }
+
+    /// Starts a container.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PortTaken`] where a port that it opens is somebody else's.
+    pub async fn start_container(&self, name: &str, ports: &[Port]) -> Result<(), Error> {
+        let started = self.docker.start_container(name, None::<StartContainerOptions>).await;
+        started.map_err(|error| match self.failed(&format!("start the container `{name}`"), error) {
+            Error::Request { reason, .. } if is_port_taken(&reason) => {
+                Error::PortTaken { port: port_of(&reason, ports), name: name.to_owned() }
+            }
+            error => error,
+        })
+    }
+
+    /// Asks a container to end, and makes it end after `grace`. One that does not run, or is not there, is fine.
+    pub async fn stop(&self, name: &str, grace: Duration) -> Result<(), Error> {
+        let t = i32::try_from(grace.as_secs()).ok();
+        let stopped = self.docker.stop_container(name, Some(StopContainerOptions { t, signal: None })).await;
+        self.unless_gone(stopped, &format!("stop the container `{name}`"))
+    }
+
+    /// Ends a container at once.
+    pub async fn kill(&self, name: &str) -> Result<(), Error> {
+        let killed = self.docker.kill_container(name, None::<KillContainerOptions>).await;
+        self.unless_gone(killed, &format!("end the container `{name}`"))
+    }
+
+    /// Removes a container with the volumes that have no name.
+    pub async fn remove(&self, name: &str) -> Result<(), Error> {
+        let options = RemoveContainerOptions { v: true, force: true, link: false };
+        let removed = self.docker.remove_container(name, Some(options)).await;
+        self.unless_gone(removed, &format!("remove the container `{name}`"))
+    }
+
+    /// How a container ended, or why it is not well.
+    pub async fn condition(&self, name: &str) -> Result<Condition, Error> {
+        let found = self.docker.inspect_container(name, None::<InspectContainerOptions>).await;
+        let found = found.map_err(|error| self.failed(&format!("inspect the container `{name}`"), error))?;
+        let state = found.state.unwrap_or_default();
+        let looks = state.health.and_then(|health| health.log).unwrap_or_default();
+        let failed = looks.into_iter().rev().find(|look| look.exit_code != Some(0));
+        let health = failed.and_then(|look| look.output).map(|text| text.trim().to_owned());
+        let health = health.filter(|text| !text.is_empty());
+        Ok(Condition { code: state.exit_code.unwrap_or_default(), health })
+    }
+
+    /// What a failed request means.
+    pub(super) fn failed(&self, what: &str, error: bollard::errors::Error) -> Error {
+        use bollard::errors::Error as Bollard;
+        match error {
+            Bollard::DockerResponseServerError { message, .. } => {
+                Error::Request { what: what.to_owned(), reason: message.trim().to_owned() }
+            }
+            Bollard::DockerStreamError { error } => Error::Request { what: what.to_owned(), reason: error },
+            other => Error::Gone { host: self.host.clone(), reason: super::connect::root_cause(&other) },
+        }
+    }
+
+    /// What is not there, or is as it should be (304), or is being done by another (409), need not be done.
+    pub(super) fn unless_gone(
+        &self,
+        done: Result<(), bollard::errors::Error>,
+        what: &str,
+    ) -> Result<(), Error> {
+        use bollard::errors::Error::DockerResponseServerError as Refused;
+        match done {
+            Err(Refused { status_code: 304 | 404 | 409, .. }) => Ok(()),
+            done => done.map_err(|error| self.failed(what, error)),
+        }
+    }
+
+    async fn has_start_interval(&self) -> Result<bool, Error> {
+        let version = self.docker.version().await.map_err(|error| self.failed("say its version", error))?;
+        let version = version.api_version.unwrap_or_default();
+        let version = version
+            .split_once('.')
+            .and_then(|(major, minor)| Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?)));
+        Ok(version.is_some_and(|version| version >= START_INTERVAL_SINCE))
+    }
+}
+
+fn container(summary: ContainerSummary) -> Container {
+    let name = summary.names.unwrap_or_default().into_iter().next().unwrap_or_default();
+    let status = summary.status.unwrap_or_default();
+    let state = match summary.state {
+        Some(ContainerSummaryStateEnum::CREATED) => State::Created,
+        Some(ContainerSummaryStateEnum::EXITED) => State::Exited,
+        Some(ContainerSummaryStateEnum::PAUSED) => State::Paused,
+        Some(ContainerSummaryStateEnum::RUNNING | ContainerSummaryStateEnum::RESTARTING) => {
+            State::Running(wellness(&status))
+        }
+        _ => State::Gone,
+    };
+    Container {
+        id: summary.id.unwrap_or_default(),
+        name: name.trim_start_matches('/').to_owned(),
+        labels: summary.labels.unwrap_or_default(),
+        state,
+    }
+}
+
+/// From the words that all engines know: `Up 2 minutes (healthy)`.
+fn wellness(status: &str) -> Option<Wellness> {
+    match status.rsplit_once('(')?.1.trim_end_matches(')') {
+        "healthy" => Some(Wellness::Healthy),
+        "unhealthy" => Some(Wellness::Unhealthy),
+        "health: starting" | "starting" => Some(Wellness::Starting),
+        _ => None,
+    }
+}
+
+fn body(spec: &ContainerSpec, has_start_interval: bool) -> ContainerCreateBody {
+    let key = |port: &Port| format!("{}/tcp", port.container);
+    let binding = |port: &Port| PortBinding { host_ip: None, host_port: Some(port.host.to_string()) };
+    let bindings = spec.ports.iter().map(|port| (key(port), Some(vec![binding(port)]))).collect();
+    let endpoint = EndpointSettings { aliases: Some(spec.aliases.clone()), ..Default::default() };
+    ContainerCreateBody {
+        image: Some(spec.image.clone()),
+        cmd: spec.command.clone(),
+        env: Some(spec.environment.iter().map(|(name, value)| format!("{name}={value}")).collect()),
+        labels: Some(spec.labels.iter().cloned().collect()),
+        exposed_ports: Some(spec.ports.iter().map(key).collect()),
+        healthcheck: spec.health.as_ref().map(|health| health_config(health, has_start_interval)),
+        host_config: Some(HostConfig {
+            port_bindings: Some(bindings),
+            mounts: Some(spec.mounts.iter().map(mount).collect()),
+            network_mode: Some(spec.network.clone()),
+            ..Default::default()
+        }),
+        networking_config: Some(NetworkingConfig {
+            endpoints_config: Some(HashMap::from([(spec.network.clone(), endpoint)])),
+        }),
+        ..Default::default()
+    }
+}
+
+fn mount(mount: &VolumeMount) -> Mount {
+    Mount {
+        source: Some(mount.volume.clone()),
+        target: Some(mount.target.clone()),
+        typ: Some(MountType::VOLUME),
+        ..Default::default()
+    }
+}
+
+fn health_config(health: &Health, has_start_interval: bool) -> HealthConfig {
+    let nanoseconds = |seconds: u32| Some(i64::from(seconds) * 1_000_000_000);
+    let interval = if has_start_interval { health.interval } else { health.interval.min(OLD_INTERVAL) };
+    let words = std::iter::once("CMD".to_owned()).chain(health.command.iter().cloned());
+    HealthConfig {
+        test: Some(words.collect()),
+        interval: nanoseconds(interval),
+        timeout: nanoseconds(health.timeout),
+        retries: Some(i64::from(health.retries)),
+        start_period: nanoseconds(health.start_period),
+        start_interval: nanoseconds(health.start_interval).filter(|_| has_start_interval),
+    }
+}
+
+/// Docker's and Podman's words, for a port of a container's and of another program's.
+fn is_port_taken(reason: &str) -> bool {
+    ["port is already allocated", "address already in use"].iter().any(|words| reason.contains(words))
+}
+
+/// The port that `reason` is about: one of `ports`, right behind a colon.
+fn port_of(reason: &str, ports: &[Port]) -> u16 {
+    let mut found = reason
+        .split(':')
+        .skip(1)
+        .filter_map(|rest| rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse::<u16>().ok());
+    let named = found.find(|port| ports.iter().any(|known| known.host == *port));
+    named.or_else(|| Some(ports.first()?.host)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_is_found_in_the_words_of_each_engine() {
+        let ports = [Port { host: 5433, container: 5432 }, Port { host: 8123, container: 8000 }];
+        for reason in [
+            "driver failed programming external connectivity on endpoint a-b-1 (7f): Bind for 0.0.0.0:8123 failed: port \
+             is already allocated",
+            "driver failed programming external connectivity on endpoint a-b-1 (7f): Error starting userland proxy: \
+             listen tcp4 0.0.0.0:8123: bind: address already in use",
+            "rootlessport listen tcp 0.0.0.0:8123: bind: address already in use",
+        ] {
+            assert!(is_port_taken(reason), "{reason}");
+            assert_eq!(port_of(reason, &ports), 8123, "{reason}");
+        }
+        assert_eq!(port_of("port is already allocated", &ports[..1]), 5433);
+    }
+
+    #[test]
+    fn health_is_read_from_the_status() {
+        assert_eq!(wellness("Up 2 minutes (healthy)"), Some(Wellness::Healthy));
+        assert_eq!(wellness("Up 2 minutes (unhealthy)"), Some(Wellness::Unhealthy));
+        assert_eq!(wellness("Up Less than a second (health: starting)"), Some(Wellness::Starting));
+        assert_eq!(wellness("Up 2 minutes"), None);
+        assert_eq!(wellness("Exited (1) 3 seconds ago"), None);
+    }
+}

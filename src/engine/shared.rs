@@ -1,0 +1,93 @@
+//! What containers share: networks and volumes.
+
+use std::collections::HashMap;
+
+use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
+use bollard::query_parameters::{ListNetworksOptions, ListVolumesOptions, RemoveVolumeOptions};
+
+use super::connect::Engine;
+use super::error::Error;
+
+/// A network or a volume that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// Its name.
+    pub name: String,
+    /// What the engine knows it by: a volume by its name.
+    pub id: String,
+    /// Its labels.
+    pub labels: HashMap<String, String>,
+}
+
+impl Engine {
+    /// The networks of exactly this name; engines allow several.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses, or is gone; so it is with everything below.
+    pub async fn networks(&self, name: &str) -> Result<Vec<Shared>, Error> {
+        let filters = HashMap::from([("name".to_owned(), vec![name.to_owned()])]);
+        let listed = self.docker.list_networks(Some(ListNetworksOptions { filters: Some(filters) })).await;
+        let listed = listed.map_err(|error| self.failed("list its networks", error))?;
+        let shared = listed.into_iter().map(|network| Shared {
+            name: network.name.unwrap_or_default(),
+            id: network.id.unwrap_or_default(),
+            labels: network.labels.unwrap_or_default(),
+        });
+        // The filter finds parts of names, too.
+        Ok(shared.filter(|network| network.name == name).collect())
+    }
+
+    /// Makes a network.
+    pub async fn create_network(&self, name: &str, labels: &[(String, String)]) -> Result<(), Error> {
+        let request = NetworkCreateRequest {
+            name: name.to_owned(),
+            labels: Some(labels.iter().cloned().collect()),
+            ..Default::default()
+        };
+        let made = self.docker.create_network(request).await;
+        made.map(drop).map_err(|error| self.failed(&format!("make the network `{name}`"), error))
+    }
+
+    /// Removes a network. One that is not there is fine.
+    pub async fn remove_network(&self, id: &str, name: &str) -> Result<(), Error> {
+        let removed = self.docker.remove_network(id).await;
+        match removed {
+            Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => Ok(()),
+            removed => removed.map_err(|error| self.failed(&format!("remove the network `{name}`"), error)),
+        }
+    }
+
+    /// The volumes with this label.
+    pub async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Shared>, Error> {
+        let filters = HashMap::from([("label".to_owned(), vec![format!("{label}={value}")])]);
+        let listed = self.docker.list_volumes(Some(ListVolumesOptions { filters: Some(filters) })).await;
+        let listed = listed.map_err(|error| self.failed("list its volumes", error))?;
+        let shared = listed.volumes.unwrap_or_default().into_iter().map(|volume| Shared {
+            id: volume.name.clone(),
+            name: volume.name,
+            labels: volume.labels,
+        });
+        Ok(shared.collect())
+    }
+
+    /// Makes a volume, unless there is one of this name.
+    pub async fn create_volume(&self, name: &str, labels: &[(String, String)]) -> Result<(), Error> {
+        let request = VolumeCreateRequest {
+            name: Some(name.to_owned()),
+            labels: Some(labels.iter().cloned().collect()),
+            ..Default::default()
+        };
+        let made = self.docker.create_volume(request).await;
+        made.map(drop).map_err(|error| self.failed(&format!("make the volume `{name}`"), error))
+    }
+
+    /// Removes a volume and all that is in it. One that is not there is fine.
+    pub async fn remove_volume(&self, name: &str) -> Result<(), Error> {
+        let removed = self.docker.remove_volume(name, None::<RemoveVolumeOptions>).await;
+        match removed {
+            Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => Ok(()),
+            removed => removed.map_err(|error| self.failed(&format!("remove the volume `{name}`"), error)),
+        }
+    }
+}

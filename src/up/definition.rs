@@ -1,0 +1,101 @@
+//! From the setup to the containers that it asks for.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::labels::{self, label};
+use super::session::Session;
+use crate::compiler::plan::{Service, ServiceImage, VolumeMount};
+use crate::engine::ContainerSpec;
+
+/// Changes when the same definition becomes another container.
+const FORMAT: u32 = 1;
+
+/// A container as it should be.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    pub(super) service: String,
+    pub(super) spec: ContainerSpec,
+    /// Services that have to be well before.
+    pub(super) after: Vec<String>,
+    /// Of everything that makes it what it is. Values of variables are in it, and cannot be read from it.
+    pub(super) hash: String,
+}
+
+/// The name of the image that a service runs.
+pub(super) fn image_name(service: &Service) -> &str {
+    match &service.image {
+        ServiceImage::Built { name } | ServiceImage::Named { name } => name,
+    }
+}
+
+/// The network that all services are on.
+pub(super) fn network(session: &Session) -> String {
+    format!("{}_default", session.setup.name)
+}
+
+/// A volume's name on the engine.
+pub(super) fn volume(session: &Session, volume: &str) -> String {
+    format!("{}_{volume}", session.setup.name)
+}
+
+/// The containers, in the order of the services. `ids` are the images' by their names.
+pub(super) fn wanted(session: &Session, ids: &BTreeMap<String, String>) -> Vec<Wanted> {
+    session.setup.services.iter().map(|service| one(session, service, ids)).collect()
+}
+
+fn one(session: &Session, service: &Service, ids: &BTreeMap<String, String>) -> Wanted {
+    let image = ids.get(image_name(service)).cloned().unwrap_or_default();
+    let environment = session.environment(service);
+    let hash = hash(session, service, &image, &environment);
+    let mount = |mount: &VolumeMount| VolumeMount {
+        volume: volume(session, &mount.volume),
+        target: mount.target.clone(),
+    };
+    let after: Vec<String> = service.after.iter().map(|it| format!("{it}:service_healthy:false")).collect();
+    let mut labels = labels::of_project(&session.setup.name);
+    labels.extend([
+        label(labels::SERVICE, &service.name),
+        label(labels::NUMBER, "1"),
+        label(labels::ONE_OFF, "False"),
+        label(labels::HASH, &hash),
+        label(labels::IMAGE, &image),
+        label(labels::AFTER, after.join(",")),
+        label(labels::DIRECTORY, session.directory.display().to_string()),
+        label(labels::FILES, session.config.display().to_string()),
+    ]);
+    let spec = ContainerSpec {
+        name: format!("{}-{}-1", session.setup.name, service.name),
+        // By name, so that the engine shows it; it is the image of this id.
+        image: image_name(service).to_owned(),
+        command: service.command.clone(),
+        environment: environment.into_iter().collect(),
+        labels,
+        ports: service.ports.clone(),
+        mounts: service.mounts.iter().map(mount).collect(),
+        health: service.health.clone(),
+        network: network(session),
+        aliases: vec![service.name.clone()],
+    };
+    Wanted { service: service.name.clone(), spec, after: service.after.clone(), hash }
+}
+
+fn hash(session: &Session, service: &Service, image: &str, environment: &IndexMap<String, String>) -> String {
+    let definition = json!([
+        FORMAT,
+        session.setup.name,
+        service.name,
+        image_name(service),
+        image,
+        service.command,
+        environment,
+        service.ports,
+        service.mounts,
+        service.health,
+        service.after,
+    ]);
+    Sha256::digest(definition.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

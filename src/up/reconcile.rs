@@ -1,0 +1,239 @@
+//! Makes true what should be there: networks, volumes, and containers in the order in which they need one another.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use tokio::time::{Instant, sleep};
+
+use super::definition::{self, Wanted};
+use super::error::Error;
+use super::event::{Change, Event};
+use super::labels::{self, label};
+use super::port;
+use super::session::Mode;
+use super::stop::GRACE;
+use super::supervise::Run;
+use crate::engine::{self, Container, Engine, State, Wellness};
+
+/// How often it is asked how the containers are.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How many of its last lines are told of a service that failed.
+const TOLD_LINES: usize = 20;
+
+impl Run<'_> {
+    /// Starts everything; where that is asked for, waits until all is well.
+    pub(super) async fn start(&mut self, wanted: &[Wanted], recreate: bool) -> Result<(), Error> {
+        let there = self.there().await?;
+        self.check_owner(&there)?;
+        self.share().await?;
+        self.remove_orphans(wanted, &there).await?;
+        let deadline = Instant::now() + self.options.patience;
+        let (mut settled, mut told) = (HashSet::new(), HashSet::new());
+        let mut there = there;
+        loop {
+            let by_service = by_service(&there);
+            for one in wanted.iter().filter(|one| settled.contains(&one.service)) {
+                let Some(container) = by_service.get(one.service.as_str()) else {
+                    return Err(self.failed(&one.service, None, "was removed").await);
+                };
+                self.check(&one.service, container).await?;
+                let is_new = is_well(one, container) && told.insert(one.service.clone());
+                if is_new && one.spec.health.is_some() && self.options.mode == Mode::Detached {
+                    self.change(&one.service, Change::Healthy);
+                }
+            }
+            let is_well = |name: &String| {
+                let one = wanted.iter().find(|one| one.service == *name);
+                settled.contains(name)
+                    && one.is_none_or(|one| by_service.get(name.as_str()).is_some_and(|it| is_well(one, it)))
+            };
+            let open: Vec<&Wanted> = wanted
+                .iter()
+                .filter(|one| !settled.contains(&one.service) && one.after.iter().all(is_well))
+                .collect();
+            let waits = self.options.mode == Mode::Detached;
+            if settled.len() == wanted.len() && (!waits || wanted.iter().all(|one| is_well(&one.service))) {
+                return Ok(());
+            }
+            let late = wanted.iter().find(|one| settled.contains(&one.service) && !is_well(&one.service));
+            if open.is_empty() && Instant::now() > deadline {
+                let name = late.map_or_else(String::new, |one| one.service.clone());
+                let container = by_service.get(name.as_str()).map(|container| container.name.clone());
+                return Err(self.late(&name, container).await);
+            }
+            let changes = self.changes.clone();
+            let settle = open.iter().map(|one| {
+                let (engine, one) = (self.engine.clone(), (*one).clone());
+                let all: Vec<Container> =
+                    there.iter().filter(|it| is_of(it, &one.service)).cloned().collect();
+                changes.whole(async move { settle(&engine, &one, &all, recreate).await })
+            });
+            let done = try_join_all(settle).await?;
+            for (one, change) in open.iter().zip(done) {
+                if change != Change::Unchanged {
+                    self.started.insert(one.service.clone());
+                }
+                settled.insert(one.service.clone());
+                self.change(&one.service, change);
+            }
+            if open.is_empty() {
+                sleep(PAUSE).await;
+            }
+            there = self.there().await?;
+        }
+    }
+
+    /// Everything of this project, whoever made it.
+    pub(super) async fn there(&self) -> Result<Vec<Container>, Error> {
+        Ok(self.engine.containers(labels::PROJECT, &self.session.setup.name).await?)
+    }
+
+    /// The services that are somebody's of the same name in another directory are not ours to change.
+    fn check_owner(&self, there: &[Container]) -> Result<(), Error> {
+        let ours = self.session.directory.display().to_string();
+        let directory = |container: &Container| container.labels.get(labels::DIRECTORY).cloned();
+        match there.iter().filter_map(directory).find(|directory| *directory != ours) {
+            Some(directory) => Err(Error::Taken { project: self.session.setup.name.clone(), directory }),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the network and the volumes that are not there.
+    async fn share(&self) -> Result<(), Error> {
+        let project = &self.session.setup.name;
+        let is_ours = |labels: &HashMap<String, String>| labels.get(labels::PROJECT) == Some(project);
+        let name = definition::network(&self.session);
+        let networks = self.engine.networks(&name).await?;
+        if networks.is_empty() {
+            let mut labels = labels::of_project(project);
+            labels.push(label(labels::NETWORK, "default"));
+            let engine = self.engine.clone();
+            self.changes.whole(async move { engine.create_network(&name, &labels).await }).await?;
+        } else if !networks.iter().any(|network| is_ours(&network.labels)) {
+            return Err(Error::Foreign { what: "network", name });
+        }
+        if self.session.setup.volumes.is_empty() {
+            return Ok(());
+        }
+        let there = self.engine.volumes(labels::PROJECT, project).await?;
+        for volume in &self.session.setup.volumes {
+            let name = definition::volume(&self.session, volume);
+            if there.iter().all(|known| known.name != name) {
+                let mut labels = labels::of_project(project);
+                labels.push(label(labels::VOLUME, volume));
+                let engine = self.engine.clone();
+                self.changes.whole(async move { engine.create_volume(&name, &labels).await }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what an earlier setup of ours had and this one has not.
+    async fn remove_orphans(&mut self, wanted: &[Wanted], there: &[Container]) -> Result<(), Error> {
+        for container in there.iter().filter(|container| container.labels.contains_key(labels::OURS)) {
+            let service = container.labels.get(labels::SERVICE).cloned().unwrap_or_default();
+            if wanted.iter().all(|one| one.service != service) {
+                let (engine, id) = (self.engine.clone(), container.id.clone());
+                self.changes.whole(async move { remove(&engine, &id).await }).await?;
+                self.change(&service, Change::Removed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says where a service that was started does not do what it should.
+    pub(super) async fn check(&mut self, service: &str, container: &Container) -> Result<(), Error> {
+        let name = &container.name;
+        match container.state {
+            State::Exited | State::Gone => {
+                let code = self.engine.condition(name).await.map(|condition| condition.code);
+                let status =
+                    code.map_or_else(|_| "ended".to_owned(), |code| format!("ended with exit code {code}"));
+                Err(self.failed(service, Some(name), &status).await)
+            }
+            State::Running(Some(Wellness::Unhealthy)) => {
+                let condition = self.engine.condition(name).await?;
+                let why = condition.health.map_or_else(String::new, |health| format!(": {health}"));
+                let status = format!("runs and is not healthy{}", why.replace('\n', " "));
+                Err(self.failed(service, Some(name), &status).await)
+            }
+            State::Created | State::Paused | State::Running(_) => Ok(()),
+        }
+    }
+
+    async fn failed(&mut self, service: &str, container: Option<&str>, status: &str) -> Error {
+        let last_lines = match container {
+            Some(name) => self.engine.last_lines(name, TOLD_LINES).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let (service, status) = (service.to_owned(), status.to_owned());
+        let event = Event::Failed { service: service.clone(), status: status.clone(), last_lines };
+        self.hooks.event(&event);
+        Error::Failed { service, status }
+    }
+
+    /// The error for a service that took too long.
+    pub(super) async fn late(&mut self, service: &str, container: Option<String>) -> Error {
+        let after = self.options.patience;
+        let status = format!("is not healthy after {} s", after.as_secs());
+        self.failed(service, container.as_deref(), &status).await;
+        Error::NotReady { what: format!("the service `{service}` is not healthy"), after }
+    }
+
+    pub(super) fn change(&mut self, service: &str, change: Change) {
+        self.hooks.event(&Event::Service { service: service.to_owned(), change });
+    }
+}
+
+/// One container a service: what is there beside it is made by [`settle`] to be gone.
+pub(super) fn by_service(there: &[Container]) -> HashMap<&str, &Container> {
+    let name = |container: &'_ Container| container.labels.contains_key(labels::SERVICE);
+    there.iter().filter(|it| name(it)).map(|it| (it.labels[labels::SERVICE].as_str(), it)).collect()
+}
+
+fn is_of(container: &Container, service: &str) -> bool {
+    let value = |label| container.labels.get(label).map(String::as_str);
+    value(labels::SERVICE) == Some(service) && value(labels::ONE_OFF) != Some("True")
+}
+
+fn is_well(one: &Wanted, container: &Container) -> bool {
+    match container.state {
+        State::Running(Some(wellness)) => wellness == Wellness::Healthy,
+        State::Running(None) => one.spec.health.is_none(),
+        _ => false,
+    }
+}
+
+/// Makes one service's container what it should be, and starts it.
+async fn settle(engine: &Engine, one: &Wanted, there: &[Container], recreate: bool) -> Result<Change, Error> {
+    let is_same = |container: &&Container| {
+        container.labels.get(labels::HASH) == Some(&one.hash) && container.name == one.spec.name && !recreate
+    };
+    let usable = |container: &&Container| {
+        !matches!(container.state, State::Gone | State::Paused | State::Running(Some(Wellness::Unhealthy)))
+    };
+    let keep = there.iter().filter(is_same).find(usable);
+    for other in there.iter().filter(|container| Some(*container) != keep) {
+        remove(engine, &other.id).await?;
+    }
+    let change = match keep {
+        Some(Container { state: State::Running(_), .. }) => return Ok(Change::Unchanged),
+        Some(_) => Change::Started,
+        None => {
+            engine.create(&one.spec).await?;
+            if there.is_empty() { Change::Created } else { Change::Recreated }
+        }
+    };
+    let started = engine.start_container(&one.spec.name, &one.spec.ports).await;
+    match started {
+        Ok(()) => Ok(change),
+        Err(error) => Err(port::explain(engine, &one.service, error).await),
+    }
+}
+
+async fn remove(engine: &Engine, id: &str) -> Result<(), engine::Error> {
+    engine.stop(id, GRACE).await?;
+    engine.remove(id).await
+}

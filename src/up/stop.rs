@@ -1,0 +1,96 @@
+//! Stopping in order: what needs another is stopped before it.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::labels;
+use crate::engine::{Container, Engine, Error, State};
+
+/// How long a container may take to end once it is asked to.
+pub(super) const GRACE: Duration = Duration::from_secs(10);
+
+/// The services of `containers` in the order in which they are stopped, those that can be stopped at once together.
+pub(super) fn waves(containers: &[Container]) -> Vec<Vec<&Container>> {
+    let mut left: Vec<&Container> = containers.iter().collect();
+    let mut waves = Vec::new();
+    while !left.is_empty() {
+        let is_needed = |one: &&Container| {
+            let name = service(one);
+            left.iter().any(|other| other.id != one.id && needs(other).any(|needed| needed == name))
+        };
+        let (later, mut now): (Vec<_>, Vec<_>) = left.iter().partition(|one| is_needed(one));
+        if now.is_empty() {
+            // They need one another in a circle.
+            now.clone_from(&left);
+            left.clear();
+        } else {
+            left = later;
+        }
+        waves.push(now);
+    }
+    waves
+}
+
+/// Stops those that run; `stopped` is told of each service.
+pub(super) async fn stop(
+    engine: &Engine,
+    containers: &[Container],
+    mut stopped: impl FnMut(&str),
+) -> Result<(), Error> {
+    let running: Vec<Container> = containers.iter().filter(|it| is_running(it)).cloned().collect();
+    for wave in waves(&running) {
+        let all = join_all(wave.iter().map(|container| engine.stop(&container.id, GRACE))).await;
+        for (container, done) in wave.iter().zip(all) {
+            done?;
+            stopped(service(container));
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is anything to stop.
+pub(super) fn is_running(container: &Container) -> bool {
+    matches!(container.state, State::Running(_) | State::Paused)
+}
+
+pub(super) fn service(container: &Container) -> &str {
+    container.labels.get(labels::SERVICE).map_or("", String::as_str)
+}
+
+fn needs(container: &Container) -> impl Iterator<Item = &str> {
+    let after = container.labels.get(labels::AFTER).map_or("", String::as_str);
+    after.split(',').filter_map(|one| one.split(':').next()).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container(name: &str, after: &str) -> Container {
+        let labels = [(labels::SERVICE, name), (labels::AFTER, after)];
+        let labels = labels.iter().map(|(label, value)| ((*label).to_owned(), (*value).to_owned())).collect();
+        Container { id: name.to_owned(), name: name.to_owned(), labels, state: State::Created }
+    }
+
+    fn order(containers: &[Container]) -> Vec<Vec<&str>> {
+        waves(containers).iter().map(|wave| wave.iter().map(|it| it.id.as_str()).collect()).collect()
+    }
+
+    #[test]
+    fn what_needs_another_is_stopped_before_it() {
+        let all = [
+            container("redis", ""),
+            container("api", "redis:service_healthy:false,postgres:service_healthy:false"),
+            container("postgres", ""),
+            container("page", "api:service_healthy:false"),
+        ];
+        assert_eq!(order(&all), [vec!["page"], vec!["api"], vec!["redis", "postgres"]]);
+    }
+
+    #[test]
+    fn a_circle_ends() {
+        let all = [container("a", "b:service_started:false"), container("b", "a:service_started:false")];
+        assert_eq!(order(&all), [vec!["a", "b"]]);
+    }
+}

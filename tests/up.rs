@@ -1,0 +1,233 @@
+//! `agentcli up` and `down` on a real engine, with real databases.
+
+mod faults;
+mod interrupts;
+mod life;
+mod watch;
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::engine::{docker, hosts};
+use crate::harness::{copy, fixtures};
+
+/// How long anything may take that should not take long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The engine that is used: the first. The newer of the test engines runs in a root folder of its own, and looks at the
+/// health of containers outside of their root.
+fn host() -> String {
+    hosts().remove(0)
+}
+
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+/// A project in a directory of its own, on a port of its own. Nothing is left of it.
+struct Project {
+    directory: TempDir,
+    host: String,
+    port: u16,
+    /// Of the compose project.
+    name: String,
+}
+
+impl Project {
+    fn new() -> Self {
+        let directory = TempDir::with_prefix("agentcli-up-").unwrap();
+        copy(&fixtures("databases"), directory.path());
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // The names that directories give are tested beside the function.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("agentcli-up-{}-{number}", std::process::id());
+        Self { directory, host: host(), port, name }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+
+    fn edit(&self, path: &str, old: &str, new: &str) {
+        let text = fs::read_to_string(self.path(path)).unwrap();
+        assert!(text.contains(old), "{path} has no `{old}`:\n{text}");
+        fs::write(self.path(path), text.replace(old, new)).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        command.args(arguments).args(["--project-name", &self.name]);
+        command.current_dir(self.directory.path()).env("DOCKER_HOST", &self.host);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn up_command(&self, more: &[&str]) -> Command {
+        let port = self.port.to_string();
+        self.command(&[&["up", "--no-pull", "--json", "--port", &port], more].concat())
+    }
+
+    /// Runs `up` to its end.
+    fn up(&self, more: &[&str]) -> Ended {
+        Ended::of(self.up_command(more).output().unwrap())
+    }
+
+    /// Runs `up --wait`, which has to succeed.
+    fn wait(&self) -> Ended {
+        let up = self.up(&["--wait"]);
+        assert_eq!(up.code, 0, "{up:?}");
+        up
+    }
+
+    fn start(&self, more: &[&str]) -> Running {
+        Running::new(self.up_command(more).spawn().unwrap())
+    }
+
+    fn down(&self, more: &[&str]) {
+        let done = self.command(&[&["down"], more].concat()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// What there is of it on the engine: containers with their state, networks, volumes.
+    fn left(&self) -> Vec<String> {
+        let filter = format!("label=com.docker.compose.project={}", self.name);
+        let list = |arguments: &[&str]| docker(&self.host, &[arguments, &["--filter", &filter]].concat());
+        let containers = list(&["ps", "-a", "--format", "{{.Names}} {{.State}}"]);
+        let networks = list(&["network", "ls", "--format", "network {{.Name}}"]);
+        let volumes = list(&["volume", "ls", "--format", "volume {{.Name}}"]);
+        format!("{containers}{networks}{volumes}").lines().map(str::to_owned).collect()
+    }
+
+    fn running(&self) -> Vec<String> {
+        self.left().into_iter().filter(|line| line.ends_with(" running")).collect()
+    }
+
+    /// Asks the server.
+    fn curl(&self, arguments: &[&str], route: &str) -> Option<String> {
+        let url = format!("http://127.0.0.1:{}{route}", self.port);
+        let output =
+            Command::new("curl").args(["-sf", "-m", "60"]).args(arguments).arg(url).output().unwrap();
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    }
+
+    /// Runs the graph.
+    fn run(&self, input: Value) -> Value {
+        let body = json!({ "assistant_id": "agent", "input": input }).to_string();
+        let answer = self.curl(&["-H", "content-type: application/json", "-d", &body], "/runs/wait");
+        serde_json::from_str(&answer.unwrap_or_else(|| panic!("{:?}", self.left()))).unwrap()
+    }
+}
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        let image = format!("{}-langgraph-api", self.name);
+        self.command(&["down", "--volumes"]).env("DOCKER_HOST", host()).output().ok();
+        Command::new("docker").args(["-H", &host(), "rmi", "-f", &image]).output().ok();
+    }
+}
+
+/// A run that is over.
+#[derive(Debug)]
+struct Ended {
+    code: i32,
+    events: Vec<Value>,
+    talk: String,
+}
+
+impl Ended {
+    fn of(output: Output) -> Self {
+        let text = String::from_utf8(output.stdout).unwrap();
+        Self {
+            code: output.status.code().unwrap(),
+            events: text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
+            talk: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// What was done to the container of a service.
+    fn changes(&self, service: &str) -> Vec<&str> {
+        let of = |event: &&Value| event["event"] == "service" && event["service"] == service;
+        self.events.iter().filter(of).map(|event| event["change"].as_str().unwrap()).collect()
+    }
+}
+
+/// A run that goes on.
+struct Running {
+    process: Child,
+    events: Receiver<Value>,
+    seen: Vec<Value>,
+}
+
+impl Running {
+    fn new(mut process: Child) -> Self {
+        let (sender, events) = mpsc::channel();
+        let out = BufReader::new(process.stdout.take().unwrap());
+        thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                sender.send(serde_json::from_str(&line).unwrap_or(Value::String(line))).ok();
+            }
+        });
+        Self { process, events, seen: Vec::new() }
+    }
+
+    /// Waits for the next event that is like this.
+    fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(event) = self.events.recv_timeout(left) else {
+                let talk = self.talk();
+                panic!("{:#?}\n{talk}", self.seen);
+            };
+            self.seen.push(event.clone());
+            if is(&event) {
+                return event;
+            }
+        }
+    }
+
+    fn until_event(&mut self, name: &str) -> Value {
+        self.until(|event| event["event"] == name)
+    }
+
+    /// Ends it, and reads what it said.
+    fn talk(&mut self) -> String {
+        self.process.kill().ok();
+        let mut text = String::new();
+        self.process.stderr.take().map(|mut err| err.read_to_string(&mut text));
+        text
+    }
+
+    fn signal(&self, signal: &str) {
+        Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap();
+    }
+
+    /// Waits for its end.
+    fn code(&mut self) -> i32 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.process.try_wait().unwrap() {
+                Some(status) => return status.code().unwrap_or(-1),
+                None if Instant::now() > deadline => {
+                    let talk = self.talk();
+                    panic!("it does not end: {:#?}\n{talk}", self.seen);
+                }
+                None => thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}

@@ -1,0 +1,136 @@
+//! What goes wrong is said, and can be gone on from.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use tempfile::TempDir;
+
+use super::Project;
+
+#[test]
+fn an_engine_that_is_not_there() {
+    let mut project = Project::new();
+    project.host = "unix:///nowhere/docker.sock".to_owned();
+    let up = project.up(&["--wait"]);
+    assert_eq!(up.code, 4, "{up:?}");
+    assert!(up.talk.contains("does not answer: there is no such socket"), "{}", up.talk);
+}
+
+#[test]
+fn an_image_that_is_not_here() {
+    let project = Project::new();
+    let up = project.up(&["--wait", "--image", "agentcli-test-nowhere:1"]);
+    assert_eq!(up.code, 1, "{up:?}");
+    assert!(up.talk.contains("there is no image `agentcli-test-nowhere:1` here"), "{}", up.talk);
+    assert!(up.talk.contains("docker pull agentcli-test-nowhere:1"), "{}", up.talk);
+    assert_eq!(project.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
+    let mut project = Project::new();
+    let listener = TcpListener::bind(("0.0.0.0", project.port)).unwrap();
+    let up = project.up(&["--wait"]);
+    assert_eq!(up.code, 1, "{up:?}");
+    let said = format!("the service `langgraph-api` cannot open port {}: it is taken by ", project.port);
+    assert!(up.talk.contains(&said), "{}", up.talk);
+    assert!(up.talk.contains(&format!("(process {})", std::process::id())), "{}", up.talk);
+
+    // By a container of another project, which is left alone.
+    drop(listener);
+    project.wait();
+    let mut other = Project::new();
+    other.port = project.port;
+    let up = other.up(&["--wait"]);
+    assert_eq!(up.code, 1, "{up:?}");
+    let said = format!("it is taken by the container `{}-langgraph-api-1`", project.name);
+    assert!(up.talk.contains(&said), "{}", up.talk);
+    assert!(project.curl(&[], "/ok").is_some());
+
+    // A server that ends at once, with its last words.
+    let ended = "\"RUN echo 'echo last words; exit 3' >/storage/entrypoint.sh\", \"RUN sed";
+    project.edit("agent.json", "\"RUN sed", ended);
+    let up = project.up(&["--wait"]);
+    assert_eq!(up.code, 1, "{up:?}");
+    assert!(up.talk.contains("the service `langgraph-api` ended with exit code 3"), "{}", up.talk);
+    let failed = up.events.iter().find(|event| event["event"] == "failed").unwrap();
+    assert_eq!(failed["last_lines"], serde_json::json!(["last words"]));
+
+    // One that never gets well.
+    project.edit("agent.json", "echo last words; exit 3", "echo here I am; sleep 1000");
+    project.port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let up = project.up(&["--wait", "--wait-timeout", "4"]);
+    assert_eq!(up.code, 1, "{up:?}");
+    assert!(up.talk.contains("the service `langgraph-api` is not healthy after 4 s"), "{}", up.talk);
+    assert!(up.events.iter().any(|event| event["last_lines"] == serde_json::json!(["here I am"])), "{up:?}");
+}
+
+/// An engine that can be taken away: everything goes through a socket of our own.
+struct Proxy {
+    directory: TempDir,
+    streams: Arc<Mutex<Vec<UnixStream>>>,
+}
+
+impl Proxy {
+    fn new(engine: &str) -> Self {
+        let directory = TempDir::new().unwrap();
+        let listener = UnixListener::bind(directory.path().join("engine.sock")).unwrap();
+        let engine = Path::new(engine.strip_prefix("unix://").unwrap()).to_owned();
+        let streams: Arc<Mutex<Vec<UnixStream>>> = Arc::default();
+        let known = streams.clone();
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let server = UnixStream::connect(&engine).unwrap();
+                let clone = |stream: &UnixStream| stream.try_clone().unwrap();
+                known.lock().unwrap().extend([clone(&client), clone(&server)]);
+                let (back, forth) = ((clone(&server), clone(&client)), (client, server));
+                for (from, to) in [back, forth] {
+                    thread::spawn(move || forward(from, to));
+                }
+            }
+        });
+        Self { directory, streams }
+    }
+
+    fn host(&self) -> String {
+        format!("unix://{}", self.directory.path().join("engine.sock").display())
+    }
+
+    fn end(&self) {
+        std::fs::remove_file(self.directory.path().join("engine.sock")).unwrap();
+        for stream in self.streams.lock().unwrap().drain(..) {
+            stream.shutdown(Shutdown::Both).ok();
+        }
+    }
+}
+
+fn forward(mut from: UnixStream, mut to: UnixStream) -> io::Result<()> {
+    let mut bytes = [0; 16384];
+    loop {
+        let length = from.read(&mut bytes)?;
+        if length == 0 {
+            return to.shutdown(Shutdown::Write);
+        }
+        to.write_all(&bytes[..length])?;
+    }
+}
+
+#[test]
+fn an_engine_that_is_lost_half_way() {
+    let mut project = Project::new();
+    let (engine, proxy) = (project.host.clone(), Proxy::new(&project.host));
+    project.host = proxy.host();
+    let mut up = project.start(&[]);
+    up.until(|event| event["change"] == "created");
+    proxy.end();
+    assert_eq!(up.code(), 4);
+    assert!(up.talk().contains("is gone"), "{:#?}", up.seen);
+    // The engine is back; what is there is used.
+    project.host = engine;
+    let again = project.wait();
+    assert_eq!(again.changes("langgraph-redis")[0], "unchanged");
+}

@@ -1,0 +1,50 @@
+//! Ctrl-C, whenever it comes.
+
+use std::thread;
+use std::time::Duration;
+
+use super::Project;
+
+#[test]
+fn ctrl_c_at_any_moment_leaves_nothing_that_a_second_run_cannot_repair() {
+    let project = Project::new();
+    // Moments that no two runs share.
+    let mut moment = u64::from(std::process::id()).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    for longest in [400, 1500, 3000, 6000, 10_000, 14_000] {
+        moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let after = (moment >> 33) % longest;
+        let mut up = project.start(&[]);
+        thread::sleep(Duration::from_millis(after));
+        up.signal("-INT");
+        // Before it listens to signals at all, the system ends it.
+        let code = up.code();
+        assert!([0, 130, -1].contains(&code), "{code} after {after} ms: {:#?}", up.seen);
+        assert_eq!(project.running(), Vec::<String>::new(), "after {after} ms: {:#?}", up.seen);
+        let containers = project.left().iter().filter(|line| line.contains("-langgraph-")).count();
+        assert!(containers <= 3, "{:?}", project.left());
+    }
+    project.wait();
+    assert_eq!(project.running().len(), 3);
+    project.down(&["--volumes"]);
+    assert_eq!(project.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait() {
+    let project = Project::new();
+    project.edit(
+        "agent.json",
+        "\"RUN sed",
+        "\"RUN echo 'trap \\\"\\\" TERM; sleep 1000' >/storage/entrypoint.sh\", \"RUN sed",
+    );
+    let mut up = project.start(&[]);
+    up.until(|event| event["service"] == "langgraph-api" && event["change"] == "created");
+    let began = std::time::Instant::now();
+    up.signal("-INT");
+    thread::sleep(Duration::from_millis(300));
+    up.signal("-INT");
+    assert_eq!(up.code(), 130);
+    // The grace period is ten seconds.
+    assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+    assert_eq!(project.running(), Vec::<String>::new());
+}
