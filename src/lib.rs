@@ -20,7 +20,7 @@
 //! | [`diagnostic`] | what is wrong with a configuration: plain data | nothing |
 //! | [`compiler`] | text to plan to artifacts | `diagnostic` |
 //! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
-//! | [`context`] | the part of a tree that a build sees, as a tar stream | `compiler::ignore` |
+//! | [`context`] | the part of a tree that a build sees, as a tar stream or packed | `compiler::ignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
 //! | [`api`] | the deployment service, as its client; only here, in `probe` and where `host` asks its registry is reqwest | nothing |
 //! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | `api`'s records and words, `project` |

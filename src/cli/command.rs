@@ -25,6 +25,7 @@ macro_rules! commands {
     ($($(#[$when:meta])* $name:ident($file:ident),)*) => {
         /// One command and its arguments; the help text stands at the arguments.
         #[derive(Debug, clap::Subcommand)]
+        #[allow(clippy::large_enum_variant, reason = "there is one, and it lives shortly")]
         pub(super) enum Command {
             $($(#[$when])* #[allow(missing_docs, reason = "documented in its file")] $name($file::$name),)*
          }

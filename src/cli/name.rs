@@ -55,7 +55,7 @@ fn is_slug(name: &str) -> bool {
 }
 
 /// `My Agent (2)` → `my-agent-2`
-fn slug(text: &str) -> String {
+pub(super) fn slug(text: &str) -> String {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit());
     let mut slug = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");

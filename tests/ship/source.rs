@@ -159,3 +159,44 @@ fn what_leads_out_of_the_tree_is_not_sent() {
     );
     assert!(deployments(&host).is_empty());
 }
+
+#[test]
+fn somebody_at_a_terminal_is_asked_before_anything_is_made() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url()).with(crate::harness::TestEnv::at_a_terminal);
+    let output = stage.deploy("--name x --remote");
+    assert_eq!(output.code, 1, "{}", output.err);
+    assert!(
+        output.err.contains("there is no deployment `x`; create it, of type dev? [Y/n]"),
+        "{}",
+        output.err
+    );
+    assert!(output.err.contains("nothing was changed") && deployments(&host).is_empty());
+    assert_eq!(stage.deploy("--name x --remote --yes").code, 0);
+    // An update makes nothing new.
+    assert_eq!(stage.deploy("--name x --remote").code, 0);
+    assert_eq!(deployments(&host).len(), 1);
+}
+
+#[test]
+fn a_repository_is_built_anew_and_nothing_is_sent() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url());
+    let output = stage.deploy("--name x --revision-source codehost");
+    assert_eq!(output.code, 2, "{}", output.err);
+    let body = json!({
+        "name": "x", "source": "codehost", "secrets": [],
+        "source_config": { "integration_id": "11111111-1111-4111-8111-111111111111",
+            "repo_url": "https://code.example/team/agent" },
+        "source_revision_config": { "repo_ref": "main", "graph_config_path": "agent.json" },
+    });
+    let made = host.expect(201, "POST", "/v2/deployments", Some(&body));
+    let events = stage.events("--name x --revision-source codehost");
+    assert!(named(&events, "packed").is_empty() && named(&events, "built").is_empty());
+    assert_eq!(events.last().unwrap()["status"], "deployed");
+    assert_eq!(revisions(&host, &made).len(), 2);
+    // What is here goes to it, too, where that is asked.
+    let events = stage.events("--name x --remote");
+    assert_eq!(named(&events, "uploaded").len(), 1);
+    assert_eq!(revisions(&host, &made)[0]["source"], "internal_source");
+}

@@ -7,6 +7,7 @@ use super::source::{CREDENTIALS, NOTHING};
 use super::{From, Shipment, Way};
 use crate::api::wire::{Deployment, Source};
 use crate::cli::image::{self, Wanted};
+use crate::cli::name::slug;
 use crate::cli::progress::Style;
 use crate::engine::{self, Engine, EngineEnv, Login, PushRequest};
 use crate::error::Error;
@@ -28,12 +29,21 @@ impl Shipment<'_> {
                     before.name
                 ),
                 hint: Some(format!(
-                    "push the image there, and name it with `agentcli deploy update {} --image-uri IMAGE`",
+                    "push the image there, and name it with `agentcli deploy update {} --image IMAGE@DIGEST`",
                     before.id
                 )),
             });
         }
         match ship.revision_source {
+            Some(From::Codehost) if before.is_none() => {
+                return Err(Error::Usage {
+                    message: "there is no such deployment, and none is made from a repository here"
+                        .to_owned(),
+                    hint: Some(
+                        "`agentcli deploy list` shows what there is; --deployment-id names one".to_owned(),
+                    ),
+                });
+            }
             Some(From::Codehost) => return Ok(Way::Repository),
             Some(From::InternalSource) => return Ok(Way::Source),
             None if ship.remote => return Ok(Way::Source),
@@ -76,7 +86,8 @@ impl Shipment<'_> {
             return Ok(image.clone());
         }
         let tags = match self.ship.tags.is_empty() {
-            true => vec![format!("agentcli-deploy/{name}")],
+            // Names of deployments that were made elsewhere may be of any form.
+            true => vec![format!("agentcli-deploy/{}", slug(name))],
             false => self.ship.tags.clone(),
         };
         let wanted = Wanted {
