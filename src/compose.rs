@@ -91,6 +91,7 @@ pub async fn run(
         let pull = ["pull", "--quiet", "--ignore-buildable", "--ignore-pull-failures"];
         follow.follow_to_the_end(&command.clone().arguments(pull)).await?;
     }
+    let stop = command.clone().argument("stop");
     let up = command.arguments(["up", "--remove-orphans"]);
     let up = if options.recreate { up.argument("--force-recreate") } else { up };
     let up = if options.mode == Mode::Detached { up.argument("--wait") } else { up };
@@ -101,7 +102,12 @@ pub async fn run(
         began,
         patience: options.patience,
     };
-    follow.until_ready(&up, ready).await
+    let done = follow.until_ready(&up, ready).await;
+    if follow.was_interrupted {
+        // Compose stops what it has attached to, which may not be all as yet.
+        follow.follow_to_the_end(&stop).await?;
+    }
+    done
 }
 
 /// Stops and removes everything of a project, that of the user's file included, and its volumes where `volumes` says so.

@@ -19,6 +19,8 @@ pub(super) struct Follow<'a> {
     interrupts: UnboundedReceiver<()>,
     /// Services whose logs are not shown.
     pub(super) hidden: Vec<String>,
+    /// Whether the user had enough.
+    pub(super) was_interrupted: bool,
 }
 
 /// What is waited for while compose runs.
@@ -39,7 +41,7 @@ enum Happening {
 
 impl<'a> Follow<'a> {
     pub(super) fn new(say: &'a mut dyn FnMut(&Event), interrupts: UnboundedReceiver<()>) -> Self {
-        Self { say, interrupts, hidden: Vec::new() }
+        Self { say, interrupts, hidden: Vec::new(), was_interrupted: false }
     }
 
     /// Runs compose until it ends by itself; it fails where compose does, or the user has enough.
@@ -79,6 +81,7 @@ impl<'a> Follow<'a> {
                     child.interrupt();
                 }
                 Happening::Interrupted if why.is_none() => {
+                    self.was_interrupted = true;
                     why = Some(Error::Interrupted);
                     child.interrupt();
                 }
