@@ -115,10 +115,10 @@ fn a_name_that_was_there_before_stays_what_it_was() {
     docker(&host, &["tag", BASE, &name]);
     let request =
         PushRequest { image: image.name.clone(), repository, tag: "v1".to_owned(), login: login(PASSWORD) };
-    push(&host, &request).0.unwrap();
+    let pushed = push(&host, &request).0.unwrap();
     let id = |name: &str| docker(&host, &["inspect", "-f", "{{.Id}}", name]);
     let (left, base) = (id(&name), id(BASE));
-    docker(&host, &["rmi", &name]);
+    docker(&host, &["rmi", &name, &format!("{}@{}", pushed.repository, pushed.digest)]);
     assert_eq!(left, base);
 }
 
