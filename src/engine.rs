@@ -21,6 +21,7 @@ mod events;
 mod fresh;
 mod images;
 mod logs;
+mod look;
 mod progress;
 mod push;
 mod records;

@@ -205,7 +205,12 @@ impl Engine {
         }
     }
 
-    async fn has_start_interval(&self) -> Result<bool, Error> {
+    /// Whether it looks at a container's health more often while that starts: not so before 25.
+    ///
+    /// # Errors
+    ///
+    /// The engine is gone.
+    pub async fn has_start_interval(&self) -> Result<bool, Error> {
         let version = self.docker.version().await.map_err(|error| self.failed("say its version", error))?;
         let version = version.api_version.unwrap_or_default();
         let version = version

@@ -19,6 +19,9 @@ use crate::up::supervise::Run;
 /// How often it is asked how the containers are.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How often we look at a container's health ourselves while it starts, where its engine does so only now and then.
+const LOOK: Duration = Duration::from_millis(300);
+
 /// How many of its last lines are told of a service that failed.
 const TOLD_LINES: usize = 20;
 
@@ -29,6 +32,8 @@ struct Progress {
     settled: HashSet<String>,
     /// And well.
     well: HashSet<String>,
+    /// When we look ourselves next; never where the engine looks often.
+    next_look: Option<Instant>,
 }
 
 impl Progress {
@@ -47,6 +52,9 @@ impl Run<'_> {
         let deadline = Instant::now() + self.options.patience;
         let waits = self.options.mode == Mode::Detached;
         let mut progress = Progress::default();
+        if !self.engine.has_start_interval().await? {
+            progress.next_look = Some(Instant::now());
+        }
         loop {
             self.check_settled(wanted, &there, &mut progress).await?;
             if progress.settled.len() == wanted.len() && (!waits || progress.well.len() == wanted.len()) {
@@ -72,12 +80,17 @@ impl Run<'_> {
         progress: &mut Progress,
     ) -> Result<(), Error> {
         let by_service = by_service(there);
+        let looks = progress.next_look.is_some_and(|next| next <= Instant::now());
         for one in wanted.iter().filter(|one| progress.settled.contains(&one.service)) {
             let Some(container) = by_service.get(one.service.as_str()) else {
                 return Err(self.failed(&one.service, None, "was removed").await);
             };
             self.check(&one.service, container).await?;
-            if is_well(one, container) {
+            let is_starting = container.state == State::Running(Some(Wellness::Starting));
+            let was_well = progress.well.contains(&one.service);
+            if is_well(one, container)
+                || is_starting && (was_well || looks && self.looks_well(one, container).await)
+            {
                 let is_new = progress.well.insert(one.service.clone());
                 if is_new && one.spec.health.is_some() && self.options.mode == Mode::Detached {
                     self.change(&one.service, Change::Healthy);
@@ -86,7 +99,16 @@ impl Run<'_> {
                 progress.well.remove(&one.service);
             }
         }
+        if looks {
+            progress.next_look = Some(Instant::now() + LOOK);
+        }
         Ok(())
+    }
+
+    async fn looks_well(&self, one: &Wanted, container: &Container) -> bool {
+        let Some(health) = &one.spec.health else { return false };
+        let patience = Duration::from_secs(health.timeout.into());
+        self.engine.succeeds_in(&container.name, &health.command, patience).await
     }
 
     /// Makes the containers of `open` what they should be, all at once.
