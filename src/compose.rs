@@ -79,7 +79,7 @@ pub async fn run(
     tokio::select! {
         biased;
         _ = interrupts.recv() => return Err(Error::Interrupted),
-        provided = up::provide(engine, session, options, hooks) => provided?,
+        owned = provide(engine, session, options, hooks) => owned?,
     }
     let file = write(project, text)?;
     let command = program::call(program, project, Some(&file));
@@ -108,6 +108,16 @@ pub async fn run(
         follow.follow_to_the_end(&stop).await?;
     }
     done
+}
+
+async fn provide(
+    engine: &Engine,
+    session: &Session,
+    options: &Options,
+    hooks: &mut dyn Hooks,
+) -> Result<(), Error> {
+    up::check_owner(engine, &session.setup.name, &session.directory).await?;
+    Ok(up::provide(engine, session, options, hooks).await?)
 }
 
 /// Stops and removes everything of a project, that of the user's file included, and its volumes where `volumes` says so.

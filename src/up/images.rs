@@ -24,7 +24,7 @@ pub async fn images(
     hooks: &mut dyn Hooks,
 ) -> Result<(), Error> {
     build(engine, session, hooks).await?;
-    provide(engine, session, options, hooks).await.map(drop)
+    provide(engine, session, options.pull, hooks).await.map(drop)
 }
 
 /// Builds the server's image, where it is built.
@@ -41,7 +41,7 @@ pub(super) async fn build(engine: &Engine, session: &Session, hooks: &mut dyn Ho
 pub(super) async fn provide(
     engine: &Engine,
     session: &Session,
-    options: &Options,
+    pulls: bool,
     hooks: &mut dyn Hooks,
 ) -> Result<BTreeMap<String, String>, Error> {
     let mut ids = BTreeMap::new();
@@ -49,13 +49,12 @@ pub(super) async fn provide(
         let name = image_name(service);
         let is_built = matches!(service.image, ServiceImage::Built { .. });
         let is_ours = is_built || service.name == session.server;
-        let there = engine.image(name).await?;
         if ids.contains_key(name) {
             continue;
         }
-        let id = match there {
-            Some(id) if is_ours || !options.pull => id,
-            None if !options.pull || is_built => return Err(Error::NoImage { image: name.to_owned() }),
+        let id = match engine.image(name).await? {
+            Some(id) if is_ours || !pulls => id,
+            None if !pulls || is_built => return Err(Error::NoImage { image: name.to_owned() }),
             _ => {
                 pull(engine, name, hooks).await?;
                 engine.image(name).await?.ok_or_else(|| Error::NoImage { image: name.to_owned() })?

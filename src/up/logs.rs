@@ -17,15 +17,15 @@ pub(super) struct Logs {
     lines: mpsc::Receiver<(String, String)>,
     /// By service: the container that is followed, and what follows it.
     followed: HashMap<String, (String, JoinHandle<()>)>,
-    /// What was printed before counts only where the container is new.
+    /// What was printed before counts only where the container is new; in seconds of Unix time.
     since: i32,
 }
 
 impl Logs {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(since: SystemTime) -> Self {
         let (sender, lines) = mpsc::channel(WAITING);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let since = i32::try_from(now).unwrap_or_default();
+        let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let since = i32::try_from(since).unwrap_or_default();
         Self { sender, lines, followed: HashMap::new(), since }
     }
 

@@ -46,7 +46,6 @@ impl Run<'_> {
     /// Starts everything; where that is asked for, waits until all is well.
     pub(super) async fn start(&mut self, wanted: &[Wanted], recreate: bool) -> Result<(), Error> {
         let mut there = self.there().await?;
-        self.check_owner(&there)?;
         self.share().await?;
         self.remove_orphans(wanted, &there).await?;
         let deadline = Instant::now() + self.options.patience;
@@ -83,7 +82,7 @@ impl Run<'_> {
         let looks = progress.next_look.is_some_and(|next| next <= Instant::now());
         for one in wanted.iter().filter(|one| progress.settled.contains(&one.service)) {
             let Some(container) = by_service.get(one.service.as_str()) else {
-                return Err(self.failed(&one.service, None, "was removed").await);
+                return Err(self.removed(&one.service).await);
             };
             self.check(&one.service, container).await?;
             let is_starting = container.state == State::Running(Some(Wellness::Starting));
@@ -131,8 +130,8 @@ impl Run<'_> {
         });
         let done = try_join_all(settle).await?;
         for (one, change) in open.iter().zip(done) {
-            if change != Change::Unchanged {
-                self.started.insert(one.service.clone());
+            if matches!(change, Change::Created | Change::Recreated) {
+                self.renewed.insert(one.service.clone());
             }
             progress.settled.insert(one.service.clone());
             self.change(&one.service, change);
@@ -143,16 +142,6 @@ impl Run<'_> {
     /// Everything of this project, whoever made it.
     pub(super) async fn there(&self) -> Result<Vec<Container>, Error> {
         Ok(self.engine.containers(labels::PROJECT, &self.session.setup.name).await?)
-    }
-
-    /// The services that are somebody's of the same name in another directory are not ours to change.
-    fn check_owner(&self, there: &[Container]) -> Result<(), Error> {
-        let ours = self.session.directory.display().to_string();
-        let directory = |container: &Container| container.labels.get(labels::DIRECTORY).cloned();
-        match there.iter().filter_map(directory).find(|directory| *directory != ours) {
-            Some(directory) => Err(Error::Taken { project: self.session.setup.name.clone(), directory }),
-            None => Ok(()),
-        }
     }
 
     /// Makes the network and the volumes that are not there.
@@ -216,6 +205,11 @@ impl Run<'_> {
             }
             State::Created | State::Paused | State::Running(_) => Ok(()),
         }
+    }
+
+    /// Says that a service's container is not there any more.
+    pub(super) async fn removed(&mut self, service: &str) -> Error {
+        self.failed(service, None, "was removed").await
     }
 
     async fn failed(&mut self, service: &str, container: Option<&str>, status: &str) -> Error {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::future::pending;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
@@ -10,15 +10,16 @@ use tokio::time::{Instant, sleep_until};
 use super::change::Changes;
 use super::definition;
 use super::error::Error;
-use super::event::{Change, Event};
+use super::event::Event;
 use super::images;
 use super::labels;
 use super::logs::Logs;
+use super::owner::check_owner;
 use super::rebuild::{Rebuild, Step};
 use super::reconcile::by_service;
 use super::session::{Hooks, Mode, Options, Session};
-use super::stop::{GRACE, is_running, service, stop};
-use crate::engine::{Container, Engine};
+use super::stop::{is_running, service};
+use crate::engine::Engine;
 use crate::probe::{self, Client, Probe};
 use crate::watch::{self, Watcher};
 
@@ -47,6 +48,9 @@ pub async fn run(
         client,
         changes: Changes::default(),
         started: HashSet::new(),
+        renewed: HashSet::new(),
+        owns_all: false,
+        began: SystemTime::now(),
         is_ready: false,
     };
     let done = tokio::select! {
@@ -55,11 +59,10 @@ pub async fn run(
         done = run.work() => done,
     };
     let leave = options.mode == Mode::Detached && !matches!(done, Err(Error::Interrupted));
-    if !leave {
-        run.end(&mut interrupts).await;
-    }
+    let ended = if leave { Ok(()) } else { run.end(&mut interrupts).await };
     match done {
-        Err(Error::Interrupted) if run.is_ready => Ok(()),
+        Err(Error::Interrupted) if run.is_ready => ended,
+        Ok(()) => ended,
         done => done,
     }
 }
@@ -72,8 +75,14 @@ pub(super) struct Run<'a> {
     pub(super) hooks: &'a mut dyn Hooks,
     client: Client,
     pub(super) changes: Changes,
-    /// The services whose containers this run started.
+    /// The services that did not run before this run started them.
     pub(super) started: HashSet<String>,
+    /// The services whose containers are of this run's making.
+    pub(super) renewed: HashSet<String>,
+    /// Whether everything runs on behalf of this run, and so ends with it.
+    pub(super) owns_all: bool,
+    /// What is printed from now on is shown.
+    began: SystemTime,
     is_ready: bool,
 }
 
@@ -82,6 +91,8 @@ struct Following {
     logs: Logs,
     watcher: Option<Watcher>,
     rebuild: Option<Rebuild>,
+    /// A configuration that was taken over but for a build that failed.
+    kept: Option<Session>,
     /// Asks whether the server is ready, until it is; and since when, and until when.
     probe: Option<(Probe, Instant, Instant)>,
     /// Whether the server ended, and a change is waited for.
@@ -102,26 +113,29 @@ enum Happening {
 impl Run<'_> {
     async fn work(&mut self) -> Result<(), Error> {
         let began = Instant::now();
+        check_owner(&self.engine, &self.session.setup.name, &self.session.directory).await?;
         // Before anything is built, so that no change is missed.
         let watcher = match self.options.mode {
             Mode::Watching => Some(Watcher::new(&self.session.directory, &self.session.watch)?),
             Mode::Attached | Mode::Detached => None,
         };
         images::build(&self.engine, &self.session, self.hooks).await?;
-        self.reconcile(self.options.recreate).await?;
+        self.reconcile(self.options.recreate, self.options.pull).await?;
         if self.options.mode == Mode::Detached {
             return self.wait_until_ready(began).await;
         }
+        self.owns_all = true;
         let probe = Some(self.probe(began));
-        let (logs, next_look) = (Logs::new(), Instant::now() + LOOK);
-        let mut following = Following { logs, watcher, rebuild: None, probe, is_down: false, next_look };
+        let (logs, next_look) = (Logs::new(self.began), Instant::now() + LOOK);
+        let mut following =
+            Following { logs, watcher, rebuild: None, kept: None, probe, is_down: false, next_look };
         self.follow_logs(&mut following).await?;
         while !self.hooks.is_over() {
             match self.happening(&mut following).await {
                 Happening::Line(service, line) => self.hooks.event(&Event::Log { service, line }),
                 Happening::Look => self.look(&mut following).await?,
                 Happening::Ready => self.ready(&mut following),
-                Happening::Late => return Err(self.not_answering()),
+                Happening::Late => self.late_answer(&mut following)?,
                 Happening::Changed(changes) => self.changed(changes, &mut following),
                 Happening::Rebuilt(step) => self.rebuilt(step, &mut following).await?,
             }
@@ -129,8 +143,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn reconcile(&mut self, recreate: bool) -> Result<(), Error> {
-        let ids = images::provide(&self.engine, &self.session, self.options, self.hooks).await?;
+    async fn reconcile(&mut self, recreate: bool, pulls: bool) -> Result<(), Error> {
+        let ids = images::provide(&self.engine, &self.session, pulls, self.hooks).await?;
         let wanted = definition::wanted(&self.session, &ids);
         self.start(&wanted, recreate).await
     }
@@ -172,10 +186,11 @@ impl Run<'_> {
         tokio::select! {
             biased;
             () = sleep_until(*next_look) => Happening::Look,
-            (service, line) = logs.next() => Happening::Line(service, line),
             step = next_step(rebuild.as_mut()) => Happening::Rebuilt(step),
             changes = next_changes(watcher.as_mut()) => Happening::Changed(changes),
             happening = until_ready(probe.as_mut()) => happening,
+            // Last: there may always be one.
+            (service, line) = logs.next() => Happening::Line(service, line),
         }
     }
 
@@ -184,7 +199,7 @@ impl Run<'_> {
         let there = self.there().await?;
         for (name, container) in by_service(&there) {
             if self.options.all_logs || name == self.session.server {
-                let is_new = self.started.contains(name);
+                let is_new = self.renewed.contains(name);
                 following.logs.follow(&self.engine, name, &container.id, is_new);
             }
         }
@@ -195,6 +210,12 @@ impl Run<'_> {
     async fn look(&mut self, following: &mut Following) -> Result<(), Error> {
         following.next_look = Instant::now() + LOOK;
         let there = self.there().await?;
+        let by_service = by_service(&there);
+        let names: Vec<String> = self.session.setup.services.iter().map(|it| it.name.clone()).collect();
+        if let Some(name) = names.iter().find(|name| !by_service.contains_key(name.as_str())) {
+            let error = self.removed(name).await;
+            return self.unless_servers(error, following);
+        }
         let ours = there.iter().filter(|container| container.labels.contains_key(labels::OURS));
         for container in ours {
             let name = service(container).to_owned();
@@ -205,11 +226,33 @@ impl Run<'_> {
             while let Some((service, line)) = following.logs.ready() {
                 self.hooks.event(&Event::Log { service, line });
             }
-            match self.check(&name, container).await {
-                Err(error) if self.is_servers(&error) => self.is_down(&error, following),
-                checked => checked?,
+            if let Err(error) = self.check(&name, container).await {
+                self.unless_servers(error, following)?;
             }
         }
+        Ok(())
+    }
+
+    /// A server that ended is no reason to end where a change may mend it.
+    fn unless_servers(&mut self, error: Error, following: &mut Following) -> Result<(), Error> {
+        if !self.is_servers(&error) {
+            return Err(error);
+        }
+        if !following.is_down {
+            self.is_down(&error, following);
+        }
+        Ok(())
+    }
+
+    /// The server does not answer in time.
+    fn late_answer(&mut self, following: &mut Following) -> Result<(), Error> {
+        let error = self.not_answering();
+        if self.options.mode != Mode::Watching {
+            return Err(error);
+        }
+        following.probe = None;
+        let message = format!("{error}; it starts again when something changes");
+        self.hooks.event(&Event::Warning { message });
         Ok(())
     }
 
@@ -238,7 +281,10 @@ impl Run<'_> {
         let before = following.rebuild.take();
         let (session, mut changed) = before.map_or((None, Vec::new()), |it| (it.session, it.changed));
         changed.extend(changes.paths);
-        let session = next.or(session);
+        if let Some(next) = &next {
+            self.watch(next, following);
+        }
+        let session = next.or(session).or_else(|| following.kept.take());
         let image = session.as_ref().map_or(&self.session.image, |session| &session.image);
         let mut rebuild = Rebuild::start(&self.engine, image, changed);
         rebuild.session = session;
@@ -260,57 +306,30 @@ impl Run<'_> {
         }
         if let Err(error) = done {
             self.hooks.event(&Event::Kept { reason: error.to_string() });
+            following.kept = session;
             return Ok(());
         }
         if let Some(session) = session {
-            let mut watcher = Watcher::new(&session.directory, &session.watch)?;
-            following.watcher.take().into_iter().for_each(|before| watcher.go_on_from(before));
-            following.watcher = Some(watcher);
             self.session = session;
         }
         self.hooks.event(&Event::Reloading { changed });
         following.is_down = false;
-        match self.reconcile(false).await {
-            Err(error) if self.is_servers(&error) => self.is_down(&error, following),
-            done => {
-                done?;
-                following.probe = Some(self.probe(since));
-            }
+        match self.reconcile(false, false).await {
+            Err(error) => self.unless_servers(error, following)?,
+            Ok(()) => following.probe = Some(self.probe(since)),
         }
         self.follow_logs(following).await
     }
 
-    /// Stops what runs: all of it, or of a detached run only what that has started.
-    async fn end(&mut self, interrupts: &mut UnboundedReceiver<()>) {
-        let (engine, changes) = (self.engine.clone(), self.changes.clone());
-        let all = self.options.mode != Mode::Detached;
-        let Run { session, started, hooks, .. } = self;
-        let ours = |container: &Container| {
-            container.labels.contains_key(labels::OURS) && (all || started.contains(service(container)))
-        };
-        let project = &session.setup.name;
-        let stopped = async {
-            changes.settled(GRACE).await;
-            let there = engine.containers(labels::PROJECT, project).await?;
-            let ours: Vec<Container> = there.into_iter().filter(ours).collect();
-            let tell = |service: &str| {
-                hooks.event(&Event::Service { service: service.to_owned(), change: Change::Stopped })
-            };
-            stop(&engine, &ours, tell).await
-        };
-        // What cannot be stopped was told of already, or will be by the next run.
-        let second = tokio::select! {
-            biased;
-            _ = interrupts.recv() => true,
-            done = stopped => { done.ok(); false }
-        };
-        if second {
-            let there = engine.containers(labels::PROJECT, project).await.unwrap_or_default();
-            for container in there.iter().filter(|container| ours(container) && is_running(container)) {
-                engine.kill(&container.id).await.ok();
+    /// Watches what counts from now on.
+    fn watch(&mut self, session: &Session, following: &mut Following) {
+        match Watcher::new(&session.directory, &session.watch) {
+            Ok(mut watcher) => {
+                following.watcher.take().into_iter().for_each(|before| watcher.go_on_from(before));
+                following.watcher = Some(watcher);
             }
+            Err(error) => self.hooks.event(&Event::Warning { message: error.to_string() }),
         }
-        self.hooks.event(&Event::Stopped);
     }
 }
 

@@ -134,3 +134,30 @@ fn an_engine_that_is_lost_half_way() {
     let again = project.wait();
     assert_eq!(again.changes("langgraph-redis")[0], "unchanged");
 }
+
+#[test]
+fn what_runs_is_left_alone_by_whom_it_does_not_belong_to_and_by_a_build_that_fails() {
+    let project = Project::new();
+    project.wait();
+    let mut other = Project::new();
+    other.name.clone_from(&project.name);
+    for more in [&["--wait"][..], &[]] {
+        let up = other.up(more);
+        assert_eq!(up.code, 1, "{up:?}");
+        let said = format!("the project name `{}` is taken by the containers of", project.name);
+        assert!(up.talk.contains(&said), "{}", up.talk);
+        assert_eq!(project.running().len(), 3, "{up:?}");
+    }
+    // Where the name was not given to the command itself.
+    let mut down = std::process::Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    down.args(["down", "--volumes"]).current_dir(other.path("."));
+    let down =
+        down.env("DOCKER_HOST", &other.host).env("COMPOSE_PROJECT_NAME", &project.name).output().unwrap();
+    assert_eq!(down.status.code(), Some(1), "{down:?}");
+    assert_eq!(project.running().len(), 3, "{down:?}");
+
+    project.edit("agent.json", "\"RUN sed", "\"RUN exit 7\", \"RUN sed");
+    let up = project.up(&[]);
+    assert_eq!(up.code, 1, "{up:?}");
+    assert_eq!(project.running().len(), 3, "{up:?}");
+}

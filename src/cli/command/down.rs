@@ -54,7 +54,9 @@ impl Down {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let engine = engine(env, &runtime)?;
         runtime.block_on(async {
-            let down = up::down(&engine, &name, self.volumes, |event| self.tell(env, event));
+            // Whoever names a project means that one; a name that comes from elsewhere may be another's.
+            let owner = self.project.project_name.is_none().then_some(directory.as_path());
+            let down = up::down(&engine, &name, owner, self.volumes, |event| self.tell(env, event));
             tokio::select! {
                 biased;
                 () = interrupted() => Err(up::Error::Interrupted),
