@@ -20,6 +20,18 @@ fn archive(paths: &[&str]) -> Vec<u8> {
     builder.into_inner().unwrap().finish().unwrap()
 }
 
+/// A tar.gz that is much smaller than the name in it.
+fn long_name(length: u64) -> Vec<u8> {
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut header = tar::Header::new_gnu();
+    header.set_path("././@LongLink").unwrap();
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size(length);
+    header.set_cksum();
+    builder.append(&header, std::io::Read::take(std::io::repeat(b'x'), length)).unwrap();
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
 fn place(host: &Host, id: &str) -> Value {
     let path = format!("/v2/deployments/{id}/upload-url");
     host.expect(200, "POST", &path, Some(&json!({ "supports_upload_headers": true })))
@@ -66,6 +78,7 @@ fn an_archive_that_is_none_fails_the_build() {
         (b"not an archive".to_vec(), "cannot be read as a tar.gz"),
         (archive(&["agent.json"]), "does not hold the configuration, `app/agent.json`"),
         (archive(&["app/agent.json", "../outside"]), "`../outside` leaves the root"),
+        (long_name(16 << 20), "a record about an entry has 16777216 bytes"),
     ] {
         let place = place(&host, &id);
         assert_eq!(put(&host, place["upload_url"].as_str().unwrap(), bytes).status, 200);
