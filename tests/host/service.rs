@@ -14,6 +14,9 @@ use tokio::sync::oneshot;
 /// The key of every service of the tests.
 pub(crate) const KEY: &str = "key-of-the-tests-0123456789";
 
+/// How long anything may take on a machine that does other things.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A service that ends when it is dropped.
 pub(crate) struct Host {
     address: SocketAddr,
@@ -56,7 +59,11 @@ impl Host {
                 service.serve(async { drop(ended.await) }).await;
             });
         });
-        Self { address: address.recv().unwrap(), end: Some(end), thread: Some(thread) }
+        Self {
+            address: address.recv_timeout(PATIENCE).expect("the service does not start"),
+            end: Some(end),
+            thread: Some(thread),
+        }
     }
 
     /// Where it listens.
@@ -115,7 +122,7 @@ impl Host {
 
     /// Asks for the record at `path` until it is as it should be.
     pub(crate) fn until(&self, path: &str, is_done: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let record = self.expect(200, "GET", path, None);
             if is_done(&record) {

@@ -91,6 +91,39 @@ fn an_archive_that_is_none_fails_the_build() {
 }
 
 #[test]
+fn the_archive_of_what_is_deployed_stays() {
+    let host = Host::start(|_| {});
+    let id = created(&host, "app");
+    let upload = || {
+        let place = place(&host, &id);
+        let bytes = archive(&["app/agent.json"]);
+        assert_eq!(put(&host, place["upload_url"].as_str().unwrap(), bytes).status, 200);
+        place
+    };
+    let old = upload();
+    let revision = built(&host, &id, &upload()["object_path"]);
+    host.until(&revision, |it| it["status"] == "DEPLOYED");
+    // Attempts that end before anything is put.
+    let first = place(&host, &id);
+    for _ in 0..6 {
+        place(&host, &id);
+    }
+    let late = put(&host, first["upload_url"].as_str().unwrap(), archive(&["app/agent.json"]));
+    assert_eq!(late.status, 403, "{}", late.text);
+    host.until(&built(&host, &id, &old["object_path"]), |it| it["status"] == "DEPLOYED");
+    // Archives that nothing is made of.
+    let first = upload();
+    for _ in 0..6 {
+        upload();
+    }
+    host.until(&built(&host, &id, &old["object_path"]), |it| it["status"] == "DEPLOYED");
+    let gone = json!({ "revision_source": "internal_source",
+        "source_revision_config": { "source_tarball_path": first["object_path"], "graph_config_path": "app/agent.json" } });
+    let answer = host.expect(400, "PATCH", &format!("/v2/deployments/{id}"), Some(&gone));
+    assert!(answer["detail"].as_str().unwrap().contains("no object_path of this deployment"), "{answer}");
+}
+
+#[test]
 fn uploads_have_limits() {
     let host = Host::start(|_| {});
     let id = created(&host, "app");
