@@ -1,6 +1,7 @@
 //! A service in this process, for one test, and a client that asks it anything.
 
 use std::net::SocketAddr;
+use std::process::{Child, Command, Output};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -137,7 +138,26 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         drop(self.end.take());
-        let ended = self.thread.take().map(JoinHandle::join);
-        assert!(ended.is_none_or(|ended| ended.is_ok()) || thread::panicking(), "the service panicked");
+        let Some(thread) = self.thread.take() else { return };
+        let deadline = Instant::now() + PATIENCE;
+        while !thread.is_finished() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if !thread::panicking() {
+            assert!(thread.is_finished(), "the service does not end");
+            assert!(thread.join().is_ok(), "the service panicked");
+        }
     }
+}
+
+/// Waits until a process ends; what it said where that was not read.
+pub(super) fn ended(child: Child, patience: Duration) -> Output {
+    let id = child.id().to_string();
+    let (sender, outputs) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()).ok());
+    let output = outputs.recv_timeout(patience).unwrap_or_else(|_| {
+        Command::new("kill").args(["-KILL", &id]).status().ok();
+        panic!("process {id} does not end");
+    });
+    output.unwrap()
 }
