@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::compiler::ignore::Ignore;
 
+pub use links::leaves;
 pub use pack::Packed;
 pub use stream::Stream;
 

@@ -23,7 +23,7 @@
 //! | [`context`] | the part of a tree that a build sees, as a tar stream or packed | `compiler::ignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
 //! | [`api`] | the deployment service, as its client; only here, in `probe`, and where `dev` and `host` need it is reqwest | nothing |
-//! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | `api`'s records and words, `project` |
+//! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | `api`'s records and words, `context`'s look at links, `project` |
 //! | [`watch`] | which changes of the user's tree count; only here is notify | `compiler` |
 //! | [`probe`] | asks a server whether it is well | nothing |
 //! | [`child`] | child processes, none of which outlives this program; only here they are started | nothing |

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("diagnostic", &[]),
-    ("host", &["api", "project"]),
+    ("host", &["api", "context", "project"]),
     ("error", &["api", "compose", "context", "dev", "engine", "host", "project", "up"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),

@@ -31,8 +31,10 @@ fn link(entry: &super::Entry) -> Option<(&Path, &Path)> {
     Some((&entry.path, target))
 }
 
-/// Whether whoever follows `path` from the root is ever outside of it.
-fn leaves(path: &Path, links: &HashMap<&Path, &Path>) -> bool {
+/// Whether whoever follows `path` from the root is ever outside of it. `links` are all links of the tree, by their paths
+/// from the root, with their targets.
+#[must_use]
+pub fn leaves(path: &Path, links: &HashMap<&Path, &Path>) -> bool {
     let mut here = PathBuf::new();
     let mut followed = 0;
     // What is still to be walked, the next part last.

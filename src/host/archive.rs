@@ -1,14 +1,28 @@
 //! Whether an uploaded archive is what it should be: a tar.gz of a tree that has the configuration.
 
+mod names;
+
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::mem;
 use std::path::{Component, Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use tar::{Archive, EntryType};
+use tar::{Archive, Entry, EntryType};
+
+use crate::context;
+
+use names::Names;
 
 /// More than a source tree unpacks to, in bytes: what is larger is a trap.
 const UNPACKED: u64 = 4 << 30;
+
+/// The most memory for links, in bytes: enough for tens of thousands.
+const LINKS: usize = 8 << 20;
+
+/// What a link takes beside its names, in bytes, about.
+const LINK: usize = 128;
 
 /// What an archive holds.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,34 +39,13 @@ pub(super) struct Contents {
 ///
 /// What is wrong with it, as a lowercase fragment.
 pub(super) fn check(file: File, config: &str) -> Result<Contents, String> {
-    let broken = |error: io::Error| format!("the archive cannot be read as a tar.gz: {error}");
     let mut archive = Archive::new(GzDecoder::new(file).take(UNPACKED));
-    let mut contents = Contents::default();
-    let wanted = resolve(Path::new(""), Path::new(config));
-    let mut has_config = false;
-    for entry in archive.entries().map_err(broken)? {
-        let entry = entry.map_err(broken)?;
-        let path = entry.path().map_err(broken)?.into_owned();
-        let inside =
-            resolve(Path::new(""), &path).ok_or_else(|| format!("`{}` leaves the root", path.display()))?;
-        let kind = entry.header().entry_type();
-        if let Some(target) = entry.link_name().map_err(broken)? {
-            // The target of a hard link is counted from the root.
-            let from =
-                if kind == EntryType::Symlink { inside.parent().unwrap_or(&inside) } else { Path::new("") };
-            resolve(from, &target).ok_or_else(|| {
-                format!("`{}` points out of the root, to `{}`", path.display(), target.display())
-            })?;
-        }
-        match kind {
-            EntryType::Regular | EntryType::Continuous => {
-                has_config |= wanted.as_ref() == Some(&inside);
-                contents.files += 1;
-                contents.bytes += entry.size();
-            }
-            EntryType::Symlink | EntryType::Link => contents.files += 1,
-            EntryType::Directory | EntryType::XGlobalHeader => {}
-            _ => return Err(format!("`{}` is neither a file, a directory nor a link", path.display())),
+    let mut tree = Tree { config: Tree::default().inside(Path::new(config)).ok(), ..Tree::default() };
+    let mut names = Names::default();
+    for entry in archive.entries().map_err(broken)?.raw(true) {
+        let mut entry = entry.map_err(broken)?;
+        if !names.read(&mut entry)? {
+            tree.add(&mem::take(&mut names), &entry)?;
         }
     }
     let mut rest = archive.into_inner();
@@ -60,24 +53,100 @@ pub(super) fn check(file: File, config: &str) -> Result<Contents, String> {
     if rest.limit() == 0 {
         return Err(format!("the archive unpacks to more than {} GiB", UNPACKED >> 30));
     }
-    if !has_config {
+    tree.check_links()?;
+    if !tree.has_config {
         return Err(format!("the archive does not hold the configuration, `{config}`"));
     }
-    Ok(contents)
+    Ok(tree.contents)
 }
 
-/// The path below the root, without `.` and `..`; nothing where it leaves the root.
-fn resolve(from: &Path, path: &Path) -> Option<PathBuf> {
-    let mut inside = from.to_owned();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => inside.push(name),
-            Component::CurDir => {}
-            Component::ParentDir if inside.pop() => {}
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+fn broken(error: io::Error) -> String {
+    format!("the archive cannot be read as a tar.gz: {error}")
+}
+
+/// What an archive unpacks to.
+#[derive(Default)]
+struct Tree {
+    /// Where the configuration should be; nothing where it would be outside.
+    config: Option<PathBuf>,
+    has_config: bool,
+    contents: Contents,
+    /// Symbolic links and where they point to.
+    links: HashMap<PathBuf, PathBuf>,
+    /// About how much memory they take, in bytes.
+    held: usize,
+}
+
+impl Tree {
+    fn add<R: Read>(&mut self, names: &Names, entry: &Entry<'_, R>) -> Result<(), String> {
+        let path = names.path(entry);
+        let inside = self.inside(&path)?;
+        let kind = entry.header().entry_type();
+        if kind != EntryType::Directory && inside.as_os_str().is_empty() {
+            return Err(format!("`{}` is the root, and no directory", path.display()));
+        }
+        match kind {
+            EntryType::Regular | EntryType::Continuous => {
+                self.has_config |= self.config.as_ref() == Some(&inside);
+                self.contents.files += 1;
+                self.contents.bytes += entry.size();
+            }
+            EntryType::Symlink => {
+                self.contents.files += 1;
+                return self.link(inside, names.target(entry));
+            }
+            EntryType::Link => {
+                self.contents.files += 1;
+                // It is counted from the root. One to a symbolic link would be that link in another place.
+                let target = names.target(entry);
+                self.inside(&target)
+                    .map_err(|reason| format!("`{}` is a link, and {reason}", path.display()))?;
+            }
+            EntryType::Directory => {}
+            _ => return Err(format!("`{}` is neither a file, a directory nor a link", path.display())),
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, path: PathBuf, target: PathBuf) -> Result<(), String> {
+        self.held += LINK + path.as_os_str().len() + target.as_os_str().len();
+        if self.held > LINKS {
+            return Err("the archive holds too many links".to_owned());
+        }
+        self.links.insert(path, target);
+        Ok(())
+    }
+
+    /// The path below the root, without `.` and `..`. It goes through no link that came before: a program that unpacks
+    /// the archive would follow it.
+    fn inside(&self, path: &Path) -> Result<PathBuf, String> {
+        let mut inside = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::Normal(name) => inside.push(name),
+                Component::CurDir => {}
+                Component::ParentDir if inside.pop() => {}
+                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                    return Err(format!("`{}` leaves the root", path.display()));
+                }
+            }
+            if self.links.contains_key(&inside) {
+                return Err(format!("`{}` goes through the link `{}`", path.display(), inside.display()));
+            }
+        }
+        Ok(inside)
+    }
+
+    /// Refuses links that lead out of the root, by themselves or through others.
+    fn check_links(&self) -> Result<(), String> {
+        let links = self.links.iter().map(|(path, target)| (&**path, &**target)).collect();
+        match self.links.iter().find(|(path, _)| context::leaves(path, &links)) {
+            None => Ok(()),
+            Some((path, target)) => {
+                Err(format!("`{}` points out of the root, to `{}`", path.display(), target.display()))
+            }
         }
     }
-    Some(inside)
 }
 
 #[cfg(test)]
@@ -136,6 +205,90 @@ mod tests {
             });
             let reason = check(file, "agent.json").unwrap_err();
             assert!(reason.contains("the root"), "{path}: {reason}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_the_root_through_links() {
+        use EntryType::{Link, Regular, Symlink};
+        for (entries, expected) in [
+            (&[("a/b/c/up", Symlink, "../../.."), ("out", Symlink, "a/b/c/up/..")][..], "out of the root"),
+            // The link that the other one goes through comes later.
+            (&[("out", Symlink, "a/b/c/up/.."), ("a/b/c/up", Symlink, "../../..")], "out of the root"),
+            (&[("dir", Symlink, "other"), ("dir/evil", Regular, "")], "goes through the link `dir`"),
+            (&[("dir", Symlink, "other"), ("dir/../evil", Regular, "")], "goes through the link `dir`"),
+            (&[("file", Symlink, "other"), ("file", Regular, "")], "goes through the link `file`"),
+            (&[("a/up", Symlink, "../b"), ("up", Link, "a/up")], "goes through the link `a/up`"),
+            (&[(".", Symlink, "other")], "is the root"),
+        ] {
+            let file = archive(|tree| {
+                add(tree, "agent.json", Regular, "");
+                entries.iter().for_each(|(path, kind, target)| add(tree, path, *kind, target));
+            });
+            let reason = check(file, "agent.json").unwrap_err();
+            assert!(reason.contains(expected), "{entries:?}: {reason}");
+        }
+        let harmless = archive(|tree| {
+            add(tree, "agent.json", Regular, "");
+            add(tree, "a/b/up", Symlink, "../..");
+            add(tree, "same", Symlink, "a/b/up/agent.json");
+            add(tree, "loop", Symlink, "loop");
+            add(tree, "hard", Link, "agent.json");
+        });
+        assert_eq!(check(harmless, "agent.json"), Ok(Contents { files: 5, bytes: 2 }));
+    }
+
+    #[test]
+    fn links_have_a_bound() {
+        let file = archive(|tree| {
+            for index in 0..LINKS / LINK {
+                add(tree, &format!("link-{index}"), EntryType::Symlink, "agent.json");
+            }
+        });
+        assert!(check(file, "agent.json").unwrap_err().contains("too many links"));
+    }
+
+    /// A record and its bytes, before a file.
+    fn record(kind: EntryType, bytes: &[u8]) -> File {
+        archive(|tree| {
+            let mut header = tar::Header::new_gnu();
+            header.set_path("././@LongLink").unwrap();
+            header.set_entry_type(kind);
+            header.set_size(bytes.len() as u64);
+            header.set_cksum();
+            tree.append(&header, bytes).unwrap();
+            add(tree, "agent.json", EntryType::Regular, "");
+        })
+    }
+
+    #[test]
+    fn names_that_a_header_has_no_room_for() {
+        use EntryType::{GNULongLink, GNULongName, XGlobalHeader, XHeader};
+        let long = format!("{}agent.json", "long/".repeat(100));
+        let pax = |pair: &str| format!("{} {pair}\n", pair.len() + 5);
+        for (kind, bytes, config) in [
+            (GNULongName, format!("{long}\0"), &*long),
+            (XHeader, pax(&format!("path={long}")), &long),
+            (XHeader, pax(&format!("comment={}\n5 x", "x".repeat(100))), "agent.json"),
+            (XGlobalHeader, pax(&format!("comment={}", "x".repeat(100))), "agent.json"),
+        ] {
+            assert_eq!(check(record(kind, bytes.as_bytes()), config), Ok(Contents { files: 1, bytes: 2 }));
+        }
+        let out = format!("path={}x", "../".repeat(100));
+        for (kind, bytes, expected) in [
+            (GNULongName, out["path=".len()..].to_owned(), "leaves the root"),
+            (XHeader, pax(&out), "leaves the root"),
+            (XHeader, pax(&out).repeat(2), "another name"),
+            (XHeader, format!("10 size=0\n{}", pax(&out)), "not taken, `size`"),
+            (XGlobalHeader, pax(&out), "not taken, `path`"),
+            (XHeader, "99 path=x\n".to_owned(), "is broken"),
+            (GNULongName, "x".repeat((64 << 10) + 1), "more than 64 KiB"),
+            (GNULongLink, "x".repeat((64 << 10) + 1), "more than 64 KiB"),
+            (XHeader, pax(&format!("comment={}", "x".repeat(64 << 10))), "more than 64 KiB"),
+            (XGlobalHeader, "x".repeat((64 << 10) + 1), "more than 64 KiB"),
+        ] {
+            let reason = check(record(kind, bytes.as_bytes()), "agent.json").unwrap_err();
+            assert!(reason.contains(expected), "{expected}: {reason}");
         }
     }
 

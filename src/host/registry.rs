@@ -127,6 +127,7 @@ impl Registry {
     async fn config(&self, image: &str, name: &str, manifest: &Value) -> Result<Value, String> {
         let wanted = manifest.pointer("/config/digest").and_then(Value::as_str);
         let wanted = wanted.ok_or_else(|| format!("the manifest of {image} names no configuration"))?;
+        check_digest(image, wanted)?;
         let bytes = self.get(image, &format!("v2/{name}/blobs/{wanted}")).await?;
         if digest(&bytes) != wanted {
             return Err(format!("the configuration of {image} is not what its digest says"));
@@ -235,7 +236,24 @@ fn of_platform<'a>(image: &str, several: &'a Value) -> Result<&'a str, String> {
     };
     let found = several.as_array().and_then(|entries| entries.iter().find(is_ours));
     let found = found.and_then(|entry| entry.get("digest")?.as_str());
-    found.ok_or_else(|| format!("{image} is not for {os}/{architecture}"))
+    let found = found.ok_or_else(|| format!("{image} is not for {os}/{architecture}"))?;
+    check_digest(image, found)?;
+    Ok(found)
+}
+
+/// Refuses what a manifest names that is no digest: it becomes part of an address, and whoever pushed it wrote it.
+fn check_digest(image: &str, digest: &str) -> Result<(), String> {
+    if is_digest(digest) {
+        Ok(())
+    } else {
+        Err(format!("the manifest of {image} names something without a digest"))
+    }
+}
+
+/// Whether this is `sha256:` with 64 hexadecimal digits.
+pub(super) fn is_digest(text: &str) -> bool {
+    let hex = text.strip_prefix("sha256:").unwrap_or_default();
+    hex.len() == 64 && hex.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
 }
 
 fn check_platform(image: &str, config: &Value) -> Result<(), String> {

@@ -9,9 +9,9 @@ use crate::api::wire::{
     DeploymentType, ResourceSpec, Secret, SecretReference, Source, SourceConfig, SourceRevisionConfig,
 };
 
-use super::Shared;
 use super::answer::{Detail, Refusal};
 use super::query::not_a_uuid;
+use super::{Shared, registry};
 
 /// Fields of a deployment that the service alone sets.
 const READ_ONLY: &[&str] = &[
@@ -168,6 +168,7 @@ fn scale(spec: &ResourceSpec) -> Result<(), Refusal> {
         ("orchestrator_", spec.orchestrator_min_scale, spec.orchestrator_max_scale),
         ("executor_", spec.executor_min_scale, spec.executor_max_scale),
     ];
+    not_negative(spec)?;
     for (prefix, least, most) in ranges {
         if let (Some(least), Some(most)) = (least, most)
             && least > most
@@ -178,6 +179,31 @@ fn scale(spec: &ResourceSpec) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Cores are a number that could be below zero; all other amounts cannot even be read if they are.
+fn not_negative(spec: &ResourceSpec) -> Result<(), Refusal> {
+    let cores = [
+        ("cpu", spec.cpu),
+        ("cpu_limit", spec.cpu_limit),
+        ("queue_cpu", spec.queue_cpu),
+        ("queue_cpu_limit", spec.queue_cpu_limit),
+        ("orchestrator_cpu", spec.orchestrator_cpu),
+        ("orchestrator_cpu_limit", spec.orchestrator_cpu_limit),
+        ("executor_cpu", spec.executor_cpu),
+        ("executor_cpu_limit", spec.executor_cpu_limit),
+        ("redis_cpu", spec.redis_cpu),
+        ("redis_cpu_limit", spec.redis_cpu_limit),
+        ("db_cpu", spec.db_cpu),
+        ("db_cpu_limit", spec.db_cpu_limit),
+    ];
+    match cores.into_iter().find_map(|(field, amount)| Some((field, amount.filter(|amount| *amount < 0.0)?)))
+    {
+        None => Ok(()),
+        Some((field, amount)) => {
+            Err(Refusal::bad(format!("resource_spec.{field}, {amount}, must not be less than 0.")))
+        }
+    }
 }
 
 /// Whether a patch leaves alone what is chosen once and for all.
@@ -293,14 +319,20 @@ fn field_word(shared: &Shared, field: &str) -> String {
     fields.and_then(|fields| fields.keys().next().cloned()).unwrap_or_default()
 }
 
+/// Whether all parts of an image's name are names. It becomes the path of an address, and none may lead elsewhere there.
+fn is_plain(image: &str) -> bool {
+    let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['[', ']']);
+    match image.split_once('/') {
+        // Only a host has brackets, and colons beside one another.
+        Some((host, path)) => !matches!(host, "" | "." | "..") && path.split(['/', ':', '@']).all(is_name),
+        None => image.split([':', '@']).all(is_name),
+    }
+}
+
 fn image_uri(shared: &Shared, source: &Source, image: &str) -> Result<(), Refusal> {
     let digest = image.split_once('@').map(|(_, digest)| digest);
-    let is_digest = |digest: &str| {
-        let hex = digest.strip_prefix("sha256:").unwrap_or_default();
-        hex.len() == 64 && hex.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
-    };
     let is_word = |c: char| c.is_ascii_alphanumeric() || "._-/:@[]".contains(c);
-    if !image.chars().all(is_word) || image.contains("//") || !digest.is_none_or(is_digest) {
+    if !image.chars().all(is_word) || !is_plain(image) || !digest.is_none_or(registry::is_digest) {
         return Err(Refusal::bad(
             "source_revision_config.image_uri must be REPOSITORY[:TAG] or REPOSITORY@sha256:DIGEST.",
         ));

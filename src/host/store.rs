@@ -154,6 +154,13 @@ impl Store {
         found.skip(offset).take(limit).cloned().collect()
     }
 
+    /// The paths of the archives that the latest and the active revision of a deployment are made from.
+    pub(super) fn archives(&self, deployment: &Deployment) -> Vec<String> {
+        let ids = [&deployment.latest_revision_id, &deployment.active_revision_id];
+        let revisions = ids.into_iter().flatten().filter_map(|id| self.revision(&deployment.id, id));
+        revisions.filter_map(|revision| revision.source_revision_config.source_tarball_path).collect()
+    }
+
     /// Moves a revision on, unless it is where it stays or has gone; whether it moved.
     pub(super) fn advance(&self, deployment: &str, id: &str, status: RevisionStatus) -> bool {
         let mut state = lock(&self.0);

@@ -62,7 +62,7 @@ pub(super) async fn upload_url(
         let word = shared.word(&deployment.source);
         return Err(Refusal::bad(format!("Uploads are not available for '{word}' source deployments.")));
     }
-    let upload = shared.uploads.expect(id);
+    let upload = shared.uploads.expect(id, &shared.store.archives(&deployment));
     // Whoever came through a proxy shall upload through it, too.
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
     let host = host.filter(|host| is_authority(host)).unwrap_or_else(|| shared.address.to_string());

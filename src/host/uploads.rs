@@ -21,7 +21,7 @@ use super::{Shared, keys, lock};
 /// The largest archive, in bytes.
 pub const LARGEST_UPLOAD: u64 = 209_715_200;
 
-/// How many archives of a deployment are kept; the oldest go first.
+/// How many archives of a deployment are kept, and how many addresses wait for one; the oldest go first.
 const KEPT: usize = 5;
 
 /// How long an address can be used.
@@ -64,17 +64,22 @@ impl Uploads {
         Ok(Self { directory, all: Mutex::default() })
     }
 
-    /// Makes a place for an archive of a deployment.
-    pub(super) fn expect(&self, deployment: &str) -> Place {
+    /// Makes a place for an archive of a deployment. Those that are `in_use`, by their paths, stay.
+    pub(super) fn expect(&self, deployment: &str, in_use: &[String]) -> Place {
         let id = Uuid::new_v4().to_string();
         let path = format!("uploads/{deployment}/{id}.tar.gz");
         let place = Place { id, token: keys::token(), path };
         let mut all = lock(&self.all);
-        let mut others = all.iter().filter(|upload| upload.deployment == deployment);
-        if others.clone().count() >= KEPT
-            && let Some(oldest) = others.next().map(|upload| upload.place.id.clone())
-        {
-            all.retain(|upload| upload.place.id != oldest);
+        // Apart, so that attempts that were broken off push out no archive.
+        for has_file in [false, true] {
+            let is_one =
+                |upload: &Upload| upload.deployment == deployment && upload.file.is_some() == has_file;
+            let can_go = |upload: &Upload| is_one(upload) && !in_use.contains(&upload.place.path);
+            while all.iter().filter(|upload| is_one(upload)).count() >= KEPT
+                && let Some(oldest) = all.iter().position(can_go)
+            {
+                all.remove(oldest);
+            }
         }
         all.push(Upload {
             place: place.clone(),

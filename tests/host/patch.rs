@@ -104,6 +104,14 @@ fn sources_have_rules() {
         (json!({ "source_revision_config": { "image_uri": "" } }), "image_uri is required"),
         (json!({ "source_revision_config": { "image_uri": "a b" } }), "must be REPOSITORY"),
         (json!({ "source_revision_config": { "image_uri": "a@sha256:12" } }), "must be REPOSITORY"),
+        (
+            json!({ "source_revision_config": { "image_uri": "127.0.0.1:5/agents/../../../admin:x" } }),
+            "must be REPOSITORY",
+        ),
+        (json!({ "source_revision_config": { "image_uri": "a/b:.." } }), "must be REPOSITORY"),
+        (json!({ "source_revision_config": { "image_uri": "a/./b" } }), "must be REPOSITORY"),
+        (json!({ "source_revision_config": { "image_uri": "/a" } }), "must be REPOSITORY"),
+        (json!({ "source_revision_config": { "image_uri": "a/../b]:c/d" } }), "must be REPOSITORY"),
         (json!({ "revision_source": "internal_source" }), "is required for source 'internal_source'"),
         (
             json!({ "revision_source": "internal_source",
@@ -111,6 +119,11 @@ fn sources_have_rules() {
             "no object_path of this deployment",
         ),
         (json!({ "source_config": { "resource_spec": { "min_scale": 3, "max_scale": 1 } } }), "min_scale, 3"),
+        (
+            json!({ "source_config": { "resource_spec": { "cpu": -2 } } }),
+            "resource_spec.cpu, -2, must not be less than 0",
+        ),
+        (json!({ "source_config": { "resource_spec": { "db_cpu_limit": -0.5 } } }), "db_cpu_limit, -0.5"),
         (json!({ "secrets": [{ "name": "A", "value": "" }, { "name": "A", "value": "" }] }), "given twice"),
     ] {
         let answer = host.expect(400, "PATCH", &path, Some(&patch));
@@ -145,6 +158,23 @@ fn sources_have_rules() {
         );
         assert!(!answer.to_string().contains("hidden"), "{answer}");
     }
+}
+
+#[test]
+fn images_lie_in_any_registry() {
+    let host = Host::start(|_| {});
+    let path = format!("/v2/deployments/{}", created(&host, "app"));
+    let digest = image('1').split_once('@').unwrap().1.to_owned();
+    for image in ["app".to_owned(), "a.b/c_d/e-f:1.0".to_owned(), format!("[::1]:5000/a/b:1@{digest}")] {
+        let patch = json!({ "source_revision_config": { "image_uri": image } });
+        assert_eq!(
+            host.expect(200, "PATCH", &path, Some(&patch))["source_revision_config"]["image_uri"],
+            image
+        );
+    }
+    // Other amounts than those of cores cannot be read where they are below zero.
+    let patch = json!({ "source_config": { "resource_spec": { "memory_mb": -1 } } });
+    host.expect(422, "PATCH", &path, Some(&patch));
 }
 
 #[test]

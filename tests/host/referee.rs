@@ -10,9 +10,12 @@ use agentcli::host::{Login, Registry};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::service::{Host, KEY};
+use super::service::{Host, KEY, ended};
 use crate::harness::{copy, fixtures, python};
 use crate::registry::{self, PASSWORD, USER};
+
+/// How long one command of the tool, or of the engine, may take.
+const TOOL: Duration = Duration::from_secs(300);
 
 /// The tool in a project, with an engine, a service and no network.
 struct Referee<'a> {
@@ -25,7 +28,7 @@ impl Referee<'_> {
     /// What it says when all goes well: both streams.
     fn says(&self, arguments: &[&str]) -> String {
         let tool = python().with_file_name("langgraph");
-        let output = Command::new(&tool)
+        let child = Command::new(&tool)
             .args(arguments)
             .args(["--host-url", &self.host.url(), "--api-key", KEY])
             .current_dir(self.project.path())
@@ -37,8 +40,11 @@ impl Referee<'_> {
             .env("LC_ALL", "C.UTF-8")
             .env("COLUMNS", "200")
             .stdin(Stdio::null())
-            .output()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}; tests/python/install makes it", tool.display()));
+        let output = ended(child, TOOL);
         let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {said}");
         assert!(!said.contains(PASSWORD), "{said}");
@@ -72,7 +78,7 @@ impl Image {
     fn docker(&self, arguments: &[&str]) -> bool {
         let mut command = Command::new("docker");
         command.args(arguments).env("DOCKER_HOST", &self.engine).stdout(Stdio::null());
-        command.status().unwrap().success()
+        ended(command.spawn().unwrap(), TOOL).status.success()
     }
 }
 
@@ -81,8 +87,10 @@ impl Drop for Image {
         let ids = Command::new("docker")
             .args(["image", "inspect", "--format", "{{.Id}}", &self.name])
             .env("DOCKER_HOST", &self.engine)
-            .output()
+            .stdout(Stdio::piped())
+            .spawn()
             .unwrap();
+        let ids = ended(ids, TOOL);
         self.docker(&["rmi", "--force", String::from_utf8_lossy(&ids.stdout).trim()]);
     }
 }

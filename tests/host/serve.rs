@@ -1,10 +1,13 @@
 //! `agentcli host serve`, as a process and as a command.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
 use serde_json::Value;
 
+use super::service::{PATIENCE, ended};
 use crate::harness::TestEnv;
 
 fn start(env: &TestEnv, arguments: &[&str]) -> Child {
@@ -14,33 +17,44 @@ fn start(env: &TestEnv, arguments: &[&str]) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
+/// The first line that it says.
+fn first_line(child: &mut Child) -> String {
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || sender.send(out.next()).ok());
+    let Ok(Some(Ok(line))) = lines.recv_timeout(PATIENCE) else {
+        child.kill().ok();
+        panic!("it does not say where it is");
+    };
+    line
+}
+
 #[test]
 fn it_says_where_it_is_and_ends_well() {
     let env = TestEnv::empty();
     for (json, signal) in [(true, "INT"), (false, "TERM")] {
         let mut child = start(&env, if json { &["--json"] } else { &[] });
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let line = first_line(&mut child);
         let url = match json {
             true => {
                 let event: Value = serde_json::from_str(&line).unwrap();
                 assert_eq!(event["event"], "ready");
                 event["url"].as_str().unwrap().to_owned()
             }
-            false => line.trim().strip_prefix("listening on ").unwrap().to_owned(),
+            false => line.strip_prefix("listening on ").unwrap().to_owned(),
         };
         assert!(url.starts_with("http://127.0.0.1:"), "{url}");
         // A connection that asks nothing does not hold it up.
         let _idle = std::net::TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
         let header = "X-Api-Key: key-by-environment";
-        let list =
-            Command::new("curl").args(["-sf", "-H", header, &format!("{url}/v2/deployments")]).output();
+        let list = Command::new("curl")
+            .args(["-sf", "-m", "60", "-H", header, &format!("{url}/v2/deployments")])
+            .output();
         assert_eq!(list.unwrap().stdout, br#"{"resources":[],"offset":0}"#);
         Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(0));
-        let mut talk = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
-        assert_eq!(talk, "");
+        let output = ended(child, PATIENCE);
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     }
 }
 

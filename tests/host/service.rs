@@ -1,6 +1,7 @@
 //! A service in this process, for one test, and a client that asks it anything.
 
 use std::net::SocketAddr;
+use std::process::{Child, Command, Output};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,6 +14,9 @@ use tokio::sync::oneshot;
 
 /// The key of every service of the tests.
 pub(crate) const KEY: &str = "key-of-the-tests-0123456789";
+
+/// How long anything may take on a machine that does other things.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A service that ends when it is dropped.
 pub(crate) struct Host {
@@ -56,7 +60,11 @@ impl Host {
                 service.serve(async { drop(ended.await) }).await;
             });
         });
-        Self { address: address.recv().unwrap(), end: Some(end), thread: Some(thread) }
+        Self {
+            address: address.recv_timeout(PATIENCE).expect("the service does not start"),
+            end: Some(end),
+            thread: Some(thread),
+        }
     }
 
     /// Where it listens.
@@ -115,7 +123,7 @@ impl Host {
 
     /// Asks for the record at `path` until it is as it should be.
     pub(crate) fn until(&self, path: &str, is_done: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let record = self.expect(200, "GET", path, None);
             if is_done(&record) {
@@ -130,7 +138,26 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         drop(self.end.take());
-        let ended = self.thread.take().map(JoinHandle::join);
-        assert!(ended.is_none_or(|ended| ended.is_ok()) || thread::panicking(), "the service panicked");
+        let Some(thread) = self.thread.take() else { return };
+        let deadline = Instant::now() + PATIENCE;
+        while !thread.is_finished() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if !thread::panicking() {
+            assert!(thread.is_finished(), "the service does not end");
+            assert!(thread.join().is_ok(), "the service panicked");
+        }
     }
+}
+
+/// Waits until a process ends; what it said where that was not read.
+pub(super) fn ended(child: Child, patience: Duration) -> Output {
+    let id = child.id().to_string();
+    let (sender, outputs) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()).ok());
+    let output = outputs.recv_timeout(patience).unwrap_or_else(|_| {
+        Command::new("kill").args(["-KILL", &id]).status().ok();
+        panic!("process {id} does not end");
+    });
+    output.unwrap()
 }

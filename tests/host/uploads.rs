@@ -20,6 +20,18 @@ fn archive(paths: &[&str]) -> Vec<u8> {
     builder.into_inner().unwrap().finish().unwrap()
 }
 
+/// A tar.gz that is much smaller than the name in it.
+fn long_name(length: u64) -> Vec<u8> {
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut header = tar::Header::new_gnu();
+    header.set_path("././@LongLink").unwrap();
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size(length);
+    header.set_cksum();
+    builder.append(&header, std::io::Read::take(std::io::repeat(b'x'), length)).unwrap();
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
 fn place(host: &Host, id: &str) -> Value {
     let path = format!("/v2/deployments/{id}/upload-url");
     host.expect(200, "POST", &path, Some(&json!({ "supports_upload_headers": true })))
@@ -66,6 +78,7 @@ fn an_archive_that_is_none_fails_the_build() {
         (b"not an archive".to_vec(), "cannot be read as a tar.gz"),
         (archive(&["agent.json"]), "does not hold the configuration, `app/agent.json`"),
         (archive(&["app/agent.json", "../outside"]), "`../outside` leaves the root"),
+        (long_name(16 << 20), "a record about an entry has 16777216 bytes"),
     ] {
         let place = place(&host, &id);
         assert_eq!(put(&host, place["upload_url"].as_str().unwrap(), bytes).status, 200);
@@ -75,6 +88,39 @@ fn an_archive_that_is_none_fails_the_build() {
         let log = host.expect(200, "POST", &path, Some(&json!({ "order": "desc", "limit": 1 })));
         assert!(messages(&log)[0].contains(expected), "{log}");
     }
+}
+
+#[test]
+fn the_archive_of_what_is_deployed_stays() {
+    let host = Host::start(|_| {});
+    let id = created(&host, "app");
+    let upload = || {
+        let place = place(&host, &id);
+        let bytes = archive(&["app/agent.json"]);
+        assert_eq!(put(&host, place["upload_url"].as_str().unwrap(), bytes).status, 200);
+        place
+    };
+    let old = upload();
+    let revision = built(&host, &id, &upload()["object_path"]);
+    host.until(&revision, |it| it["status"] == "DEPLOYED");
+    // Attempts that end before anything is put.
+    let first = place(&host, &id);
+    for _ in 0..6 {
+        place(&host, &id);
+    }
+    let late = put(&host, first["upload_url"].as_str().unwrap(), archive(&["app/agent.json"]));
+    assert_eq!(late.status, 403, "{}", late.text);
+    host.until(&built(&host, &id, &old["object_path"]), |it| it["status"] == "DEPLOYED");
+    // Archives that nothing is made of.
+    let first = upload();
+    for _ in 0..6 {
+        upload();
+    }
+    host.until(&built(&host, &id, &old["object_path"]), |it| it["status"] == "DEPLOYED");
+    let gone = json!({ "revision_source": "internal_source",
+        "source_revision_config": { "source_tarball_path": first["object_path"], "graph_config_path": "app/agent.json" } });
+    let answer = host.expect(400, "PATCH", &format!("/v2/deployments/{id}"), Some(&gone));
+    assert!(answer["detail"].as_str().unwrap().contains("no object_path of this deployment"), "{answer}");
 }
 
 #[test]
