@@ -18,8 +18,8 @@ use names::Names;
 /// More than a source tree unpacks to, in bytes: what is larger is a trap.
 const UNPACKED: u64 = 4 << 30;
 
-/// The most memory for links, in bytes: enough for tens of thousands.
-const LINKS: usize = 8 << 20;
+/// The most memory for links, in bytes: enough for thousands, and soon followed however they cross.
+const LINKS: usize = 1 << 20;
 
 /// What a link takes beside its names, in bytes, about.
 const LINK: usize = 128;
