@@ -8,7 +8,7 @@ use reqwest::{Method, Response, Url, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::failure::{Failure, is_json, media_type};
+use super::failure::{Failure, Secrets, is_json, media_type};
 use super::{Account, Call, Error};
 
 /// No answer may be larger, in bytes.
@@ -102,7 +102,8 @@ impl Transport {
             Err(error) => return Err(failed(error)),
         };
         if !status.is_success() {
-            return Err(self.cleaned(request, Failure::of_status(&call, status, &headers, &body)));
+            let secrets = Secrets::of(self.account.key.expose(), request.body.as_ref());
+            return Err(Failure::of_status(&call, status, &headers, &body, &secrets));
         }
         self.understood(&headers, &body).map_err(|reason| Failure::malformed(&call, reason))
     }
@@ -150,24 +151,6 @@ impl Transport {
             true => "it is empty".to_owned(),
             false => without_values(&error.to_string()),
         })
-    }
-
-    /// A service may say again what it was told: the key and secrets are taken out of what it says.
-    fn cleaned(&self, request: &Request, mut failure: Failure) -> Failure {
-        let mut hidden = vec![self.account.key.expose().to_owned()];
-        request.body.iter().for_each(|body| collect_values(body, &mut hidden));
-        hidden.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        if let Error::Conflict { detail, .. }
-        | Error::NotAuthorised { detail, .. }
-        | Error::NotFound { detail, .. }
-        | Error::Rejected { detail, .. }
-        | Error::TryAgainLater { detail, .. } = &mut failure.error
-        {
-            for secret in hidden.iter().filter(|secret| !secret.is_empty()) {
-                *detail = detail.replace(secret, "[redacted]");
-            }
-        }
-        failure
     }
 }
 
@@ -225,22 +208,6 @@ fn without_values(message: &str) -> String {
         }
         _ if message.starts_with("missing field") => message.to_owned(),
         _ => "it has another shape".to_owned(),
-    }
-}
-
-/// Every `value` in a body: secrets, and variables of containers.
-fn collect_values(body: &Value, found: &mut Vec<String>) {
-    match body {
-        Value::Array(items) => items.iter().for_each(|item| collect_values(item, found)),
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                match field {
-                    Value::String(text) if name == "value" => found.push(text.clone()),
-                    field => collect_values(field, found),
-                }
-            }
-        }
-        _ => {}
     }
 }
 

@@ -12,7 +12,7 @@ use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use reqwest::{Body, Url};
 use tokio::sync::mpsc;
 
-use super::failure::{Failure, Kind};
+use super::failure::{Failure, Kind, Secrets};
 use super::transport::origin;
 use super::wire::UploadUrl;
 use super::{Call, Error};
@@ -87,7 +87,7 @@ pub(super) async fn attempt(
         return Ok(());
     }
     // What a storage says may name the address.
-    Err(Failure::of_status(&call, status, &headers, b""))
+    Err(Failure::of_status(&call, status, &headers, b"", &Secrets::default()))
 }
 
 fn address(target: &UploadUrl) -> Result<Url, Failure> {
