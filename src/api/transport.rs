@@ -202,7 +202,8 @@ async fn bounded(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
 
 /// What is wrong with the shape of an answer, without the value that has it, which may be a secret.
 fn without_values(message: &str) -> String {
-    match message.split_once("expected ") {
+    // The last one: a value that is told before may have such words itself.
+    match message.rsplit_once(", expected ") {
         Some((_, expected)) if !message.starts_with("missing field") => {
             format!("expected {expected} where it has something else")
         }
@@ -240,6 +241,8 @@ mod tests {
             without_values(&error.to_string())
         };
         assert_eq!(told(r#"{"id": "hidden"}"#), "expected u64 where it has something else");
+        let said = r#"{"id": "what was expected hidden, expected hidden"}"#;
+        assert_eq!(told(said), "expected u64 where it has something else");
         assert!(told("{}").starts_with("missing field `host_integration_id`"));
     }
 }

@@ -176,11 +176,17 @@ fn updates_that_are_refused() {
         .file("type.json", format!(r#"{{"secrets": "{SECRET}"}}"#))
         .file("broken.json", "{");
     let sent = |method| scene.proxy.forwarded(method, "");
+    let sidecars = json!([{"name": 1, "env": [{"name": "A", "value": SECRET}]}]);
     for (arguments, told) in [
         ("", "nothing is said of what to change"),
         ("--resource cpu=much", "`cpu` of the resources does not take `much`"),
         ("--resource memory=1", "resources have no field `memory`"),
         ("--resource cpu", "`cpu` sets no field"),
+        (
+            &format!("--resource sidecars={sidecars}"),
+            "`sidecars` of the resources does not take what is given",
+        ),
+        (&format!("--resource sidecars:{sidecars}"), "a resource sets no field"),
         ("--secret NOWHERE", "the secret `NOWHERE` has no value"),
         ("--secret-reference A=b", "`A=b` is no reference"),
         ("--secret-reference A=b/c", "external_container"),
