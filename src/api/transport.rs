@@ -154,12 +154,42 @@ impl Transport {
     }
 }
 
+impl Account {
+    /// An address as it may be shown, whatever was typed: without a user, a password or a query.
+    pub(crate) fn harmless(address: &str) -> String {
+        let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        let shown = match address.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+            // Where the host begins, or ends, cannot be told.
+            Some((_, rest)) if rest.contains('@') && rest.contains(['?', '#']) => None,
+            Some((scheme, rest)) => {
+                let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+                rest.split(['?', '#']).next().map(|host| format!("{scheme}://{host}"))
+            }
+            None => is_host(address).then(|| address.to_owned()),
+        };
+        shown.unwrap_or_else(|| "…".to_owned())
+    }
+
+    /// Whether the key would go over a network for everybody to read.
+    pub(crate) fn is_open(&self) -> bool {
+        address(&self.host).is_ok_and(|url| url.scheme() == "http" && !is_loopback(&url))
+    }
+}
+
+/// Whether this looks like a host, with a port or without.
+fn is_host(text: &str) -> bool {
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    host.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c))
+        && port.chars().all(|c| c.is_ascii_digit())
+}
+
 /// The address of a service, without what would be sent along or leak.
 fn address(host: &str) -> Result<Url, Error> {
     let refused = |host: &str, reason: &str| Error::Host { host: host.to_owned(), reason: reason.to_owned() };
+    let harmless = Account::harmless(host);
     let url = Url::parse(host).map_err(|error| match host.contains('@') {
         true => refused("…", "it cannot be read"),
-        false => refused(host, &error.to_string()),
+        false => refused(&harmless, &error.to_string()),
     })?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refused(&origin(&url), "it has a user or a password; a key is given with --api-key"));
@@ -167,7 +197,7 @@ fn address(host: &str) -> Result<Url, Error> {
     match url.scheme() {
         "http" | "https" if url.query().is_none() && url.fragment().is_none() => Ok(url),
         "http" | "https" => Err(refused(&origin(&url), "it has a query or a fragment")),
-        _ => Err(refused(host, "it does not start with http:// or https://")),
+        _ => Err(refused(&harmless, "it does not start with http:// or https://")),
     }
 }
 
@@ -227,9 +257,31 @@ mod tests {
             ("https://host/?key=1", "query"),
             ("https://user:hidden@host", "password"),
             ("https://user:hidden@", "cannot be read"),
+            ("host/?token=hidden", "relative URL without a base"),
+            ("hidden token", "relative URL without a base"),
+            ("host:80/?token=hidden", "http://"),
+            ("https://?token=hidden", "empty host"),
         ] {
             let error = address(wrong).unwrap_err().to_string();
             assert!(error.contains(told) && !error.contains("hidden"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_secret() {
+        for (address, shown) in [
+            ("https://host:1/path", "https://host:1/path"),
+            ("http://user:hidden@host", "http://host"),
+            ("http://h/?token=hidden", "http://h/"),
+            ("http://h#hidden", "http://h"),
+            ("http://h/?token=hid@den", "…"),
+            ("http://user:hid#den@h", "…"),
+            ("h?token=http://hidden", "…"),
+            ("user:hidden", "…"),
+            ("host.example", "host.example"),
+            ("localhost:8900", "localhost:8900"),
+        ] {
+            assert_eq!(Account::harmless(address), shown, "{address}");
         }
     }
 
