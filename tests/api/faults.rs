@@ -272,7 +272,12 @@ fn it_can_be_interrupted_at_any_time() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let begun = Instant::now();
         while scene.proxy.heads().len() == before {
+            if begun.elapsed() > BOUND {
+                child.kill().unwrap();
+                panic!("{arguments:?} asks nothing: {:?}", child.wait());
+            }
             thread::sleep(Duration::from_millis(5));
         }
         let begun = Instant::now();
