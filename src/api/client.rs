@@ -64,6 +64,7 @@ impl Client {
         limit: u32,
         offset: u64,
     ) -> Result<Page<Deployment>, Error> {
+        rules::filter(filter)?;
         self.page(DEPLOYMENTS, filter.parameters(), limit, offset).await
     }
 
@@ -223,10 +224,10 @@ impl Client {
         archive: &Archive<'_>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
-        let mut effort = Effort::new(Patience { total: upload::TOTAL, ..self.patience });
+        let mut effort = Effort::new(Patience { total: self.patience.upload, ..self.patience });
         loop {
-            let sent = upload::attempt(self.transport.http(), target, archive, progress, effort.limit());
-            match sent.await {
+            let (http, stall, limit) = (self.transport.http(), effort.limit(), effort.left());
+            match upload::attempt(http, target, archive, progress, stall, limit).await {
                 Ok(()) => return Ok(()),
                 Err(failure) => self.pause_or_fail(&mut effort, failure).await?,
             }

@@ -114,7 +114,8 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The service is busy or broken, every time that it was tried: status 429, or from 500 on.
+    /// The service is busy or broken, every time that it was tried: status 429, or from 500 on. Or the address of an
+    /// upload is no longer valid: status 401 or 403.
     #[error("{call} failed with status {status}: {detail}")]
     TryAgainLater {
         /// What was called.
@@ -145,7 +146,13 @@ impl Error {
                 "check the key (--api-key or AGENT_HOST_API_KEY; -v says which one was used), and that it has access to \
                  deployments"
             }
-            Error::NotFound { .. } => "`agentcli deploy list` shows what there is",
+            Error::NotFound { call, .. } if call.path.starts_with("/v2/deployments") => {
+                "`agentcli deploy list` shows what there is"
+            }
+            Error::Conflict { .. } => {
+                "`agentcli deploy get` shows what there is now; do the same again where it is still wanted, or choose \
+                 another name"
+            }
             Error::Host { .. } => {
                 "give --host-url, or AGENT_HOST_URL, an address such as https://host.example"
             }
@@ -159,11 +166,14 @@ impl Error {
             Error::Malformed { .. } => {
                 "check that --host-url or AGENT_HOST_URL names the deployment service, and not a proxy or a web page"
             }
+            Error::TryAgainLater { status: 401 | 403, .. } => {
+                "the service gives a new address each time: deploy again"
+            }
             Error::Deadline { .. } | Error::Lost { .. } | Error::TryAgainLater { .. } => {
                 "try again later; what the service has taken in is not lost or done twice"
             }
             Error::Tls { .. } => "check the address, and that this machine trusts the service's certificate",
-            Error::Archive(_) | Error::Conflict { .. } | Error::Invalid { .. } | Error::Rejected { .. } => {
+            Error::Archive(_) | Error::Invalid { .. } | Error::NotFound { .. } | Error::Rejected { .. } => {
                 return None;
             }
         };

@@ -1,15 +1,19 @@
 //! How an attempt failed, and whether it may have done something all the same.
 
+mod secrets;
+
 use std::error::Error as StdError;
 use std::io;
 use std::time::{Duration, SystemTime};
 
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use serde_json::Value;
 
 use super::patience::retry_after;
 use super::wire::Problem;
 use super::{Call, Error};
+pub(super) use secrets::Secrets;
 
 /// No more is shown of what the service says, in characters.
 const MAX_DETAIL: usize = 1000;
@@ -65,11 +69,17 @@ impl Failure {
         }
     }
 
-    /// An answer with a status that is no success.
-    pub(super) fn of_status(call: &Call, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+    /// An answer with a status that is no success, without the secrets of what was asked.
+    pub(super) fn of_status(
+        call: &Call,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        secrets: &Secrets,
+    ) -> Self {
         let asked = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let retry_after = asked.and_then(|asked| retry_after(asked, SystemTime::now()));
-        let (call, mut detail) = (call.clone(), detail(status, headers, body));
+        let (call, mut detail) = (call.clone(), detail(status, headers, body, secrets));
         if let Some(pause) = retry_after {
             detail += &format!(" (it asks for {} s of patience)", pause.as_secs());
         }
@@ -98,20 +108,29 @@ pub(super) fn media_type(headers: &HeaderMap) -> String {
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
-/// What the service says of why: its `detail`, its text, or only what the status means.
-fn detail(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> String {
-    if let Ok(problem) = serde_json::from_slice::<Problem>(body) {
-        return shortened(&problem.detail.to_string());
-    }
-    let text = String::from_utf8_lossy(body);
-    let meaning = status.canonical_reason().unwrap_or("no more is said").to_owned();
-    match media_type(headers).as_str() {
-        "text/plain" | "application/json" if !text.trim().is_empty() => shortened(text.trim()),
-        _ => meaning,
+/// What the service says of why, or only what the status means. A secret that was cut would not be found any more.
+fn detail(status: StatusCode, headers: &HeaderMap, body: &[u8], secrets: &Secrets) -> String {
+    match said(headers, body).and_then(|said| secrets.taken_out_of(&said)) {
+        Some(said) => shortened(&said),
+        None => status.canonical_reason().unwrap_or("no more is said").to_owned(),
     }
 }
 
-pub(super) fn shortened(text: &str) -> String {
+/// The `detail` of an answer, or its text.
+fn said(headers: &HeaderMap, body: &[u8]) -> Option<String> {
+    if let Ok(problem) = serde_json::from_slice::<Problem>(body) {
+        return Some(problem.detail.to_string());
+    }
+    let is_text = matches!(media_type(headers).as_str(), "text/plain" | "application/json");
+    // JSON can write the same text in several ways: so that it is known which, it is written anew.
+    let text = match serde_json::from_slice::<Value>(body) {
+        Ok(value) => value.to_string(),
+        Err(_) => String::from_utf8_lossy(body).trim().to_owned(),
+    };
+    (is_text && !text.is_empty()).then_some(text)
+}
+
+fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_DETAIL) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -13,6 +13,8 @@ pub struct Patience {
     pub attempt: Duration,
     /// For one call: all attempts and the pauses between them.
     pub total: Duration,
+    /// For one upload: all attempts and the pauses between them, however well it goes on.
+    pub upload: Duration,
     /// How often a call is tried.
     pub attempts: u32,
     /// Before the second attempt; each next pause is twice as long.
@@ -28,6 +30,7 @@ impl Default for Patience {
         Self {
             attempt: Duration::from_secs(30),
             total: Duration::from_secs(90),
+            upload: Duration::from_secs(1800),
             attempts: 5,
             pause: Duration::from_millis(500),
             longest_pause: Duration::from_secs(8),
@@ -56,7 +59,8 @@ impl Effort {
         self.patience.attempt.min(self.left())
     }
 
-    fn left(&self) -> Duration {
+    /// How long all further attempts may take.
+    pub(super) fn left(&self) -> Duration {
         self.patience.total.saturating_sub(self.started.elapsed())
     }
 

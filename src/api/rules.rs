@@ -1,7 +1,9 @@
 //! The specification's rules for requests: what breaks one is not sent.
 
-use super::Error;
-use super::wire::{Deployment, DeploymentCreation, DeploymentPatch, Object, Source, SourceRevisionConfig};
+use super::wire::{
+    Deployment, DeploymentCreation, DeploymentPatch, DeploymentType, Object, Source, SourceRevisionConfig,
+};
+use super::{DeploymentFilter, Error};
 
 /// The most resources of one page.
 pub(super) const MAX_LIMIT: u32 = 100;
@@ -30,6 +32,16 @@ pub(super) fn limit(limit: u32) -> Result<(), Error> {
         1..=MAX_LIMIT => Ok(()),
         _ => Err(invalid(format!("a limit of {limit} is not between 1 and {MAX_LIMIT}"))),
     }
+}
+
+/// What a list is asked for are identifiers, and a type that there is.
+pub(super) fn filter(filter: &DeploymentFilter) -> Result<(), Error> {
+    if let Some(DeploymentType::Other(word)) = &filter.deployment_type {
+        let words = DeploymentType::WORDS.join(", ");
+        return Err(invalid(format!("`{word}` is not the type of a deployment: it is one of {words}")));
+    }
+    filter.deployment_ids.iter().try_for_each(|it| id(it, "a deployment"))?;
+    filter.tag_value_ids.iter().try_for_each(|it| id(it, "a tag value"))
 }
 
 /// An identifier is a UUID. This also keeps it from being more than one part of a path.

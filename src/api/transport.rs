@@ -8,7 +8,7 @@ use reqwest::{Method, Response, Url, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::failure::{Failure, is_json, media_type};
+use super::failure::{Failure, Secrets, is_json, media_type};
 use super::{Account, Call, Error};
 
 /// No answer may be larger, in bytes.
@@ -102,7 +102,8 @@ impl Transport {
             Err(error) => return Err(failed(error)),
         };
         if !status.is_success() {
-            return Err(self.cleaned(request, Failure::of_status(&call, status, &headers, &body)));
+            let secrets = Secrets::of(self.account.key.expose(), request.body.as_ref());
+            return Err(Failure::of_status(&call, status, &headers, &body, &secrets));
         }
         self.understood(&headers, &body).map_err(|reason| Failure::malformed(&call, reason))
     }
@@ -151,32 +152,44 @@ impl Transport {
             false => without_values(&error.to_string()),
         })
     }
+}
 
-    /// A service may say again what it was told: the key and secrets are taken out of what it says.
-    fn cleaned(&self, request: &Request, mut failure: Failure) -> Failure {
-        let mut hidden = vec![self.account.key.expose().to_owned()];
-        request.body.iter().for_each(|body| collect_values(body, &mut hidden));
-        hidden.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        if let Error::Conflict { detail, .. }
-        | Error::NotAuthorised { detail, .. }
-        | Error::NotFound { detail, .. }
-        | Error::Rejected { detail, .. }
-        | Error::TryAgainLater { detail, .. } = &mut failure.error
-        {
-            for secret in hidden.iter().filter(|secret| !secret.is_empty()) {
-                *detail = detail.replace(secret, "[redacted]");
+impl Account {
+    /// An address as it may be shown, whatever was typed: without a user, a password or a query.
+    pub(crate) fn harmless(address: &str) -> String {
+        let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        let shown = match address.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
+            // Where the host begins, or ends, cannot be told.
+            Some((_, rest)) if rest.contains('@') && rest.contains(['?', '#']) => None,
+            Some((scheme, rest)) => {
+                let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+                rest.split(['?', '#']).next().map(|host| format!("{scheme}://{host}"))
             }
-        }
-        failure
+            None => is_host(address).then(|| address.to_owned()),
+        };
+        shown.unwrap_or_else(|| "…".to_owned())
     }
+
+    /// Whether the key would go over a network for everybody to read.
+    pub(crate) fn is_open(&self) -> bool {
+        address(&self.host).is_ok_and(|url| url.scheme() == "http" && !is_loopback(&url))
+    }
+}
+
+/// Whether this looks like a host, with a port or without.
+fn is_host(text: &str) -> bool {
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    host.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c))
+        && port.chars().all(|c| c.is_ascii_digit())
 }
 
 /// The address of a service, without what would be sent along or leak.
 fn address(host: &str) -> Result<Url, Error> {
     let refused = |host: &str, reason: &str| Error::Host { host: host.to_owned(), reason: reason.to_owned() };
+    let harmless = Account::harmless(host);
     let url = Url::parse(host).map_err(|error| match host.contains('@') {
         true => refused("…", "it cannot be read"),
-        false => refused(host, &error.to_string()),
+        false => refused(&harmless, &error.to_string()),
     })?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refused(&origin(&url), "it has a user or a password; a key is given with --api-key"));
@@ -184,7 +197,7 @@ fn address(host: &str) -> Result<Url, Error> {
     match url.scheme() {
         "http" | "https" if url.query().is_none() && url.fragment().is_none() => Ok(url),
         "http" | "https" => Err(refused(&origin(&url), "it has a query or a fragment")),
-        _ => Err(refused(host, "it does not start with http:// or https://")),
+        _ => Err(refused(&harmless, "it does not start with http:// or https://")),
     }
 }
 
@@ -219,28 +232,13 @@ async fn bounded(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
 
 /// What is wrong with the shape of an answer, without the value that has it, which may be a secret.
 fn without_values(message: &str) -> String {
-    match message.split_once("expected ") {
+    // The last one: a value that is told before may have such words itself.
+    match message.rsplit_once(", expected ") {
         Some((_, expected)) if !message.starts_with("missing field") => {
             format!("expected {expected} where it has something else")
         }
         _ if message.starts_with("missing field") => message.to_owned(),
         _ => "it has another shape".to_owned(),
-    }
-}
-
-/// Every `value` in a body: secrets, and variables of containers.
-fn collect_values(body: &Value, found: &mut Vec<String>) {
-    match body {
-        Value::Array(items) => items.iter().for_each(|item| collect_values(item, found)),
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                match field {
-                    Value::String(text) if name == "value" => found.push(text.clone()),
-                    field => collect_values(field, found),
-                }
-            }
-        }
-        _ => {}
     }
 }
 
@@ -259,9 +257,31 @@ mod tests {
             ("https://host/?key=1", "query"),
             ("https://user:hidden@host", "password"),
             ("https://user:hidden@", "cannot be read"),
+            ("host/?token=hidden", "relative URL without a base"),
+            ("hidden token", "relative URL without a base"),
+            ("host:80/?token=hidden", "http://"),
+            ("https://?token=hidden", "empty host"),
         ] {
             let error = address(wrong).unwrap_err().to_string();
             assert!(error.contains(told) && !error.contains("hidden"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_secret() {
+        for (address, shown) in [
+            ("https://host:1/path", "https://host:1/path"),
+            ("http://user:hidden@host", "http://host"),
+            ("http://h/?token=hidden", "http://h/"),
+            ("http://h#hidden", "http://h"),
+            ("http://h/?token=hid@den", "…"),
+            ("http://user:hid#den@h", "…"),
+            ("h?token=http://hidden", "…"),
+            ("user:hidden", "…"),
+            ("host.example", "host.example"),
+            ("localhost:8900", "localhost:8900"),
+        ] {
+            assert_eq!(Account::harmless(address), shown, "{address}");
         }
     }
 
@@ -273,6 +293,8 @@ mod tests {
             without_values(&error.to_string())
         };
         assert_eq!(told(r#"{"id": "hidden"}"#), "expected u64 where it has something else");
+        let said = r#"{"id": "what was expected hidden, expected hidden"}"#;
+        assert_eq!(told(said), "expected u64 where it has something else");
         assert!(told("{}").starts_with("missing field `host_integration_id`"));
     }
 }

@@ -12,13 +12,10 @@ use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use reqwest::{Body, Url};
 use tokio::sync::mpsc;
 
-use super::failure::{Failure, Kind};
+use super::failure::{Failure, Kind, Secrets};
 use super::transport::origin;
 use super::wire::UploadUrl;
 use super::{Call, Error};
-
-/// How long an upload may take, all attempts together, as long as it goes on.
-pub(super) const TOTAL: Duration = Duration::from_secs(1800);
 
 /// How much is read at a time, in bytes, and how many of these wait to be sent.
 const CHUNK: usize = 64 << 10;
@@ -47,16 +44,33 @@ struct Shared {
     unreadable: Arc<Mutex<Option<io::Error>>>,
 }
 
-/// Uploads once. It fails when for `stall` nothing goes on.
+/// Uploads once. It fails when for `stall` nothing goes on, or when it takes longer than `limit`.
 pub(super) async fn attempt(
     http: &reqwest::Client,
     target: &UploadUrl,
     archive: &Archive<'_>,
     progress: &mut dyn FnMut(u64),
     stall: Duration,
+    limit: Duration,
 ) -> Result<(), Failure> {
-    // The path is as secret as the rest of the address.
-    let call = Call { method: "PUT".to_owned(), path: "upload address".to_owned() };
+    let sent = send(http, target, archive, progress, stall);
+    let late = |_| Err(Failure::new(Kind::Unknown, Error::Deadline { call: call(), patience: limit }));
+    tokio::time::timeout(limit, sent).await.unwrap_or_else(late)
+}
+
+/// The path is as secret as the rest of the address.
+fn call() -> Call {
+    Call { method: "PUT".to_owned(), path: "upload address".to_owned() }
+}
+
+async fn send(
+    http: &reqwest::Client,
+    target: &UploadUrl,
+    archive: &Archive<'_>,
+    progress: &mut dyn FnMut(u64),
+    stall: Duration,
+) -> Result<(), Failure> {
+    let call = call();
     let url = address(target)?;
     let host = origin(&url);
     let unreadable = |error| Failure::new(Kind::Refused, Error::Archive(error));
@@ -86,8 +100,14 @@ pub(super) async fn attempt(
         progress(archive.length);
         return Ok(());
     }
+    if matches!(status.as_u16(), 401 | 403) {
+        // No key was sent: it is the address that is not, or no longer, good for it.
+        let detail = "the address is not valid, or no longer".to_owned();
+        let error = Error::TryAgainLater { call, status: status.as_u16(), detail };
+        return Err(Failure::new(Kind::Refused, error));
+    }
     // What a storage says may name the address.
-    Err(Failure::of_status(&call, status, &headers, b""))
+    Err(Failure::of_status(&call, status, &headers, b"", &Secrets::default()))
 }
 
 fn address(target: &UploadUrl) -> Result<Url, Failure> {

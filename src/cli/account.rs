@@ -65,25 +65,30 @@ impl AccountOptions {
             config.map_or_else(|| env.directory.clone(), |it| directory_of(&env.directory.join(it)));
         let settings = Settings::read(env, &directory);
         let host = self.host(env, &settings, &directory, config)?;
-        say(env, &format!("the deployment service is {}, by {}", harmless(host.value.expose()), host.origin));
+        let address = host.value.expose();
+        say(env, &format!("the deployment service is {}, by {}", Account::harmless(address), host.origin));
         let key = self.key(env, &settings)?;
-        if is_open(host.value.expose()) {
-            let warning = paint(&env.err, WARNING, "warning");
-            env.tell(&format!(
-                "{warning}: the key is sent without encryption; https:// would keep it secret"
-            ));
-        }
         let tenant = settings.find(env, &[TENANT]).or_else(|| settings.find(env, &[hosted::TENANT]));
         say(env, &format!("the key is that of {}", key.origin));
         tenant.iter().for_each(|tenant| say(env, &format!("the workspace is that of {}", tenant.origin)));
-        let of_address = || Vocabulary::of_address(host.value.expose());
-        let vocabulary = self.vocabulary.map_or_else(of_address, Vocabulary::from);
-        Ok(Account {
-            host: host.value.expose().to_owned(),
+        let of_address = || Vocabulary::of_address(address);
+        let account = Account {
+            host: address.to_owned(),
             key: key.value,
             tenant: tenant.map(|tenant| tenant.value.expose().to_owned()),
-            vocabulary,
-        })
+            vocabulary: self.vocabulary.map_or_else(of_address, Vocabulary::from),
+        };
+        if account.is_open() {
+            warn(env, "the key is sent without encryption; https:// would keep it secret");
+        }
+        if is_of_file(&host.origin) && !is_of_file(&key.origin) {
+            let (host, key) = (&host.origin, &key.origin);
+            warn(
+                env,
+                &format!("the key, from {key}, is sent to the address that {host} gives; is that meant?"),
+            );
+        }
+        Ok(account)
     }
 
     fn host(
@@ -124,24 +129,17 @@ impl AccountOptions {
     }
 }
 
-/// An address without the user and the password that nobody should have written into it.
-fn harmless(address: &str) -> String {
-    let (scheme, rest) = match address.split_once("://") {
-        Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None => (String::new(), address),
-    };
-    format!("{scheme}{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host))
-}
-
-/// Whether the key would go over a network for everybody to read.
-fn is_open(address: &str) -> bool {
-    let host = address.get(.."http://".len()).filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
-    let host = host.map(|scheme| address[scheme.len()..].split('/').next().unwrap_or_default());
-    host.is_some_and(|host| !["localhost", "127.", "[::1]"].iter().any(|here| host.starts_with(here)))
-}
-
 fn option(value: Redacted, name: &str) -> Setting {
     Setting { value, origin: name.to_owned() }
+}
+
+/// Whether a setting comes with the files of a project, which may be somebody else's.
+fn is_of_file(origin: &str) -> bool {
+    origin.ends_with(" of .env")
+}
+
+fn warn(env: &mut Env, text: &str) {
+    env.tell(&format!("{}: {text}", paint(&env.err, WARNING, "warning")));
 }
 
 fn say(env: &mut Env, text: &str) {

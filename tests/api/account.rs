@@ -70,7 +70,9 @@ fn a_wrong_key_and_a_wrong_address_are_told() {
     let output = env.run(&format!("{LIST} --host-url {} --api-key {wrong}", scene.host.url()));
     assert_eq!(output.code, 3, "{output:?}");
     assert!(output.err.contains("`GET /v2/deployments`") && !output.err.contains(wrong), "{output:?}");
-    for address in ["127.0.0.1", "ftp://host", "http://user:hidden@127.0.0.1"] {
+    for address in
+        ["127.0.0.1", "ftp://host", "http://user:hidden@127.0.0.1", "http://h/?token=hidden", "h/hidden"]
+    {
         let output = env.run(&format!("{LIST} --host-url {address} --api-key {wrong}"));
         assert_eq!(output.code, 2, "{output:?}");
         assert!(!output.err.contains(wrong) && !output.err.contains("hidden"), "{output:?}");
@@ -104,4 +106,26 @@ fn a_key_in_the_open_is_warned_of() {
     };
     assert!(told("http://host.example") && told("HTTP://10.0.0.1:8900/api"));
     assert!(!told("https://host.example") && !told("http://localhost:1") && !told("http://[::1]:1"));
+    // What only begins like an address of this machine is another one.
+    assert!(told("http://localhost.example") && told("http://127.0.0.1.example"));
+    assert!(!told("http://127.0.0.2:1"));
+}
+
+#[test]
+fn a_key_that_goes_where_a_file_of_the_project_says_is_warned_of() {
+    let scene = Scene::new();
+    let file = format!("AGENT_HOST_URL={}\n", scene.host.url());
+    let foreign = "the key, from AGENT_HOST_API_KEY of the environment, is sent to the address that AGENT_HOST_URL of \
+                   .env gives";
+    let env = TestEnv::empty().file(".env", &file).variable("AGENT_HOST_API_KEY", KEY);
+    let output = quiet(env.run(LIST));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.err.contains(foreign), "{output:?}");
+    for env in [
+        TestEnv::empty().file(".env", format!("{file}AGENT_HOST_API_KEY={KEY}\n")),
+        TestEnv::empty().variable("AGENT_HOST_URL", &scene.host.url()).variable("AGENT_HOST_API_KEY", KEY),
+    ] {
+        let output = quiet(env.run(LIST));
+        assert!(output.code == 0 && !output.err.contains("is that meant"), "{output:?}");
+    }
 }

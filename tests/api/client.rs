@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use agentcli::api::wire::{Deployment, DeploymentCreation, DeploymentPatch, Source, UploadUrl};
-use agentcli::api::{Archive, DeploymentFilter, Error};
+use agentcli::api::{Archive, DeploymentFilter, Error, Patience};
 use serde_json::json;
 
 use super::{Scene, block_on, client, creation, image};
@@ -67,6 +67,7 @@ fn the_same_name_is_a_conflict() {
     let scene = Scene::new();
     let error = block_on(client(scene.proxy.address()).create(&record("agent"))).unwrap_err();
     assert!(matches!(error, Error::Conflict { .. }), "{error}");
+    assert!(error.hint().unwrap().contains("choose another name"), "{error}");
 }
 
 #[test]
@@ -96,6 +97,24 @@ fn rules_are_checked_before_anything_is_sent() {
     for limit in [0, 101] {
         let error = block_on(client.list_deployments(&filter, limit, 0)).unwrap_err();
         assert!(error.to_string().contains("between 1 and 100"), "{error}");
+    }
+    let nothing = || vec!["nothing".to_owned()];
+    for (filter, told) in [
+        (
+            DeploymentFilter { deployment_type: Some("huge".into()), ..DeploymentFilter::default() },
+            "`huge` is not the type of a deployment: it is one of dev_free, dev, prod",
+        ),
+        (
+            DeploymentFilter { deployment_ids: nothing(), ..DeploymentFilter::default() },
+            "`nothing` is not the ID of a deployment",
+        ),
+        (
+            DeploymentFilter { tag_value_ids: nothing(), ..DeploymentFilter::default() },
+            "`nothing` is not the ID of a tag value",
+        ),
+    ] {
+        let error = block_on(client.deployments(&filter, None)).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
     }
     for id in ["", "..", "1/../2", "0123", "01234567-89ab-cdef-0123-456789abcdeg"] {
         let error = block_on(client.deployment(id)).unwrap_err();
@@ -222,4 +241,51 @@ fn an_upload_that_cannot_be_ends() {
     let archive = Archive { length: LENGTH, open: &numbers };
     let error = block_on(client.upload(&target, &archive, &mut |_| {})).unwrap_err().to_string();
     assert!(!error.contains(target.upload_url.expose()), "{error}");
+}
+
+/// An archive that never ends, and is never quite still.
+struct Trickle;
+
+impl Read for Trickle {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        std::thread::sleep(Duration::from_millis(20));
+        buffer[0] = 0;
+        Ok(1)
+    }
+}
+
+#[test]
+fn an_upload_that_goes_on_and_on_ends() {
+    let scene = Scene::new();
+    let (_, target) = target(&scene, "archive");
+    let patience = Patience { upload: Duration::from_millis(500), ..Patience::default() };
+    let client = client(scene.proxy.address()).with_patience(patience);
+    let open = || Ok(Box::new(Trickle) as Box<dyn Read + Send>);
+    let archive = Archive { length: LENGTH, open: &open };
+    let mut sent = 0;
+    let upload = async {
+        let mut progress = |now| sent = now;
+        tokio::time::timeout(Duration::from_secs(30), client.upload(&target, &archive, &mut progress)).await
+    };
+    let error = block_on(upload).expect("it ends").unwrap_err();
+    assert!(matches!(error, Error::Deadline { .. }), "{error}");
+    assert!(sent > 0 && sent < LENGTH, "{sent}");
+}
+
+#[test]
+fn an_upload_address_that_is_no_longer_valid_is_no_matter_of_the_key() {
+    let scene = Scene::new();
+    let client = client(scene.proxy.address());
+    let (_, target) = target(&scene, "archive");
+    let archive = Archive { length: LENGTH, open: &numbers };
+    for status in [401, 403] {
+        let before = scene.proxy.heads().len();
+        scene.proxy.fail("PUT", "/", Fault::Answer(status, &[], ""), 1);
+        let error = block_on(client.upload(&target, &archive, &mut |_| {})).unwrap_err();
+        let hint = error.hint().unwrap();
+        assert!(hint.contains("deploy again") && !hint.contains("key"), "{error}: {hint}");
+        assert!(error.to_string().contains(&status.to_string()), "{error}");
+        assert_eq!(agentcli::error::Error::from(error).exit_code(), 4);
+        assert_eq!(scene.proxy.heads().len(), before + 1, "it is not tried again");
+    }
 }

@@ -59,9 +59,15 @@ fn list() {
     for wrong in ["list --limit 0", "list --limit 101", "list --limit 5 --all"] {
         assert_eq!(deploy(&env, &host.url(), wrong).code, 2, "{wrong}");
     }
-    let output = deploy(&env, &host.url(), "list --type huge");
-    assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.err.contains("deployment_type"), "the detail is told: {output:?}");
+    for (wrong, told) in [
+        ("list --type huge", "one of dev_free, dev, prod"),
+        ("list --ids abc", "`abc` is not the ID of a deployment"),
+        ("list --tag-value-ids abc", "`abc` is not the ID of a tag value"),
+    ] {
+        let output = deploy(&env, &host.url(), wrong);
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.err.contains(told), "{output:?}");
+    }
 }
 
 #[test]
@@ -96,6 +102,10 @@ fn repos() {
     let output = scene.deploy(&format!("repos {INTEGRATION} --json"));
     assert_eq!(checked("repos", &output.out)["repositories"][0]["id"], 1);
     assert_eq!(scene.deploy("repos nothing").code, 2);
+    // A list of deployments does not help to find an integration.
+    let output = scene.deploy(&format!("repos {}", scene.id));
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(!output.err.contains("agentcli deploy list"), "{output:?}");
 }
 
 #[test]
@@ -176,11 +186,17 @@ fn updates_that_are_refused() {
         .file("type.json", format!(r#"{{"secrets": "{SECRET}"}}"#))
         .file("broken.json", "{");
     let sent = |method| scene.proxy.forwarded(method, "");
+    let sidecars = json!([{"name": 1, "env": [{"name": "A", "value": SECRET}]}]);
     for (arguments, told) in [
         ("", "nothing is said of what to change"),
         ("--resource cpu=much", "`cpu` of the resources does not take `much`"),
         ("--resource memory=1", "resources have no field `memory`"),
         ("--resource cpu", "`cpu` sets no field"),
+        (
+            &format!("--resource sidecars={sidecars}"),
+            "`sidecars` of the resources does not take what is given",
+        ),
+        (&format!("--resource sidecars:{sidecars}"), "a resource sets no field"),
         ("--secret NOWHERE", "the secret `NOWHERE` has no value"),
         ("--secret-reference A=b", "`A=b` is no reference"),
         ("--secret-reference A=b/c", "external_container"),
@@ -212,8 +228,12 @@ fn delete() {
     let output = scene.deploy(&arguments);
     assert_eq!(output.code, 2);
     assert!(output.err.contains("say that it is with --force"), "{output:?}");
-    let output = deploy(&TestEnv::empty().at_a_terminal(), &scene.proxy.url(), &arguments);
-    assert!(output.err.contains("delete the deployment `agent`"), "{output:?}");
+    for arguments in [arguments.clone(), format!("{arguments} --json")] {
+        let output = deploy(&TestEnv::empty().at_a_terminal(), &scene.proxy.url(), &arguments);
+        assert_eq!((output.code, output.out.as_str()), (1, ""), "{output:?}");
+        assert!(output.err.contains("delete the deployment `agent`"), "{output:?}");
+        assert!(output.err.contains("[y/N] \n") && output.err.contains("nothing was changed"), "{output:?}");
+    }
     assert_eq!(scene.names(), ["agent"]);
     let output = scene.deploy(&format!("{arguments} --force --json"));
     assert_eq!(checked("delete", &output.out)["name"], "agent");

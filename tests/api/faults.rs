@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use super::{INTEGRATION, Scene, deploy, image};
 use crate::harness::{Output, TestEnv};
 use crate::host::service::KEY;
@@ -220,6 +222,42 @@ fn an_answer_that_says_the_secret_again_is_not_repeated() {
     assert!(output.err.contains("[redacted] is wrong"), "{output:?}");
 }
 
+#[test]
+fn a_secret_across_the_end_of_what_is_shown_is_not_shown_in_part() {
+    let scene = Scene::new();
+    // What is shown ends after 1000 characters, in the middle of the secret.
+    let text = format!(r#"{{"detail":"{}{} is wrong"}}"#, "x".repeat(990), super::SECRET);
+    let answer = Fault::Answer(400, &[("Content-Type", "application/json")], text.leak());
+    scene.proxy.fail("PATCH", "", answer, 1);
+    let output = run(&scene, &format!("update {} --yes --secret A={}", scene.id, super::SECRET));
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("xxx[redacted]") && !output.err.contains("value-of"), "{output:?}");
+}
+
+#[test]
+fn a_secret_of_several_lines_or_of_few_characters_is_not_repeated() {
+    let scene = Scene::new();
+    const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
+    const PEM: &str = "-----BEGIN KEY-----\nQUJD\"REVG\n-----END KEY-----\n";
+    let env = TestEnv::empty().variable("PEM", PEM).variable("SHORT", "q7z");
+    let update = |name: &str, text: &Value| {
+        let answer = Fault::Answer(422, JSON, text.to_string().leak());
+        scene.proxy.fail("PATCH", "", answer, 1);
+        let output = deploy(&env, &scene.proxy.url(), &format!("update {} --yes --secret {name}", scene.id));
+        assert_eq!(output.code, 1, "{output:?}");
+        output.err
+    };
+    let input = json!({ "input": { "value": PEM } });
+    for text in [json!({ "detail": input }), input, json!({ "detail": PEM }), json!({ "error": PEM })] {
+        let told = update("PEM", &text);
+        assert!(told.contains("[redacted]"), "{told}");
+        assert!(!["BEGIN", "QUJD", "REVG"].iter().any(|part| told.contains(part)), "{told}");
+    }
+    let told = update("SHORT", &json!({ "detail": "q7z is too short" }));
+    assert!(told.contains("status 422: Unprocessable Entity") && !told.contains("q7z"), "{told}");
+    assert!(update("SHORT", &json!({ "detail": "it is too short" })).contains("it is too short"));
+}
+
 /// The program itself, as a child, while the service does not answer.
 #[test]
 fn it_can_be_interrupted_at_any_time() {
@@ -234,7 +272,12 @@ fn it_can_be_interrupted_at_any_time() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let begun = Instant::now();
         while scene.proxy.heads().len() == before {
+            if begun.elapsed() > BOUND {
+                child.kill().unwrap();
+                panic!("{arguments:?} asks nothing: {:?}", child.wait());
+            }
             thread::sleep(Duration::from_millis(5));
         }
         let begun = Instant::now();

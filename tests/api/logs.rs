@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -85,7 +85,9 @@ fn more_than_one_page() {
         let log = scene.host.expect(200, "POST", &path, Some(&body));
         !log["logs"].as_array().unwrap().is_empty()
     };
+    let begun = Instant::now();
     while !is_long() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the log does not grow");
         std::thread::sleep(Duration::from_millis(10));
     }
     let output = scene.deploy("logs --name agent --limit 240 --json");

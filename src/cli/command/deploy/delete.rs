@@ -33,8 +33,7 @@ impl Delete {
         let found = service.ask(env, async |client| client.deployment(&self.id).await)?;
         let title = title(&found);
         if !self.force && !service.confirm(env, &format!("delete the deployment {title}?"), "--force")? {
-            env.tell("nothing was deleted");
-            return Ok(());
+            return Err(Error::Declined);
         }
         service.ask(env, async |client| client.delete(&self.id).await)?;
         if self.json {

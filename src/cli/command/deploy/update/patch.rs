@@ -206,17 +206,15 @@ fn resources(spec: ResourceSpec, given: &[String]) -> Result<ResourceSpec, Error
     let unwritable = |error| Error::Internal(format!("resources are JSON: {error}"));
     let mut fields = serde_json::to_value(spec).map_err(unwritable)?;
     for text in given {
-        let (name, value) = text.split_once('=').ok_or_else(|| {
-            usage(
-                format!("`{text}` sets no field"),
-                Some("write it as FIELD=VALUE, such as cpu=2".to_owned()),
-            )
-        })?;
+        let (name, value) = assignment(text)?;
         let json = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
         let as_json = with(&fields, name, json);
         let as_text = || with(&fields, name, Value::String(value.to_owned()));
         fields = as_json.or_else(as_text).ok_or_else(|| {
-            usage(format!("the field `{name}` of the resources does not take `{value}`"), None)
+            // Records may hold secrets.
+            let is_record = value.trim_start().starts_with(['[', '{']);
+            let shown = if is_record { "what is given".to_owned() } else { format!("`{value}`") };
+            usage(format!("the field `{name}` of the resources does not take {shown}"), None)
         })?;
         let spec: ResourceSpec = serde_json::from_value(fields.clone()).map_err(unwritable)?;
         if spec.other.contains_key(name) {
@@ -226,6 +224,15 @@ fn resources(spec: ResourceSpec, given: &[String]) -> Result<ResourceSpec, Error
         }
     }
     serde_json::from_value(fields).map_err(unwritable)
+}
+
+/// The name and the value of a field. What is no name may be a value, and is not shown.
+fn assignment(text: &str) -> Result<(&str, &str), Error> {
+    let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    text.split_once('=').filter(|(name, _)| is_name(name)).ok_or_else(|| {
+        let shown = if is_name(text) { format!("`{text}`") } else { "a resource".to_owned() };
+        usage(format!("{shown} sets no field"), Some("write it as FIELD=VALUE, such as cpu=2".to_owned()))
+    })
 }
 
 /// The fields with one more, where it can have that value.
