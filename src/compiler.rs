@@ -59,8 +59,9 @@ pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
         config = typed;
     }
     for diagnostic in &mut diagnostics {
-        diagnostic.message = check::masked(&diagnostic.message).into_owned();
-        diagnostic.help = diagnostic.help.take().map(|help| check::masked(&help).into_owned());
+        let shown = |text: &str| document.discreet(&check::masked(text));
+        diagnostic.message = shown(&diagnostic.message);
+        diagnostic.help = diagnostic.help.as_deref().map(shown);
     }
     diagnostics.sort_by_key(|diagnostic| {
         let span = document.span(&diagnostic.place);
