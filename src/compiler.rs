@@ -58,8 +58,8 @@ pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
         diagnostics.extend(check::check(&typed, files, &shape.removed));
         config = typed;
     }
+    let shown = |text: &str| document.discreet(&check::masked(text));
     for diagnostic in &mut diagnostics {
-        let shown = |text: &str| document.discreet(&check::masked(text));
         diagnostic.message = shown(&diagnostic.message);
         diagnostic.help = diagnostic.help.as_deref().map(shown);
     }
