@@ -58,9 +58,10 @@ pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
         diagnostics.extend(check::check(&typed, files, &shape.removed));
         config = typed;
     }
+    let shown = |text: &str| document.discreet(&check::masked(text));
     for diagnostic in &mut diagnostics {
-        diagnostic.message = check::masked(&diagnostic.message).into_owned();
-        diagnostic.help = diagnostic.help.take().map(|help| check::masked(&help).into_owned());
+        diagnostic.message = shown(&diagnostic.message);
+        diagnostic.help = diagnostic.help.as_deref().map(shown);
     }
     diagnostics.sort_by_key(|diagnostic| {
         let span = document.span(&diagnostic.place);

@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, fs};
 
@@ -209,4 +211,19 @@ impl Write for Captured {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// A free port that nobody else takes before it is used: no other test of this process, and no outgoing connection, for
+/// it is below the range that those get theirs from.
+pub(crate) fn free_port() -> u16 {
+    const FIRST: u32 = 10_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let end = range.split_whitespace().next().and_then(|start| start.parse().ok());
+    let end = end.filter(|end| *end > 2 * FIRST).unwrap_or(32_768);
+    // Other processes that test at the same time begin elsewhere.
+    let start = std::process::id().wrapping_mul(97);
+    let ports = (FIRST..end).map(|_| start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)));
+    let mut ports = ports.map(|number| u16::try_from(FIRST + number % (end - FIRST)).unwrap());
+    ports.find(|port| TcpListener::bind(("0.0.0.0", *port)).is_ok()).unwrap()
 }

@@ -19,6 +19,45 @@ fn each_format_is_as_expected() {
     }
 }
 
+/// However broken the text is: values of `env` may be secrets.
+#[test]
+fn no_format_shows_values_of_env() {
+    for entries in [
+        r#""A=B": "sekrit2", "": "sekrit1""#,
+        r#""A": "sekrit1", "A": "sekrit2""#,
+        r#""A": ["sekrit1", { "B": "sekrit2" }]"#,
+        r#""A": 'sekrit1', "B": sekrit2"#,
+        r#""A": "sekrit1\q", "B": "ä\u00e4sekrit2",,"#,
+        r#""A": "x"sekrit1", "B": "sekrit2""#,
+        r#""1": 7351, "2": 07351"#,
+        r#""A": "sekrit1"#,
+    ] {
+        let config = format!(
+            "{{ \"dependencies\": [\".\"], \"graphs\": {{ \"agent\": \"./agent.py:graph\" }}, \"env\": {{ {entries} }} }}\n"
+        );
+        let env = TestEnv::project().file("agent.json", &config);
+        for format in ["text", "json", "sarif", "github"] {
+            let run = env.run(&format!("validate --format {format}"));
+            let said = format!("{}{}", run.out, run.err);
+            assert_eq!(run.code, 1, "{entries}: {said}");
+            assert!(!said.contains("sekrit") && !said.contains("7351"), "{entries}: {said}");
+        }
+    }
+    let latin1 = [b"{ \"env\": { \"A\": \"sekrit1\", \"B\": \"sekrit\xe4\" } }".as_slice()].concat();
+    let run = TestEnv::project().file("agent.json", latin1).run("validate");
+    assert!(run.code == 1 && !run.out.contains("sekrit"), "{}", run.out);
+}
+
+/// What is meant stays under the carets.
+#[test]
+fn hidden_values_move_no_caret() {
+    let config = r#"{ "env": { "A": "sekrit", "B=": "ä" }, "graphs": { "agent": "./agent.py:graph" }, "dependencies": ["."] }"#;
+    let run = TestEnv::project().file("agent.json", config).run("validate");
+    let lines: Vec<&str> = run.out.lines().collect();
+    let shown = lines.iter().position(|line| line.contains("\"******\", \"B=\": \"**\"")).unwrap();
+    assert_eq!(lines[shown].find("\"B=\""), lines[shown + 1].find("^^^^"), "{}", run.out);
+}
+
 #[test]
 fn json_says_what_text_says() {
     let run = TestEnv::inside(&fixtures("reports")).run("validate agent.json missing.json --format json");

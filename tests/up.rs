@@ -6,7 +6,6 @@ mod life;
 mod watch;
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engine::{docker, hosts};
-use crate::harness::{copy, fixtures};
+use crate::harness::{copy, fixtures, free_port};
 
 /// How long anything may take that should not take long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -44,11 +43,10 @@ impl Project {
     fn new() -> Self {
         let directory = TempDir::with_prefix("agentcli-up-").unwrap();
         copy(&fixtures("databases"), directory.path());
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         // The names that directories give are tested beside the function.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("agentcli-up-{}-{number}", std::process::id());
-        Self { directory, host: host(), port, name }
+        Self { directory, host: host(), port: free_port(), name }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -58,7 +56,14 @@ impl Project {
     fn edit(&self, path: &str, old: &str, new: &str) {
         let text = fs::read_to_string(self.path(path)).unwrap();
         assert!(text.contains(old), "{path} has no `{old}`:\n{text}");
-        fs::write(self.path(path), text.replace(old, new)).unwrap();
+        self.write(path, &text.replace(old, new));
+    }
+
+    /// Writes a file at once: nobody who watches reads half of it.
+    fn write(&self, path: &str, text: &str) {
+        let next = self.directory.path().with_extension("next");
+        fs::write(&next, text).unwrap();
+        fs::rename(next, self.path(path)).unwrap();
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -158,15 +163,15 @@ impl Ended {
     }
 }
 
-/// A run that goes on.
-struct Running {
+/// A run that goes on; lines that are no JSON come as text.
+pub(crate) struct Running {
     process: Child,
     events: Receiver<Value>,
     seen: Vec<Value>,
 }
 
 impl Running {
-    fn new(mut process: Child) -> Self {
+    pub(crate) fn new(mut process: Child) -> Self {
         let (sender, events) = mpsc::channel();
         let out = BufReader::new(process.stdout.take().unwrap());
         thread::spawn(move || {
@@ -178,7 +183,7 @@ impl Running {
     }
 
     /// Waits for the next event that is like this.
-    fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -205,14 +210,20 @@ impl Running {
         text
     }
 
-    fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap();
     }
 
     /// Waits for its end.
-    fn code(&mut self) -> i32 {
+    pub(crate) fn code(&mut self) -> i32 {
+        self.code_after(|_| {})
+    }
+
+    /// Does something again and again until it ends.
+    fn code_after(&mut self, mut step: impl FnMut(&Self)) -> i32 {
         let deadline = Instant::now() + PATIENCE;
         loop {
+            step(self);
             match self.process.try_wait().unwrap() {
                 Some(status) => return status.code().unwrap_or(-1),
                 None if Instant::now() > deadline => {

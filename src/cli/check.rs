@@ -103,11 +103,12 @@ pub fn check_all(directory: &Path, paths: &[PathBuf]) -> Vec<Checked> {
 
 /// Reads and checks one configuration; the second half is absent where there is no text to compile.
 fn read(directory: &Path, path: &Path) -> (Checked, Option<(Project, Config)>) {
-    let project = match Project::load(directory, path) {
+    let mut project = match Project::load(directory, path) {
         Ok(project) => project,
         Err(unreadable) => return (unreadable_file(*unreadable), None),
     };
     let analysis = compiler::analyze(&project.source.text, &project.files);
+    project.source.hide(analysis.document.secrets());
     let locate = |diagnostic: Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);
         Finding { diagnostic, span }
@@ -118,7 +119,8 @@ fn read(directory: &Path, path: &Path) -> (Checked, Option<(Project, Config)>) {
     (checked, Some((project, analysis.config)))
 }
 
-fn unreadable_file(file: project::Unreadable) -> Checked {
+fn unreadable_file(mut file: project::Unreadable) -> Checked {
+    file.source.hide(compiler::document::parse(&file.source.text).0.secrets());
     let span = match &file.diagnostic.place {
         crate::diagnostic::Place::Span(span) => span.clone(),
         _ => 0..0,

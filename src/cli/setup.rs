@@ -1,5 +1,6 @@
 //! The setup that a configuration and the command line ask for together.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -11,6 +12,7 @@ use super::console::{NOTE, paint, visible_line};
 use super::env::Env;
 use super::image::{self, Wanted};
 use super::variables;
+use crate::compiler::check;
 use crate::compiler::config::EnvConfig;
 use crate::compiler::dotenv;
 use crate::compiler::files::Files as _;
@@ -58,6 +60,10 @@ pub(super) struct SetupArguments {
 
     #[command(flatten)]
     pub(super) project: ProjectName,
+
+    /// The notes that were told: `--watch` plans again and again.
+    #[arg(skip)]
+    told: RefCell<Vec<String>>,
 }
 
 /// The option of every command that works on a compose project.
@@ -123,6 +129,10 @@ impl SetupArguments {
         let file = variables::values(env, &planned.project, &planned.config);
         let setup = setup(&planned.plan, &self.options(env, &planned, &directory, &file)?);
         for note in &setup.notes {
+            if self.told.borrow().contains(&note.message) {
+                continue;
+            }
+            self.told.borrow_mut().push(note.message.clone());
             env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&note.message)));
         }
         let given = self.given(env, &planned, &setup, &file);
@@ -173,6 +183,10 @@ impl SetupArguments {
                 "give another --debugger-port",
             );
         }
+        if let Some(image) = self.image.as_deref().filter(|image| !check::is_image(image)) {
+            let message = format!("--image: `{}` is not the name of an image", visible_line(image));
+            return usage(&message, "write it as registry/name:tag");
+        }
         let is_address = |uri: &Secret| SCHEMES.iter().any(|scheme| uri.0.starts_with(scheme));
         if self.postgres_uri.as_ref().is_some_and(|uri| !is_address(uri)) {
             // It may hold a password, so that it is not said.
@@ -197,7 +211,9 @@ impl SetupArguments {
             }
             _ => IndexMap::new(),
         };
-        let names = values.iter().filter(|_| of_map.is_empty()).map(|(name, _)| name.clone());
+        let is_set = |value: &Option<String>| value.as_ref().is_some_and(|value| !value.is_empty());
+        let names = values.iter().filter(|(_, value)| of_map.is_empty() && is_set(value));
+        let names = names.map(|(name, _)| name.clone());
         Ok(SetupOptions {
             name: self.project.name(env, directory)?,
             port: self.port,
@@ -223,14 +239,14 @@ impl SetupArguments {
         let dotenv = dotenv::parse(&dotenv, |name| (env.variables)(name)).variables;
         let dotenv: Vec<_> = dotenv.into_iter().collect();
         let known = |all: &[(String, Option<String>)], name: &str| {
-            all.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.clone())
+            let found = all.iter().find(|(known, _)| known == name);
+            found.and_then(|(_, value)| value.clone()).filter(|value| !value.is_empty())
         };
         let value = |name: &String| {
             let own = self.postgres_uri.as_ref().filter(|_| name == contract::OWN_DATABASE);
             let own = own.map(|uri| uri.0.clone());
             let value = own.or_else(|| known(values, name)).or_else(|| env.variable(name));
-            let value = value.or_else(|| known(&dotenv, name)).filter(|value| !value.is_empty())?;
-            Some((name.clone(), value))
+            Some((name.clone(), value.or_else(|| known(&dotenv, name))?))
         };
         let variables = setup.services.iter().flat_map(|service| service.environment.values());
         let wanted = variables.filter_map(|variable| match variable {

@@ -23,6 +23,7 @@ pub struct Document {
     /// Whether the text was broken so badly that something that seems absent may only be unread.
     pub broken: bool,
     text: String,
+    secrets: Vec<Range<usize>>,
 }
 
 /// One value and where it stands.
@@ -66,8 +67,7 @@ pub struct Member {
 
 /// Reads `text`. There is always a document, however broken the text is.
 pub fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
-    let (root, diagnostics, broken) = parse::Parser::new(text).run();
-    (Document { root, broken, text: text.to_owned() }, diagnostics)
+    parse::Parser::new(text).run()
 }
 
 impl Document {
@@ -80,6 +80,19 @@ impl Document {
             Place::Value(pointer) => self.nearest(pointer).span.clone(),
             Place::Within(pointer, part) => self.part_span(pointer, part),
         }
+    }
+
+    /// The byte ranges that nobody may see: the values below `env`.
+    pub fn secrets(&self) -> &[Range<usize>] {
+        &self.secrets
+    }
+
+    /// `message` without the values below `env`, where it quotes one.
+    pub fn discreet(&self, message: &str) -> String {
+        let secrets = self.secrets.iter().map(|span| &self.text[span.clone()]).filter(|it| !it.is_empty());
+        secrets.fold(message.to_owned(), |message, secret| {
+            message.replace(&format!("`{secret}`"), "`***`").replace(&format!("`\"{secret}\"`"), "`\"***\"`")
+        })
     }
 
     /// The tree as plain JSON; holes become null.

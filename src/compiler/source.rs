@@ -1,5 +1,6 @@
 //! The text of one configuration file, and how its offsets become lines and columns.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// One file as it was read.
@@ -10,6 +11,7 @@ pub struct Source {
     /// The text, without any change.
     pub text: String,
     lines: Vec<usize>,
+    secrets: Vec<Range<usize>>,
 }
 
 /// A place in a text: line and column from 1, the column in characters.
@@ -27,7 +29,24 @@ impl Source {
         let text = text.into();
         let newlines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(newlines).collect();
-        Self { name: name.into(), text, lines }
+        Self { name: name.into(), text, lines, secrets: Vec::new() }
+    }
+
+    /// Hides these byte ranges from everybody to whom the text is shown.
+    pub fn hide(&mut self, secrets: &[Range<usize>]) {
+        self.secrets = secrets.to_vec();
+    }
+
+    /// The line that starts at `start` as it may be shown: what is hidden is masked, and as long as before.
+    pub fn line(&self, start: usize) -> Cow<'_, str> {
+        let mut line = Cow::Borrowed(self.text[start..].lines().next().unwrap_or_default());
+        let end = start + line.len();
+        for secret in self.secrets.iter().filter(|secret| secret.start < end && secret.end > start) {
+            let range = secret.start.max(start) - start..secret.end.min(end) - start;
+            let mask = "*".repeat(range.len());
+            line.to_mut().replace_range(range, &mask);
+        }
+        line
     }
 
     /// The line and column of a byte offset; an offset past the end is the end.

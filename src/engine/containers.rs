@@ -1,8 +1,9 @@
 //! Containers: what is there, and making, starting, stopping and removing them.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bollard::errors::Error::DockerResponseServerError as Refused;
 use bollard::models::{
     ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum, EndpointSettings, HealthConfig,
     HostConfig, Mount, MountType, NetworkingConfig, PortBinding,
@@ -12,6 +13,8 @@ use bollard::query_parameters::{
     RemoveContainerOptions, StartContainerOptions, StopContainerOptions,
 };
 
+use tokio::time::sleep;
+
 use super::connect::Engine;
 use super::error::Error;
 use crate::compiler::plan::{Health, Port, VolumeMount};
@@ -19,6 +22,10 @@ use crate::compiler::plan::{Health, Port, VolumeMount};
 /// What engines before 25 (API 1.44) look at health with: they know no shorter interval for the start.
 const OLD_INTERVAL: u32 = 5;
 const START_INTERVAL_SINCE: (u32, u32) = (1, 44);
+
+/// How long somebody else's removal of a container may take, and how often is looked whether it is over.
+const REMOVAL: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A container to make. There is no `Debug`: values of its environment may be secrets.
 #[derive(Clone)]
@@ -161,11 +168,19 @@ impl Engine {
         self.unless_gone(killed, &format!("end the container `{name}`"))
     }
 
-    /// Removes a container with the volumes that have no name.
+    /// Removes a container with the volumes that have no name. One that is being removed already is waited for: its
+    /// name is taken until it is gone.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
-        let options = RemoveContainerOptions { v: true, force: true, link: false };
-        let removed = self.docker.remove_container(name, Some(options)).await;
-        self.unless_gone(removed, &format!("remove the container `{name}`"))
+        let what = format!("remove the container `{name}`");
+        let deadline = Instant::now() + REMOVAL;
+        loop {
+            let options = RemoveContainerOptions { v: true, force: true, link: false };
+            match self.docker.remove_container(name, Some(options)).await {
+                Err(Refused { status_code: 409, .. }) if Instant::now() < deadline => sleep(PAUSE).await,
+                Err(Refused { status_code: 404, .. }) => return Ok(()),
+                removed => return removed.map_err(|error| self.failed(&what, error)),
+            }
+        }
     }
 
     /// How a container ended, or why it is not well.
@@ -198,7 +213,6 @@ impl Engine {
         done: Result<(), bollard::errors::Error>,
         what: &str,
     ) -> Result<(), Error> {
-        use bollard::errors::Error::DockerResponseServerError as Refused;
         match done {
             Err(Refused { status_code: 304 | 404 | 409, .. }) => Ok(()),
             done => done.map_err(|error| self.failed(what, error)),

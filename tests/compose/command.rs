@@ -130,3 +130,40 @@ fn every_valid_project_has_a_compose_file_that_compose_takes() {
         assert!(taken.is_ok(), "{}: {}", case.display(), taken.unwrap_err());
     }
 }
+
+#[test]
+fn an_empty_key_is_none() {
+    let plain = r#""dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}"#;
+    let of =
+        |config: &str| TestEnv::project().file("agent.json", config).file(".env", "LANGSMITH_API_KEY=\n");
+    for env in [
+        of(&format!(r#"{{ {plain}, "env": ".env" }}"#)),
+        of(&format!(r#"{{ {plain}, "env": {{ "LANGSMITH_API_KEY": "" }} }}"#)),
+    ] {
+        let run = env.run("compose compose.yaml");
+        assert_eq!(run.code, 0, "{}", run.err);
+        let compose = config(&env.path(""), &[("PLATFORM_API_KEY", "real")], "compose.yaml").unwrap();
+        assert_eq!(environment(&compose, "langgraph-api")["LANGSMITH_API_KEY"], "real");
+    }
+}
+
+#[test]
+fn the_note_of_a_database_says_what_the_command_line_says() {
+    let config = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": {"POSTGRES_URI": "postgres://x"}}"#;
+    let env = TestEnv::project().file("agent.json", config);
+    let own = env.run("compose -").err;
+    assert!(own.contains("is not used: the setup has its own database; give --postgres-uri"), "{own}");
+    let named = env.run("compose - --postgres-uri postgres://me@db/x").err;
+    assert!(named.contains("is not used: --postgres-uri names another database"), "{named}");
+}
+
+#[test]
+fn what_is_no_image_is_not_run() {
+    let env = TestEnv::project();
+    for image in ["UPPER:x,y", "$X", "a|b"] {
+        let run = env.run(&format!("compose - --image {image}"));
+        assert_eq!(run.code, 2, "{image}: {}", run.err);
+    }
+    assert!(env.run("compose - --image $X").err.contains("is not the name of an image"));
+    assert_eq!(env.run("compose - --image registry.example/a:1").code, 0);
+}

@@ -1,8 +1,6 @@
 //! Compose with a real engine: the file alone, and the setup beside services of the user's own.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -10,7 +8,8 @@ use tempfile::TempDir;
 
 use super::docker_config;
 use crate::engine::{docker, hosts};
-use crate::harness::{copy, fixtures};
+use crate::harness::{copy, fixtures, free_port};
+use crate::up::Running;
 
 /// The engine that is used: the first, which can look at the health of containers.
 fn host() -> String {
@@ -46,8 +45,7 @@ impl Project {
         let directory = TempDir::with_prefix("agentcli-compose-").unwrap();
         copy(&fixtures("valid").join("hello"), &directory.path().join("app"));
         let name = directory.path().file_name().unwrap().to_str().unwrap().to_lowercase();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self { directory, docker_config: docker_config(), name, port }
+        Self { directory, docker_config: docker_config(), name, port: free_port() }
     }
 
     fn app(&self) -> std::path::PathBuf {
@@ -161,12 +159,10 @@ fn ctrl_c_stops_the_services_in_order() {
     command.args(["up", "--no-pull", "-d", "extra.yaml", "-P", &project.name, "--port", &port]);
     command.current_dir(project.app()).env("DOCKER_HOST", host());
     command.env("DOCKER_CONFIG", project.docker_config.path()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(said.next().unwrap().unwrap().starts_with("ready in "));
-    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(interrupt.success());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut up = Running::new(command.spawn().unwrap());
+    up.until(|line| line.as_str().is_some_and(|line| line.starts_with("ready in ")));
+    up.signal("-INT");
+    assert_eq!(up.code(), 0);
     let filter = format!("label=com.docker.compose.project={}", project.name);
     let states = docker(&host(), &["ps", "-a", "--filter", &filter, "--format", "{{.State}}"]);
     assert!(

@@ -26,15 +26,17 @@ fn an_edit_is_taken_over_and_a_mistake_is_not() {
     // A build that fails, and a configuration that is wrong: the old server runs on.
     let config = fs::read_to_string(project.path("agent.json")).unwrap();
     project.edit("agent.json", "RUN sed", "RUN false; exit 1; sed");
-    up.until_event("kept");
+    let kept = up.until_event("kept");
+    assert!(kept["reason"].as_str().unwrap().contains("the build failed"), "{kept}");
     assert_eq!(project.run(json!({ "name": "Ada" }))["version"], 2);
-    fs::write(project.path("agent.json"), "{").unwrap();
-    up.until_event("kept");
+    project.write("agent.json", "{");
+    let kept = up.until_event("kept");
+    assert!(kept["reason"].as_str().unwrap().contains("configuration"), "{kept}");
     assert_eq!(project.run(json!({ "name": "Ada" }))["version"], 2);
 
     // Mended, with another value.
-    fs::write(project.path(".env"), "PLAIN=other\n").unwrap();
-    fs::write(project.path("agent.json"), config).unwrap();
+    project.write(".env", "PLAIN=other\n");
+    project.write("agent.json", &config);
     up.until_event("reloading");
     up.until_event("ready");
     assert_eq!(project.run(json!({ "name": "Ada" }))["value"], "other");

@@ -80,7 +80,8 @@ impl Excerpt {
         let at = text.floor_char_boundary(finding.span.start);
         let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         // Logs are read by many; what must not be in a configuration must not be there either.
-        let line = masked(text[start..].lines().next().unwrap_or_default());
+        let line = source.line(start);
+        let line = masked(&line);
         let mut excerpt = Self { line: String::new(), number: source.position(at).line, start: 0, end: 0 };
         let (from, to) = (at - start, (finding.span.end.max(at) - start).min(line.len()));
         for (offset, c) in line.char_indices() {

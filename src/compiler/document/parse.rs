@@ -1,11 +1,12 @@
 //! The recovering parser.
 
 mod scalar;
+mod secret;
 
 use std::ops::Range;
 
 use super::rules::{BYTE_ORDER_MARK, DUPLICATE_KEY, EMPTY_FILE, JSON_COMMENT, JSON_SYNTAX, TRAILING_COMMA};
-use super::{Kind, Member, Node};
+use super::{Document, Kind, Member, Node};
 use crate::diagnostic::{Diagnostic, Place, Rule};
 
 /// Values nested deeper than this are refused, so that no input can exhaust the stack.
@@ -25,6 +26,9 @@ pub(super) struct Parser<'a> {
     open: Vec<usize>,
     /// Whether it was said that the text ends too early, or reading was given up.
     ended: bool,
+    /// Whether this is the value of `env`.
+    in_env: bool,
+    secrets: Vec<Range<usize>>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -38,11 +42,13 @@ impl<'a> Parser<'a> {
             errors: 0,
             open: Vec::new(),
             ended: false,
+            in_env: false,
+            secrets: Vec::new(),
             diagnostics: Vec::new(),
         }
     }
 
-    pub(super) fn run(mut self) -> (Node, Vec<Diagnostic>, bool) {
+    pub(super) fn run(mut self) -> (Document, Vec<Diagnostic>) {
         if self.text.starts_with('\u{feff}') {
             self.at = '\u{feff}'.len_utf8();
             self.report(&BYTE_ORDER_MARK, 0..self.at, "the file starts with a byte order mark").help =
@@ -54,11 +60,11 @@ impl<'a> Parser<'a> {
             self.report(&EMPTY_FILE, 0..0, "the file is empty").help = Some(
                 r#"start with `{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}`"#.into(),
             );
-            return (hole(0..0), self.diagnostics, true);
+            return self.result(hole(0..0));
         }
         if !self.rest().starts_with(['{', '[', '"', '\'']) && self.rest().lines().count() > 1 {
             self.not_json();
-            return (hole(0..0), self.diagnostics, true);
+            return self.result(hole(0..0));
         }
         let root = self.value();
         self.skip_blank();
@@ -73,7 +79,13 @@ impl<'a> Parser<'a> {
         });
         // Of a text that is hardly JSON, more findings would be about what the repairs made of it.
         let root = if self.exhausted() { hole(0..0) } else { root };
-        (root, self.diagnostics, self.broken)
+        self.result(root)
+    }
+
+    fn result(self, root: Node) -> (Document, Vec<Diagnostic>) {
+        let document =
+            Document { root, broken: self.broken, text: self.text.to_owned(), secrets: self.secrets };
+        (document, self.diagnostics)
     }
 
     /// The text does not even start like JSON: one finding, rather than one for each of its words.
@@ -163,6 +175,12 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self) -> Node {
+        let node = self.any_value();
+        self.keep_secret(&node);
+        node
+    }
+
+    fn any_value(&mut self) -> Node {
         let start = self.at;
         match self.peek() {
             _ if self.exhausted() => self.give_up(start),
@@ -218,7 +236,7 @@ impl<'a> Parser<'a> {
         let open = self.at - 1;
         let mut items = Vec::new();
         loop {
-            let (before, said) = (self.at, self.diagnostics.len());
+            let (before, said, secrets) = (self.at, self.diagnostics.len(), self.secrets.len());
             if !self.next_item(open, ']', !items.is_empty()) {
                 break;
             }
@@ -227,6 +245,7 @@ impl<'a> Parser<'a> {
                 // That was a key of what holds this list, which nobody closed.
                 self.at = before;
                 self.diagnostics.truncate(said);
+                self.secrets.truncate(secrets);
                 self.syntax(open..open + 1, "`[` is never closed", "add the matching `]`");
                 break;
             }
@@ -249,7 +268,7 @@ impl<'a> Parser<'a> {
             };
             more = true;
             let key_span = start..self.at;
-            let value = self.member_value();
+            let value = self.value_of(key.as_deref(), &key_span);
             let Some(key) = key else { continue };
             if members.iter().any(|member| member.key == key) {
                 self.report(&DUPLICATE_KEY, key_span, format!("`{key}` is already set above")).help =

@@ -1,5 +1,5 @@
-//! Setup → compose file. It keeps to the Compose Specification of 2021, the time of the plugin's first releases, but for
-//! what [`Form`] asks for.
+//! Setup → compose file. It keeps to the Compose Specification of 2021, the time of the plugin's first releases: what is
+//! newer, such as `start_interval`, is refused with older engines.
 
 use serde::Serialize;
 
@@ -20,8 +20,6 @@ pub struct Form {
     pub are_images_here: bool,
     /// The file of `env`, as the compose file calls it.
     pub env_file: Option<String>,
-    /// Whether the engine knows `start_interval`. Compose refuses it with engines before 25.
-    pub has_start_interval: bool,
 }
 
 /// How the project's image is built.
@@ -77,7 +75,6 @@ pub fn compose(plan: &Plan, setup: &Setup, form: &Form) -> String {
         "name": form.is_named.then(|| quote::compose(&setup.name)),
         "services": services,
         "volumes": volumes,
-        "has_start_interval": form.has_start_interval,
     });
     template::render(TEMPLATE, context)
 }

@@ -26,7 +26,7 @@ pub struct SetupOptions {
     pub image: Option<String>,
     /// The values of `env`, where the configuration itself holds them.
     pub env: IndexMap<String, String>,
-    /// The names that the file of `env` sets.
+    /// The names that the file of `env` sets to something.
     pub env_file_names: Vec<String>,
 }
 
@@ -139,17 +139,20 @@ fn fixed(plan: &Plan, options: &SetupOptions) -> Variables {
 fn notes(fixed: &Variables, options: &SetupOptions) -> Vec<Note> {
     let names = options.env.keys().chain(&options.env_file_names);
     let fixed = names.filter(|name| fixed.contains_key(*name));
-    let message = |name: &String| match setup::DATABASE_VARIABLES.contains(&name.as_str()) {
-        true => format!("`{name}` of `env` is not used: --postgres-uri names another database"),
-        false => format!("`{name}` of `env` is not used: the setup decides it"),
+    let why = |name: &String| match setup::DATABASE_VARIABLES.contains(&name.as_str()) {
+        true if options.has_database => "--postgres-uri names another database",
+        true => "the setup has its own database; give --postgres-uri to use another",
+        false => "the setup decides it",
     };
+    let message = |name: &String| format!("`{name}` of `env` is not used: {}", why(name));
     fixed.map(|name| Note { key: "/env".to_owned(), message: message(name) }).collect()
 }
 
-/// Whether the user's `env` brings the key.
+/// Whether the user's `env` brings the key: an empty one is none.
 fn is_given(key: &Key, options: &SetupOptions) -> bool {
     let is_set = |name: &str| {
-        options.env.contains_key(name) || options.env_file_names.iter().any(|other| other == name)
+        options.env.get(name).is_some_and(|value| !value.is_empty())
+            || options.env_file_names.iter().any(|other| other == name)
     };
     is_set(key.variable) || key.legacy.is_some_and(is_set)
 }

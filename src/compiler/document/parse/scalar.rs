@@ -42,7 +42,8 @@ impl<'a> Parser<'a> {
             self.report(&JSON_NUMBER, start..end, format!("`{word}` is not a JSON number")).help =
                 Some("write a finite number, or leave the key out".into());
         } else if lower.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit()) {
-            let number = plain_number(word);
+            // What another number would be told by is no less secret.
+            let number = plain_number(word).filter(|_| !self.in_env);
             self.report(&JSON_NUMBER, start..end, format!("`{word}` is not a JSON number")).help =
                 Some(match number {
                     Some(number) => format!("write `{number}`, or `\"{word}\"` where text is meant"),
