@@ -66,9 +66,17 @@ impl Shipment<'_> {
         let mut pause = self.env.patience.poll / FIRST;
         let mut log = (self.ship.json || self.env.verbose).then(BuildLog::default);
         let mut status: Option<RevisionStatus> = None;
+        let mut is_away = false;
         loop {
-            let Revision { status: now, source, .. } =
-                self.ask(self.client.revision(&deployment.id, revision)).await?;
+            let is_late = start.elapsed() > patience;
+            let found = self.look(deployment, revision, &mut is_away).await?;
+            let Some(Revision { status: now, source, .. }) = found else {
+                if is_late {
+                    return self.give_up(deployment, revision, status.as_ref(), patience);
+                }
+                self.rest(&mut pause).await?;
+                continue;
+            };
             if status.as_ref() != Some(&now) {
                 self.say(Event::Status {
                     status: now.word().to_owned(),
@@ -85,11 +93,33 @@ impl Shipment<'_> {
             if now.is_final() {
                 return self.end(deployment, revision, now).await;
             }
-            if start.elapsed() > patience {
-                return self.give_up(deployment, revision, &now, patience);
+            if is_late {
+                return self.give_up(deployment, revision, Some(&now), patience);
             }
             status = Some(now);
             self.rest(&mut pause).await?;
+        }
+    }
+
+    /// The revision; nothing while the service is away, which is told once.
+    async fn look(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        is_away: &mut bool,
+    ) -> Result<Option<Revision>, Error> {
+        match self.ask(self.client.revision(&deployment.id, revision)).await {
+            Ok(found) => {
+                *is_away = false;
+                Ok(Some(found))
+            }
+            Err(Error::Api(error)) if error.may_pass() => {
+                if !std::mem::replace(is_away, true) {
+                    self.say(Event::Warning { message: format!("{error}; still waiting") });
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -189,9 +219,10 @@ impl Shipment<'_> {
         &mut self,
         deployment: &Deployment,
         revision: &str,
-        status: &RevisionStatus,
+        status: Option<&RevisionStatus>,
         patience: Duration,
     ) -> Result<(), Error> {
+        let status = status.map_or("of a status that is not known", RevisionStatus::word);
         self.say(Event::result("pending", deployment, revision, None));
         Err(Error::DeploymentPending {
             message: format!(
