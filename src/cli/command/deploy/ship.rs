@@ -211,8 +211,12 @@ impl Shipment<'_> {
         };
         // What it was when it was found may be long ago by now.
         let before = self.ask(self.client.deployment(&deployment.id)).await?;
-        let patched = self.ask(self.client.patch(&before, &patch)).await?;
-        self.settle(&before, patched).await
+        let doubt = "there may be a new revision already";
+        let patched = self.ask(self.client.patch(&before, &patch)).await;
+        let patched = patched.map_err(|error| unwatched(error, &before, doubt))?;
+        let revision = self.newest(&before, &patched).await;
+        let revision = revision.map_err(|error| unwatched(error, &before, doubt))?;
+        self.settle(&patched, &revision).await
     }
 
     async fn find(&mut self, wanted: &Wanted) -> Result<Option<Deployment>, Error> {
@@ -282,14 +286,18 @@ impl Shipment<'_> {
     }
 
     /// Follows the new revision to its end, unless nobody wants to wait.
-    async fn settle(&mut self, before: &Deployment, after: Deployment) -> Result<(), Error> {
-        let revision = self.newest(before, &after).await?;
-        self.say(Event::Revision { deployment_id: after.id.clone(), revision_id: revision.clone() });
+    async fn settle(&mut self, deployment: &Deployment, revision: &str) -> Result<(), Error> {
+        let (deployment_id, revision_id) = (deployment.id.clone(), revision.to_owned());
+        self.say(Event::Revision { deployment_id, revision_id });
         if self.ship.no_wait {
-            self.say(Event::result("submitted", &after, &revision, None));
+            self.say(Event::result("submitted", deployment, revision, None));
             return Ok(());
         }
-        self.follow(&after, &revision, Duration::from_secs(self.ship.timeout)).await
+        let done = self.follow(deployment, revision, Duration::from_secs(self.ship.timeout)).await;
+        if let Err(Error::Interrupted) = done {
+            self.say(Event::result("pending", deployment, revision, None));
+        }
+        done.map_err(|error| unwatched(error, deployment, "the revision goes on without you"))
     }
 
     /// Calls the service.
@@ -321,4 +329,10 @@ impl Shipment<'_> {
     fn say(&mut self, event: Event) {
         self.voice.tell(self.env, event);
     }
+}
+
+/// Where a revision may be on its way already, the same command would make another one.
+fn unwatched(error: Error, deployment: &Deployment, why: &str) -> Error {
+    let hint = || format!("{why}: see `agentcli deploy revisions list {}`", deployment.id);
+    if let Error::Interrupted = error { Error::InterruptedWatch { hint: hint() } } else { error }
 }
