@@ -64,13 +64,18 @@ fn what_is_wrong_with_the_options() {
         ("--follow --end-time 2026-01-01", "cannot be used with"),
         ("--level LOUD", "invalid value"),
         ("--limit 0", "invalid value"),
-        ("--name Not-A-Name", "cannot be the name of a deployment"),
         ("--deployment-id nothing", "is not the ID of a deployment"),
     ] {
         let output = scene.deploy(&format!("logs {arguments}"));
         assert_eq!(output.code, 2, "{arguments}: {output:?}");
         assert!(output.err.contains(told), "{arguments}: {output:?}");
     }
+    // Names of deployments that were made elsewhere may be of any form.
+    let output = scene.deploy("logs --name Not_A.Name");
+    assert!(
+        output.code == 1 && output.err.contains("there is no deployment named `Not_A.Name`"),
+        "{output:?}"
+    );
     // The directory's name is the default.
     let output = scene.deploy("logs");
     assert!(output.code == 1 && output.err.contains("there is no deployment named `tmp"), "{output:?}");

@@ -1,5 +1,7 @@
 //! A bad connection to the service.
 
+use serde_json::json;
+
 use super::{Stage, deployments, events, named, revisions};
 use crate::host::service::Host;
 use crate::proxy::{Fault, Proxy};
@@ -61,6 +63,28 @@ fn what_stays_broken_is_an_error_in_bounded_time() {
         proxy.mend();
         assert_eq!(Stage::new(&proxy.url()).deploy("--name x --remote").code, 0);
         assert_eq!(deployments(&host).len(), 1);
+    }
+}
+
+/// Somebody makes a deployment of the same name between the look for it and the creation.
+#[test]
+fn who_comes_second_goes_on_with_the_deployment_of_the_first() {
+    const NONE: Fault =
+        Fault::Answer(200, &[("Content-Type", "application/json")], r#"{"resources":[],"offset":0}"#);
+    for (source, code) in [("internal_source", 0), ("internal_container", 1)] {
+        let host = Host::start(|_| {});
+        let proxy = Proxy::start(host.address());
+        let body = json!({ "name": "x", "source": source, "source_config": {},
+            "source_revision_config": {}, "secrets": [] });
+        let made = host.expect(201, "POST", "/v2/deployments", Some(&body));
+        proxy.fail("GET", "/v2/deployments?", NONE, 1);
+        let output = Stage::new(&proxy.url()).deploy("--name x --remote --json");
+        assert_eq!(output.code, code, "{source}: {}", output.err);
+        assert_eq!(output.err.contains("is in conflict"), code == 1, "{source}: {}", output.err);
+        let said = events(&output);
+        assert!(named(&said, "created").is_empty());
+        assert_eq!((deployments(&host).len(), revisions(&host, &made).len()), (1, 1 - code as usize));
+        assert_eq!(named(&said, "found").len(), 1 - code as usize);
     }
 }
 

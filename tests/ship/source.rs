@@ -83,6 +83,20 @@ fn the_name_comes_from_the_first_that_says_one() {
     let output = stage.deploy("--remote --name My_Agent");
     assert_eq!(output.code, 2);
     assert!(output.err.contains("such as `my-agent`"), "{}", output.err);
+    assert!(deployments(&host).is_empty());
+}
+
+#[test]
+fn what_was_made_elsewhere_may_have_any_name() {
+    let host = Host::start(|_| {});
+    let body = json!({ "name": "My_Agent.2", "source": "internal_source", "source_config": {},
+        "source_revision_config": {}, "secrets": [] });
+    let made = host.expect(201, "POST", "/v2/deployments", Some(&body));
+    let stage = Stage::new(&host.url());
+    let events = stage.events("--name My_Agent.2 --remote");
+    assert_eq!(named(&events, "found")[0]["deployment_id"], made["id"]);
+    assert_eq!(events.last().unwrap()["status"], "deployed");
+    assert_eq!(stage.deploy("logs --name My_Agent.2").code, 0);
 }
 
 #[test]

@@ -25,6 +25,7 @@ use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::env::Env;
 use crate::cli::image::platform;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::name::check_new;
 use crate::error::Error;
 
 /// What `agentcli deploy` takes; its help text stands in the parent.
@@ -185,6 +186,9 @@ impl Ship {
 impl Shipment<'_> {
     async fn run(mut self, wanted: Wanted) -> Result<(), Error> {
         let before = self.find(&wanted).await?;
+        if let (None, Wanted::Name(name)) = (&before, &wanted) {
+            check_new(name)?;
+        }
         let way = self.way(before.as_ref()).await?;
         if self.ship.dry_run {
             return self.rehearse(&wanted, before.as_ref(), &way).await;
@@ -268,9 +272,24 @@ impl Shipment<'_> {
             secret_references: None,
             other: Default::default(),
         };
-        let created = self.ask(self.client.create(&creation)).await?;
+        let created = match self.ask(self.client.create(&creation)).await {
+            Ok(created) => created,
+            // Somebody else was faster.
+            Err(Error::Api(error @ api::Error::Conflict { .. })) => {
+                return self.taken(&creation, error).await;
+            }
+            Err(error) => return Err(error),
+        };
         self.say(Event::Created { deployment_id: created.id.clone(), name: created.name.clone() });
         Ok(created)
+    }
+
+    /// The deployment that took the name meanwhile, where it is such a one as was to be made.
+    async fn taken(&mut self, creation: &DeploymentCreation, error: api::Error) -> Result<Deployment, Error> {
+        let found = self.ask(self.client.find_by_name(&creation.name)).await?;
+        let found = found.filter(|it| it.source == creation.source).ok_or(error)?;
+        self.say(Event::Found { deployment_id: found.id.clone(), name: found.name.clone() });
+        Ok(found)
     }
 
     fn patch(&self, source: Source, config: SourceRevisionConfig) -> DeploymentPatch {
