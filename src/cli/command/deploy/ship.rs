@@ -30,7 +30,17 @@ use crate::error::Error;
 
 /// What `agentcli deploy` takes; its help text stands in the parent.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli deploy --name my-agent
+  agentcli deploy --name my-agent --remote --deployment-type prod --yes
+  agentcli deploy -t my-agent:v2 --no-pull         with options of `build`
+  agentcli deploy logs --name my-agent --follow")]
 pub(super) struct Ship {
+    /// Nothing: the options of `build` that hold here have names.
+    #[arg(hide = true, value_name = "BUILD_ARGS", value_parser = refused)]
+    build_args: Vec<String>,
+
     #[command(flatten)]
     account: AccountOptions,
 
@@ -108,6 +118,13 @@ pub(super) struct Ship {
 
     #[command(flatten)]
     options: PlanOptions,
+}
+
+/// Arguments that an engine's build would take are given with names here, or not at all.
+fn refused(_: &str) -> Result<String, String> {
+    Err("it is no subcommand, and the arguments of a build are options, as `agentcli build` has them: -t, --platform, \
+         --pull, --no-pull, --no-cache; -c names the configuration"
+        .to_owned())
 }
 
 /// What a deployment is for.
