@@ -179,6 +179,7 @@ impl Logs {
             query: self.query.clone(),
             start_time: self.start_time.clone(),
             end_time: self.end_time.clone(),
+            is_followed: self.follow,
         }))
     }
 
