@@ -77,6 +77,12 @@ pub enum Error {
     /// The user, or the system, had enough.
     #[error("interrupted")]
     Interrupted,
+    /// The same, where what was begun elsewhere goes on.
+    #[error("interrupted")]
+    InterruptedWatch {
+        /// Where to see how it goes on.
+        hint: String,
+    },
     /// No key to the deployment service was given.
     #[error("there is no key to the deployment service")]
     NoKey {
@@ -125,7 +131,7 @@ impl Error {
             | Error::Project(_)
             | Error::Stale { .. } => 1,
             Error::DeploymentPending { .. } => 4,
-            Error::Interrupted => INTERRUPTED,
+            Error::Interrupted | Error::InterruptedWatch { .. } => INTERRUPTED,
             #[cfg(feature = "host")]
             Error::Host(_) => 1,
             Error::NoKey { .. } => 3,
@@ -146,9 +152,9 @@ impl Error {
             | Error::Config
             | Error::Declined
             | Error::Output(_) => None,
-            Error::DeploymentFailed { hint, .. } | Error::DeploymentPending { hint, .. } => {
-                Some(hint.clone())
-            }
+            Error::DeploymentFailed { hint, .. }
+            | Error::DeploymentPending { hint, .. }
+            | Error::InterruptedWatch { hint } => Some(hint.clone()),
             Error::Interrupted => {
                 Some("do the same again to go on: what is done is kept, and nothing is done twice".to_owned())
             }

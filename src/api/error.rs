@@ -136,6 +136,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the service may be back after a while.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Error::Deadline { .. }
+                | Error::Lost { .. }
+                | Error::TryAgainLater { .. }
+                | Error::Unreachable { .. }
+        )
+    }
+
     /// What to do next, where there is something to say.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {

@@ -26,7 +26,7 @@ pub(super) struct AccountOptions {
     #[arg(long, value_name = "URL")]
     host_url: Option<String>,
 
-    /// Key to it [env or .env: AGENT_HOST_API_KEY, PLATFORM_API_KEY or FRAMEWORK_API_KEY]
+    /// Key to it; other users can see arguments, so that the environment is better [env or .env: AGENT_HOST_API_KEY, PLATFORM_API_KEY or FRAMEWORK_API_KEY]
     #[arg(long, value_name = "KEY", value_parser = redacted)]
     api_key: Option<Redacted>,
 

@@ -15,7 +15,8 @@ const VARIABLE: &str = "PLATFORM_DEPLOYMENT_NAME";
 const LONGEST: usize = 63;
 
 /// The name that is meant: the option, the environment, `.env` beside `config`, or in the current directory where no
-/// configuration is named, and else the current directory's name.
+/// configuration is named, and else the current directory's name. It may be of any form, for so are names of deployments
+/// that were made elsewhere.
 pub(super) fn deployment_name(
     env: &mut Env,
     given: Option<&str>,
@@ -29,21 +30,25 @@ pub(super) fn deployment_name(
         found.map(|setting| setting.value.expose().to_owned())
     });
     if let Some(name) = given {
-        return if is_slug(&name) { Ok(name) } else { Err(no_slug(&name)) };
+        return Ok(name);
     }
     let directory = env.directory.canonicalize().unwrap_or_else(|_| env.directory.clone());
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     Ok(slug(&name))
 }
 
-fn no_slug(name: &str) -> Error {
-    Error::Usage {
+/// Whether a deployment of this name can be made; if not, says which ones can.
+pub(super) fn check_new(name: &str) -> Result<(), Error> {
+    if is_slug(name) {
+        return Ok(());
+    }
+    Err(Error::Usage {
         message: format!(
-            "`{name}` cannot be the name of a deployment: that has lowercase letters, digits and inner hyphens, at most \
+            "`{name}` cannot be the name of a new deployment: that has lowercase letters, digits and inner hyphens, at most \
              {LONGEST}"
         ),
         hint: Some(format!("such as `{}`", slug(name))),
-    }
+    })
 }
 
 fn is_slug(name: &str) -> bool {

@@ -64,13 +64,18 @@ fn what_is_wrong_with_the_options() {
         ("--follow --end-time 2026-01-01", "cannot be used with"),
         ("--level LOUD", "invalid value"),
         ("--limit 0", "invalid value"),
-        ("--name Not-A-Name", "cannot be the name of a deployment"),
         ("--deployment-id nothing", "is not the ID of a deployment"),
     ] {
         let output = scene.deploy(&format!("logs {arguments}"));
         assert_eq!(output.code, 2, "{arguments}: {output:?}");
         assert!(output.err.contains(told), "{arguments}: {output:?}");
     }
+    // Names of deployments that were made elsewhere may be of any form.
+    let output = scene.deploy("logs --name Not_A.Name");
+    assert!(
+        output.code == 1 && output.err.contains("there is no deployment named `Not_A.Name`"),
+        "{output:?}"
+    );
     // The directory's name is the default.
     let output = scene.deploy("logs");
     assert!(output.code == 1 && output.err.contains("there is no deployment named `tmp"), "{output:?}");
@@ -162,6 +167,37 @@ fn a_build_is_followed_to_its_end() {
     assert_eq!(output.code, 0, "{output:?}");
     let said = messages(&output.out);
     assert!(said.len() >= 3 && said.last().unwrap().starts_with("the image was not built"), "{said:?}");
+}
+
+/// What a build says at once, it says in the same millisecond.
+#[test]
+fn no_more_than_the_limit_of_what_was_said_before_is_followed() {
+    let host = Host::start(|options| options.repositories = vec![super::repository()]);
+    let creation = json!({
+        "name": "built",
+        "source": "codehost",
+        "source_config": {
+            "integration_id": INTEGRATION,
+            "repo_url": "https://code.example/somebody/agent",
+        },
+        "source_revision_config": { "repo_ref": "main", "graph_config_path": "agent.json" },
+        "secrets": [],
+    });
+    host.expect(201, "POST", "/v2/deployments", Some(&creation));
+    let logs = |arguments: &str| {
+        let arguments = format!("logs --type build --json --name built {arguments}");
+        let output = deploy(&TestEnv::empty(), &host.url(), &arguments);
+        assert_eq!(output.code, 0, "{output:?}");
+        messages(&output.out)
+    };
+    logs("--follow");
+    let all = logs("");
+    assert!(all.len() >= 3, "{all:?}");
+    for limit in 1..=all.len() {
+        let expected = &all[all.len() - limit..];
+        assert_eq!(logs(&format!("--limit {limit}")), expected);
+        assert_eq!(logs(&format!("--limit {limit} --follow")), expected);
+    }
 }
 
 /// To interrupt is how following ends: the program itself, as a child.

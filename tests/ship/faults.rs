@@ -1,6 +1,8 @@
 //! A bad connection to the service.
 
-use super::{Stage, deployments, named, revisions};
+use serde_json::json;
+
+use super::{Stage, deployments, events, named, revisions};
 use crate::host::service::Host;
 use crate::proxy::{Fault, Proxy};
 
@@ -61,6 +63,64 @@ fn what_stays_broken_is_an_error_in_bounded_time() {
         proxy.mend();
         assert_eq!(Stage::new(&proxy.url()).deploy("--name x --remote").code, 0);
         assert_eq!(deployments(&host).len(), 1);
+    }
+}
+
+/// Somebody makes a deployment of the same name between the look for it and the creation.
+#[test]
+fn who_comes_second_goes_on_with_the_deployment_of_the_first() {
+    const NONE: Fault =
+        Fault::Answer(200, &[("Content-Type", "application/json")], r#"{"resources":[],"offset":0}"#);
+    for (source, code) in [("internal_source", 0), ("internal_container", 1)] {
+        let host = Host::start(|_| {});
+        let proxy = Proxy::start(host.address());
+        let body = json!({ "name": "x", "source": source, "source_config": {},
+            "source_revision_config": {}, "secrets": [] });
+        let made = host.expect(201, "POST", "/v2/deployments", Some(&body));
+        proxy.fail("GET", "/v2/deployments?", NONE, 1);
+        let output = Stage::new(&proxy.url()).deploy("--name x --remote --json");
+        assert_eq!(output.code, code, "{source}: {}", output.err);
+        assert_eq!(output.err.contains("is in conflict"), code == 1, "{source}: {}", output.err);
+        let said = events(&output);
+        assert!(named(&said, "created").is_empty());
+        assert_eq!((deployments(&host).len(), revisions(&host, &made).len()), (1, 1 - code as usize));
+        assert_eq!(named(&said, "found").len(), 1 - code as usize);
+    }
+}
+
+/// The service is not there for a while.
+const AWAY: Fault =
+    Fault::Answer(503, &[("Content-Type", "application/json")], r#"{"detail":"Service Unavailable"}"#);
+
+/// More often than one look tries.
+const OFTEN: usize = 23;
+
+#[test]
+fn a_watch_goes_on_once_the_service_is_back() {
+    for fault in [AWAY, Fault::GATEWAY, Fault::Reset] {
+        assert_done(|proxy| proxy.fail("GET", "/revisions/", fault, OFTEN));
+    }
+}
+
+#[test]
+fn a_watch_of_a_service_that_stays_away_ends() {
+    let host = Host::start(|_| {});
+    let proxy = Proxy::start(host.address());
+    proxy.fail("GET", "/revisions/", AWAY, usize::MAX);
+    let output = Stage::new(&proxy.url()).deploy("--name x --remote --json --timeout 1");
+    assert_eq!(output.code, 4, "{}", output.err);
+    assert!(output.err.contains("it goes on without you"), "{}", output.err);
+    let said = events(&output);
+    assert_eq!(said.last().unwrap()["status"], "pending");
+    let warnings = named(&said, "warning");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0]["message"].as_str().unwrap().contains("status 503"), "{warnings:?}");
+}
+
+#[test]
+fn where_to_send_is_asked_again() {
+    for fault in [Fault::Reset, Fault::ResetInAnswer, AWAY, Fault::GATEWAY] {
+        assert_done(|proxy| proxy.fail("", "/upload-url", fault, 2));
     }
 }
 

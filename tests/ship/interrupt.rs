@@ -1,5 +1,6 @@
 //! Ctrl-C, at any moment.
 
+use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -14,8 +15,16 @@ use crate::registry::{PASSWORD, Registry};
 /// How long a run may take to end once it was asked to.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Interrupts a run after so long; says whether it was done before.
-fn interrupted(stage: &Stage, url: &str, engine: Option<&str>, arguments: &str, after: Duration) -> bool {
+/// How a run that was interrupted has ended.
+struct Ended {
+    /// It was done before.
+    is_done: bool,
+    /// What it said.
+    err: String,
+}
+
+/// Interrupts a run after so long.
+fn interrupted(stage: &Stage, url: &str, engine: Option<&str>, arguments: &str, after: Duration) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
     command
         .args(["deploy", "--name", "x"])
@@ -25,7 +34,7 @@ fn interrupted(stage: &Stage, url: &str, engine: Option<&str>, arguments: &str, 
         .env("AGENT_HOST_URL", url)
         .env("AGENT_HOST_API_KEY", KEY)
         .env("DOCKER_HOST", engine.unwrap_or("unix:///nowhere"));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     thread::sleep(after);
     let id = child.id().to_string();
@@ -36,7 +45,9 @@ fn interrupted(stage: &Stage, url: &str, engine: Option<&str>, arguments: &str, 
             // Before it listens for signals, the system ends it.
             let is_interrupted = status.code() == Some(130) || status.signal() == Some(2);
             assert!(is_interrupted || status.success(), "after {after:?}: {status}");
-            return status.success();
+            let mut err = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+            return Ended { is_done: status.success(), err };
         }
         assert!(start.elapsed() < PATIENCE, "after {after:?} it does not end");
         thread::sleep(Duration::from_millis(5));
@@ -54,12 +65,26 @@ fn assert_resumes(host: &Host, stage: &Stage, engine: Option<&str>, arguments: &
         host.expect(204, "DELETE", &format!("/v2/deployments/{}", id(host)), None);
         host.until("/v2/deployments", |page| page["resources"].as_array().unwrap().is_empty());
         let after = Duration::from_millis(5 + round * round * 4);
-        let is_done = interrupted(stage, &host.url(), engine, arguments, after);
+        let Ended { is_done, err } = interrupted(stage, &host.url(), engine, arguments, after);
         left += usize::from(!is_done);
+        let is_told = err.contains("revision: ");
+        let is_patched = deployments(host).first().is_some_and(|found| !revisions(host, found).is_empty());
+        if is_told && !is_done {
+            let see = format!(
+                "the revision goes on without you: see `agentcli deploy revisions list {}`",
+                id(host)
+            );
+            assert!(err.contains(&see), "after {after:?}: {err}");
+        }
+        assert!(is_patched || !is_told, "after {after:?}: {err}");
+        assert!(!is_patched || !err.contains("nothing is done twice"), "after {after:?}: {err}");
         let output = stage.deploy(&format!("--name x {arguments}"));
         assert_eq!(output.code, 0, "after {after:?}: {}", output.err);
         let [found] = &deployments(host)[..] else { panic!("after {after:?}: not one deployment") };
-        assert_eq!(revisions(host, found)[0]["status"], "DEPLOYED", "after {after:?}");
+        let made = revisions(host, found);
+        assert_eq!(made[0]["status"], "DEPLOYED", "after {after:?}");
+        // The one that was on its way, where there was one, and that of the second run.
+        assert_eq!(made.len(), 1 + usize::from(is_patched), "after {after:?}: {err}");
     }
     assert!(left > 3, "hardly a run was interrupted");
 }

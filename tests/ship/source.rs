@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{SECRET, Stage, deployments, named, revisions};
 use crate::host::service::Host;
+use crate::proxy::{Fault, Proxy};
 
 #[test]
 fn a_first_deploy_and_an_update() {
@@ -53,6 +54,20 @@ fn without_an_engine_the_service_builds_unless_that_is_forbidden() {
 }
 
 #[test]
+fn arguments_of_a_build_have_names() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url());
+    for arguments in [".", "--remote .", "--name x . --no-pull"] {
+        let output = stage.deploy(arguments);
+        assert_eq!(output.code, 2, "{arguments}: {}", output.err);
+        assert!(output.err.contains("as `agentcli build` has them"), "{arguments}: {}", output.err);
+    }
+    let help = stage.deploy("--help").out;
+    assert!(help.contains("Examples:") && !help.contains("BUILD_ARGS"), "{help}");
+    assert!(deployments(&host).is_empty());
+}
+
+#[test]
 fn a_rehearsal_changes_nothing() {
     let host = Host::start(|_| {});
     let stage = Stage::new(&host.url());
@@ -83,6 +98,26 @@ fn the_name_comes_from_the_first_that_says_one() {
     let output = stage.deploy("--remote --name My_Agent");
     assert_eq!(output.code, 2);
     assert!(output.err.contains("such as `my-agent`"), "{}", output.err);
+    assert!(deployments(&host).is_empty());
+}
+
+#[test]
+fn what_was_made_elsewhere_may_have_any_name() {
+    let host = Host::start(|_| {});
+    let body = json!({ "name": "x", "source": "internal_source", "source_config": {},
+        "source_revision_config": {}, "secrets": [] });
+    let mut made = host.expect(201, "POST", "/v2/deployments", Some(&body));
+    // The service makes none of such a name itself.
+    made["name"] = json!("My_Agent.2");
+    let page = json!({ "resources": [made], "offset": 1 }).to_string().leak();
+    let proxy = Proxy::start(host.address());
+    let headers = &[("Content-Type", "application/json")];
+    proxy.fail("GET", "/v2/deployments?", Fault::Answer(200, headers, page), usize::MAX);
+    let stage = Stage::new(&proxy.url());
+    let events = stage.events("--name My_Agent.2 --remote");
+    assert_eq!(named(&events, "found")[0]["deployment_id"], made["id"]);
+    assert_eq!(events.last().unwrap()["status"], "deployed");
+    assert_eq!(stage.deploy("logs --name My_Agent.2").code, 0);
 }
 
 #[test]

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use reader::Reader;
 use serde_json::json;
 
-use crate::api;
 use crate::api::wire::{LogEntry, LogLevel, Timestamp};
 use crate::cli::account::AccountOptions;
 use crate::cli::console::{NOTE, WARNING, paint, visible, visible_line};
@@ -180,6 +179,7 @@ impl Logs {
             query: self.query.clone(),
             start_time: self.start_time.clone(),
             end_time: self.end_time.clone(),
+            is_followed: self.follow,
         }))
     }
 
@@ -196,7 +196,7 @@ impl Logs {
             match done {
                 Ok(true) => return Ok(()),
                 Ok(false) => heard = Instant::now(),
-                Err(Error::Api(error)) if is_away(&error) && heard.elapsed() < ABSENCE => {
+                Err(Error::Api(error)) if error.may_pass() && heard.elapsed() < ABSENCE => {
                     let warning = paint(&env.err, WARNING, "warning");
                     env.tell(&format!("{warning}: {}; still following", visible_line(&error.to_string())));
                 }
@@ -217,17 +217,6 @@ impl Logs {
         }
         Ok(env.out.flush()?)
     }
-}
-
-/// Whether the service may be back after a while.
-fn is_away(error: &api::Error) -> bool {
-    matches!(
-        error,
-        api::Error::Deadline { .. }
-            | api::Error::Lost { .. }
-            | api::Error::TryAgainLater { .. }
-            | api::Error::Unreachable { .. }
-    )
 }
 
 /// `2026-11-21T10:00:00.000Z ERROR    what was said`

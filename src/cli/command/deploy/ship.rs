@@ -25,11 +25,22 @@ use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::env::Env;
 use crate::cli::image::platform;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::name::check_new;
 use crate::error::Error;
 
 /// What `agentcli deploy` takes; its help text stands in the parent.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli deploy --name my-agent
+  agentcli deploy --name my-agent --remote --deployment-type prod --yes
+  agentcli deploy -t my-agent:v2 --no-pull         with options of `build`
+  agentcli deploy logs --name my-agent --follow")]
 pub(super) struct Ship {
+    /// Nothing: the options of `build` that hold here have names.
+    #[arg(hide = true, value_name = "BUILD_ARGS", value_parser = refused)]
+    build_args: Vec<String>,
+
     #[command(flatten)]
     account: AccountOptions,
 
@@ -109,6 +120,13 @@ pub(super) struct Ship {
     options: PlanOptions,
 }
 
+/// Arguments that an engine's build would take are given with names here, or not at all.
+fn refused(_: &str) -> Result<String, String> {
+    Err("it is no subcommand, and the arguments of a build are options, as `agentcli build` has them: -t, --platform, \
+         --pull, --no-pull, --no-cache; -c names the configuration"
+        .to_owned())
+}
+
 /// What a deployment is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
@@ -185,6 +203,9 @@ impl Ship {
 impl Shipment<'_> {
     async fn run(mut self, wanted: Wanted) -> Result<(), Error> {
         let before = self.find(&wanted).await?;
+        if let (None, Wanted::Name(name)) = (&before, &wanted) {
+            check_new(name)?;
+        }
         let way = self.way(before.as_ref()).await?;
         if self.ship.dry_run {
             return self.rehearse(&wanted, before.as_ref(), &way).await;
@@ -211,8 +232,12 @@ impl Shipment<'_> {
         };
         // What it was when it was found may be long ago by now.
         let before = self.ask(self.client.deployment(&deployment.id)).await?;
-        let patched = self.ask(self.client.patch(&before, &patch)).await?;
-        self.settle(&before, patched).await
+        let doubt = "there may be a new revision already";
+        let patched = self.ask(self.client.patch(&before, &patch)).await;
+        let patched = patched.map_err(|error| unwatched(error, &before, doubt))?;
+        let revision = self.newest(&before, &patched).await;
+        let revision = revision.map_err(|error| unwatched(error, &before, doubt))?;
+        self.settle(&patched, &revision).await
     }
 
     async fn find(&mut self, wanted: &Wanted) -> Result<Option<Deployment>, Error> {
@@ -264,9 +289,24 @@ impl Shipment<'_> {
             secret_references: None,
             other: Default::default(),
         };
-        let created = self.ask(self.client.create(&creation)).await?;
+        let created = match self.ask(self.client.create(&creation)).await {
+            Ok(created) => created,
+            // Somebody else was faster.
+            Err(Error::Api(error @ api::Error::Conflict { .. })) => {
+                return self.taken(&creation, error).await;
+            }
+            Err(error) => return Err(error),
+        };
         self.say(Event::Created { deployment_id: created.id.clone(), name: created.name.clone() });
         Ok(created)
+    }
+
+    /// The deployment that took the name meanwhile, where it is such a one as was to be made.
+    async fn taken(&mut self, creation: &DeploymentCreation, error: api::Error) -> Result<Deployment, Error> {
+        let found = self.ask(self.client.find_by_name(&creation.name)).await?;
+        let found = found.filter(|it| it.source == creation.source).ok_or(error)?;
+        self.say(Event::Found { deployment_id: found.id.clone(), name: found.name.clone() });
+        Ok(found)
     }
 
     fn patch(&self, source: Source, config: SourceRevisionConfig) -> DeploymentPatch {
@@ -282,14 +322,18 @@ impl Shipment<'_> {
     }
 
     /// Follows the new revision to its end, unless nobody wants to wait.
-    async fn settle(&mut self, before: &Deployment, after: Deployment) -> Result<(), Error> {
-        let revision = self.newest(before, &after).await?;
-        self.say(Event::Revision { deployment_id: after.id.clone(), revision_id: revision.clone() });
+    async fn settle(&mut self, deployment: &Deployment, revision: &str) -> Result<(), Error> {
+        let (deployment_id, revision_id) = (deployment.id.clone(), revision.to_owned());
+        self.say(Event::Revision { deployment_id, revision_id });
         if self.ship.no_wait {
-            self.say(Event::result("submitted", &after, &revision, None));
+            self.say(Event::result("submitted", deployment, revision, None));
             return Ok(());
         }
-        self.follow(&after, &revision, Duration::from_secs(self.ship.timeout)).await
+        let done = self.follow(deployment, revision, Duration::from_secs(self.ship.timeout)).await;
+        if let Err(Error::Interrupted) = done {
+            self.say(Event::result("pending", deployment, revision, None));
+        }
+        done.map_err(|error| unwatched(error, deployment, "the revision goes on without you"))
     }
 
     /// Calls the service.
@@ -321,4 +365,10 @@ impl Shipment<'_> {
     fn say(&mut self, event: Event) {
         self.voice.tell(self.env, event);
     }
+}
+
+/// Where a revision may be on its way already, the same command would make another one.
+fn unwatched(error: Error, deployment: &Deployment, why: &str) -> Error {
+    let hint = || format!("{why}: see `agentcli deploy revisions list {}`", deployment.id);
+    if let Error::Interrupted = error { Error::InterruptedWatch { hint: hint() } } else { error }
 }

@@ -18,6 +18,8 @@ pub(super) struct Log {
     pub(super) query: Option<String>,
     pub(super) start_time: Option<String>,
     pub(super) end_time: Option<String>,
+    /// Whether what is said later on is asked for, too.
+    pub(super) is_followed: bool,
 }
 
 /// A log, and what of it was read.
@@ -33,18 +35,19 @@ impl Reader {
         Self { log, seen: Seen::default(), last: None }
     }
 
-    /// The newest entries, at most `limit`, the oldest of them first.
+    /// The newest entries, at most `limit`, the oldest of them first. Where it is followed, what was said in the same
+    /// moment as the last of them is noted as well, for [`Reader::next`] asks for all of that again.
     pub(super) fn newest(
         &mut self,
         env: &mut Env,
         service: &mut Service,
         limit: u32,
     ) -> Result<Vec<LogEntry>, Error> {
-        let (mut found, mut cursor) = (Vec::new(), None);
+        let (mut found, mut cursor, most) = (Vec::new(), None, limit as usize);
         loop {
-            let left = limit.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
+            let left = most.saturating_sub(found.len()) as u32;
             let request = LogRequest {
-                limit: Some(left.min(PAGE)),
+                limit: Some(if left == 0 { PAGE } else { left.min(PAGE) }),
                 order: Some(LogOrder::Descending),
                 start_time: self.log.start_time.clone(),
                 offset: cursor.clone(),
@@ -53,9 +56,9 @@ impl Reader {
             let page = self.page(env, service, &request)?;
             let is_last = page.logs.is_empty();
             found.extend(page.logs);
-            found.truncate(limit as usize);
             let next = beyond(cursor, page.next_offset);
-            if is_last || next.is_none() || found.len() >= limit as usize {
+            let is_enough = found.len() >= most && !(self.log.is_followed && are_of_one_moment(&found));
+            if is_last || next.is_none() || is_enough {
                 break;
             }
             cursor = next;
@@ -64,7 +67,7 @@ impl Reader {
         let mut look = Look::default();
         found.retain(|entry| self.seen.is_new(&mut look, entry));
         self.last = found.iter().rev().find_map(when);
-        Ok(found)
+        Ok(found.split_off(found.len().saturating_sub(most)))
     }
 
     /// Shows what was said since, in order and each once: what was said in the last moment that was seen is asked for
@@ -124,6 +127,12 @@ impl Reader {
             revision_id => client.deploy_logs(deployment_id, revision_id.as_deref(), request).await,
         })
     }
+}
+
+/// Whether the first and the last of them were said in the same moment.
+fn are_of_one_moment(entries: &[LogEntry]) -> bool {
+    let moments = [entries.first(), entries.last()].map(|entry| entry.and_then(when));
+    moments[0].is_some() && moments[0] == moments[1]
 }
 
 /// Where the next page begins; a place that was there already is none.

@@ -198,8 +198,8 @@ impl UploadProgress {
         }
     }
 
-    pub(super) fn end(self) {
-        self.bar.into_iter().for_each(|bar| bar.finish_and_clear());
+    pub(super) fn end(&mut self) {
+        self.bar.take().into_iter().for_each(|bar| bar.finish_and_clear());
     }
 }
 

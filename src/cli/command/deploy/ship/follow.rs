@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::Shipment;
 use super::event::Event;
-use crate::api::wire::{Cursor, Deployment, LogEntry, LogOrder, LogRequest, RevisionStatus, Timestamp};
+use crate::api::wire::Timestamp;
+use crate::api::wire::{
+    Cursor, Deployment, LogEntry, LogOrder, LogRequest, Revision, RevisionStatus, Source,
+};
 use crate::cli::console::visible_line;
 use crate::cli::time;
 use crate::error::Error;
@@ -60,11 +63,20 @@ impl Shipment<'_> {
         patience: Duration,
     ) -> Result<(), Error> {
         let start = Instant::now();
-        let (mut pause, mut log) = (self.env.patience.poll / FIRST, BuildLog::default());
+        let mut pause = self.env.patience.poll / FIRST;
+        let mut log = (self.ship.json || self.env.verbose).then(BuildLog::default);
         let mut status: Option<RevisionStatus> = None;
+        let mut is_away = false;
         loop {
-            let now = self.client.revision(&deployment.id, revision);
-            let now = self.ask(now).await?.status;
+            let is_late = start.elapsed() > patience;
+            let found = self.look(deployment, revision, &mut is_away).await?;
+            let Some(Revision { status: now, source, .. }) = found else {
+                if is_late {
+                    return self.give_up(deployment, revision, status.as_ref(), patience);
+                }
+                self.rest(&mut pause).await?;
+                continue;
+            };
             if status.as_ref() != Some(&now) {
                 self.say(Event::Status {
                     status: now.word().to_owned(),
@@ -72,17 +84,42 @@ impl Shipment<'_> {
                 });
                 pause = self.env.patience.poll / FIRST;
             }
-            if self.builds_there(&now, status.as_ref()) {
-                self.tell_build(deployment, revision, &mut log).await?;
+            let is_over = now.is_built();
+            if let Some(log) = log.as_mut().filter(|_| builds(&source, &now)) {
+                self.tell_build(deployment, revision, log).await?;
             }
+            // Its last words are there by then, and were just read.
+            log = log.filter(|_| !is_over);
             if now.is_final() {
                 return self.end(deployment, revision, now).await;
             }
-            if start.elapsed() > patience {
-                return self.give_up(deployment, revision, &now, patience);
+            if is_late {
+                return self.give_up(deployment, revision, Some(&now), patience);
             }
             status = Some(now);
             self.rest(&mut pause).await?;
+        }
+    }
+
+    /// The revision; nothing while the service is away, which is told once.
+    async fn look(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        is_away: &mut bool,
+    ) -> Result<Option<Revision>, Error> {
+        match self.ask(self.client.revision(&deployment.id, revision)).await {
+            Ok(found) => {
+                *is_away = false;
+                Ok(Some(found))
+            }
+            Err(Error::Api(error)) if error.may_pass() => {
+                if !std::mem::replace(is_away, true) {
+                    self.say(Event::Warning { message: format!("{error}; still waiting") });
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -90,13 +127,6 @@ impl Shipment<'_> {
         self.interrupt.unless(tokio::time::sleep(*pause)).await?;
         *pause = (*pause * 3 / 2).min(self.env.patience.poll);
         Ok(())
-    }
-
-    /// Whether the service is building, or just was, and somebody wants to hear of it.
-    fn builds_there(&self, now: &RevisionStatus, before: Option<&RevisionStatus>) -> bool {
-        let is_building = |status: &RevisionStatus| *status == RevisionStatus::Building;
-        let is_heard = self.ship.json || self.env.verbose;
-        is_heard && (is_building(now) || before.is_none_or(is_building))
     }
 
     /// Tells what the build has said since it was last asked. A log that cannot be read is no reason to stop.
@@ -189,9 +219,10 @@ impl Shipment<'_> {
         &mut self,
         deployment: &Deployment,
         revision: &str,
-        status: &RevisionStatus,
+        status: Option<&RevisionStatus>,
         patience: Duration,
     ) -> Result<(), Error> {
+        let status = status.map_or("of a status that is not known", RevisionStatus::word);
         self.say(Event::result("pending", deployment, revision, None));
         Err(Error::DeploymentPending {
             message: format!(
@@ -205,6 +236,12 @@ impl Shipment<'_> {
             ),
         })
     }
+}
+
+/// Whether the service builds such a revision, and has something to say of it.
+fn builds(source: &Source, status: &RevisionStatus) -> bool {
+    let is_image = matches!(source, Source::InternalContainer | Source::ExternalContainer);
+    !is_image && (*status == RevisionStatus::Building || status.is_built())
 }
 
 /// What tells an entry from others.

@@ -1,9 +1,12 @@
 //! As a packed source, which the service builds.
 
+use std::cell::RefCell;
+use std::pin::pin;
+
 use super::Shipment;
 use super::event::Event;
 use crate::api::Archive;
-use crate::api::wire::{Deployment, SourceRevisionConfig};
+use crate::api::wire::{Deployment, SourceRevisionConfig, UploadUrl};
 use crate::cli::image;
 use crate::compiler::paths;
 use crate::context::Packed;
@@ -72,18 +75,36 @@ impl Shipment<'_> {
         let target = self.ask(self.client.upload_url(&deployment.id)).await?;
         let open = || Ok(Box::new(packed.reader()) as Box<dyn std::io::Read + Send>);
         let archive = Archive { length: packed.bytes(), open: &open };
-        let mut upload = self.voice.upload(packed.bytes());
-        let env = &mut *self.env;
-        let mut progress = |bytes| upload.show(env, bytes);
-        let sent = self.interrupt.unless(self.client.upload(&target, &archive, &mut progress)).await;
-        upload.end();
-        sent??;
+        self.send(&target, &archive).await?;
         self.say(Event::Uploaded { path: target.object_path.clone(), bytes: packed.bytes() });
         Ok(SourceRevisionConfig {
             graph_config_path: Some(self.config_path()),
             source_tarball_path: Some(target.object_path),
             ..Default::default()
         })
+    }
+
+    /// Sends it, and shows how far it is, and what goes wrong.
+    async fn send(&mut self, target: &UploadUrl, archive: &Archive<'_>) -> Result<(), Error> {
+        let screen = RefCell::new((self.voice.upload(archive.length), &mut *self.env));
+        let mut progress = |bytes| {
+            let (upload, env) = &mut *screen.borrow_mut();
+            upload.show(env, bytes);
+        };
+        let mut sending = pin!(self.client.upload(target, archive, &mut progress));
+        let sent = loop {
+            tokio::select! {
+                biased;
+                () = self.interrupt.wait() => break Err(Error::Interrupted),
+                Some(message) = self.notes.recv() => {
+                    let (_, env) = &mut *screen.borrow_mut();
+                    self.voice.tell(env, Event::Note { message });
+                }
+                sent = &mut sending => break sent.map_err(Error::from),
+            }
+        };
+        screen.borrow_mut().0.end();
+        sent
     }
 
     /// Where the configuration lies in the archive.
