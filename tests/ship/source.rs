@@ -109,14 +109,17 @@ fn what_was_made_elsewhere_may_have_any_name() {
     let mut made = host.expect(201, "POST", "/v2/deployments", Some(&body));
     // The service makes none of such a name itself.
     made["name"] = json!("My_Agent.2");
-    let page = json!({ "resources": [made], "offset": 1 }).to_string().leak();
+    let page: &str = json!({ "resources": [made], "offset": 1 }).to_string().leak();
     let proxy = Proxy::start(host.address());
     let headers = &[("Content-Type", "application/json")];
-    proxy.fail("GET", "/v2/deployments?", Fault::Answer(200, headers, page), usize::MAX);
+    // The next page is its own: empty.
+    let list = || proxy.fail("GET", "/v2/deployments?", Fault::Answer(200, headers, page), 1);
+    list();
     let stage = Stage::new(&proxy.url());
     let events = stage.events("--name My_Agent.2 --remote");
     assert_eq!(named(&events, "found")[0]["deployment_id"], made["id"]);
     assert_eq!(events.last().unwrap()["status"], "deployed");
+    list();
     assert_eq!(stage.deploy("logs --name My_Agent.2").code, 0);
 }
 
