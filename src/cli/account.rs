@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::compile::directory_of;
-use super::console::{NOTE, WARNING, paint, visible_line};
+use super::console::{NOTE, paint, visible_line, warn};
 use super::env::Env;
 use super::settings::{Setting, Settings};
 use crate::api::wire::Redacted;
@@ -136,10 +136,6 @@ fn option(value: Redacted, name: &str) -> Setting {
 /// Whether a setting comes with the files of a project, which may be somebody else's.
 fn is_of_file(origin: &str) -> bool {
     origin.ends_with(" of .env")
-}
-
-fn warn(env: &mut Env, text: &str) {
-    env.tell(&format!("{}: {text}", paint(&env.err, WARNING, "warning")));
 }
 
 fn say(env: &mut Env, text: &str) {

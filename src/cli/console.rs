@@ -21,6 +21,11 @@ pub fn paint(stream: &Stream, style: Style, text: &str) -> String {
     if stream.is_coloured { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
+/// Says on stderr, in a line, what is probably not meant.
+pub fn warn(env: &mut Env, text: &str) {
+    env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
+}
+
 /// Says on stderr why the command stopped.
 pub fn report(env: &mut Env, error: &Error) {
     match error {

@@ -135,12 +135,7 @@ impl<'a> Follow<'a> {
         ];
         if self.said.as_ref() != Some(urls) {
             for (name, url) in rows {
-                text.extend(url.map(|url| {
-                    format!(
-                        "  {name:<8}{url}
-"
-                    )
-                }));
+                text.extend(url.map(|url| format!("  {name:<8}{url}\n")));
             }
             self.said = Some(urls.clone());
         }

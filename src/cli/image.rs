@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use super::compile::Planned;
-use super::console::{WARNING, paint, visible_line};
+use super::console::{visible_line, warn};
 use super::env::Env;
 use super::progress::{Progress, Style, size};
 use crate::compiler::document;
@@ -141,7 +141,7 @@ pub fn warn_if_large(env: &mut Env, event: &BuildEvent) {
         size(*bytes),
         paths.join(", ")
     );
-    env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(&text)));
+    warn(env, &text);
 }
 
 /// Says what led to `error`: the last lines of the step that failed, and what in the configuration asked for it.

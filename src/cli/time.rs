@@ -1,7 +1,18 @@
 //! Times in ISO 8601, in UTC where nothing else is said.
 
+use crate::api::wire::Timestamp;
+
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
+
+/// A time of the service's, as it is asked for and shown.
+pub(super) fn of(timestamp: &Timestamp) -> String {
+    match timestamp {
+        Timestamp::Milliseconds(time) => iso(*time),
+        Timestamp::Fraction(time) => iso(time.floor() as i64),
+        Timestamp::Text(time) => time.clone(),
+    }
+}
 
 /// Milliseconds since 1970 as `2026-11-21T10:00:00.000Z`.
 pub(super) fn iso(milliseconds: i64) -> String {

@@ -1,6 +1,6 @@
 //! The values of `env`: read here, at the edge, where a server is started, and handed on without being shown.
 
-use super::console::{WARNING, paint, visible_line};
+use super::console::warn;
 use super::env::Env;
 use crate::compiler::config::{Config, EnvConfig};
 use crate::compiler::files::Files;
@@ -45,8 +45,4 @@ fn of_file(env: &mut Env, project: &Project, path: &str) -> Vec<(String, Option<
 fn is_usable((name, value): &(String, Option<String>)) -> bool {
     let has_nul = |text: &str| text.contains('\0');
     !name.is_empty() && !name.contains('=') && !has_nul(name) && !value.as_deref().is_some_and(has_nul)
-}
-
-fn warn(env: &mut Env, text: &str) {
-    env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
 }

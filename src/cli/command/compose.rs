@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::dockerfile as dockerfile_command;
 use crate::cli::artifact::{self, Artifact};
 use crate::cli::compile::{Planned, directory_of, relative};
-use crate::cli::console::{NOTE, WARNING, paint, visible_line};
+use crate::cli::console::{NOTE, WARNING, paint, visible_line, warn};
 use crate::cli::env::Env;
 use crate::cli::setup::{self, Prepared, SetupArguments};
 use crate::compiler::dotenv::{self, Difference};
@@ -127,7 +127,7 @@ impl Compose {
         let text = planned.project.files.read(path).unwrap_or_default();
         for Difference { line, why } in dotenv::differences(&text) {
             let text = format!("{path}:{line} arrives otherwise than in `up` and `dev`: compose {why}");
-            env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(&text)));
+            warn(env, &text);
         }
     }
 

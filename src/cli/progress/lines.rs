@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{amount, ending, title};
-use crate::cli::console::{WARNING, paint, visible_line};
+use crate::cli::console::{visible_line, warn};
 use crate::cli::env::Env;
 use crate::engine::{BuildEvent, Step};
 
@@ -40,9 +40,7 @@ impl Lines {
                 self.ended(env, *id, &ending(*cached, *duration))
             }
             BuildEvent::StepFailed { id, .. } => self.ended(env, *id, "failed"),
-            BuildEvent::Warning(text) => {
-                env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
-            }
+            BuildEvent::Warning(text) => warn(env, text),
             BuildEvent::StepLog { .. } | BuildEvent::StepProgress { .. } => {}
         }
     }

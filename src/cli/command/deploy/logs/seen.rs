@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::api::wire::{LogEntry, LogLevel, Timestamp};
+use crate::api::wire::{LogEntry, LogLevel};
 use crate::cli::time;
 
 /// So many are remembered: many more than are said in one moment.
@@ -56,16 +56,13 @@ impl Look {
 
 /// When it was said, as the service is asked for it.
 pub(super) fn when(entry: &LogEntry) -> Option<String> {
-    Some(match entry.timestamp.as_ref()? {
-        Timestamp::Milliseconds(time) => time::iso(*time),
-        Timestamp::Fraction(time) => time::iso(time.floor() as i64),
-        Timestamp::Text(time) => time.clone(),
-    })
+    entry.timestamp.as_ref().map(time::of)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::wire::Timestamp;
 
     fn entry(id: Option<&str>, message: &str) -> LogEntry {
         LogEntry {

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::Shipment;
 use super::event::Event;
-use crate::api::wire::Timestamp;
 use crate::api::wire::{
     Cursor, Deployment, LogEntry, LogOrder, LogRequest, Revision, RevisionStatus, Source,
 };
@@ -253,11 +252,7 @@ fn key(entry: &LogEntry) -> String {
 impl Event {
     fn log(entry: LogEntry) -> Self {
         Event::Log {
-            time: entry.timestamp.map(|time| match time {
-                Timestamp::Milliseconds(time) => time::iso(time),
-                Timestamp::Fraction(time) => time::iso(time.floor() as i64),
-                Timestamp::Text(time) => time,
-            }),
+            time: entry.timestamp.as_ref().map(time::of),
             level: entry.level.map(|level| level.word().to_owned()),
             message: entry.message.unwrap_or_default(),
         }
