@@ -73,6 +73,7 @@ impl<'a> Parser<'a> {
             let end = self.text[self.at..end].find('\n').map_or(end, |line| self.at + line);
             self.syntax(self.at..end, "text after the end of the configuration", "remove it");
         }
+        self.hide_unread();
         self.diagnostics.sort_by_key(|diagnostic| match &diagnostic.place {
             Place::Span(span) => span.start,
             _ => 0,
