@@ -73,7 +73,6 @@ impl<'a> Parser<'a> {
             let end = self.text[self.at..end].find('\n').map_or(end, |line| self.at + line);
             self.syntax(self.at..end, "text after the end of the configuration", "remove it");
         }
-        self.hide_unread();
         self.diagnostics.sort_by_key(|diagnostic| match &diagnostic.place {
             Place::Span(span) => span.start,
             _ => 0,
@@ -214,6 +213,8 @@ impl<'a> Parser<'a> {
     fn give_up(&mut self, start: usize) -> Node {
         self.broken = true;
         self.ended = true;
+        // What is not read may be anything.
+        self.secrets.push(self.at..self.text.len());
         self.at = self.text.len();
         hole(start..start)
     }

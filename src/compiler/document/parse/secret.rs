@@ -20,13 +20,6 @@ impl Parser<'_> {
         value
     }
 
-    /// What was not read because reading was given up may be anything.
-    pub(super) fn hide_unread(&mut self) {
-        if self.exhausted() {
-            self.secrets.push(self.at..self.text.len());
-        }
-    }
-
     /// Remembers where the value is, if it stands below `env`; the path of a file is none.
     pub(super) fn keep_secret(&mut self, node: &Node) {
         if self.in_env
