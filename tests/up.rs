@@ -3,6 +3,8 @@
 mod faults;
 mod interrupts;
 mod life;
+mod options;
+mod pull;
 mod watch;
 
 use std::io::{BufRead, BufReader, Read};
