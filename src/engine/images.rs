@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::pin::pin;
 
+use bollard::Docker;
 use bollard::query_parameters::CreateImageOptions;
 use futures_util::StreamExt as _;
 
@@ -52,13 +53,14 @@ impl Engine {
         match Config::read(&self.env) {
             Ok(config) => {
                 let found = config.credentials([registry.clone()], &self.env, warn).await;
-                credentials = found.of(&registry);
+                credentials = found.header_of(&registry);
             }
             Err(error) => warn(format!("{error}; `{name}` is pulled without credentials")),
         }
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
         let mut layers = HashMap::new();
-        let mut answers = pin!(answers::whole(self.docker.create_image(Some(options), None, credentials)));
+        let docker = with_credentials(&self.docker, credentials);
+        let mut answers = pin!(answers::whole(docker.create_image(Some(options), None, None)));
         while let Some(answer) = answers.next().await {
             let answer = answer.map_err(|error| self.pull_failed(name, error))?;
             let detail = answer.progress_detail.unwrap_or_default();
@@ -82,6 +84,16 @@ impl Engine {
             error => error,
         }
     }
+}
+
+/// A client whose requests say who asks.
+fn with_credentials(docker: &Docker, header: Option<String>) -> Docker {
+    docker.clone().with_request_modifier(move |mut request| {
+        if let Some(value) = header.as_ref().and_then(|header| header.parse().ok()) {
+            request.headers_mut().insert("x-registry-auth", value);
+        }
+        request
+    })
 }
 
 /// Without a tag all of them would be pulled.

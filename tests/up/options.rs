@@ -52,7 +52,8 @@ fn base<'a>(project: &'a Project) -> Own<'a> {
     let image = image(project, "base");
     let mut command = Command::new("docker");
     command.args(["-H", &project.host, "build", "-q", "-t", &image.name, "-"]);
-    let mut build = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut build =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let dockerfile = b"FROM langchain/langgraph-api:3.11\nLABEL agentcli.test=of-the-base\n";
     build.stdin.take().unwrap().write_all(dockerfile).unwrap();
     assert!(build.wait().unwrap().success());

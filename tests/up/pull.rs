@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use agentcli::compiler::plan::{Port, Service, ServiceImage, Setup, Watch};
-use agentcli::engine::{BuildEvent, Engine, EngineEnv, Error, Login, PushRequest};
+use agentcli::engine::{BuildEvent, BuildRequest, Engine, EngineEnv, Error, Login, PushRequest};
 use agentcli::up::{self, Change, Event, Hooks, Image, Mode, Options, Session, Urls};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::host;
-use crate::engine::docker;
+use crate::engine::{docker, request};
 use crate::harness::free_port;
 use crate::registry::{PASSWORD, Registry, USER};
 
@@ -98,17 +98,17 @@ impl World {
     async fn publish(&self, service: &str, number: u32) {
         let name = format!("{}-{service}:{number}", self.project);
         let source = TempDir::new().unwrap();
-        std::fs::write(source.path().join("Dockerfile"), format!("{DOCKERFILE}LABEL number={number}\n"))
-            .unwrap();
-        let directory = source.path().to_str().unwrap();
-        docker(&host(), &["build", "-q", "-t", &name, directory]);
-        let request = PushRequest {
+        let dockerfile = format!("{DOCKERFILE}LABEL number={number}\n");
+        let build = BuildRequest { tags: vec![name.clone()], ..request(source.path(), &dockerfile) };
+        let engine = self.engine().await;
+        engine.build(build, |_| {}, std::future::pending()).await.unwrap();
+        let push = PushRequest {
             image: name.clone(),
             repository: format!("{}/{service}", self.registry.address),
             tag: "1".to_owned(),
             login: Some(Login { user: USER.to_owned(), password: PASSWORD.to_owned() }),
         };
-        self.engine().await.push(&request, |_| {}, std::future::pending()).await.unwrap();
+        engine.push(&push, |_| {}, std::future::pending()).await.unwrap();
         docker(&host(), &["rmi", &name]);
     }
 
