@@ -116,7 +116,7 @@ async fn provide(
     options: &Options,
     hooks: &mut dyn Hooks,
 ) -> Result<(), Error> {
-    up::check_owner(engine, &session.setup.name, &session.directory).await?;
+    up::check(engine, session).await?;
     Ok(up::provide(engine, session, options, hooks).await?)
 }
 

@@ -25,6 +25,6 @@ pub use down::down;
 pub use error::Error;
 pub use event::{Change, Event, Urls};
 pub use images::images as provide;
-pub use owner::check_owner;
+pub use owner::check;
 pub use session::{Hooks, Image, Mode, Options, Session};
 pub use supervise::run;

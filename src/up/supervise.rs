@@ -14,7 +14,7 @@ use super::event::Event;
 use super::images;
 use super::labels;
 use super::logs::Logs;
-use super::owner::check_owner;
+use super::owner;
 use super::rebuild::{Rebuild, Step};
 use super::reconcile::by_service;
 use super::session::{Hooks, Mode, Options, Session};
@@ -113,13 +113,15 @@ enum Happening {
 impl Run<'_> {
     async fn work(&mut self) -> Result<(), Error> {
         let began = Instant::now();
-        check_owner(&self.engine, &self.session.setup.name, &self.session.directory).await?;
+        owner::check(&self.engine, &self.session).await?;
         // Before anything is built, so that no change is missed.
         let watcher = match self.options.mode {
             Mode::Watching => Some(Watcher::new(&self.session.directory, &self.session.watch)?),
             Mode::Attached | Mode::Detached => None,
         };
         images::build(&self.engine, &self.session, self.hooks).await?;
+        // That may have taken its time.
+        owner::check(&self.engine, &self.session).await?;
         self.reconcile(self.options.recreate, self.options.pull).await?;
         if self.options.mode == Mode::Detached {
             return self.wait_until_ready(began).await;
