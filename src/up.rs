@@ -17,9 +17,11 @@ mod owner;
 mod port;
 mod rebuild;
 mod reconcile;
+mod replaced;
 mod session;
 mod stop;
 mod supervise;
+mod turn;
 
 pub use down::down;
 pub use error::Error;
@@ -28,3 +30,4 @@ pub use images::images as provide;
 pub use owner::check;
 pub use session::{Hooks, Image, Mode, Options, Session};
 pub use supervise::run;
+pub use turn::{Turn, turn};

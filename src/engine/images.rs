@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::pin::pin;
 
 use bollard::Docker;
-use bollard::query_parameters::CreateImageOptions;
+use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions};
 use futures_util::StreamExt as _;
 
 use super::answers;
@@ -74,6 +74,25 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Removes an image that has no name, unless something uses it.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses, as it does for an image in use, or is gone.
+    pub async fn remove_unnamed(&self, id: &str) -> Result<(), Error> {
+        let what = format!("remove the image `{id}`");
+        let image = self.docker.inspect_image(id).await.map_err(|error| self.failed(&what, error))?;
+        if image.repo_tags.is_some_and(|it| !it.is_empty())
+            || image.repo_digests.is_some_and(|it| !it.is_empty())
+        {
+            return Ok(());
+        }
+        // What it was made of may be somebody's cache.
+        let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
+        let removed = self.docker.remove_image(id, Some(options), None).await;
+        removed.map(drop).map_err(|error| self.failed(&what, error))
     }
 
     fn pull_failed(&self, name: &str, error: bollard::errors::Error) -> Error {
