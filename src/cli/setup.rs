@@ -1,6 +1,6 @@
 //! The setup that a configuration and the command line ask for together.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -54,7 +54,7 @@ pub(super) struct SetupArguments {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     debugger_port: Option<u16>,
 
-    /// Where the debugger's page finds the server [default: http://127.0.0.1:PORT]
+    /// Where the debugger's page finds the server [default: where it is reached]
     #[arg(long, value_name = "URL", requires = "debugger_port")]
     debugger_base_url: Option<String>,
 
@@ -64,6 +64,10 @@ pub(super) struct SetupArguments {
     /// The notes that were told: `--watch` plans again and again.
     #[arg(skip)]
     told: RefCell<Vec<String>>,
+
+    /// The machine that ports are opened on, where it is not this one.
+    #[arg(skip)]
+    machine: OnceCell<String>,
 }
 
 /// The option of every command that works on a compose project.
@@ -119,6 +123,16 @@ pub(super) struct Prepared {
 }
 
 impl SetupArguments {
+    /// Says on which engine it is going to run, and so where it is reached.
+    pub(super) fn runs_on(&self, engine: &Engine) {
+        engine.machine().map(|machine| self.machine.set(machine.to_owned()));
+    }
+
+    /// The address of a port.
+    fn address(&self, port: u16) -> String {
+        format!("http://{}:{port}", self.machine.get().map_or("127.0.0.1", String::as_str))
+    }
+
     /// Reads, checks and plans; reads the values of the variables.
     pub(super) fn prepare(&self, env: &mut Env, pull: bool) -> Result<Prepared, Error> {
         self.check()?;
@@ -218,7 +232,9 @@ impl SetupArguments {
             name: self.project.name(env, directory)?,
             port: self.port,
             debugger_port: self.debugger_port,
-            debugger_base_url: self.debugger_base_url.clone(),
+            debugger_base_url: Some(
+                self.debugger_base_url.clone().unwrap_or_else(|| self.address(self.port)),
+            ),
             has_database: self.has_database(),
             image: self.image.clone(),
             env_file_names: names.collect(),
@@ -275,13 +291,13 @@ impl SetupArguments {
         let http = plan.contract.get(names::HTTP);
         let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
         let prefix = own.or(configured).filter(|_| !is_javascript).unwrap_or_default();
-        let api = format!("http://127.0.0.1:{}{prefix}", self.port);
+        let api = format!("{}{prefix}", self.address(self.port));
         let (studio, connect) = local::STUDIO;
         Urls {
             ok: format!("{api}{}", local::OK_ROUTE),
             docs: (!is_javascript).then(|| format!("{api}{}", local::DOCS_ROUTE)),
             studio: format!("{studio}{connect}{api}"),
-            debugger: self.debugger_port.map(|port| format!("http://127.0.0.1:{port}")),
+            debugger: self.debugger_port.map(|port| self.address(port)),
             api,
         }
     }

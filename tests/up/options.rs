@@ -1,13 +1,16 @@
 //! What the command line can choose: another database, another image, another base, the debugger.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{PATIENCE, Project};
+use super::{Ended, PATIENCE, Project};
 use crate::engine::docker;
 use crate::harness::free_port;
 
@@ -95,14 +98,40 @@ fn a_database_a_base_image_and_a_debugger_and_then_an_image() {
     let own = image(&project, "own");
     let built = format!("{}-{API}", project.name);
     docker(&project.host, &["tag", &built, &own.name]);
-    let up = project.up(&["--wait", "--image", &own.name, "--postgres-uri", &uri]);
+    // The engine is reached over the network, at another address than this machine's first.
+    let engine = format!("tcp://{}", forward(&project.host, "127.0.0.2"));
+    let mut up = project.up_command(&["--wait", "--image", &own.name, "--postgres-uri", &uri]);
+    let up = Ended::of(up.env("DOCKER_HOST", engine).output().unwrap());
     assert_eq!(up.code, 0, "{up:?}");
+    let ready = up.events.iter().find(|event| event["event"] == "ready").unwrap();
+    assert_eq!(ready["api"], format!("http://127.0.0.2:{}", project.port));
     let is_of_build = |name: &str| ["context", "up_to_date"].contains(&name) || name.starts_with("step_");
     assert!(!up.events.iter().any(|event| is_of_build(event["event"].as_str().unwrap())), "{up:?}");
     assert_eq!(up.changes(API), ["recreated", "healthy"]);
     assert_eq!(up.changes("langgraph-debugger"), ["removed"]);
     assert_eq!(of_server(&project, "{{.Config.Image}}"), own.name);
     assert_eq!(project.run(json!({ "name": "Ada" }))["rows"], 2);
+}
+
+/// The address at which what listens at a socket is reached, on `machine`.
+fn forward(socket: &str, machine: &str) -> SocketAddr {
+    let socket = PathBuf::from(socket.strip_prefix("unix://").unwrap());
+    let listener = TcpListener::bind((machine, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let server = UnixStream::connect(&socket).unwrap();
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            thread::spawn(move || {
+                io::copy(&mut from, &mut to).and_then(|_| to.shutdown(Shutdown::Write)).ok();
+            });
+            let (mut from, mut to) = (server, client);
+            thread::spawn(move || {
+                io::copy(&mut from, &mut to).and_then(|_| to.shutdown(Shutdown::Write)).ok();
+            });
+        }
+    });
+    address
 }
 
 /// What is served there; the debugger has no health that `--wait` could wait for.

@@ -67,8 +67,11 @@ impl Up {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let interrupts = runtime.block_on(async { interrupts() });
+        let engine = engine(env, &runtime);
+        engine.iter().for_each(|engine| self.setup.runs_on(engine));
+        // A mistake in the configuration is told whether there is an engine or not.
         let prepared = self.setup.prepare(env, !self.no_pull)?;
-        let engine = engine(env, &runtime)?;
+        let engine = engine?;
         self.setup.note_missing_key(env, &prepared.session);
         let options = Options {
             mode: match (self.wait, self.watch) {
