@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cli::attach::Attach;
-use crate::cli::compose;
+use crate::cli::compose::Together;
 use crate::cli::env::Env;
 use crate::cli::interrupt::interrupts;
 use crate::cli::setup::{SetupArguments, engine};
@@ -85,8 +85,9 @@ impl Up {
             all_logs: env.verbose,
         };
         if let Some(file) = &self.docker_compose {
-            let run = compose::up(env, &engine, &self.setup, prepared, file, &options, self.json, interrupts);
-            return runtime.block_on(run);
+            let (engine, arguments, options) = (&engine, &self.setup, &options);
+            let together = Together { engine, arguments, file, options, is_json: self.json };
+            return runtime.block_on(together.up(env, prepared, interrupts));
         }
         let source = prepared.planned.project.source.clone();
         let mut attach = Attach::new(env, &self.setup, source, self.json);
