@@ -1,6 +1,6 @@
 //! The setup that a configuration and the command line ask for together.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::compile::{PlanOptions, Planned, directory_of};
-use super::console::{NOTE, paint, visible_line};
+use super::console::{self, visible_line};
 use super::env::Env;
 use super::image::{self, Wanted};
 use super::variables;
@@ -60,10 +60,6 @@ pub(super) struct SetupArguments {
 
     #[command(flatten)]
     pub(super) project: ProjectName,
-
-    /// The notes that were told: `--watch` plans again and again.
-    #[arg(skip)]
-    told: RefCell<Vec<String>>,
 
     /// The machine that ports are opened on, where it is not this one.
     #[arg(skip)]
@@ -143,11 +139,7 @@ impl SetupArguments {
         let file = variables::values(env, &planned.project, &planned.config);
         let setup = setup(&planned.plan, &self.options(env, &planned, &directory, &file)?);
         for note in &setup.notes {
-            if self.told.borrow().contains(&note.message) {
-                continue;
-            }
-            self.told.borrow_mut().push(note.message.clone());
-            env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&note.message)));
+            console::note(env, &note.message);
         }
         let given = self.given(env, &planned, &setup, &file);
         let image = self.image(env, &planned, &setup, pull)?;
@@ -178,7 +170,7 @@ impl SetupArguments {
         if !contract::KEYS.iter().any(is_known) {
             let message = "no key is set; a server that asks for one ends at once (PLATFORM_API_KEY for local use, a \
                            licence for production, in the environment or .env)";
-            env.tell(&format!("{}: {message}", paint(&env.err, NOTE, "note")));
+            console::note(env, message);
         }
     }
 

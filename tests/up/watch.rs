@@ -28,6 +28,7 @@ fn until_gone(project: &Project, image: &str) {
 #[test]
 fn an_edit_is_taken_over_and_a_mistake_is_not() {
     let project = Project::new();
+    project.edit("agent.json", "[\".\"]", "[\".\", \".\"]");
     let mut up = project.start(&["--watch"]);
     up.until_event("ready");
     assert_eq!(project.run(json!({ "name": "Ada" }))["version"], 1);
@@ -67,11 +68,14 @@ fn an_edit_is_taken_over_and_a_mistake_is_not() {
     let is_install = |event: &&Value| event["name"].as_str().is_some_and(|it| it.contains("pip install"));
     let install = up.seen[seen..].iter().filter(is_install).map(|event| &event["id"]).next_back().unwrap();
     let is_done = |event: &&Value| event["event"] == "step_done" && event["id"] == *install;
-    let done = up.seen[seen..].iter().filter(is_done).next_back().unwrap();
+    let done = up.seen[seen..].iter().rfind(is_done).unwrap();
     assert_eq!(done["cached"], true, "{:#?}", up.seen);
     until_gone(&project, &second);
 
     up.signal("-INT");
     assert_eq!(up.code(), 0);
+    // What was wrong from the beginning was said once.
+    let talk = up.talk();
+    assert_eq!(talk.matches("duplicate-dependency").count(), 1, "{talk}");
     assert_eq!(project.running(), Vec::<String>::new());
 }
