@@ -11,7 +11,7 @@ use crate::engine::{docker, hosts};
 use crate::harness::{copy, fixtures, free_port};
 use crate::up::Running;
 
-/// The engine that is used: the first, which can look at the health of containers.
+/// The engine that is used: the first, the oldest that is supported.
 fn host() -> String {
     hosts().remove(0)
 }
