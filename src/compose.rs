@@ -16,7 +16,7 @@ use crate::compiler::plan::{Setup, Variable};
 use crate::engine::Engine;
 use crate::probe::{self, Probe};
 use crate::project::{self, HOME};
-use crate::up::{self, Event, Hooks, Mode, Options, Session};
+use crate::up::{self, Event, Hooks, Mode, Options, Session, Turn};
 use follow::{Follow, Ready};
 
 pub use error::Error;
@@ -76,11 +76,11 @@ pub async fn run(
 ) -> Result<(), Error> {
     let began = Instant::now();
     let program = program::find(project).await?;
-    tokio::select! {
+    let turn = tokio::select! {
         biased;
         _ = interrupts.recv() => return Err(Error::Interrupted),
-        owned = provide(engine, session, options, hooks) => owned?,
-    }
+        turn = provide(engine, session, options, hooks) => turn?,
+    };
     let file = write(project, text)?;
     let command = program::call(program, project, Some(&file));
     let mut say = |event: &Event| hooks.event(event);
@@ -101,23 +101,28 @@ pub async fn run(
         urls: session.urls.clone(),
         began,
         patience: options.patience,
+        turn,
     };
     let done = follow.until_ready(&up, ready).await;
-    if follow.was_interrupted {
+    let gave_up = matches!(done, Err(Error::NotReady { .. })) && options.mode != Mode::Detached;
+    if follow.was_interrupted || gave_up {
         // Compose stops what it has attached to, which may not be all as yet.
         follow.follow_to_the_end(&stop).await?;
     }
     done
 }
 
+/// Whatever has to be there before compose is called; the turn is had until the server answers.
 async fn provide(
     engine: &Engine,
     session: &Session,
     options: &Options,
     hooks: &mut dyn Hooks,
-) -> Result<(), Error> {
-    up::check_owner(engine, &session.setup.name, &session.directory).await?;
-    Ok(up::provide(engine, session, options, hooks).await?)
+) -> Result<Option<Turn>, Error> {
+    let turn = up::turn(engine, &session.setup.name, &mut |event| hooks.event(event)).await;
+    up::check(engine, session).await?;
+    up::provide(engine, session, options, hooks).await?;
+    Ok(turn)
 }
 
 /// Stops and removes everything of a project, that of the user's file included, and its volumes where `volumes` says so.

@@ -138,6 +138,7 @@ impl Error {
             Error::Engine(error) | Error::Up(up::Error::Engine(error)) => engine_code(error),
             Error::Compose(compose::Error::Up(up::Error::Engine(error))) => engine_code(error),
             Error::Up(up::Error::Interrupted) | Error::Compose(compose::Error::Interrupted) => 130,
+            Error::Up(up::Error::AtWork { .. }) => 4,
             Error::Compose(_) | Error::Up(_) => 1,
             Error::Usage { .. } => 2,
             Error::Internal(_) => INTERNAL,

@@ -17,14 +17,17 @@ mod owner;
 mod port;
 mod rebuild;
 mod reconcile;
+mod replaced;
 mod session;
 mod stop;
 mod supervise;
+mod turn;
 
 pub use down::down;
 pub use error::Error;
 pub use event::{Change, Event, Urls};
 pub use images::images as provide;
-pub use owner::check_owner;
+pub use owner::check;
 pub use session::{Hooks, Image, Mode, Options, Session};
 pub use supervise::run;
+pub use turn::{Turn, turn};

@@ -36,7 +36,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// A request to build `dockerfile` with the files of `root`.
-fn request(root: &Path, dockerfile: &str) -> BuildRequest {
+pub(crate) fn request(root: &Path, dockerfile: &str) -> BuildRequest {
     BuildRequest {
         context: Context {
             root: root.to_owned(),

@@ -3,6 +3,8 @@
 mod faults;
 mod interrupts;
 mod life;
+mod options;
+mod pull;
 mod watch;
 
 use std::io::{BufRead, BufReader, Read};
@@ -22,8 +24,7 @@ use crate::harness::{copy, fixtures, free_port};
 /// How long anything may take that should not take long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The engine that is used: the first. The newer of the test engines runs in a root folder of its own, and looks at the
-/// health of containers outside of their root.
+/// The engine that is used: the first, the oldest that is supported.
 fn host() -> String {
     hosts().remove(0)
 }

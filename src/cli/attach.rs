@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
 
-use super::console::{HEADING, NOTE, WARNING, paint, visible, visible_line};
+use super::console::{NOTE, WARNING, paint, ready, visible, visible_line};
 use super::env::Env;
 use super::image;
 use super::progress::{Progress, Style as ProgressStyle, size};
@@ -42,6 +42,7 @@ impl<'a> Attach<'a> {
         source: Source,
         is_json: bool,
     ) -> Self {
+        env.end_round();
         Self {
             env,
             arguments,
@@ -119,21 +120,14 @@ impl<'a> Attach<'a> {
     }
 
     fn ready(&mut self, urls: &Urls, milliseconds: u64) {
-        let seconds = milliseconds as f64 / 1000.0;
-        let out = &mut self.env.out;
-        let mut text = format!("{} in {seconds:.1} s\n", paint(out, HEADING, "ready"));
-        let rows = [
-            ("API", Some(&urls.api)),
-            ("docs", urls.docs.as_ref()),
-            ("studio", Some(&urls.studio)),
-            ("debugger", urls.debugger.as_ref()),
+        let places = [
+            ("API", Some(&*urls.api)),
+            ("docs", urls.docs.as_deref()),
+            ("studio", Some(&*urls.studio)),
+            ("debugger", urls.debugger.as_deref()),
         ];
-        if self.said.as_ref() != Some(urls) {
-            let rows = rows.iter().filter_map(|(name, url)| Some(format!("  {name:<9} {}\n", (*url)?)));
-            text.extend(rows);
-            self.said = Some(urls.clone());
-        }
-        out.write(&text).and_then(|()| out.flush()).ok();
+        let is_known = self.said.replace(urls.clone()).as_ref() == Some(urls);
+        ready(&mut self.env.out, milliseconds, if is_known { &[] } else { &places });
     }
 }
 
@@ -167,6 +161,7 @@ impl Hooks for Attach<'_> {
 
     fn replan(&mut self) -> Option<Session> {
         let prepared = self.arguments.prepare(self.env, false).ok()?;
+        self.env.end_round();
         self.source = prepared.planned.project.source;
         Some(prepared.session)
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{panic, thread};
 
-use super::console::{NOTE, paint};
+use super::console::note;
 use super::env::Env;
 use super::report::text;
 use crate::compiler;
@@ -65,11 +65,7 @@ impl ConfigOption {
         }
         let default = project::default_config(&env.directory);
         if default.is_second_choice {
-            env.tell(&format!(
-                "{}: no agent.json here; reading {}",
-                paint(&env.err, NOTE, "note"),
-                default.name
-            ));
+            note(env, &format!("no agent.json here; reading {}", default.name));
         }
         default.name.into()
     }
@@ -77,11 +73,16 @@ impl ConfigOption {
     /// The configuration, ready to be compiled; findings are told on stderr, and errors stop the command.
     pub fn load(&self, env: &mut Env) -> Result<(Project, Config), Error> {
         let path = self.path(env);
-        let (checked, usable) = read(&env.directory, &path);
+        let (mut checked, usable) = read(&env.directory, &path);
+        let errors = checked.errors();
+        // Wherever in the text it has moved to. What stops the command is told whenever it does.
+        checked.findings.retain(|finding| {
+            env.is_new(&format!("{:?}", finding.diagnostic)) || finding.diagnostic.is_error()
+        });
         let look = text::Look { is_coloured: env.err.is_coloured, width: env.width };
         let report = text::render(std::slice::from_ref(&checked), look);
         env.err.write(&report).ok();
-        usable.filter(|_| checked.errors() == 0).ok_or(Error::Config)
+        usable.filter(|_| errors == 0).ok_or(Error::Config)
     }
 }
 

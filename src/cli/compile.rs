@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::check::ConfigOption;
-use super::console::{NOTE, paint, visible_line};
+use super::console;
 use super::env::Env;
 use crate::compiler::check;
 use crate::compiler::config::Config;
@@ -61,7 +61,7 @@ impl PlanOptions {
             self.refuse_javascript_options()?;
         }
         for note in &plan.notes {
-            env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&note.message)));
+            console::note(env, &note.message);
         }
         let context =
             tidy(&Path::new(&project.source.name).parent().unwrap_or(Path::new("")).join(&plan.context.root));

@@ -25,34 +25,39 @@ const PASSED_ON: &[&str] = &[
     "DOCKER_CERT_PATH",
 ];
 
-/// Runs what is prepared together with the services of `file`.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "it joins what the command line gives with what was made of it"
-)]
-pub(super) async fn up(
-    env: &mut Env,
-    engine: &Engine,
-    arguments: &SetupArguments,
-    prepared: Prepared,
-    file: &Path,
-    options: &Options,
-    is_json: bool,
-    interrupts: UnboundedReceiver<()>,
-) -> Result<(), Error> {
-    let Prepared { session, planned } = prepared;
-    let (setup, values) = compose::without_values(&session);
-    let form = Form { is_named: true, are_images_here: true, ..Form::default() };
-    let text = compose(&planned.plan, &setup, &form);
-    let mut project = project(env, session.directory.clone(), setup.name, file);
-    project.variables.extend(values);
-    // Where the engine was found without being named.
-    if engine.host().starts_with("unix://") {
-        project.variables.push(("DOCKER_HOST".to_owned(), engine.host().to_owned()));
+/// A run together with services of the user's own, as the command line asks for it.
+pub(super) struct Together<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) arguments: &'a SetupArguments,
+    /// The user's file.
+    pub(super) file: &'a Path,
+    pub(super) options: &'a Options,
+    /// Whether events are printed as JSON.
+    pub(super) is_json: bool,
+}
+
+impl Together<'_> {
+    /// Runs what is prepared.
+    pub(super) async fn up(
+        &self,
+        env: &mut Env,
+        prepared: Prepared,
+        interrupts: UnboundedReceiver<()>,
+    ) -> Result<(), Error> {
+        let Prepared { session, planned } = prepared;
+        let (setup, values) = compose::without_values(&session);
+        let form = Form { is_named: true, are_images_here: true, ..Form::default() };
+        let text = compose(&planned.plan, &setup, &form);
+        let mut project = project(env, session.directory.clone(), setup.name, self.file);
+        project.variables.extend(values);
+        // Where the engine was found without being named.
+        if self.engine.host().starts_with("unix://") {
+            project.variables.push(("DOCKER_HOST".to_owned(), self.engine.host().to_owned()));
+        }
+        let mut attach = Attach::new(env, self.arguments, planned.project.source, self.is_json);
+        let run = compose::run(self.engine, &session, &project, &text, self.options, &mut attach, interrupts);
+        Ok(run.await?)
     }
-    let mut attach = Attach::new(env, arguments, planned.project.source, is_json);
-    compose::run(engine, &session, &project, &text, options, &mut attach, interrupts).await?;
-    Ok(())
 }
 
 /// How compose is called for a project of this process's.

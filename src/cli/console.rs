@@ -23,7 +23,23 @@ pub fn paint(stream: &Stream, style: Style, text: &str) -> String {
 
 /// Says on stderr, in a line, what is probably not meant.
 pub fn warn(env: &mut Env, text: &str) {
-    env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
+    env.tell_once(text, &format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
+}
+
+/// Says on stderr, in a line, what is worth knowing.
+pub fn note(env: &mut Env, text: &str) {
+    env.tell_once(text, &format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(text)));
+}
+
+/// Says on stdout, as a result, how long it took until something runs, and at which of `places` it is reached.
+pub fn ready(out: &mut Stream, milliseconds: u64, places: &[(&str, Option<&str>)]) {
+    let seconds = milliseconds as f64 / 1000.0;
+    let mut text = format!("{} in {seconds:.1} s\n", paint(out, HEADING, "ready"));
+    let width = places.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    for (name, place) in places {
+        text.extend(place.map(|place| format!("  {name:<width$}  {place}\n")));
+    }
+    out.write(&text).and_then(|()| out.flush()).ok();
 }
 
 /// Says on stderr why the command stopped.

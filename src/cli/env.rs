@@ -1,5 +1,6 @@
 //! Everything that the process is given, as a value: tests run the whole program with another one.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::path::PathBuf;
@@ -79,6 +80,24 @@ impl Env {
     pub fn tell(&mut self, text: &str) {
         self.err.write(text).and_then(|()| self.err.write("\n")).ok();
     }
+
+    /// The same, unless it is known. `key` stands for what is said.
+    pub fn tell_once(&mut self, key: &str, text: &str) {
+        if self.is_new(key) {
+            self.tell(text);
+        }
+    }
+
+    /// Whether the last round did not say what `key` stands for.
+    pub fn is_new(&mut self, key: &str) -> bool {
+        self.err.told.is_new(key)
+    }
+
+    /// What was said up to here is known when the same is done once more. Not so where it came to nothing, for then not
+    /// all was said.
+    pub fn end_round(&mut self) {
+        self.err.told.end_round();
+    }
 }
 
 /// When output is coloured.
@@ -115,12 +134,31 @@ pub struct Stream {
     pub is_terminal: bool,
     /// Whether colours may be written.
     pub is_coloured: bool,
+    told: Told,
+}
+
+/// What need not be told again.
+#[derive(Default)]
+struct Told {
+    before: HashSet<String>,
+    now: HashSet<String>,
+}
+
+impl Told {
+    fn is_new(&mut self, key: &str) -> bool {
+        self.now.insert(key.to_owned());
+        !self.before.contains(key)
+    }
+
+    fn end_round(&mut self) {
+        self.before = std::mem::take(&mut self.now);
+    }
 }
 
 impl Stream {
     /// A stream, not coloured as yet.
     pub fn new(writer: Box<dyn Write>, is_terminal: bool) -> Self {
-        Self { writer, is_closed: false, is_terminal, is_coloured: false }
+        Self { writer, is_closed: false, is_terminal, is_coloured: false, told: Told::default() }
     }
 
     /// Writes `text`. A reader that has gone away (`| head`) is no error: it has seen all that it wanted.

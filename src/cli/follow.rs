@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ask::confirm;
 use super::check::ConfigOption;
 use super::command::session;
-use super::console::{ERROR, HEADING, NOTE, WARNING, paint, visible, visible_line};
+use super::console::{ERROR, NOTE, WARNING, paint, ready, visible, visible_line};
 use super::env::Env;
 use crate::dev::{Crash, Event, Hooks, Session, Urls, open_browser};
 
@@ -42,6 +42,7 @@ pub(super) struct Look {
 
 impl<'a> Follow<'a> {
     pub(super) fn new(env: &'a mut Env, config: &'a ConfigOption, look: Look, opens_browser: bool) -> Self {
+        env.end_round();
         Self { env, config, look, opens_browser, spinner: None, said: None, held: None, is_starting: false }
     }
 
@@ -124,22 +125,14 @@ impl<'a> Follow<'a> {
     }
 
     fn ready(&mut self, urls: &Urls, milliseconds: u64) {
-        let seconds = milliseconds as f64 / 1000.0;
-        let out = &mut self.env.out;
-        let mut text = format!("{} in {seconds:.1} s\n", paint(out, HEADING, "ready"));
-        let rows = [
-            ("API", Some(&urls.api)),
-            ("docs", urls.docs.as_ref()),
-            ("studio", Some(&urls.studio)),
-            ("public", urls.public.as_ref()),
+        let places = [
+            ("API", Some(&*urls.api)),
+            ("docs", urls.docs.as_deref()),
+            ("studio", Some(&*urls.studio)),
+            ("public", urls.public.as_deref()),
         ];
-        if self.said.as_ref() != Some(urls) {
-            for (name, url) in rows {
-                text.extend(url.map(|url| format!("  {name:<8}{url}\n")));
-            }
-            self.said = Some(urls.clone());
-        }
-        out.write(&text).and_then(|()| out.flush()).ok();
+        let is_known = self.said.replace(urls.clone()).as_ref() == Some(urls);
+        ready(&mut self.env.out, milliseconds, if is_known { &[] } else { &places });
     }
 }
 
@@ -181,7 +174,9 @@ impl Hooks for Follow<'_> {
     }
 
     fn replan(&mut self) -> Option<Session> {
-        session(self.env, self.config).ok()
+        let session = session(self.env, self.config).ok()?;
+        self.env.end_round();
+        Some(session)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The setup that a configuration and the command line ask for together.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::compile::{PlanOptions, Planned, directory_of};
-use super::console::{NOTE, paint, visible_line};
+use super::console::{self, visible_line};
 use super::env::Env;
 use super::image::{self, Wanted};
 use super::variables;
@@ -54,16 +54,16 @@ pub(super) struct SetupArguments {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     debugger_port: Option<u16>,
 
-    /// Where the debugger's page finds the server [default: http://127.0.0.1:PORT]
+    /// Where the debugger's page finds the server [default: where it is reached]
     #[arg(long, value_name = "URL", requires = "debugger_port")]
     debugger_base_url: Option<String>,
 
     #[command(flatten)]
     pub(super) project: ProjectName,
 
-    /// The notes that were told: `--watch` plans again and again.
+    /// The machine that ports are opened on, where it is not this one.
     #[arg(skip)]
-    told: RefCell<Vec<String>>,
+    machine: OnceCell<String>,
 }
 
 /// The option of every command that works on a compose project.
@@ -119,6 +119,16 @@ pub(super) struct Prepared {
 }
 
 impl SetupArguments {
+    /// Says on which engine it is going to run, and so where it is reached.
+    pub(super) fn runs_on(&self, engine: &Engine) {
+        engine.machine().map(|machine| self.machine.set(machine.to_owned()));
+    }
+
+    /// The address of a port.
+    fn address(&self, port: u16) -> String {
+        format!("http://{}:{port}", self.machine.get().map_or("127.0.0.1", String::as_str))
+    }
+
     /// Reads, checks and plans; reads the values of the variables.
     pub(super) fn prepare(&self, env: &mut Env, pull: bool) -> Result<Prepared, Error> {
         self.check()?;
@@ -129,11 +139,7 @@ impl SetupArguments {
         let file = variables::values(env, &planned.project, &planned.config);
         let setup = setup(&planned.plan, &self.options(env, &planned, &directory, &file)?);
         for note in &setup.notes {
-            if self.told.borrow().contains(&note.message) {
-                continue;
-            }
-            self.told.borrow_mut().push(note.message.clone());
-            env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&note.message)));
+            console::note(env, &note.message);
         }
         let given = self.given(env, &planned, &setup, &file);
         let image = self.image(env, &planned, &setup, pull)?;
@@ -164,7 +170,7 @@ impl SetupArguments {
         if !contract::KEYS.iter().any(is_known) {
             let message = "no key is set; a server that asks for one ends at once (PLATFORM_API_KEY for local use, a \
                            licence for production, in the environment or .env)";
-            env.tell(&format!("{}: {message}", paint(&env.err, NOTE, "note")));
+            console::note(env, message);
         }
     }
 
@@ -218,7 +224,9 @@ impl SetupArguments {
             name: self.project.name(env, directory)?,
             port: self.port,
             debugger_port: self.debugger_port,
-            debugger_base_url: self.debugger_base_url.clone(),
+            debugger_base_url: Some(
+                self.debugger_base_url.clone().unwrap_or_else(|| self.address(self.port)),
+            ),
             has_database: self.has_database(),
             image: self.image.clone(),
             env_file_names: names.collect(),
@@ -275,13 +283,13 @@ impl SetupArguments {
         let http = plan.contract.get(names::HTTP);
         let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
         let prefix = own.or(configured).filter(|_| !is_javascript).unwrap_or_default();
-        let api = format!("http://127.0.0.1:{}{prefix}", self.port);
+        let api = format!("{}{prefix}", self.address(self.port));
         let (studio, connect) = local::STUDIO;
         Urls {
             ok: format!("{api}{}", local::OK_ROUTE),
             docs: (!is_javascript).then(|| format!("{api}{}", local::DOCS_ROUTE)),
             studio: format!("{studio}{connect}{api}"),
-            debugger: self.debugger_port.map(|port| format!("http://127.0.0.1:{port}")),
+            debugger: self.debugger_port.map(|port| self.address(port)),
             api,
         }
     }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{Error, program};
 use crate::child::{Child, Command, Next, Status};
 use crate::probe::Probe;
-use crate::up::{Event, Urls};
+use crate::up::{Event, Turn, Urls};
 
 /// Who says what no service says.
 const COMPOSE: &str = "compose";
@@ -29,6 +29,9 @@ pub(super) struct Ready {
     pub(super) urls: Urls,
     pub(super) began: Instant,
     pub(super) patience: Duration,
+    /// Others wait for it until then.
+    #[expect(dead_code, reason = "it is held")]
+    pub(super) turn: Option<Turn>,
 }
 
 /// What happens next.

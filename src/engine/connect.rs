@@ -53,6 +53,16 @@ impl Engine {
     pub fn host(&self) -> &str {
         &self.host
     }
+
+    /// The machine that containers open ports on, as URLs have it, where the engine is reached over the network.
+    pub fn machine(&self) -> Option<&str> {
+        machine(&self.host)
+    }
+
+    /// Where something may be remembered on this machine, where there is such a place.
+    pub fn cache(&self) -> Option<&Path> {
+        self.env.cache.as_deref()
+    }
 }
 
 impl Endpoint {
@@ -141,6 +151,18 @@ fn with_port(address: &str, port: u16) -> String {
     if named { address.to_owned() } else { format!("{address}:{port}") }
 }
 
+/// The host of an address with one.
+fn machine(host: &str) -> Option<&str> {
+    let (scheme, rest) = host.split_once("://")?;
+    let authority = rest.split('/').next().unwrap_or(rest);
+    let machine = match authority.find(']') {
+        Some(end) if authority.starts_with('[') => &authority[..=end],
+        _ => authority.split(':').next().unwrap_or(authority),
+    };
+    let is_one = !machine.is_empty() && !["0.0.0.0", "[::]"].contains(&machine);
+    (["tcp", "http", "https"].contains(&scheme) && is_one).then_some(machine)
+}
+
 fn io_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
     causes(error).filter_map(|error| error.downcast_ref()).last()
 }
@@ -156,4 +178,27 @@ pub(super) fn root_cause(error: &(dyn StdError + 'static)) -> String {
 /// The error and what caused it, the innermost last.
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |error: &&'a (dyn StdError + 'static)| (*error).source())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::machine;
+
+    #[test]
+    fn the_machine_of_an_address() {
+        for (host, expected) in [
+            ("unix:///var/run/docker.sock", None),
+            ("npipe:////./pipe/docker_engine", None),
+            ("tcp://builder.example:2375", Some("builder.example")),
+            ("tcp://builder.example", Some("builder.example")),
+            ("https://10.0.0.7:2376/", Some("10.0.0.7")),
+            ("http://[fd00::7]:2375", Some("[fd00::7]")),
+            ("tcp://[::1]", Some("[::1]")),
+            ("tcp://:2375", None),
+            ("tcp://0.0.0.0:2375", None),
+            ("tcp://[::]:2375", None),
+        ] {
+            assert_eq!(machine(host), expected, "{host}");
+        }
+    }
 }

@@ -63,6 +63,8 @@ pub struct Container {
     pub labels: HashMap<String, String>,
     /// What it does.
     pub state: State,
+    /// The ports of the engine's machine that it has opened.
+    pub ports: Vec<u16>,
 }
 
 /// What a container does.
@@ -118,9 +120,7 @@ impl Engine {
     pub async fn holder_of(&self, port: u16) -> Result<Option<Container>, Error> {
         let listed = self.docker.list_containers(None::<ListContainersOptions>).await;
         let listed = listed.map_err(|error| self.failed("list its containers", error))?;
-        let holds =
-            |it: &ContainerSummary| it.ports.iter().flatten().any(|opened| opened.public_port == Some(port));
-        Ok(listed.into_iter().find(holds).map(container))
+        Ok(listed.into_iter().map(container).find(|container| container.ports.contains(&port)))
     }
 
     /// Makes a container; the answer is its id.
@@ -251,6 +251,7 @@ fn container(summary: ContainerSummary) -> Container {
         name: name.trim_start_matches('/').to_owned(),
         labels: summary.labels.unwrap_or_default(),
         state,
+        ports: summary.ports.iter().flatten().filter_map(|opened| opened.public_port).collect(),
     }
 }
 

@@ -133,9 +133,11 @@ impl Credentials {
         self.0.iter().map(|(registry, secret)| (name(registry), secret.credentials(registry))).collect()
     }
 
-    /// Those of one registry.
-    pub(super) fn of(&self, registry: &str) -> Option<DockerCredentials> {
-        self.0.get(registry).map(|secret| secret.credentials(registry))
+    /// Those of one registry, for the header of a request that concerns it alone. Bollard would encode them in an
+    /// alphabet that the engine does not read.
+    pub(super) fn header_of(&self, registry: &str) -> Option<String> {
+        let own = self.0.get(registry)?.credentials(registry);
+        Some(URL_SAFE.encode(serde_json::to_vec(&own).ok()?))
     }
 
     /// For the request's header, where Podman looks.

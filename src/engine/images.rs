@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::pin::pin;
 
-use bollard::query_parameters::CreateImageOptions;
+use bollard::Docker;
+use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions};
 use futures_util::StreamExt as _;
 
 use super::answers;
@@ -52,13 +53,14 @@ impl Engine {
         match Config::read(&self.env) {
             Ok(config) => {
                 let found = config.credentials([registry.clone()], &self.env, warn).await;
-                credentials = found.of(&registry);
+                credentials = found.header_of(&registry);
             }
             Err(error) => warn(format!("{error}; `{name}` is pulled without credentials")),
         }
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
         let mut layers = HashMap::new();
-        let mut answers = pin!(answers::whole(self.docker.create_image(Some(options), None, credentials)));
+        let docker = with_credentials(&self.docker, credentials);
+        let mut answers = pin!(answers::whole(docker.create_image(Some(options), None, None)));
         while let Some(answer) = answers.next().await {
             let answer = answer.map_err(|error| self.pull_failed(name, error))?;
             let detail = answer.progress_detail.unwrap_or_default();
@@ -74,6 +76,25 @@ impl Engine {
         Ok(())
     }
 
+    /// Removes an image that has no name, unless something uses it.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses, as it does for an image in use, or is gone.
+    pub async fn remove_unnamed(&self, id: &str) -> Result<(), Error> {
+        let what = format!("remove the image `{id}`");
+        let image = self.docker.inspect_image(id).await.map_err(|error| self.failed(&what, error))?;
+        if image.repo_tags.is_some_and(|it| !it.is_empty())
+            || image.repo_digests.is_some_and(|it| !it.is_empty())
+        {
+            return Ok(());
+        }
+        // What it was made of may be somebody's cache.
+        let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
+        let removed = self.docker.remove_image(id, Some(options), None).await;
+        removed.map(drop).map_err(|error| self.failed(&what, error))
+    }
+
     fn pull_failed(&self, name: &str, error: bollard::errors::Error) -> Error {
         match self.failed("pull", error) {
             Error::Request { reason, .. } => {
@@ -82,6 +103,16 @@ impl Engine {
             error => error,
         }
     }
+}
+
+/// A client whose requests say who asks.
+fn with_credentials(docker: &Docker, header: Option<String>) -> Docker {
+    docker.clone().with_request_modifier(move |mut request| {
+        if let Some(value) = header.as_ref().and_then(|header| header.parse().ok()) {
+            request.headers_mut().insert("x-registry-auth", value);
+        }
+        request
+    })
 }
 
 /// Without a tag all of them would be pulled.

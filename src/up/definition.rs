@@ -32,6 +32,11 @@ pub(super) fn image_name(service: &Service) -> &str {
     }
 }
 
+/// The name of the image that was built for a container, where one was.
+pub(super) fn built_name(spec: &ContainerSpec) -> Option<&String> {
+    spec.labels.iter().find(|(name, _)| name == labels::BUILT).map(|(_, name)| name)
+}
+
 /// The network that all services are on.
 pub(super) fn network(session: &Session) -> String {
     format!("{}_default", session.setup.name)
@@ -67,6 +72,9 @@ fn one(session: &Session, service: &Service, ids: &BTreeMap<String, String>) -> 
         label(labels::DIRECTORY, session.directory.display().to_string()),
         label(labels::FILES, session.config.display().to_string()),
     ]);
+    if let ServiceImage::Built { name } = &service.image {
+        labels.push(label(labels::BUILT, name));
+    }
     let spec = ContainerSpec {
         name: format!("{}-{}-1", session.setup.name, service.name),
         // By name, so that the engine shows it; it is the image of this id.

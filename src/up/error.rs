@@ -7,6 +7,16 @@ use crate::{engine, watch};
 /// What went wrong: what was attempted, on what, why.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// Another run of this project, on another machine or another user's, has made a container meanwhile.
+    #[error(
+        "another `agentcli up` of the project `{project}` is at work: it has just made the container `{name}`"
+    )]
+    AtWork {
+        /// The project.
+        project: String,
+        /// The container.
+        name: String,
+    },
     /// Nothing can be asked over HTTP.
     #[error("cannot ask the server whether it is well: {reason}")]
     Client {
@@ -78,6 +88,7 @@ impl Error {
         let hint = match self {
             Self::Engine(error) => return error.hint(),
             Self::Client { .. } | Self::Interrupted => return None,
+            Self::AtWork { .. } => "let it finish, or end it, and run this again",
             Self::Failed { .. } => {
                 "mend it and run `agentcli up` again; `agentcli down` removes what was started"
             }

@@ -26,6 +26,8 @@ pub(super) const VOLUME: &str = "com.docker.compose.volume";
 pub(super) const VERSION: &str = "com.docker.compose.version";
 /// That `up` made it; its version.
 pub(super) const OURS: &str = "agentcli.version";
+/// That its image was built for it; the image's name.
+pub(super) const BUILT: &str = "agentcli.built";
 
 /// The value of both versions.
 pub(super) const OUR_VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,7 +1,27 @@
 //! Whose a port is that a service should open.
 
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpListener};
+
 use super::error::Error;
-use crate::engine::{self, Engine};
+use crate::compiler::plan::Service;
+use crate::engine::{self, Container, Engine};
+
+/// Whether the ports of `services` are free, or this project's own: then its containers are left as they are.
+pub(super) async fn check(engine: &Engine, services: &[Service], there: &[Container]) -> Result<(), Error> {
+    let all = services.iter().flat_map(|service| service.ports.iter().map(move |port| (service, port.host)));
+    for (service, port) in all {
+        if there.iter().any(|container| container.ports.contains(&port)) {
+            continue;
+        }
+        let is_container = engine.holder_of(port).await?.is_some();
+        if is_container || is_here(engine) && is_open(port) {
+            let holder = holder(engine, port).await;
+            return Err(Error::Port { service: service.name.clone(), port, holder });
+        }
+    }
+    Ok(())
+}
 
 /// The error for a container that could not be started.
 pub(super) async fn explain(engine: &Engine, service: &str, error: engine::Error) -> Error {
@@ -17,8 +37,18 @@ async fn holder(engine: &Engine, port: u16) -> Option<String> {
     if let Ok(Some(container)) = engine.holder_of(port).await {
         return Some(format!("the container `{}`", container.name));
     }
-    // Of other machines' programs nothing is known here.
-    let is_here = engine.host().starts_with("unix:") || engine.host().starts_with("npipe:");
-    let process = listeners::get_process_by_port(port, listeners::Protocol::TCP).ok().filter(|_| is_here)?;
+    let process = listeners::get_process_by_port(port, listeners::Protocol::TCP);
+    let process = process.ok().filter(|_| is_here(engine))?;
     Some(format!("{} (process {})", process.name, process.pid))
+}
+
+/// Whether the engine opens ports on this machine: of another's programs nothing is known here.
+fn is_here(engine: &Engine) -> bool {
+    engine.host().starts_with("unix:") || engine.host().starts_with("npipe:")
+}
+
+/// Whether something listens. Another reason for which it cannot be opened here may not concern the engine.
+fn is_open(port: u16) -> bool {
+    let tried = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port));
+    tried.is_err_and(|error| error.kind() == ErrorKind::AddrInUse)
 }

@@ -128,8 +128,16 @@ impl Run<'_> {
             let (engine, one, all) = (self.engine.clone(), (*one).clone(), of(one));
             self.changes.whole(async move { settle(&engine, &one, &all, recreate).await })
         });
-        let done = try_join_all(settle).await?;
+        let done = match try_join_all(settle).await {
+            Err(Error::Engine(engine::Error::NameTaken { name })) => {
+                return Err(self.name_taken(name).await?);
+            }
+            done => done?,
+        };
         for (one, change) in open.iter().zip(done) {
+            if change == Change::Recreated {
+                self.remember_replaced(one, &of(one));
+            }
             if matches!(change, Change::Created | Change::Recreated) {
                 self.renewed.insert(one.service.clone());
             }
@@ -137,6 +145,13 @@ impl Run<'_> {
             self.change(&one.service, change);
         }
         Ok(())
+    }
+
+    /// A name that was free a moment ago: of this project's, it is another run that has made the container.
+    async fn name_taken(&self, name: String) -> Result<Error, Error> {
+        let is_ours = self.there().await?.iter().any(|container| container.name == name);
+        let project = self.session.setup.name.clone();
+        Ok(if is_ours { Error::AtWork { project, name } } else { engine::Error::NameTaken { name }.into() })
     }
 
     /// Everything of this project, whoever made it.

@@ -70,7 +70,13 @@ mod tests {
     fn container(name: &str, after: &str) -> Container {
         let labels = [(labels::SERVICE, name), (labels::AFTER, after)];
         let labels = labels.iter().map(|(label, value)| ((*label).to_owned(), (*value).to_owned())).collect();
-        Container { id: name.to_owned(), name: name.to_owned(), labels, state: State::Created }
+        Container {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            labels,
+            state: State::Created,
+            ports: Vec::new(),
+        }
     }
 
     fn order(containers: &[Container]) -> Vec<Vec<&str>> {

@@ -14,11 +14,12 @@ use super::event::Event;
 use super::images;
 use super::labels;
 use super::logs::Logs;
-use super::owner::check_owner;
+use super::owner;
 use super::rebuild::{Rebuild, Step};
 use super::reconcile::by_service;
 use super::session::{Hooks, Mode, Options, Session};
 use super::stop::{is_running, service};
+use super::turn::{Turn, turn};
 use crate::engine::Engine;
 use crate::probe::{self, Client, Probe};
 use crate::watch::{self, Watcher};
@@ -49,7 +50,9 @@ pub async fn run(
         changes: Changes::default(),
         started: HashSet::new(),
         renewed: HashSet::new(),
+        replaced: HashSet::new(),
         owns_all: false,
+        turn: None,
         began: SystemTime::now(),
         is_ready: false,
     };
@@ -58,7 +61,11 @@ pub async fn run(
         _ = interrupts.recv() => Err(Error::Interrupted),
         done = run.work() => done,
     };
-    let leave = options.mode == Mode::Detached && !matches!(done, Err(Error::Interrupted));
+    let leave = match done {
+        Err(Error::Interrupted) => false,
+        Err(Error::AtWork { .. }) => true,
+        _ => options.mode == Mode::Detached,
+    };
     let ended = if leave { Ok(()) } else { run.end(&mut interrupts).await };
     match done {
         Err(Error::Interrupted) if run.is_ready => ended,
@@ -79,8 +86,12 @@ pub(super) struct Run<'a> {
     pub(super) started: HashSet<String>,
     /// The services whose containers are of this run's making.
     pub(super) renewed: HashSet<String>,
+    /// The images of the containers that others replaced.
+    pub(super) replaced: HashSet<String>,
     /// Whether everything runs on behalf of this run, and so ends with it.
     pub(super) owns_all: bool,
+    /// Held while something is changed.
+    turn: Option<Turn>,
     /// What is printed from now on is shown.
     began: SystemTime,
     is_ready: bool,
@@ -113,18 +124,21 @@ enum Happening {
 impl Run<'_> {
     async fn work(&mut self) -> Result<(), Error> {
         let began = Instant::now();
-        check_owner(&self.engine, &self.session.setup.name, &self.session.directory).await?;
+        self.take_turn().await;
+        owner::check(&self.engine, &self.session).await?;
         // Before anything is built, so that no change is missed.
         let watcher = match self.options.mode {
             Mode::Watching => Some(Watcher::new(&self.session.directory, &self.session.watch)?),
             Mode::Attached | Mode::Detached => None,
         };
         images::build(&self.engine, &self.session, self.hooks).await?;
+        // That may have taken its time.
+        owner::check(&self.engine, &self.session).await?;
         self.reconcile(self.options.recreate, self.options.pull).await?;
         if self.options.mode == Mode::Detached {
             return self.wait_until_ready(began).await;
         }
-        self.owns_all = true;
+        (self.owns_all, self.turn) = (true, None);
         let probe = Some(self.probe(began));
         let (logs, next_look) = (Logs::new(self.began), Instant::now() + LOOK);
         let mut following =
@@ -134,13 +148,18 @@ impl Run<'_> {
             match self.happening(&mut following).await {
                 Happening::Line(service, line) => self.hooks.event(&Event::Log { service, line }),
                 Happening::Look => self.look(&mut following).await?,
-                Happening::Ready => self.ready(&mut following),
+                Happening::Ready => self.ready(&mut following).await,
                 Happening::Late => self.late_answer(&mut following)?,
                 Happening::Changed(changes) => self.changed(changes, &mut following),
                 Happening::Rebuilt(step) => self.rebuilt(step, &mut following).await?,
             }
         }
         Ok(())
+    }
+
+    async fn take_turn(&mut self) {
+        let hooks = &mut *self.hooks;
+        self.turn = turn(&self.engine, &self.session.setup.name, &mut |event| hooks.event(event)).await;
     }
 
     async fn reconcile(&mut self, recreate: bool, pulls: bool) -> Result<(), Error> {
@@ -160,19 +179,20 @@ impl Run<'_> {
             () = probe.done() => {}
             () = sleep_until(deadline) => return Err(self.not_answering()),
         }
-        self.say_ready(began);
+        self.say_ready(began).await;
         Ok(())
     }
 
-    fn say_ready(&mut self, began: Instant) {
+    async fn say_ready(&mut self, began: Instant) {
         self.is_ready = true;
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.hooks.event(&Event::Ready { urls: self.session.urls.clone(), milliseconds });
+        self.remove_replaced().await;
     }
 
-    fn ready(&mut self, following: &mut Following) {
+    async fn ready(&mut self, following: &mut Following) {
         if let Some((_, began, _)) = following.probe.take() {
-            self.say_ready(began);
+            self.say_ready(began).await;
         }
     }
 
@@ -314,7 +334,10 @@ impl Run<'_> {
         }
         self.hooks.event(&Event::Reloading { changed });
         following.is_down = false;
-        match self.reconcile(false, false).await {
+        self.take_turn().await;
+        let done = self.reconcile(false, false).await;
+        self.turn = None;
+        match done {
             Err(error) => self.unless_servers(error, following)?,
             Ok(()) => following.probe = Some(self.probe(since)),
         }

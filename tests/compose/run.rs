@@ -11,7 +11,7 @@ use crate::engine::{docker, hosts};
 use crate::harness::{copy, fixtures, free_port};
 use crate::up::Running;
 
-/// The engine that is used: the first, which can look at the health of containers.
+/// The engine that is used: the first, the oldest that is supported.
 fn host() -> String {
     hosts().remove(0)
 }
@@ -171,6 +171,23 @@ fn ctrl_c_stops_the_services_in_order() {
     );
     let volumes = docker(&host(), &["volume", "ls", "-q", "--filter", &filter]);
     assert_eq!(volumes.trim(), format!("{}_langgraph-data", project.name));
+}
+
+/// It runs something else than a server. However far compose is when that is given up, nothing goes on.
+#[test]
+fn what_is_late_is_stopped() {
+    let project = Project::new();
+    fs::write(project.app().join("extra.yaml"), EXTRA.replace("${GREETING}", "heard")).unwrap();
+    let port = project.port.to_string();
+    let what = ["up", "--no-pull", "-d", "extra.yaml", "-P", &project.name, "--port", &port];
+    let late = ["--image", "langchain/langgraph-debugger", "--wait-timeout", "4"];
+    let output = project.run(env!("CARGO_BIN_EXE_agentcli"), &[&what[..], &late].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the server does not answer after 4 s"), "{said}");
+    let filter = format!("label=com.docker.compose.project={}", project.name);
+    let states = docker(&host(), &["ps", "-a", "--filter", &filter, "--format", "{{.Names}} {{.State}}"]);
+    assert!(!states.contains(" running"), "{states}");
 }
 
 #[test]

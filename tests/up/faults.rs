@@ -10,6 +10,7 @@ use std::thread;
 use tempfile::TempDir;
 
 use super::Project;
+use crate::engine::docker;
 
 #[test]
 fn an_engine_that_is_not_there() {
@@ -50,6 +51,22 @@ fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
     let said = format!("it is taken by the container `{}-langgraph-api-1`", project.name);
     assert!(up.talk.contains(&said), "{}", up.talk);
     assert!(project.curl(&[], "/ok").is_some());
+
+    // A running server is not given up for a port that it cannot have.
+    let (server, engine) = (format!("{}-langgraph-api-1", project.name), project.host.clone());
+    let id = || docker(&engine, &["inspect", "-f", "{{.Id}} {{.State.StartedAt}}", &server]);
+    let before = id();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().port();
+    let own = std::mem::replace(&mut project.port, taken);
+    let up = project.up(&["--wait"]);
+    project.port = own;
+    assert_eq!(up.code, 1, "{up:?}");
+    let said = format!("the service `langgraph-api` cannot open port {taken}: it is taken by ");
+    assert!(up.talk.contains(&said), "{}", up.talk);
+    assert_eq!(id(), before);
+    assert!(project.curl(&[], "/ok").is_some());
+    drop(listener);
 
     // A server that ends at once, with its last words.
     let ended = r#""RUN printf '#!/bin/sh\\necho last words\\nexit 3\\n' >/storage/entrypoint.sh", "RUN sed"#;

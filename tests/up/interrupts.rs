@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use serde_json::Value;
+
 use super::Project;
 use crate::engine::docker;
 
@@ -28,6 +30,29 @@ fn ctrl_c_at_any_moment_leaves_nothing_that_a_second_run_cannot_repair() {
     assert_eq!(project.running().len(), 3);
     project.down(&["--volumes"]);
     assert_eq!(project.left(), Vec::<String>::new());
+}
+
+/// Each that comes meanwhile waits, and then finds everything done; one that has enough of waiting changes nothing.
+#[test]
+fn two_runs_at_once_take_turns() {
+    let project = Project::new();
+    let mut first = project.start(&["--wait"]);
+    first.until(|event| event["change"] == "created");
+    let waits = |event: &Value| event["message"].as_str().is_some_and(|it| it.contains("is at work"));
+    let mut given_up = project.start(&["--wait"]);
+    let said = given_up.until(waits);
+    assert!(
+        said["message"].as_str().unwrap().contains(&format!("(process {})", first.process.id())),
+        "{said}"
+    );
+    given_up.signal("-INT");
+    assert_eq!(given_up.code(), 130);
+    let second = project.up(&["--wait"]);
+    assert_eq!(second.code, 0, "{second:?}");
+    assert!(second.events.iter().any(waits), "{second:?}");
+    assert_eq!(second.changes("langgraph-api"), ["unchanged", "healthy"]);
+    assert_eq!(first.code(), 0, "{:#?}", first.seen);
+    assert_eq!(project.running().len(), 3);
 }
 
 #[test]

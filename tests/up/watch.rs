@@ -1,17 +1,38 @@
 //! Changes while it runs.
 
 use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Project;
+use super::{PATIENCE, Project};
+use crate::engine::docker;
+
+/// The image that the server runs.
+fn image(project: &Project) -> String {
+    let server = format!("{}-langgraph-api-1", project.name);
+    docker(&project.host, &["inspect", "-f", "{{.Image}}", &server]).trim().to_owned()
+}
+
+fn until_gone(project: &Project, image: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    let inspect = ["-H", &project.host, "image", "inspect", image];
+    while Command::new("docker").args(inspect).output().unwrap().status.success() {
+        assert!(Instant::now() < deadline, "the image {image} is still there");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
 
 #[test]
 fn an_edit_is_taken_over_and_a_mistake_is_not() {
     let project = Project::new();
+    project.edit("agent.json", "[\".\"]", "[\".\", \".\"]");
     let mut up = project.start(&["--watch"]);
     up.until_event("ready");
     assert_eq!(project.run(json!({ "name": "Ada" }))["version"], 1);
+    let first = image(&project);
 
     project.edit("graph.py", "VERSION = 1", "VERSION = 2");
     let reloading = up.until_event("reloading");
@@ -22,6 +43,8 @@ fn an_edit_is_taken_over_and_a_mistake_is_not() {
     let others = up.seen.iter().filter(|event| event["change"] == "recreated");
     assert!(others.clone().all(|event| event["service"] == "langgraph-api"), "{:#?}", up.seen);
     assert_eq!(others.count(), 1);
+    // The image that it ran before is of no use any more.
+    until_gone(&project, &first);
 
     // A build that fails, and a configuration that is wrong: the old server runs on.
     let config = fs::read_to_string(project.path("agent.json")).unwrap();
@@ -34,14 +57,25 @@ fn an_edit_is_taken_over_and_a_mistake_is_not() {
     assert!(kept["reason"].as_str().unwrap().contains("configuration"), "{kept}");
     assert_eq!(project.run(json!({ "name": "Ada" }))["version"], 2);
 
-    // Mended, with another value.
+    // Mended, with another value. What was built before the step that changes is still known.
+    let (seen, second) = (up.seen.len(), image(&project));
+    project.edit("graph.py", "VERSION = 2", "VERSION = 3");
     project.write(".env", "PLAIN=other\n");
     project.write("agent.json", &config);
     up.until_event("reloading");
     up.until_event("ready");
     assert_eq!(project.run(json!({ "name": "Ada" }))["value"], "other");
+    let is_install = |event: &&Value| event["name"].as_str().is_some_and(|it| it.contains("pip install"));
+    let install = up.seen[seen..].iter().filter(is_install).map(|event| &event["id"]).next_back().unwrap();
+    let is_done = |event: &&Value| event["event"] == "step_done" && event["id"] == *install;
+    let done = up.seen[seen..].iter().rfind(is_done).unwrap();
+    assert_eq!(done["cached"], true, "{:#?}", up.seen);
+    until_gone(&project, &second);
 
     up.signal("-INT");
     assert_eq!(up.code(), 0);
+    // What was wrong from the beginning was said once.
+    let talk = up.talk();
+    assert_eq!(talk.matches("duplicate-dependency").count(), 1, "{talk}");
     assert_eq!(project.running(), Vec::<String>::new());
 }

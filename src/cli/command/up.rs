@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cli::attach::Attach;
-use crate::cli::compose;
+use crate::cli::compose::Together;
 use crate::cli::env::Env;
 use crate::cli::interrupt::interrupts;
 use crate::cli::setup::{SetupArguments, engine};
@@ -63,8 +63,11 @@ impl Up {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let interrupts = runtime.block_on(async { interrupts() });
+        let engine = engine(env, &runtime);
+        engine.iter().for_each(|engine| self.setup.runs_on(engine));
+        // A mistake in the configuration is told whether there is an engine or not.
         let prepared = self.setup.prepare(env, !self.no_pull)?;
-        let engine = engine(env, &runtime)?;
+        let engine = engine?;
         self.setup.note_missing_key(env, &prepared.session);
         let options = Options {
             mode: match (self.wait, self.watch) {
@@ -78,8 +81,9 @@ impl Up {
             all_logs: env.verbose,
         };
         if let Some(file) = &self.docker_compose {
-            let run = compose::up(env, &engine, &self.setup, prepared, file, &options, self.json, interrupts);
-            return runtime.block_on(run);
+            let (engine, arguments, options) = (&engine, &self.setup, &options);
+            let together = Together { engine, arguments, file, options, is_json: self.json };
+            return runtime.block_on(together.up(env, prepared, interrupts));
         }
         let source = prepared.planned.project.source.clone();
         let mut attach = Attach::new(env, &self.setup, source, self.json);
