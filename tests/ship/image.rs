@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::interrupt::{assert_builds_can_be_interrupted, slow_step};
 use super::{Stage, deployments, events, named, revisions, with_registry};
 use crate::engine::{docker, hosts};
 use crate::harness::{TestEnv, copy, fixtures};
@@ -57,7 +58,8 @@ fn an_image_arrives_with_its_digest() {
     }
 }
 
-/// The whole way: compile, build, push, create, patch, follow, and then look at it and delete it.
+/// The whole way, after runs that were interrupted as they built: compile, build, push, create, patch, follow, and then
+/// look at it and delete it.
 #[test]
 fn a_project_arrives() {
     let engine = hosts().remove(0);
@@ -65,6 +67,10 @@ fn a_project_arrives() {
     let host = with_registry(&registry, PASSWORD);
     let env = TestEnv::empty();
     copy(&fixtures("valid").join("hello"), &env.path(""));
+    let mut config: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(env.path("agent.json")).unwrap()).unwrap();
+    config["dockerfile_lines"] = json!([slow_step()]);
+    let env = env.file("agent.json", config.to_string());
     let elsewhere = TestEnv::empty();
     let cache = elsewhere.path("cache");
     let env = env
@@ -74,14 +80,16 @@ fn a_project_arrives() {
         .variable("DOCKER_HOST", &engine);
     let stage = Stage { env };
     let name = format!("whole-{}", std::process::id());
-    let events = stage.events(&format!("--name {name} --no-pull -t agentcli-test-{name}:v3"));
+    let arguments = format!("--name {name} --no-pull -t agentcli-test-{name}:v3");
+    assert_builds_can_be_interrupted(&host, &stage, &engine, &arguments);
+    let events = stage.events(&arguments);
     let built = named(&events, "built")[0]["id"].as_str().unwrap().to_owned();
     let pushed = named(&events, "pushed")[0]["image"].as_str().unwrap().to_owned();
     let digest = registry.digest(&format!("agents/{name}"), "v3").unwrap();
     assert!(pushed.ends_with(&digest), "{pushed} is {digest} in the registry");
     assert_eq!(events.last().unwrap()["status"], "deployed");
     // Nothing changed: nothing is built.
-    let again = stage.events(&format!("--name {name} --no-pull -t agentcli-test-{name}:v3"));
+    let again = stage.events(&arguments);
     docker(&engine, &["rmi", &format!("agentcli-test-{name}:v3")]);
     assert_eq!(named(&again, "up_to_date").len(), 1);
     assert_eq!(named(&again, "built")[0]["id"], json!(built));
