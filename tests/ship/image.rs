@@ -103,6 +103,29 @@ fn a_project_arrives() {
 }
 
 #[test]
+fn a_registry_that_takes_tokens() {
+    let registry = Registry::start_with_tokens();
+    for engine in hosts() {
+        let image = Image::make(&engine);
+        let name = image.name.split(':').next().unwrap();
+        let arguments = format!("--name {name} --image {}", image.name);
+        let deploy = |password: &str| {
+            let host = with_registry(&registry, password);
+            let stage = Stage::new(&host.url()).with(|env| env.variable("DOCKER_HOST", &engine));
+            (stage.deploy(&arguments), deployments(&host).remove(0))
+        };
+        let (output, found) = deploy(PASSWORD);
+        assert_eq!(output.code, 0, "{engine}: {output:?}");
+        let digest = registry.digest(&format!("agents/{name}"), "latest").unwrap();
+        let pushed = format!("{}/agents/{name}@{digest}", registry.address);
+        assert_eq!(found["source_revision_config"]["image_uri"], json!(pushed), "{engine}");
+        let (output, _) = deploy("no-password-of-it");
+        assert_eq!(output.code, 3, "{engine}: {output:?}");
+        assert!(!output.err.contains("no-password-of-it"), "{engine}: {output:?}");
+    }
+}
+
+#[test]
 fn a_registry_that_lets_nobody_in() {
     let engine = hosts().pop().unwrap();
     let registry = Registry::start();
