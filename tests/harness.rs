@@ -133,6 +133,7 @@ impl TestEnv {
             width: self.width,
             verbose: false,
             patience: self.patience,
+            said: Default::default(),
         }
     }
 

@@ -62,8 +62,14 @@ fn arguments_of_a_build_have_names() {
         assert_eq!(output.code, 2, "{arguments}: {}", output.err);
         assert!(output.err.contains("as `agentcli build` has them"), "{arguments}: {}", output.err);
     }
+    for (wrong, meant) in [("lst", "list"), ("log --follow", "logs"), ("revision list", "revisions")] {
+        let output = stage.deploy(wrong);
+        assert_eq!(output.code, 2, "{wrong}: {}", output.err);
+        let told = format!("did you mean `agentcli deploy {meant}`?");
+        assert!(output.err.contains(&told), "{wrong}: {}", output.err);
+    }
     let help = stage.deploy("--help").out;
-    assert!(help.contains("Examples:") && !help.contains("BUILD_ARGS"), "{help}");
+    assert!(help.contains("Examples:") && !help.contains("[COMMAND]..."), "{help}");
     assert!(deployments(&host).is_empty());
 }
 
@@ -166,6 +172,17 @@ fn variables_become_secrets_and_are_not_told() {
     let stage = Stage::new(&host.url());
     stage.events("--name x --remote");
     assert_eq!(names(&host), ["TOKEN", "PLAIN"]);
+}
+
+#[test]
+fn a_mistake_in_env_is_told_once() {
+    let host = Host::start(|_| {});
+    let config = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": "./.env"}"#;
+    let stage = Stage::new(&host.url())
+        .with(|env| env.file(".env", "A=1\nno assignment\n").file("agent.json", config));
+    let output = stage.deploy("--remote --dry-run");
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(output.err.matches(".env:2 is no assignment").count(), 1, "{}", output.err);
 }
 
 #[test]
