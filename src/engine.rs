@@ -11,6 +11,7 @@
 //! downloads, every instruction counts as a step, short image names need `unqualified-search-registries` in its
 //! configuration, and a cancelled build ends only with the step that is under way.
 
+mod answers;
 mod build;
 mod connect;
 mod containers;

@@ -1,4 +1,4 @@
-//! What can be asked for. A new command is one file here, its `mod` line and one row in the table.
+//! What can be asked for. A new command is one file here, its `mod` line and one row in the table, with its help.
 
 mod build;
 mod compose;
@@ -17,41 +17,131 @@ mod validate;
 
 pub(super) use dev::session;
 
+use clap::builder::Resettable;
+use clap::{ArgMatches, Args, FromArgMatches};
+
 use super::env::Env;
 use crate::error::Error;
 
-/// Defines the commands: their names and order in `--help`, and what runs them.
+/// Defines the commands: what `--help` says of them, in their order, and what runs them.
 macro_rules! commands {
-    ($($(#[$when:meta])* $name:ident($file:ident),)*) => {
-        /// One command and its arguments; the help text stands at the arguments.
+    ($($(#[doc = $help:literal])* $(#[command($attribute:meta)])? $(#[cfg($when:meta)])? $name:ident($file:ident),)*) => {
+        /// One command and its arguments.
         #[derive(Debug, clap::Subcommand)]
         #[allow(clippy::large_enum_variant, reason = "there is one, and it lives shortly")]
         pub(super) enum Command {
-            $($(#[$when])* #[allow(missing_docs, reason = "documented in its file")] $name($file::$name),)*
-         }
+            $($(#[doc = $help])* $(#[command($attribute)])? $(#[cfg($when)])? $name(Deferred<$file::$name>),)*
+        }
 
         impl Command {
             /// Does it.
             pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-                match self { $($(#[$when])* Self::$name(arguments) => arguments.run(env),)* }
+                match self { $($(#[cfg($when)])? Self::$name(Deferred(arguments)) => arguments.run(env),)* }
             }
         }
     };
 }
 
 commands! {
+    /// Check configuration files
+    ///
+    /// Every mistake is shown in one run, with its place and what to write instead. Findings go to stdout.
     Validate(validate),
+
+    /// Run the server on this machine, without a container
+    ///
+    /// What is missing is installed into .agentcli, a directory beside the configuration that git does not see, and what
+    /// package.json asks for into node_modules; nothing else of yours is changed. State is kept between starts. A change of
+    /// the source, the configuration or the env file starts the server anew.
     Dev(dev),
+
+    /// Build the image of the server
+    ///
+    /// The image's id and names go to stdout. An edit of the source builds anew only its last layer.
+    ///
+    /// With --no-pull, nothing is built where the image is up to date: it still has its names, and it was made on this machine
+    /// from the same files, Dockerfile, platform and base image. --no-cache builds it all the same.
     Build(build),
+
+    /// Build the server, push it, and create or update a deployment
+    ///
+    /// With a subcommand, look at deployments and change them.
     Deploy(deploy),
+
+    /// Run the server in containers, with its database
+    ///
+    /// Builds the image, starts what is not running, and shows what the server prints until Ctrl-C, which stops everything and
+    /// leaves the data; a second Ctrl-C ends it at once. What did not change is left running.
     Up(up),
+
+    /// Stop and remove what `up` started
+    ///
+    /// The data stays, unless --volumes is given.
     Down(down),
+
+    /// Write the Dockerfile of the configuration
+    ///
+    /// A second file, SAVE_PATH.dockerignore, selects what the build sees. Run it again whenever the configuration
+    /// changes; `--check` tells whether that was forgotten.
     Dockerfile(dockerfile),
+
+    /// Write the compose file of the whole setup
+    ///
+    /// It describes what `up` runs: the server, PostgreSQL, Redis and, with --debugger-port, the debugger. Two files beside
+    /// it, *.Dockerfile and *.Dockerfile.dockerignore, build the server's image. Run it again whenever the configuration
+    /// changes; `--check` tells whether that was forgotten.
     Compose(compose),
+
+    /// Print what a build would do, as JSON
+    ///
+    /// The plan holds every decision: the server and its image, the build context, the steps in order, and what the
+    /// server reads from its environment. Values of `env` are not part of it.
     Plan(plan),
+
+    /// Run a deployment service on this machine
     #[cfg(feature = "host")]
     Host(host),
+
+    /// Say what a finding means, with a wrong and a right example
     Explain(explain),
+
+    /// Print the JSON Schema of the configuration, or of what a command prints for programs
+    ///
+    /// Editors complete and explain every key with it: save it beside the configuration and name it in "$schema".
     Schema(schema),
+
+    /// Run a command until it ends or standard input does
+    #[command(hide = true)]
     Guard(guard),
+}
+
+/// Arguments that are defined when their command is asked for: to define those of all takes longer than to check a
+/// configuration.
+#[derive(Debug)]
+pub(super) struct Deferred<T>(T);
+
+impl<T: Args> Args for Deferred<T> {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.defer(|command| described_as(&command.clone(), T::augment_args(command)))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        command.defer(|command| described_as(&command.clone(), T::augment_args_for_update(command)))
+    }
+}
+
+impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        T::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+/// Arguments that are a part of others bring their own description, which is not that of the command.
+fn described_as(shown: &clap::Command, command: clap::Command) -> clap::Command {
+    let (about, long) = (shown.get_about().cloned(), shown.get_long_about().cloned());
+    command.about(Resettable::from(about)).long_about(Resettable::from(long))
 }

@@ -13,6 +13,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 
+use super::answers;
 use super::connect::{Engine, root_cause};
 use super::credentials::{Config, Credentials, registry};
 use super::error::Error;
@@ -154,7 +155,7 @@ impl Engine {
         let body = body_try_stream(pieces(listing, sent, failed));
         let session = Some(credentials.for_session());
         let docker = with_extras(self.docker.clone(), &request.tags, credentials.header());
-        let mut answers = pin!(docker.build_image(options(&request), session, Some(body)));
+        let mut answers = pin!(answers::whole(docker.build_image(options(&request), session, Some(body))));
         while let Some(answer) = answers.next().await {
             let report = match answer {
                 Ok(info) => Report::Engine(Box::new(info)),

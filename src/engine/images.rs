@@ -6,6 +6,7 @@ use std::pin::pin;
 use bollard::query_parameters::CreateImageOptions;
 use futures_util::StreamExt as _;
 
+use super::answers;
 use super::connect::Engine;
 use super::credentials::{Config, registry};
 use super::error::{Error, is_unauthorized};
@@ -57,7 +58,7 @@ impl Engine {
         }
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
         let mut layers = HashMap::new();
-        let mut answers = pin!(self.docker.create_image(Some(options), None, credentials));
+        let mut answers = pin!(answers::whole(self.docker.create_image(Some(options), None, credentials)));
         while let Some(answer) = answers.next().await {
             let answer = answer.map_err(|error| self.pull_failed(name, error))?;
             let detail = answer.progress_detail.unwrap_or_default();

@@ -12,6 +12,7 @@ use bollard::models::CreateImageInfo;
 use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
 
+use super::answers;
 use super::connect::{Engine, root_cause};
 use super::credentials::registry;
 use super::error::{Error, Refusal};
@@ -148,7 +149,7 @@ impl Engine {
         events: &mut impl FnMut(PushEvent),
     ) -> Result<Pushed, Error> {
         let docker = pushing(self.docker.clone(), request);
-        let mut answers = pin!(docker.create_image(None::<CreateImageOptions>, None, None));
+        let mut answers = pin!(answers::whole(docker.create_image(None::<CreateImageOptions>, None, None)));
         let mut digest = None;
         let silent =
             |_| self.lost_push(request, format!("it was silent for {} s", request.silence.as_secs()));

@@ -23,7 +23,7 @@ pub(super) fn engine(lines: &[String], end: End) -> (String, TempDir, Receiver<S
     let socket = dir.path().join("engine.sock");
     let listener = UnixListener::bind(&socket).unwrap();
     let (sender, heads) = mpsc::channel();
-    let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let body: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let (sender, body) = (sender.clone(), body.clone());
@@ -72,8 +72,9 @@ fn answer(
         return stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     }
     write!(stream, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")?;
-    // Pieces of an awkward length: lines and characters are cut anywhere.
-    for piece in body.as_bytes().chunks(97) {
+    // Pieces of an awkward length: lines and characters are cut anywhere, and the end of the last line comes by itself.
+    let (lines, last) = body.split_at(body.trim_end().len());
+    for piece in lines.as_bytes().chunks(97).chain([last.as_bytes()]) {
         write!(stream, "{:x}\r\n", piece.len())?;
         stream.write_all(piece)?;
         stream.write_all(b"\r\n")?;

@@ -14,12 +14,6 @@ use crate::compiler::emit::dockerfile;
 use crate::engine::{Built, Engine, EngineEnv};
 use crate::error::Error;
 
-/// Build the image of the server
-///
-/// The image's id and names go to stdout. An edit of the source builds anew only its last layer.
-///
-/// With --no-pull, nothing is built where the image is up to date: it still has its names, and it was made on this machine
-/// from the same files, Dockerfile, platform and base image. --no-cache builds it all the same.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -20,11 +20,6 @@ use crate::error::Error;
 /// What the file is called where it is not named.
 const NAME: &str = "compose.yaml";
 
-/// Write the compose file of the whole setup
-///
-/// It describes what `up` runs: the server, PostgreSQL, Redis and, with --debugger-port, the debugger. Two files beside
-/// it, *.Dockerfile and *.Dockerfile.dockerignore, build the server's image. Run it again whenever the configuration
-/// changes; `--check` tells whether that was forgotten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -14,9 +14,6 @@ mod update;
 use crate::cli::env::Env;
 use crate::error::Error;
 
-/// Build the server, push it, and create or update a deployment
-///
-/// With a subcommand, look at deployments and change them.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Deploy {

@@ -13,11 +13,6 @@ use crate::compiler::server::local;
 use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
 use crate::error::Error;
 
-/// Run the server on this machine, without a container
-///
-/// What is missing is installed into .agentcli, a directory beside the configuration that git does not see, and what
-/// package.json asks for into node_modules; nothing else of yours is changed. State is kept between starts. A change of
-/// the source, the configuration or the env file starts the server anew.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

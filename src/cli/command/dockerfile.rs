@@ -11,10 +11,6 @@ use crate::compiler::emit::heading::MARK;
 use crate::error::Error;
 use crate::project;
 
-/// Write the Dockerfile of the configuration
-///
-/// A second file, SAVE_PATH.dockerignore, selects what the build sees. Run it again whenever the configuration
-/// changes; `--check` tells whether that was forgotten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

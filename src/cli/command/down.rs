@@ -14,9 +14,6 @@ use crate::compose;
 use crate::error::Error;
 use crate::up::{self, Change, Event};
 
-/// Stop and remove what `up` started
-///
-/// The data stays, unless --volumes is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

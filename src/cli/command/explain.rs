@@ -12,7 +12,6 @@ use crate::error::Error;
 /// Lines longer than this are hard to read, however wide the terminal is.
 const MAX_WIDTH: usize = 90;
 
-/// Say what a finding means, with a wrong and a right example
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

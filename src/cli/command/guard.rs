@@ -7,9 +7,7 @@ use crate::child::guard;
 use crate::cli::env::Env;
 use crate::error::Error;
 
-/// Run a command until it ends or standard input does
 #[derive(Debug, clap::Args)]
-#[command(hide = true)]
 pub(crate) struct Guard {
     /// How long the command has to end once it is asked to, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 5000)]

@@ -5,7 +5,6 @@ mod serve;
 use crate::cli::env::Env;
 use crate::error::Error;
 
-/// Run a deployment service on this machine
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Host {

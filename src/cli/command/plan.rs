@@ -4,10 +4,6 @@ use crate::cli::compile::PlanOptions;
 use crate::cli::env::Env;
 use crate::error::Error;
 
-/// Print what a build would do, as JSON
-///
-/// The plan holds every decision: the server and its image, the build context, the steps in order, and what the
-/// server reads from its environment. Values of `env` are not part of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Plan {
     #[command(flatten)]

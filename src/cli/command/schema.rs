@@ -10,9 +10,6 @@ const DEPLOY: &str = include_str!("../../../schemas/deploy.schema.json");
 /// What `deploy --json` prints.
 const DEPLOY_EVENTS: &str = include_str!("../../../schemas/deploy-events.schema.json");
 
-/// Print the JSON Schema of the configuration, or of what a command prints for programs
-///
-/// Editors complete and explain every key with it: save it beside the configuration and name it in "$schema".
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
     /// Of what

@@ -11,10 +11,6 @@ use crate::cli::setup::{SetupArguments, engine};
 use crate::error::Error;
 use crate::up::{self, Mode, Options};
 
-/// Run the server in containers, with its database
-///
-/// Builds the image, starts what is not running, and shows what the server prints until Ctrl-C, which stops everything and
-/// leaves the data; a second Ctrl-C ends it at once. What did not change is left running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

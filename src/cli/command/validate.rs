@@ -8,9 +8,6 @@ use crate::cli::env::Env;
 use crate::cli::report::{self, Format, text::Look};
 use crate::error::Error;
 
-/// Check configuration files
-///
-/// Every mistake is shown in one run, with its place and what to write instead. Findings go to stdout.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
