@@ -54,7 +54,7 @@ pub(super) fn id(id: &str, what: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(invalid(format!(
-        "`{id}` is not the ID of {what}: it looks like 01234567-89ab-cdef-0123-456789abcdef"
+        "`{id}` is not the ID of {what}, such as 01234567-89ab-cdef-0123-456789abcdef"
     )))
 }
 
