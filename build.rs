@@ -1,4 +1,5 @@
-//! Names the commit in `agentcli --version`, for release builds only: a debug build is not rebuilt for a commit.
+//! Names the commit in `agentcli --version`, for release builds only: a debug build is not rebuilt for a commit. And
+//! links the program so that it starts fast.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -12,6 +13,17 @@ fn main() {
         None => version,
     };
     println!("cargo:rustc-env=AGENTCLI_VERSION={version}");
+    if starts_faster_at_a_fixed_address() {
+        println!("cargo:rustc-link-arg-bins=-no-pie");
+    }
+}
+
+/// At an address of the moment, 33,000 pointers are written anew at every start, into 135 pages that are then no longer
+/// shared. Libraries, stack and heap keep their random addresses; what is fixed is code that is safe Rust for the most
+/// part, as most programs in Go are, too.
+fn starts_faster_at_a_fixed_address() -> bool {
+    let target = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
+    target("OS") == "linux" && target("ENV") == "gnu"
 }
 
 /// What AGENTCLI_COMMIT says, or what is checked out; nothing outside of a repository.
