@@ -68,6 +68,28 @@ pub struct Options {
     pub repositories: Vec<Repository>,
     /// What goes wrong on purpose.
     pub faults: Faults,
+    /// What clients may take.
+    pub limits: Limits,
+}
+
+/// What clients may take, so that none takes everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// So many connections are served at once; more wait to be accepted.
+    pub connections: usize,
+    /// How long the header of a request may take, the pause before it counted in.
+    pub header: Duration,
+    /// How long the body of a request may take, uploads excepted.
+    pub body: Duration,
+    /// How long the next piece of an upload may take.
+    pub piece: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let patience = Duration::from_secs(30);
+        Self { connections: 256, header: patience, body: patience, piece: patience }
+    }
 }
 
 /// A service that listens.

@@ -6,6 +6,7 @@ mod client;
 mod commands;
 mod faults;
 mod logs;
+mod network;
 mod vocabulary;
 mod wire;
 

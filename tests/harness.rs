@@ -28,6 +28,7 @@ pub(crate) struct TestEnv {
     variables: BTreeMap<String, String>,
     is_terminal: bool,
     width: usize,
+    patience: Patience,
     /// Removed when the test is over.
     _temporary: Option<TempDir>,
 }
@@ -50,7 +51,14 @@ impl TestEnv {
     /// In a directory that is there.
     pub(crate) fn inside(directory: &Path) -> Self {
         let directory = directory.to_owned();
-        Self { directory, variables: BTreeMap::new(), is_terminal: false, width: 100, _temporary: None }
+        Self {
+            directory,
+            variables: BTreeMap::new(),
+            is_terminal: false,
+            width: 100,
+            patience: hasty(),
+            _temporary: None,
+        }
     }
 
     /// In a directory with a valid Python project.
@@ -87,6 +95,12 @@ impl TestEnv {
         self
     }
 
+    /// Waiting another while.
+    pub(crate) fn patience(mut self, change: impl FnOnce(&mut Patience)) -> Self {
+        change(&mut self.patience);
+        self
+    }
+
     /// A path in the directory.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.directory.join(path)
@@ -118,7 +132,8 @@ impl TestEnv {
             err: Stream::new(err, self.is_terminal),
             width: self.width,
             verbose: false,
-            patience: hasty(),
+            patience: self.patience,
+            said: Default::default(),
         }
     }
 
@@ -137,6 +152,7 @@ fn hasty() -> Patience {
         pause: Duration::from_millis(20),
         longest_pause: Duration::from_millis(100),
         poll: Duration::from_millis(50),
+        push: Duration::from_secs(60),
         ..Patience::default()
     }
 }

@@ -3,6 +3,7 @@
 mod answers;
 mod deployments;
 mod faults;
+mod limits;
 mod list;
 mod logs;
 mod never_panics;

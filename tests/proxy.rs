@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// What goes wrong with a request.
 #[derive(Clone, Debug)]
@@ -69,6 +69,7 @@ pub(crate) struct Proxy {
 #[derive(Default)]
 struct Shared {
     rules: Vec<Rule>,
+    mended: Arc<Notify>,
     heads: Vec<String>,
     forwarded: Vec<(String, String)>,
 }
@@ -117,9 +118,11 @@ impl Proxy {
         self.shared.lock().unwrap().rules.push(rule);
     }
 
-    /// Nothing goes wrong any more.
+    /// Nothing goes wrong any more, and what hangs ends.
     pub(crate) fn mend(&self) {
-        self.shared.lock().unwrap().rules.clear();
+        let mut shared = self.shared.lock().unwrap();
+        shared.rules.clear();
+        shared.mended.notify_waiters();
     }
 
     /// How many requests of this method (any, where it is empty) whose path holds `path` were handed on.
@@ -179,9 +182,13 @@ async fn connection(client: TcpStream, upstream: SocketAddr, shared: &Mutex<Shar
             client.into_inner().set_zero_linger()
         }
         Some(Fault::Hang) => {
+            let mended = shared.lock().unwrap().mended.clone();
+            let mut nowhere = tokio::io::sink();
             // Until the client has enough.
-            tokio::io::copy(&mut client, &mut tokio::io::sink()).await?;
-            Ok(())
+            tokio::select! {
+                gone = tokio::io::copy(&mut client, &mut nowhere) => gone.map(drop),
+                () = mended.notified() => Ok(()),
+            }
         }
         Some(Fault::Answer(status, headers, text)) => {
             body(&mut client, &head, None, false).await?;
@@ -235,12 +242,18 @@ async fn forward(
     let lines = head(&mut server).await?;
     let mut rest = Vec::new();
     server.read_to_end(&mut rest).await?;
-    Ok((without(&lines, &["connection", "content-length"]), rest))
+    // An answer to HEAD tells the length of a body that it has not.
+    let told: &[&str] =
+        if request.method == "HEAD" { &["connection"] } else { &["connection", "content-length"] };
+    Ok((without(&lines, told), rest))
 }
 
 /// Sends an answer in full, or what the fault makes of it.
 async fn done(mut client: TcpStream, fault: Option<Fault>, lines: String, text: &[u8]) -> io::Result<()> {
-    let length = format!("Content-Length: {}\r\nConnection: close\r\n\r\n", text.len());
+    let length = match header(&lines, "content-length") {
+        Some(_) => "Connection: close\r\n\r\n".to_owned(),
+        None => format!("Content-Length: {}\r\nConnection: close\r\n\r\n", text.len()),
+    };
     match fault {
         Some(Fault::Lost) => Ok(()),
         Some(Fault::Truncated) => answer(client, &lines, &text[..text.len() / 2]).await,
@@ -268,7 +281,7 @@ async fn done(mut client: TcpStream, fault: Option<Fault>, lines: String, text: 
 }
 
 async fn answer(mut client: TcpStream, lines: &str, text: &[u8]) -> io::Result<()> {
-    let length = match lines.starts_with("HTTP/1.1 204") {
+    let length = match lines.starts_with("HTTP/1.1 204") || header(lines, "content-length").is_some() {
         true => String::new(),
         false => format!("Content-Length: {}\r\n", text.len()),
     };

@@ -1,13 +1,17 @@
 //! An image registry of a test's own: Debian's docker-registry as a child process, on a port that the system chooses,
 //! where everybody needs a password. Both test engines share the machine's network, so 127.0.0.1 is the same for them.
 
+mod token;
+
 use std::fs;
 use std::io::BufReader;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use token::{ISSUER, SERVICE, Tokens};
 
 /// Who may use it.
 pub(crate) const USER: &str = "pusher";
@@ -23,6 +27,8 @@ pub(crate) struct Registry {
     child: Child,
     /// `127.0.0.1:PORT`
     pub(crate) address: String,
+    /// Who hands out its tokens, where it takes nothing else.
+    tokens: Option<Tokens>,
     _directory: TempDir,
 }
 
@@ -34,14 +40,36 @@ impl Drop for Registry {
 }
 
 impl Registry {
+    /// One that takes the password itself.
     pub(crate) fn start() -> Self {
+        Self::start_with(|directory| {
+            let users = directory.join("htpasswd");
+            fs::write(&users, format!("{USER}:{}\n", hash(PASSWORD))).unwrap();
+            (format!("htpasswd: {{realm: test, path: {}}}", users.display()), None)
+        })
+    }
+
+    /// One that takes tokens, which are handed out elsewhere for the password.
+    pub(crate) fn start_with_tokens() -> Self {
+        Self::start_with(|directory| {
+            let tokens = Tokens::start(directory);
+            let (address, certificate) = (tokens.address, tokens.certificate.display());
+            let auth = format!(
+                "token: {{realm: 'http://{address}/token', service: {SERVICE}, issuer: {ISSUER}, \
+                 rootcertbundle: {certificate}}}"
+            );
+            (auth, Some(tokens))
+        })
+    }
+
+    fn start_with(auth: impl FnOnce(&Path) -> (String, Option<Tokens>)) -> Self {
         let directory = TempDir::new().unwrap();
         let path = |name: &str| directory.path().join(name);
-        fs::write(path("htpasswd"), format!("{USER}:{}\n", hash(PASSWORD))).unwrap();
-        let (storage, users) = (path("images").display().to_string(), path("htpasswd").display().to_string());
+        let (auth, tokens) = auth(directory.path());
+        let storage = path("images").display().to_string();
         let config = format!(
             "version: 0.1\nlog: {{accesslog: {{disabled: true}}}}\nstorage: {{filesystem: {{rootdirectory: {storage}}}}}\n\
-             http: {{addr: '127.0.0.1:0'}}\nauth: {{htpasswd: {{realm: test, path: {users}}}}}\n"
+             http: {{addr: '127.0.0.1:0'}}\nauth: {{{auth}}}\n"
         );
         fs::write(path("config.yml"), config).unwrap();
         let mut child = Command::new("docker-registry")
@@ -54,16 +82,22 @@ impl Registry {
             .spawn()
             .expect("docker-registry is installed by tests/engine/install");
         let address = address(BufReader::new(child.stderr.take().unwrap()));
-        Self { child, address, _directory: directory }
+        Self { child, address, tokens, _directory: directory }
     }
 
     /// The digest that the registry gives for `repository:reference`; nothing where there is no such image.
     pub(crate) fn digest(&self, repository: &str, reference: &str) -> Option<String> {
         let url = format!("http://{}/v2/{repository}/manifests/{reference}", self.address);
         let accept = "Accept: application/vnd.docker.distribution.manifest.v2+json";
-        let login = format!("{USER}:{PASSWORD}");
+        let (option, login) = match &self.tokens {
+            None => ("-u", format!("{USER}:{PASSWORD}")),
+            Some(tokens) => (
+                "-H",
+                format!("Authorization: Bearer {}", tokens.token(&[format!("repository:{repository}:pull")])),
+            ),
+        };
         let output = Command::new("curl")
-            .args(["-sfI", "-m", "60", "-u", &login, "-H", accept, &url])
+            .args(["-sfI", "-m", "60", option, &login, "-H", accept, &url])
             .output()
             .unwrap();
         let head = String::from_utf8(output.stdout).unwrap();

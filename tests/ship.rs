@@ -5,6 +5,7 @@ mod faults;
 mod follow;
 mod image;
 mod interrupt;
+mod push;
 mod source;
 
 use agentcli::api::wire::Redacted;
@@ -82,9 +83,14 @@ fn revisions(host: &Host, deployment: &Value) -> Vec<Value> {
 
 /// A service whose images go to `registry`, with this password.
 fn with_registry(registry: &Registry, password: &str) -> Host {
+    with_registry_at(&registry.address, password)
+}
+
+/// The same, where the registry is at another address.
+fn with_registry_at(address: &str, password: &str) -> Host {
     Host::start(|options: &mut Options| {
         let login = Login { username: USER.to_owned(), password: Redacted::new(password) };
-        let address = format!("{}/agents", registry.address);
+        let address = format!("{address}/agents");
         options.registry = Some(agentcli::host::Registry::new(&address, Some(login)).unwrap());
     })
 }

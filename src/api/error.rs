@@ -183,7 +183,10 @@ impl Error {
             Error::Deadline { .. } | Error::Lost { .. } | Error::TryAgainLater { .. } => {
                 "try again later; what the service has taken in is not lost or done twice"
             }
-            Error::Tls { .. } => "check the address, and that this machine trusts the service's certificate",
+            Error::Tls { .. } => {
+                "check the address, and that this machine trusts the service's certificate: that of an authority of your \
+                 own is trusted where SSL_CERT_FILE names its file"
+            }
             Error::Archive(_) | Error::Invalid { .. } | Error::NotFound { .. } | Error::Rejected { .. } => {
                 return None;
             }

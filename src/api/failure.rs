@@ -159,14 +159,12 @@ fn innermost(error: &reqwest::Error) -> String {
 fn tls_error(error: &reqwest::Error) -> Option<String> {
     let mut cause: Option<&dyn StdError> = Some(error);
     while let Some(error) = cause {
-        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let found = error
-            .downcast_ref::<rustls::Error>()
-            .or_else(|| inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()));
-        if let Some(found) = found {
+        if let Some(found) = error.downcast_ref::<rustls::Error>() {
             return Some(found.to_string());
         }
-        cause = error.source();
+        // What is inside of an I/O error, which may be another one, is not its source.
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        cause = inner.map(|inner| inner as &dyn StdError).or_else(|| error.source());
     }
     None
 }

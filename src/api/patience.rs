@@ -15,6 +15,8 @@ pub struct Patience {
     pub total: Duration,
     /// For one upload: all attempts and the pauses between them, however well it goes on.
     pub upload: Duration,
+    /// For the next sign of life of a push.
+    pub push: Duration,
     /// How often a call is tried.
     pub attempts: u32,
     /// Before the second attempt; each next pause is twice as long.
@@ -31,6 +33,7 @@ impl Default for Patience {
             attempt: Duration::from_secs(30),
             total: Duration::from_secs(90),
             upload: Duration::from_secs(1800),
+            push: Duration::from_secs(300),
             attempts: 5,
             pause: Duration::from_millis(500),
             longest_pause: Duration::from_secs(8),

@@ -53,9 +53,7 @@ pub(super) fn id(id: &str, what: &str) -> Result<(), Error> {
     if parts.len() == lengths.len() && parts.iter().zip(lengths).all(is_part) {
         return Ok(());
     }
-    Err(invalid(format!(
-        "`{id}` is not the ID of {what}: it looks like 01234567-89ab-cdef-0123-456789abcdef"
-    )))
+    Err(invalid(format!("`{id}` is not the ID of {what}, such as 01234567-89ab-cdef-0123-456789abcdef")))
 }
 
 pub(super) fn creation(creation: &DeploymentCreation) -> Result<(), Error> {

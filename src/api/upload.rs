@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use reqwest::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
+};
 use reqwest::{Body, Url};
 use tokio::sync::mpsc;
 
@@ -75,17 +77,10 @@ async fn send(
     let host = origin(&url);
     let unreadable = |error| Failure::new(Kind::Refused, Error::Archive(error));
     let shared = Shared::default();
+    let headers = headers(target, archive.length)
+        .ok_or_else(|| Failure::malformed(&asked(), "one of the headers for the upload cannot be sent"))?;
     let body = body((archive.open)().map_err(unreadable)?, shared.clone());
-    let mut request =
-        http.put(url).header(CONTENT_TYPE, "application/gzip").header(CONTENT_LENGTH, archive.length);
-    match &target.upload_headers {
-        None => request = request.header(RANGE.0, RANGE.1),
-        Some(headers) => {
-            for (name, value) in headers {
-                request = request.header(name, value.expose());
-            }
-        }
-    }
+    let request = http.put(url).headers(headers);
     let answered = watched(request.body(body).send(), &shared.sent, progress, stall).await;
     if let Some(error) = shared.unreadable.lock().ok().and_then(|mut error| error.take()) {
         return Err(unreadable(error));
@@ -113,11 +108,33 @@ async fn send(
 fn address(target: &UploadUrl) -> Result<Url, Failure> {
     match Url::parse(target.upload_url.expose()) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
-        _ => {
-            let call = Call { method: "POST".to_owned(), path: "upload-url".to_owned() };
-            Err(Failure::malformed(&call, "the upload address is none"))
+        _ => Err(Failure::malformed(&asked(), "the upload address is none")),
+    }
+}
+
+/// The call that said where to upload.
+fn asked() -> Call {
+    Call { method: "POST".to_owned(), path: "upload-url".to_owned() }
+}
+
+/// What is sent with an archive of so many bytes: each header once, as the service says where it says something. Only
+/// how the body is framed is not the service's to say.
+fn headers(target: &UploadUrl, length: u64) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/gzip"));
+    match &target.upload_headers {
+        None => _ = headers.insert(RANGE.0, HeaderValue::from_static(RANGE.1)),
+        Some(given) => {
+            for (name, value) in given {
+                let mut value = HeaderValue::from_str(value.expose()).ok()?;
+                value.set_sensitive(true);
+                headers.insert(HeaderName::from_bytes(name.as_bytes()).ok()?, value);
+            }
         }
     }
+    [CONNECTION, HOST, TRANSFER_ENCODING].iter().for_each(|name| _ = headers.remove(name));
+    headers.insert(CONTENT_LENGTH, length.into());
+    Some(headers)
 }
 
 /// Waits for the answer and tells progress meanwhile; nothing where for `stall` nothing went on.

@@ -42,6 +42,13 @@ pub fn ready(out: &mut Stream, milliseconds: u64, places: &[(&str, Option<&str>)
     out.write(&text).and_then(|()| out.flush()).ok();
 }
 
+/// The same, and no second time: what is read by several parts of a command has its mistakes told by the first.
+pub fn warn_once(env: &mut Env, text: &str) {
+    if env.said.insert(text.to_owned()) {
+        warn(env, text);
+    }
+}
+
 /// Says on stderr why the command stopped.
 pub fn report(env: &mut Env, error: &Error) {
     match error {

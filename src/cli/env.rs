@@ -35,6 +35,8 @@ pub struct Env {
     pub verbose: bool,
     /// How long is waited for the deployment service.
     pub patience: Patience,
+    /// What is said once was said already.
+    pub said: HashSet<String>,
 }
 
 impl Env {
@@ -50,6 +52,7 @@ impl Env {
             width: terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)),
             verbose: false,
             patience: Patience::default(),
+            said: HashSet::new(),
         }
     }
 

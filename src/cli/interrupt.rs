@@ -7,26 +7,29 @@ use tokio::sync::watch;
 
 use crate::error::Error;
 
-/// Ends when the user interrupts the program, the system asks it to end, or the terminal closes.
-pub(super) async fn interrupted() {
+/// Every time that the user interrupts the program, the system asks it to end, or the terminal closes, from now on. Needs
+/// the runtime, and hears only while that runs.
+pub(super) fn interrupts() -> UnboundedReceiver<()> {
+    let (heard, receiver) = unbounded_channel();
     #[cfg(unix)]
-    let asked = async {
-        use tokio::signal::unix::{SignalKind, signal};
-        match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
-            (Ok(mut terminate), Ok(mut hangup)) => {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = hangup.recv() => {}
-                }
-            }
-            _ => future::pending().await,
-        }
-    };
+    for kind in {
+        use tokio::signal::unix::SignalKind;
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
+    } {
+        // From here on the signal does not end this process.
+        let Ok(mut signal) = tokio::signal::unix::signal(kind) else { continue };
+        let sender = heard.clone();
+        tokio::spawn(async move { while signal.recv().await.is_some() && sender.send(()).is_ok() {} });
+    }
     #[cfg(not(unix))]
-    let asked = future::pending::<()>();
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = asked => {}
+    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && heard.send(()).is_ok() {} });
+    receiver
+}
+
+/// Ends when that happens.
+pub(super) async fn interrupted() {
+    if interrupts().recv().await.is_none() {
+        future::pending::<()>().await;
     }
 }
 
@@ -35,15 +38,15 @@ pub(super) async fn interrupted() {
 pub(super) struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
-    /// Begins to listen.
-    pub(super) async fn listen() -> Self {
+    /// Listens from now on.
+    pub(super) fn listen() -> Self {
         let (sender, receiver) = watch::channel(false);
+        let mut interrupts = interrupts();
         tokio::spawn(async move {
-            interrupted().await;
-            sender.send(true).ok();
+            if interrupts.recv().await.is_some() {
+                sender.send(true).ok();
+            }
         });
-        // Once it was polled, it listens.
-        tokio::task::yield_now().await;
         Self(receiver)
     }
 
@@ -65,22 +68,4 @@ impl Interrupt {
             done = work => Ok(done),
         }
     }
-}
-
-/// Every time that happens, from now on. Needs the runtime, and hears only while that runs.
-pub(super) fn interrupts() -> UnboundedReceiver<()> {
-    let (heard, receiver) = unbounded_channel();
-    #[cfg(unix)]
-    for kind in {
-        use tokio::signal::unix::SignalKind;
-        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
-    } {
-        // From here on the signal does not end this process.
-        let Ok(mut signal) = tokio::signal::unix::signal(kind) else { continue };
-        let sender = heard.clone();
-        tokio::spawn(async move { while signal.recv().await.is_some() && sender.send(()).is_ok() {} });
-    }
-    #[cfg(not(unix))]
-    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && heard.send(()).is_ok() {} });
-    receiver
 }

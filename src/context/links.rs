@@ -17,7 +17,10 @@ impl Listing {
     /// One is absolute or leads out of the root, by itself or through others.
     pub fn check_links(&self) -> Result<(), Error> {
         let links: HashMap<&Path, &Path> = self.entries.iter().filter_map(link).collect();
-        match self.entries.iter().filter_map(link).find(|(path, _)| leaves(path, &links)) {
+        // The tree is the user's own: whatever it takes.
+        let mut effort = u64::MAX;
+        let leads_out = |(path, _): &(&Path, &Path)| leaves(path, &links, &mut effort) == Some(true);
+        match self.entries.iter().filter_map(link).find(leads_out) {
             None => Ok(()),
             Some((path, target)) => {
                 Err(Error::Outside { path: self.root.join(path), target: target.to_owned() })
@@ -31,25 +34,27 @@ fn link(entry: &super::Entry) -> Option<(&Path, &Path)> {
     Some((&entry.path, target))
 }
 
-/// Whether whoever follows `path` from the root is ever outside of it. `links` are all links of the tree, by their paths
-/// from the root, with their targets.
+/// Whether whoever follows `path` from the root is ever outside of it; nothing where that takes more than `effort`, which
+/// is what may be spent on it, and is less by what was: bytes of paths that are looked up. `links` are all links of the
+/// tree, by their paths from the root, with their targets.
 #[must_use]
-pub fn leaves(path: &Path, links: &HashMap<&Path, &Path>) -> bool {
+pub fn leaves(path: &Path, links: &HashMap<&Path, &Path>, effort: &mut u64) -> Option<bool> {
     let mut here = PathBuf::new();
     let mut followed = 0;
     // What is still to be walked, the next part last.
     let mut ahead: Vec<Component<'_>> = path.components().rev().collect();
     while let Some(part) = ahead.pop() {
+        *effort = effort.checked_sub(1 + here.as_os_str().len() as u64)?;
         match part {
             Component::CurDir => {}
             Component::ParentDir if here.pop() => {}
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return true,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Some(true),
             Component::Normal(name) => {
                 here.push(name);
                 if let Some(target) = links.get(&*here) {
                     followed += 1;
                     if followed > MOST {
-                        return false;
+                        return Some(false);
                     }
                     here.pop();
                     ahead.extend(target.components().rev());
@@ -57,5 +62,5 @@ pub fn leaves(path: &Path, links: &HashMap<&Path, &Path>) -> bool {
             }
         }
     }
-    false
+    Some(false)
 }

@@ -168,7 +168,8 @@ impl Refusal {
         let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
         if is_unauthorized(&reason) {
             Self::Unauthorized
-        } else if has(&["eof", "connection re", "timeout", "timed out", "no route", "no such host"])
+        } else if is_unwell(&reason)
+            || has(&["eof", "connection re", "timeout", "timed out", "no route", "no such host"])
             || has(&[
                 "500 internal",
                 "502 bad",
@@ -183,6 +184,13 @@ impl Refusal {
             Self::Other
         }
     }
+}
+
+/// Whether the status that a registry answered, where an engine tells it, says that another time may be better.
+fn is_unwell(reason: &str) -> bool {
+    let status = ["http status: ", "parsing http "].iter().find_map(|words| reason.split_once(words));
+    let status = status.and_then(|(_, rest)| rest.get(..3)?.parse::<u16>().ok());
+    status.is_some_and(|status| status == 429 || status >= 500)
 }
 
 /// Whether the words of an engine say that a registry wants (other) credentials.
@@ -218,6 +226,11 @@ impl Error {
     /// Whether the same may well work in a moment.
     pub(super) fn is_passing(&self) -> bool {
         matches!(self, Error::LostPush { .. } | Error::Push { refusal: Refusal::Unavailable, .. })
+    }
+
+    /// Whether a registry does not let the engine in.
+    pub(super) fn is_unauthorized(&self) -> bool {
+        matches!(self, Error::Push { refusal: Refusal::Unauthorized, .. })
     }
 
     /// What to do next, where there is something to say.

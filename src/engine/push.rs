@@ -23,9 +23,6 @@ const ATTEMPTS: u32 = 3;
 /// How long to wait before the second attempt; before the third, twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long the engine may be silent in the midst of a push: it reports every second while it sends.
-const SILENCE: Duration = Duration::from_secs(10 * 60);
-
 /// How long a question about an image may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -40,6 +37,8 @@ pub struct PushRequest {
     pub tag: String,
     /// What the registry wants to know; nothing where it lets everybody in.
     pub login: Option<Login>,
+    /// How long the engine may be silent in the midst of an attempt: it reports every second while it sends.
+    pub silence: Duration,
 }
 
 /// Who pushes. Neither printed nor debugged.
@@ -128,8 +127,11 @@ impl Engine {
                 () = cancel.as_mut() => return Err(Error::Cancelled),
                 outcome = self.attempt(request, events) => outcome,
             };
+            // An engine that could not ask how to log in is told the same as one that is not let in.
+            let may_be_let_in =
+                |error: &Error| attempt == 1 && request.login.is_some() && error.is_unauthorized();
             let error = match outcome {
-                Err(error) if error.is_passing() && attempt < ATTEMPTS => error,
+                Err(error) if error.is_passing() && attempt < ATTEMPTS || may_be_let_in(&error) => error,
                 outcome => return outcome,
             };
             events(PushEvent::Again { reason: error.to_string() });
@@ -150,8 +152,10 @@ impl Engine {
         let mut answers = pin!(answers::whole(docker.create_image(None::<CreateImageOptions>, None, None)));
         let mut digest = None;
         let silent =
-            |_| self.lost_push(request, format!("it was silent for {} minutes", SILENCE.as_secs() / 60));
-        while let Some(answer) = tokio::time::timeout(SILENCE, answers.next()).await.map_err(silent)? {
+            |_| self.lost_push(request, format!("it was silent for {} s", request.silence.as_secs()));
+        while let Some(answer) =
+            tokio::time::timeout(request.silence, answers.next()).await.map_err(silent)?
+        {
             let line = answer.map_err(|error| self.explain_push(request, &error))?;
             digest = line.status.as_deref().and_then(digest_in).or(digest);
             if let Some(event) = event(line) {

@@ -18,8 +18,12 @@ use names::Names;
 /// More than a source tree unpacks to, in bytes: what is larger is a trap.
 const UNPACKED: u64 = 4 << 30;
 
-/// The most memory for links, in bytes: enough for thousands, and soon followed however they cross.
+/// The most memory for links, in bytes: enough for thousands.
 const LINKS: usize = 1 << 20;
+
+/// How much may be looked up among the links, in bytes of paths: what a million files take, and soon done however the
+/// links cross.
+const EFFORT: u64 = 1 << 29;
 
 /// What a link takes beside its names, in bytes, about.
 const LINK: usize = 128;
@@ -40,7 +44,7 @@ pub(super) struct Contents {
 /// What is wrong with it, as a lowercase fragment.
 pub(super) fn check(file: File, config: &str) -> Result<Contents, String> {
     let mut archive = Archive::new(GzDecoder::new(file).take(UNPACKED));
-    let mut tree = Tree { config: Tree::default().inside(Path::new(config)).ok(), ..Tree::default() };
+    let mut tree = Tree { config: inside(Path::new(config), |_| Ok(())).ok(), ..Tree::default() };
     let mut names = Names::default();
     for entry in archive.entries().map_err(broken)?.raw(true) {
         let mut entry = entry.map_err(broken)?;
@@ -65,7 +69,6 @@ fn broken(error: io::Error) -> String {
 }
 
 /// What an archive unpacks to.
-#[derive(Default)]
 struct Tree {
     /// Where the configuration should be; nothing where it would be outside.
     config: Option<PathBuf>,
@@ -75,6 +78,21 @@ struct Tree {
     links: HashMap<PathBuf, PathBuf>,
     /// About how much memory they take, in bytes.
     held: usize,
+    /// How much may still be looked up among them, in bytes of paths.
+    effort: u64,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Self {
+            config: None,
+            has_config: false,
+            contents: Contents::default(),
+            links: HashMap::new(),
+            held: 0,
+            effort: EFFORT,
+        }
+    }
 }
 
 impl Tree {
@@ -119,34 +137,55 @@ impl Tree {
 
     /// The path below the root, without `.` and `..`. It goes through no link that came before: a program that unpacks
     /// the archive would follow it.
-    fn inside(&self, path: &Path) -> Result<PathBuf, String> {
-        let mut inside = PathBuf::new();
-        for part in path.components() {
-            match part {
-                Component::Normal(name) => inside.push(name),
-                Component::CurDir => {}
-                Component::ParentDir if inside.pop() => {}
-                Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return Err(format!("`{}` leaves the root", path.display()));
-                }
+    fn inside(&mut self, path: &Path) -> Result<PathBuf, String> {
+        inside(path, |inside| {
+            if self.links.is_empty() {
+                return Ok(());
             }
-            if self.links.contains_key(&inside) {
-                return Err(format!("`{}` goes through the link `{}`", path.display(), inside.display()));
+            let effort = self.effort.checked_sub(inside.as_os_str().len() as u64);
+            self.effort = effort.ok_or_else(too_crossed)?;
+            match self.links.contains_key(inside) {
+                true => Err(format!("`{}` goes through the link `{}`", path.display(), inside.display())),
+                false => Ok(()),
             }
-        }
-        Ok(inside)
+        })
     }
 
     /// Refuses links that lead out of the root, by themselves or through others.
-    fn check_links(&self) -> Result<(), String> {
+    fn check_links(&mut self) -> Result<(), String> {
         let links = self.links.iter().map(|(path, target)| (&**path, &**target)).collect();
-        match self.links.iter().find(|(path, _)| context::leaves(path, &links)) {
-            None => Ok(()),
-            Some((path, target)) => {
-                Err(format!("`{}` points out of the root, to `{}`", path.display(), target.display()))
+        for (path, target) in &self.links {
+            if context::leaves(path, &links, &mut self.effort).ok_or_else(too_crossed)? {
+                return Err(format!(
+                    "`{}` points out of the root, to `{}`",
+                    path.display(),
+                    target.display()
+                ));
             }
         }
+        Ok(())
     }
+}
+
+fn too_crossed() -> String {
+    "it takes too long to follow the links of the archive".to_owned()
+}
+
+/// The path below the root, without `.` and `..`, where `check` finds nothing wrong with any part of the way.
+fn inside(path: &Path, mut check: impl FnMut(&Path) -> Result<(), String>) -> Result<PathBuf, String> {
+    let mut inside = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => inside.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if inside.pop() => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                return Err(format!("`{}` leaves the root", path.display()));
+            }
+        }
+        check(&inside)?;
+    }
+    Ok(inside)
 }
 
 #[cfg(test)]
@@ -246,6 +285,37 @@ mod tests {
             }
         });
         assert!(check(file, "agent.json").unwrap_err().contains("too many links"));
+    }
+
+    #[test]
+    fn to_follow_links_has_a_bound() {
+        let deep = "a/".repeat(1000);
+        let header = |kind| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_size(0);
+            header
+        };
+        // Each leads through the next one, and then down.
+        let crossing = archive(|tree| {
+            add(tree, "agent.json", EntryType::Regular, "");
+            for index in 0..300 {
+                let target = format!("link-{}/../{deep}", index + 1);
+                tree.append_link(&mut header(EntryType::Symlink), format!("link-{index}"), target).unwrap();
+            }
+        });
+        let long = archive(|tree| {
+            add(tree, "agent.json", EntryType::Regular, "");
+            add(tree, "link", EntryType::Symlink, "agent.json");
+            for index in 0..600 {
+                let path = format!("{deep}{index}");
+                tree.append_data(&mut header(EntryType::Regular), path, &b""[..]).unwrap();
+            }
+        });
+        for (what, file) in [("crossing", crossing), ("long", long)] {
+            let reason = check(file, "agent.json").unwrap_err();
+            assert!(reason.contains("takes too long to follow"), "{what}: {reason}");
+        }
     }
 
     /// A record and its bytes, before a file.

@@ -15,9 +15,6 @@ use super::answer::{Detail, Refusal};
 /// The longest body, uploads excepted, in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// How long the body may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// A body as a record, and as it was in the specification's words.
 pub(super) struct Record<T> {
     pub(super) record: T,
@@ -30,7 +27,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     request: Request,
 ) -> Result<Record<T>, Refusal> {
     let (parts, body) = request.into_parts();
-    let bytes = bytes(body).await?;
+    let bytes = bytes(body, shared.options.limits.body).await?;
     if !bytes.is_empty() && !is_json(&parts.headers) {
         let detail = "The body must be application/json.".to_owned();
         return Err(Refusal::Plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
@@ -45,8 +42,8 @@ pub(super) async fn read<T: DeserializeOwned>(
     Ok(Record { record, value })
 }
 
-async fn bytes(body: Body) -> Result<Bytes, Refusal> {
-    let read = tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, LARGEST)).await;
+async fn bytes(body: Body, patience: Duration) -> Result<Bytes, Refusal> {
+    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, LARGEST)).await;
     let read =
         read.map_err(|_| Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The body takes too long.".to_owned()))?;
     // A connection that broke hears nothing of this.

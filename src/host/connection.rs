@@ -24,12 +24,6 @@ use tokio::task::JoinSet;
 use super::Shared;
 use super::faults::Fault;
 
-/// So many connections are served at once; more wait to be accepted.
-const CONNECTIONS: usize = 256;
-
-/// How long the header of a request may take, the pause before it counted in.
-const HEADER: Duration = Duration::from_secs(30);
-
 /// How long answers that are under way may still take when the service ends.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -43,7 +37,7 @@ pub(super) async fn serve(
     shared: Arc<Shared>,
     end: impl Future<Output = ()>,
 ) {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(shared.options.limits.connections));
     let graceful = GracefulShutdown::new();
     let mut tasks = JoinSet::new();
     tokio::pin!(end);
@@ -87,11 +81,12 @@ fn connection(
     let reset = Arc::new(AtomicBool::new(false));
     let io = TokioIo::new(Wire { stream, reset: reset.clone() });
     let (router, shared) = (router.clone(), shared.clone());
+    let patience = shared.options.limits.header;
     let service = service_fn(move |request| {
         let fault = shared.options.faults.for_request(request.method(), request.uri().path());
         answer(router.clone(), request, fault, reset.clone())
     });
-    http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(HEADER).serve_connection(io, service)
+    http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(patience).serve_connection(io, service)
 }
 
 /// Answers `request`, well or, where there is a `fault`, badly.

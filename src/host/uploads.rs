@@ -27,9 +27,6 @@ const KEPT: usize = 5;
 /// How long an address can be used.
 const VALID: Duration = Duration::from_secs(3600);
 
-/// How long the next piece of an archive may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// Other names of what archives are sent as.
 const KINDS: [&str; 4] = [ARCHIVE, "application/x-gzip", "application/octet-stream", "application/tar+gzip"];
 
@@ -145,7 +142,7 @@ pub(super) async fn put(
     }
     let length = length(&headers)?;
     let file = NamedTempFile::new_in(shared.uploads.directory.path()).map_err(|error| full(&error))?;
-    let file = receive(request.into_body(), file, length).await?;
+    let file = receive(request.into_body(), file, length, shared.options.limits.piece).await?;
     shared.uploads.keep(id, file);
     Ok(StatusCode::OK.into_response())
 }
@@ -168,11 +165,16 @@ fn length(headers: &HeaderMap) -> Result<u64, Refusal> {
     }
 }
 
-async fn receive(body: Body, mut file: NamedTempFile, length: u64) -> Result<NamedTempFile, Refusal> {
+async fn receive(
+    body: Body,
+    mut file: NamedTempFile,
+    length: u64,
+    patience: Duration,
+) -> Result<NamedTempFile, Refusal> {
     let mut pieces = body.into_data_stream();
     let mut received = 0;
     loop {
-        let piece = tokio::time::timeout(PATIENCE, pieces.next()).await.map_err(|_| {
+        let piece = tokio::time::timeout(patience, pieces.next()).await.map_err(|_| {
             Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The archive takes too long.".to_owned())
         })?;
         match piece {

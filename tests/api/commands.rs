@@ -177,11 +177,28 @@ fn update_from_files() {
     assert_eq!(found, names);
 }
 
+/// Where there is nothing, as in what `deploy get` shows of a field that is not set.
+#[test]
+fn a_null_that_changes_nothing_is_left_out() {
+    let scene = Scene::new();
+    let patch = json!({
+        "revision_source": null,
+        "secret_references": null,
+        "source_config": { "custom_url": null, "resource_spec": { "cpu": 3, "labels": {}, "memory_mb": null } },
+    });
+    let env = TestEnv::empty().file("patch.json", patch.to_string());
+    let arguments = format!("update {} --file patch.json --yes --json", scene.id);
+    let result = checked("update", &deploy(&env, &scene.proxy.url(), &arguments).out);
+    assert_eq!(result["deployment"]["source_config"]["resource_spec"]["cpu"], json!(3.0));
+    let changed: Vec<_> = result["changes"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
+    assert_eq!(changed.len(), 2, "{changed:?}");
+}
+
 #[test]
 fn updates_that_are_refused() {
     let scene = Scene::new();
     let env = TestEnv::empty()
-        .file("null.json", r#"{"source_config": {"custom_url": null}}"#)
+        .file("null.json", r#"{"source_config": {"resource_spec": {"cpu": null}}}"#)
         .file("name.json", r#"{"name": "other"}"#)
         .file("type.json", format!(r#"{{"secrets": "{SECRET}"}}"#))
         .file("broken.json", "{");
@@ -201,7 +218,7 @@ fn updates_that_are_refused() {
         ("--secret-reference A=b", "`A=b` is no reference"),
         ("--secret-reference A=b/c", "external_container"),
         ("--revision-source internal_template", "cannot be made from `internal_template`"),
-        ("--file null.json", "a null at `/source_config/custom_url`"),
+        ("--file null.json", "a null at `/source_config/resource_spec/cpu`, and null takes nothing away"),
         ("--file name.json", "`name` of a deployment cannot be changed"),
         ("--file type.json", "has another type than the API says"),
         ("--file broken.json", "`broken.json` is no JSON"),

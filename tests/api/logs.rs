@@ -146,6 +146,35 @@ fn each_entry_is_followed_once_and_in_order() {
     drop(host);
 }
 
+/// The service's log is put together from several places, and may have something late.
+#[test]
+fn an_entry_that_comes_late_is_followed_too() {
+    let scene = Scene::new();
+    let entry = |at: &str, message: &str| json!({ "timestamp": at, "level": "INFO", "message": message });
+    let (late, last) = (entry("2026-03-08T11:59:58Z", "late"), entry("2026-03-08T12:00:00Z", "last"));
+    // Not one entry of two with the same words is lost, nor shown twice.
+    let next = entry("2026-03-08T12:00:00Z", "last");
+    for logs in [
+        json!([last]),
+        json!([late, last]),
+        json!([late, last]),
+        json!([late, last, next]),
+        json!([late, last, next, entry("2026-03-08T12:00:01Z", "end")]),
+    ] {
+        let page: &str = json!({ "logs": logs }).to_string().leak();
+        let answer = Fault::Answer(200, &[("Content-Type", "application/json")], page);
+        scene.proxy.fail("POST", "deploy_logs", answer, 1);
+    }
+    let seen = Rc::new(RefCell::new(String::new()));
+    let reader =
+        Reader { seen: seen.clone(), enough: 4, proxy: Arc::new(Proxy::start(scene.host.address())) };
+    let arguments =
+        format!("deploy logs --follow --json --name agent --host-url {} --api-key {KEY}", scene.proxy.url());
+    let output = TestEnv::empty().run_into(&arguments, Box::new(reader));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(messages(&seen.borrow()), ["last", "late", "last", "end"]);
+}
+
 #[test]
 fn a_build_is_followed_to_its_end() {
     let host = Host::start(|options| {

@@ -4,12 +4,16 @@ use std::cell::Cell;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixListener;
 use std::thread;
+use std::time::Duration;
 
 use agentcli::engine::{Engine, Error, Layer, Login, PushEvent, PushRequest, Pushed, Refusal};
 use tempfile::TempDir;
 
 use super::{BASE, build, docker, env, fresh, hosts, request, wait};
 use crate::registry::{PASSWORD, Registry, USER};
+
+/// How long an engine may be silent on a machine that does other things.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// An image of one small layer that no registry has; it goes with the test.
 struct Image<'a> {
@@ -66,6 +70,7 @@ fn the_digest_is_the_registrys_own() {
             repository: repository.clone(),
             tag: "v1".to_owned(),
             login: login(PASSWORD),
+            silence: SILENCE,
         };
         let (pushed, events) = push(&host, &request);
         let pushed = pushed.unwrap();
@@ -94,6 +99,7 @@ fn wrong_credentials_are_told_apart_and_not_told() {
                 repository: format!("{}/team/agent", registry.address),
                 tag: "v1".to_owned(),
                 login,
+                silence: SILENCE,
             };
             let error = push(&host, &request).0.unwrap_err();
             let is_unauthorized = matches!(error, Error::Push { refusal: Refusal::Unauthorized, .. });
@@ -113,8 +119,13 @@ fn a_name_that_was_there_before_stays_what_it_was() {
     let repository = format!("{}/team/agent", registry.address);
     let name = format!("{repository}:v1");
     docker(&host, &["tag", BASE, &name]);
-    let request =
-        PushRequest { image: image.name.clone(), repository, tag: "v1".to_owned(), login: login(PASSWORD) };
+    let request = PushRequest {
+        image: image.name.clone(),
+        repository,
+        tag: "v1".to_owned(),
+        login: login(PASSWORD),
+        silence: SILENCE,
+    };
     let pushed = push(&host, &request).0.unwrap();
     let id = |name: &str| docker(&host, &["inspect", "-f", "{{.Id}}", name]);
     let (left, base) = (id(&name), id(BASE));
@@ -131,6 +142,7 @@ fn no_image_and_no_registry() {
         repository: format!("{closed}/x"),
         tag: "v1".to_owned(),
         login: None,
+        silence: SILENCE,
     };
     assert!(matches!(push(&host, &request).0, Err(Error::NoImage { .. })));
     let image = Image::make(&host);
@@ -148,8 +160,13 @@ fn a_cancelled_push_leaves_no_name() {
     let registry = Registry::start();
     let repository = format!("{}/team/agent", registry.address);
     // Large enough not to be there at once.
-    let request =
-        PushRequest { image: BASE.to_owned(), repository, tag: "v1".to_owned(), login: login(PASSWORD) };
+    let request = PushRequest {
+        image: BASE.to_owned(),
+        repository,
+        tag: "v1".to_owned(),
+        login: login(PASSWORD),
+        silence: SILENCE,
+    };
     let (begun, seen) = tokio::sync::oneshot::channel();
     let begun = Cell::new(Some(begun));
     let cancelled = wait(async {
@@ -207,6 +224,7 @@ fn a_push_that_breaks_off_is_begun_again() {
         repository: "127.0.0.1:1/x".to_owned(),
         tag: "v1".to_owned(),
         login: None,
+        silence: SILENCE,
     };
     let (pushed, events) = push(&host, &request);
     assert_eq!(pushed.unwrap().digest, digest);

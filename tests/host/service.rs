@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use agentcli::api::Vocabulary;
-use agentcli::host::{Faults, Keys, Options, Service};
+use agentcli::host::{Faults, Keys, Limits, Options, Service};
 use reqwest::Method;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -48,6 +48,7 @@ impl Host {
             registry: None,
             repositories: Vec::new(),
             faults: Faults::default(),
+            limits: Limits::default(),
         };
         change(&mut options);
         let (end, ended) = oneshot::channel::<()>();

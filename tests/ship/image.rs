@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::interrupt::{assert_builds_can_be_interrupted, slow_step};
 use super::{Stage, deployments, events, named, revisions, with_registry};
 use crate::engine::{docker, hosts};
 use crate::harness::{TestEnv, copy, fixtures};
@@ -57,7 +58,8 @@ fn an_image_arrives_with_its_digest() {
     }
 }
 
-/// The whole way: compile, build, push, create, patch, follow, and then look at it and delete it.
+/// The whole way, after runs that were interrupted as they built: compile, build, push, create, patch, follow, and then
+/// look at it and delete it.
 #[test]
 fn a_project_arrives() {
     let engine = hosts().remove(0);
@@ -65,6 +67,10 @@ fn a_project_arrives() {
     let host = with_registry(&registry, PASSWORD);
     let env = TestEnv::empty();
     copy(&fixtures("valid").join("hello"), &env.path(""));
+    let mut config: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(env.path("agent.json")).unwrap()).unwrap();
+    config["dockerfile_lines"] = json!([slow_step()]);
+    let env = env.file("agent.json", config.to_string());
     let elsewhere = TestEnv::empty();
     let cache = elsewhere.path("cache");
     let env = env
@@ -74,14 +80,16 @@ fn a_project_arrives() {
         .variable("DOCKER_HOST", &engine);
     let stage = Stage { env };
     let name = format!("whole-{}", std::process::id());
-    let events = stage.events(&format!("--name {name} --no-pull -t agentcli-test-{name}:v3"));
+    let arguments = format!("--name {name} --no-pull -t agentcli-test-{name}:v3");
+    assert_builds_can_be_interrupted(&host, &stage, &engine, &arguments);
+    let events = stage.events(&arguments);
     let built = named(&events, "built")[0]["id"].as_str().unwrap().to_owned();
     let pushed = named(&events, "pushed")[0]["image"].as_str().unwrap().to_owned();
     let digest = registry.digest(&format!("agents/{name}"), "v3").unwrap();
     assert!(pushed.ends_with(&digest), "{pushed} is {digest} in the registry");
     assert_eq!(events.last().unwrap()["status"], "deployed");
     // Nothing changed: nothing is built.
-    let again = stage.events(&format!("--name {name} --no-pull -t agentcli-test-{name}:v3"));
+    let again = stage.events(&arguments);
     docker(&engine, &["rmi", &format!("agentcli-test-{name}:v3")]);
     assert_eq!(named(&again, "up_to_date").len(), 1);
     assert_eq!(named(&again, "built")[0]["id"], json!(built));
@@ -92,6 +100,29 @@ fn a_project_arrives() {
     let id = deployments(&host)[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(stage.deploy(&format!("delete {id} --force")).code, 0);
     assert!(deployments(&host).is_empty());
+}
+
+#[test]
+fn a_registry_that_takes_tokens() {
+    let registry = Registry::start_with_tokens();
+    for engine in hosts() {
+        let image = Image::make(&engine);
+        let name = image.name.split(':').next().unwrap();
+        let arguments = format!("--name {name} --image {}", image.name);
+        let deploy = |password: &str| {
+            let host = with_registry(&registry, password);
+            let stage = Stage::new(&host.url()).with(|env| env.variable("DOCKER_HOST", &engine));
+            (stage.deploy(&arguments), deployments(&host).remove(0))
+        };
+        let (output, found) = deploy(PASSWORD);
+        assert_eq!(output.code, 0, "{engine}: {output:?}");
+        let digest = registry.digest(&format!("agents/{name}"), "latest").unwrap();
+        let pushed = format!("{}/agents/{name}@{digest}", registry.address);
+        assert_eq!(found["source_revision_config"]["image_uri"], json!(pushed), "{engine}");
+        let (output, _) = deploy("no-password-of-it");
+        assert_eq!(output.code, 3, "{engine}: {output:?}");
+        assert!(!output.err.contains("no-password-of-it"), "{engine}: {output:?}");
+    }
 }
 
 #[test]

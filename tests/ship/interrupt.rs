@@ -1,8 +1,8 @@
 //! Ctrl-C, at any moment.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,22 +23,28 @@ struct Ended {
     err: String,
 }
 
-/// Interrupts a run after so long.
-fn interrupted(stage: &Stage, url: &str, engine: Option<&str>, arguments: &str, after: Duration) -> Ended {
+/// Begins a run as a process of its own.
+fn begun(stage: &Stage, url: &str, engine: Option<&str>, arguments: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
-    command
-        .args(["deploy", "--name", "x"])
-        .args(arguments.split_whitespace())
-        .current_dir(stage.env.path(""));
+    command.arg("deploy").args(arguments.split_whitespace()).current_dir(stage.env.path(""));
     command
         .env("AGENT_HOST_URL", url)
         .env("AGENT_HOST_API_KEY", KEY)
         .env("DOCKER_HOST", engine.unwrap_or("unix:///nowhere"));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    thread::sleep(after);
+    command.spawn().unwrap()
+}
+
+fn interrupt(child: &Child) {
     let id = child.id().to_string();
     Command::new("kill").args(["-INT", &id]).stderr(Stdio::null()).status().unwrap();
+}
+
+/// Interrupts a run after so long.
+fn interrupted(stage: &Stage, url: &str, engine: Option<&str>, arguments: &str, after: Duration) -> Ended {
+    let mut child = begun(stage, url, engine, &format!("--name x {arguments}"));
+    thread::sleep(after);
+    interrupt(&child);
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -106,4 +112,35 @@ fn what_is_pushed_is_taken_up_again() {
     assert_resumes(&host, &stage, Some(&engine), &format!("--image {}", image.name));
     let left = docker(&engine, &["images", "-q", &format!("{}/*/*", registry.address)]);
     assert_eq!(left, "", "names that were needed for a push are left");
+}
+
+/// Interrupts runs that build, which there is a step for that says when it runs: as the build begins, and in the midst of
+/// that step. Neither leaves anything at the service.
+pub(super) fn assert_builds_can_be_interrupted(host: &Host, stage: &Stage, engine: &str, arguments: &str) {
+    for moment in ["context: ", RUNS] {
+        let mut child = begun(stage, &host.url(), Some(engine), &format!("{arguments} -v"));
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let mut said: Vec<String> = Vec::new();
+        while !said.last().is_some_and(|line| line.contains(moment)) {
+            said.push(lines.next().unwrap_or_else(|| panic!("no `{moment}` in {said:#?}")));
+        }
+        interrupt(&child);
+        let start = Instant::now();
+        // Read to the end, or it would wait for that.
+        said.extend(lines);
+        let status = child.wait().unwrap();
+        assert!(start.elapsed() < PATIENCE, "{moment}: it does not end");
+        assert_eq!(status.code(), Some(130), "{moment}: {said:#?}");
+        assert_eq!(deployments(host).len(), 0, "{moment}: {said:#?}");
+    }
+}
+
+/// What a step says when it runs.
+const RUNS: &str = "-is running";
+
+/// A step that takes a while, and that no image has as yet.
+pub(super) fn slow_step() -> String {
+    let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
+    // In two parts, so that to show the step is not to show what it says.
+    format!("RUN echo step-{nanos}-'is running' && sleep 2")
 }

@@ -62,8 +62,14 @@ fn arguments_of_a_build_have_names() {
         assert_eq!(output.code, 2, "{arguments}: {}", output.err);
         assert!(output.err.contains("as `agentcli build` has them"), "{arguments}: {}", output.err);
     }
+    for (wrong, meant) in [("lst", "list"), ("log --follow", "logs"), ("revision list", "revisions")] {
+        let output = stage.deploy(wrong);
+        assert_eq!(output.code, 2, "{wrong}: {}", output.err);
+        let told = format!("did you mean `agentcli deploy {meant}`?");
+        assert!(output.err.contains(&told), "{wrong}: {}", output.err);
+    }
     let help = stage.deploy("--help").out;
-    assert!(help.contains("Examples:") && !help.contains("BUILD_ARGS"), "{help}");
+    assert!(help.contains("Examples:") && !help.contains("[COMMAND]..."), "{help}");
     assert!(deployments(&host).is_empty());
 }
 
@@ -169,6 +175,17 @@ fn variables_become_secrets_and_are_not_told() {
 }
 
 #[test]
+fn a_mistake_in_env_is_told_once() {
+    let host = Host::start(|_| {});
+    let config = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": "./.env"}"#;
+    let stage = Stage::new(&host.url())
+        .with(|env| env.file(".env", "A=1\nno assignment\n").file("agent.json", config));
+    let output = stage.deploy("--remote --dry-run");
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(output.err.matches(".env:2 is no assignment").count(), 1, "{}", output.err);
+}
+
+#[test]
 fn credentials_are_left_out_unless_that_is_asked() {
     let host = Host::start(|_| {});
     let stage = Stage::new(&host.url()).with(|env| {
@@ -237,4 +254,91 @@ fn a_repository_is_built_anew_and_nothing_is_sent() {
     let events = stage.events("--name x --remote");
     assert_eq!(named(&events, "uploaded").len(), 1);
     assert_eq!(revisions(&host, &made)[0]["source"], "internal_source");
+}
+
+/// The service may say what its storage wants to hear with an archive.
+#[test]
+fn headers_for_the_upload_are_sent_with_it_and_with_nothing_else() {
+    let host = Host::start(|_| {});
+    let (proxy, elsewhere) = (Proxy::start(host.address()), Proxy::start(host.address()));
+    let stage = Stage::new(&proxy.url());
+    stage.events("--name x --remote");
+    let id = deployments(&host)[0]["id"].as_str().unwrap().to_owned();
+    let before = proxy.heads().len();
+    let place = host.expect(200, "POST", &format!("/v2/deployments/{id}/upload-url"), Some(&json!({})));
+    let answer = json!({
+        "upload_url": place["upload_url"].as_str().unwrap().replace(&host.url(), &proxy.url()),
+        "object_path": place["object_path"],
+        "upload_headers": {
+            "content-type": "application/x-gzip", "X-Kept-As": "block", "Authorization": format!("once {SECRET}"),
+            "Content-Length": "7", "Transfer-Encoding": "chunked",
+        },
+    });
+    let answer: &str = answer.to_string().leak();
+    proxy.fail("POST", "/upload-url", Fault::Answer(200, &[("Content-Type", "application/json")], answer), 1);
+    stage.deploy("--name x --remote -v");
+    assert_eq!(revisions(&host, &deployments(&host)[0]).len(), 2);
+    let of_upload = |head: &String| head.starts_with("PUT ");
+    let (uploads, others): (Vec<_>, Vec<_>) =
+        proxy.heads().split_off(before).into_iter().partition(of_upload);
+    let [upload] = &uploads[..] else { panic!("not one upload: {uploads:?}") };
+    let lines: Vec<String> = upload.lines().map(str::to_lowercase).collect();
+    let values = |name: &str| -> Vec<&str> {
+        let name = format!("{name}: ");
+        lines.iter().filter_map(|line| line.strip_prefix(&name)).collect()
+    };
+    assert_eq!(values("content-type"), ["application/x-gzip"]);
+    assert_eq!(values("x-kept-as"), ["block"]);
+    assert_eq!(values("authorization"), [format!("once {SECRET}")]);
+    // How the body is framed is not the service's to say.
+    assert!(values("content-length").len() == 1 && values("content-length") != ["7"], "{upload}");
+    assert_eq!((values("transfer-encoding"), values("x-api-key")), (vec![], vec![]));
+    // Only a service that says nothing has the storage that wants to know how much may come.
+    assert_eq!(values("x-goog-content-length-range"), Vec::<&str>::new());
+    assert!(!others.iter().any(|head| head.contains(SECRET) || head.contains("X-Kept-As")), "{others:?}");
+
+    // Nor are they sent on to somebody else.
+    proxy.fail("POST", "/upload-url", Fault::Answer(200, &[("Content-Type", "application/json")], answer), 1);
+    proxy.fail("PUT", "", Fault::Redirect(307, format!("{}/elsewhere", elsewhere.url())), 1);
+    let output = stage.deploy("--name x --remote -v");
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.err.contains("was sent on to"), "{output:?}");
+    assert_eq!(elsewhere.heads(), Vec::<String>::new());
+}
+
+/// Bytes that no archive packs smaller.
+fn noise(length: usize) -> Vec<u8> {
+    let mut number = 1_u64;
+    let words = std::iter::repeat_with(|| {
+        number ^= number << 13;
+        number ^= number >> 7;
+        number ^= number << 17;
+        number
+    });
+    words.take(length / 8).flat_map(u64::to_le_bytes).collect()
+}
+
+#[test]
+fn what_is_large_is_told_and_what_is_too_large_is_not_sent() {
+    let host = Host::start(|_| {});
+    let proxy = Proxy::start(host.address());
+    let stage = Stage::new(&proxy.url());
+    let piece = noise(51 << 20);
+    fs::create_dir(stage.env.path("models")).unwrap();
+    fs::write(stage.env.path("models/0.bin"), &piece).unwrap();
+    let said = stage.events("--name x --remote --dry-run");
+    let told = named(&said, "warning");
+    assert_eq!(told.len(), 1, "{said:?}");
+    let told = told[0]["message"].as_str().unwrap();
+    assert!(told.contains("much to send") && told.contains("`models/0.bin`"), "{told}");
+    for index in 1..4 {
+        fs::write(stage.env.path(&format!("models/{index}.bin")), &piece).unwrap();
+    }
+    // 204 MB, and every method but GET would do something.
+    let output = stage.deploy("--name x --remote");
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.err.contains("packed it has more than 200 MB; most of it is `models`"), "{output:?}");
+    assert!(output.err.contains(".dockerignore"), "{output:?}");
+    assert!(proxy.heads().iter().all(|head| head.starts_with("GET ")), "{:?}", proxy.heads());
+    assert!(deployments(&host).is_empty());
 }

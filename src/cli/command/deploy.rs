@@ -6,6 +6,7 @@ mod list;
 mod logs;
 mod repos;
 mod revisions;
+mod seen;
 mod ship;
 mod shown;
 mod update;
@@ -41,6 +42,12 @@ impl Deploy {
             Some(command) => command.run(env),
         }
     }
+}
+
+/// The names of the subcommands.
+fn commands() -> Vec<String> {
+    let all = <DeployCommand as clap::Subcommand>::augment_subcommands(clap::Command::new("deploy"));
+    all.get_subcommands().map(|command| command.get_name().to_owned()).collect()
 }
 
 impl DeployCommand {

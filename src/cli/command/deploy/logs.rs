@@ -1,7 +1,6 @@
 //! `agentcli deploy logs`
 
 mod reader;
-mod seen;
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +21,7 @@ const ABSENCE: Duration = Duration::from_secs(300);
 
 /// Show what a deployment, or the build of a revision, says
 ///
-/// Times are in ISO 8601: 2026-11-21, 2026-11-21T10:00, 2026-11-21T10:00:00+01:00; in UTC where nothing else is said.
+/// With --follow each entry is shown once; one that comes up to five seconds late is shown when it comes. Times are in ISO 8601: 2026-11-21, 2026-11-21T10:00, 2026-11-21T10:00:00+01:00; in UTC where nothing else is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -26,6 +26,7 @@ use crate::cli::env::Env;
 use crate::cli::image::platform;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::name::check_new;
+use crate::compiler::schema::similar;
 use crate::error::Error;
 
 /// What `agentcli deploy` takes; its help text stands in the parent.
@@ -38,7 +39,7 @@ Examples:
   agentcli deploy logs --name my-agent --follow")]
 pub(super) struct Ship {
     /// Nothing: the options of `build` that hold here have names.
-    #[arg(hide = true, value_name = "BUILD_ARGS", value_parser = refused)]
+    #[arg(hide = true, value_name = "COMMAND", value_parser = refused, trailing_var_arg = true)]
     build_args: Vec<String>,
 
     #[command(flatten)]
@@ -121,7 +122,11 @@ pub(super) struct Ship {
 }
 
 /// Arguments that an engine's build would take are given with names here, or not at all.
-fn refused(_: &str) -> Result<String, String> {
+fn refused(word: &str) -> Result<String, String> {
+    let commands = super::commands();
+    if let Some(close) = similar(word, commands.iter().map(String::as_str)) {
+        return Err(format!("it is no subcommand; did you mean `agentcli deploy {close}`?"));
+    }
     Err("it is no subcommand, and the arguments of a build are options, as `agentcli build` has them: -t, --platform, \
          --pull, --no-pull, --no-cache; -c names the configuration"
         .to_owned())
@@ -188,7 +193,7 @@ impl Ship {
         let wanted = name::wanted(env, &self, &planned)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let done = runtime.block_on(async {
-            let interrupt = Interrupt::listen().await;
+            let interrupt = Interrupt::listen();
             let voice = Voice::new(env, self.json);
             let (ship, client) = (&self, &client);
             let shipment = Shipment { env, ship, planned, client, notes, interrupt, voice, secrets };

@@ -1,6 +1,7 @@
 //! `agentcli deploy update`
 
 mod difference;
+mod file;
 mod patch;
 
 use serde_json::json;
@@ -50,9 +51,10 @@ pub(super) struct Update {
 
 impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let patch = self.patch.patch(env)?;
+        let (patch, nulls) = self.patch.patch(env)?;
         let mut service = Service::new(env, &self.account, None)?;
         let before = service.ask(env, async |client| client.deployment(&self.id).await)?;
+        nulls.check(&before)?;
         Client::check_patch(&before, &patch)?;
         let changes = difference(&before, &patch);
         let makes_revision = Client::makes_revision(&patch);

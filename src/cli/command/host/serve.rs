@@ -11,7 +11,7 @@ use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::interrupt::interrupted;
 use crate::error::Error;
-use crate::host::{Faults, Keys, Login, Options, Registry, Service};
+use crate::host::{Faults, Keys, Limits, Login, Options, Registry, Service};
 use crate::project;
 
 /// The key to ask with, where no file holds keys: what `deploy` reads, too.
@@ -129,6 +129,7 @@ impl Serve {
             heartbeat: self.heartbeat.map(Duration::from_millis),
             repositories,
             faults,
+            limits: Limits::default(),
         })
     }
 

@@ -1,13 +1,17 @@
 //! Reading a log: the newest entries first of all, then what is said since.
 
-use super::seen::{Look, Seen, when};
 use crate::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest};
+use crate::cli::command::deploy::seen::{Look, Seen, when};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
+use crate::cli::time;
 use crate::error::Error;
 
 /// How many entries are asked for at a time.
 const PAGE: u32 = 100;
+
+/// How much later than entries that were said after it an entry may come, in milliseconds.
+const LATE: i64 = 5000;
 
 /// Whose log, and which part of it.
 pub(super) struct Log {
@@ -26,7 +30,7 @@ pub(super) struct Log {
 pub(super) struct Reader {
     log: Log,
     seen: Seen,
-    /// When the last of what was read was said.
+    /// When the newest of what was read was said.
     last: Option<String>,
 }
 
@@ -35,8 +39,8 @@ impl Reader {
         Self { log, seen: Seen::default(), last: None }
     }
 
-    /// The newest entries, at most `limit`, the oldest of them first. Where it is followed, what was said in the same
-    /// moment as the last of them is noted as well, for [`Reader::next`] asks for all of that again.
+    /// The newest entries, at most `limit`, the oldest of them first. Where it is followed, what was said shortly
+    /// before the last of them is noted as well, for [`Reader::next`] asks for all of that again.
     pub(super) fn newest(
         &mut self,
         env: &mut Env,
@@ -57,7 +61,7 @@ impl Reader {
             let is_last = page.logs.is_empty();
             found.extend(page.logs);
             let next = beyond(cursor, page.next_offset);
-            let is_enough = found.len() >= most && !(self.log.is_followed && are_of_one_moment(&found));
+            let is_enough = found.len() >= most && !(self.log.is_followed && are_recent(&found));
             if is_last || next.is_none() || is_enough {
                 break;
             }
@@ -66,19 +70,23 @@ impl Reader {
         found.reverse();
         let mut look = Look::default();
         found.retain(|entry| self.seen.is_new(&mut look, entry));
-        self.last = found.iter().rev().find_map(when);
+        self.last = found.iter().filter_map(when).fold(None, later);
         Ok(found.split_off(found.len().saturating_sub(most)))
     }
 
-    /// Shows what was said since, in order and each once: what was said in the last moment that was seen is asked for
-    /// again, as more may have been said in it.
+    /// Shows what was said since, in order and each once. What was said shortly before the last that was seen is asked
+    /// for again, as some of it may have come late.
     pub(super) fn next(
         &mut self,
         env: &mut Env,
         service: &mut Service,
         mut show: impl FnMut(&mut Env, Vec<LogEntry>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let since = self.last.clone().or_else(|| self.log.start_time.clone());
+        let start = self.log.start_time.clone();
+        let since = match self.last.as_deref().map(shortly_before) {
+            Some(since) => later(start, since),
+            None => start,
+        };
         let (mut look, mut cursor) = (Look::default(), None);
         loop {
             let request = LogRequest {
@@ -92,7 +100,7 @@ impl Reader {
             let is_last = page.logs.is_empty();
             let mut new = page.logs;
             new.retain(|entry| self.seen.is_new(&mut look, entry));
-            self.last = new.iter().rev().find_map(when).or_else(|| self.last.take());
+            self.last = new.iter().filter_map(when).fold(self.last.take(), later);
             show(env, new)?;
             let next = beyond(cursor, page.next_offset);
             if is_last || next.is_none() {
@@ -129,13 +137,52 @@ impl Reader {
     }
 }
 
-/// Whether the first and the last of them were said in the same moment.
-fn are_of_one_moment(entries: &[LogEntry]) -> bool {
-    let moments = [entries.first(), entries.last()].map(|entry| entry.and_then(when));
-    moments[0].is_some() && moments[0] == moments[1]
+/// Whether all of them, the newest first, were said in the time that is asked for again.
+fn are_recent(entries: &[LogEntry]) -> bool {
+    let [newest, oldest] = [entries.first(), entries.last()].map(|entry| entry.and_then(when));
+    let (Some(newest), Some(oldest)) = (newest, oldest) else { return false };
+    newest == oldest
+        || time::parse(&oldest).is_some_and(|it| Some(it) >= time::parse(&shortly_before(&newest)))
+}
+
+/// From when on it is asked for entries again; a time that cannot be read is taken as it is.
+fn shortly_before(time: &str) -> String {
+    time::parse(time).map_or_else(|| time.to_owned(), |time| time::iso(time - LATE))
+}
+
+/// The later of two times; of those that cannot be read, the second.
+fn later(one: Option<String>, other: String) -> Option<String> {
+    let parsed = |time: &String| time::parse(time);
+    match one.filter(|one| parsed(one) > parsed(&other)) {
+        Some(one) => Some(one),
+        None => Some(other),
+    }
 }
 
 /// Where the next page begins; a place that was there already is none.
 fn beyond(cursor: Option<Cursor>, next: Option<Cursor>) -> Option<Cursor> {
     next.filter(|next| cursor.as_ref() != Some(next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_come_late_is_asked_for_again() {
+        assert_eq!(shortly_before("2026-03-08T13:00:01+01:00"), "2026-03-08T11:59:56.000Z");
+        assert_eq!(shortly_before("soon"), "soon");
+    }
+
+    #[test]
+    fn the_later_of_two_times() {
+        let (early, late) = ("2026-03-08T13:00:00+01:00", "2026-03-08T12:00:01Z");
+        for (one, other, expected) in
+            [(late, early, late), (early, late, late), ("soon", early, early), (early, "soon", early)]
+        {
+            let found = later(Some(one.to_owned()), other.to_owned());
+            assert_eq!(found.as_deref(), Some(expected), "{one} {other}");
+        }
+        assert_eq!(later(None, early.to_owned()).as_deref(), Some(early));
+    }
 }

@@ -1,6 +1,5 @@
 //! The revision, watched until it is deployed or never will be.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::Shipment;
@@ -8,6 +7,7 @@ use super::event::Event;
 use crate::api::wire::{
     Cursor, Deployment, LogEntry, LogOrder, LogRequest, Revision, RevisionStatus, Source,
 };
+use crate::cli::command::deploy::seen::{Look, Seen};
 use crate::cli::console::visible_line;
 use crate::cli::time;
 use crate::error::Error;
@@ -29,7 +29,7 @@ const ENTRIES: u32 = 100;
 struct BuildLog {
     /// The last page, which is read again: it may have grown.
     page: Option<Cursor>,
-    told: HashSet<String>,
+    told: Seen,
 }
 
 impl Shipment<'_> {
@@ -135,6 +135,7 @@ impl Shipment<'_> {
         revision: &str,
         log: &mut BuildLog,
     ) -> Result<(), Error> {
+        let mut look = Look::default();
         loop {
             let request = LogRequest {
                 limit: Some(ENTRIES),
@@ -146,7 +147,7 @@ impl Shipment<'_> {
             let Ok(page) = self.interrupt.unless(page).await? else { return Ok(()) };
             let is_empty = page.logs.is_empty();
             for entry in page.logs {
-                if log.told.insert(key(&entry)) {
+                if log.told.is_new(&mut look, &entry) {
                     self.say(Event::log(entry));
                 }
             }
@@ -241,12 +242,6 @@ impl Shipment<'_> {
 fn builds(source: &Source, status: &RevisionStatus) -> bool {
     let is_image = matches!(source, Source::InternalContainer | Source::ExternalContainer);
     !is_image && (*status == RevisionStatus::Building || status.is_built())
-}
-
-/// What tells an entry from others.
-fn key(entry: &LogEntry) -> String {
-    let time = || entry.timestamp.as_ref().map(ToString::to_string).unwrap_or_default();
-    entry.id.clone().unwrap_or_else(|| format!("{} {}", time(), entry.message.as_deref().unwrap_or_default()))
 }
 
 impl Event {

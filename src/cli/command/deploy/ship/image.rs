@@ -122,6 +122,7 @@ impl Shipment<'_> {
                 user: token.username().to_owned(),
                 password: token.token.expose().to_owned(),
             }),
+            silence: self.env.patience.push,
         };
         let mut push = self.voice.push();
         let (env, cancel) = (&mut *self.env, self.interrupt.wait());

@@ -1,10 +1,10 @@
 //! A patch from options, or from a file.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use super::file::{self, Nulls};
 use crate::api::wire::{
     DeploymentPatch, Object, Redacted, ResourceSpec, Secret, SecretReference, SourceConfig,
     SourceRevisionConfig,
@@ -76,16 +76,16 @@ fn redacted(text: &str) -> Result<Redacted, String> {
     Ok(Redacted::new(text))
 }
 
-fn usage(message: impl Into<String>, hint: Option<String>) -> Error {
+pub(super) fn usage(message: impl Into<String>, hint: Option<String>) -> Error {
     Error::Usage { message: message.into(), hint }
 }
 
 impl PatchOptions {
-    /// What is changed; an error where it is nothing.
-    pub(super) fn patch(&self, env: &mut Env) -> Result<DeploymentPatch, Error> {
-        let mut patch = match &self.file {
-            Some(path) => of_file(env, path)?,
-            None => DeploymentPatch::default(),
+    /// What is changed, and where the file has a null; an error where nothing is said.
+    pub(super) fn patch(&self, env: &mut Env) -> Result<(DeploymentPatch, Nulls), Error> {
+        let (mut patch, nulls) = match &self.file {
+            Some(path) => file::read(env, path)?,
+            None => Default::default(),
         };
         if let Some(source) = &self.revision_source {
             patch.revision_source = Some(source.as_str().into());
@@ -104,7 +104,7 @@ impl PatchOptions {
             patch.secret_references = Some(references.collect::<Result<_, _>>()?);
         }
         match patch == DeploymentPatch::default() {
-            false => Ok(patch),
+            false => Ok((patch, nulls)),
             true => Err(usage(
                 "nothing is said of what to change",
                 Some(
@@ -240,54 +240,4 @@ fn with(fields: &Value, name: &str, value: Value) -> Option<Value> {
     let mut fields = fields.clone();
     fields.as_object_mut()?.insert(name.to_owned(), value);
     serde_json::from_value::<ResourceSpec>(fields.clone()).ok().map(|_| fields)
-}
-
-/// A patch in a file, as the service's API has it.
-fn of_file(env: &mut Env, path: &Path) -> Result<DeploymentPatch, Error> {
-    let shown = path.display();
-    let text = if path == Path::new("-") {
-        let mut text = String::new();
-        env.input.read_to_string(&mut text).ok().map(|_| text)
-    } else {
-        project::text(&env.directory.join(path))
-    };
-    let text = text.ok_or_else(|| usage(format!("`{shown}` cannot be read as text"), None))?;
-    // What serde says of a value may hold a secret.
-    let wrong = |error: serde_json::Error| {
-        let message = match error.classify() {
-            serde_json::error::Category::Data => format!(
-                "`{shown}` is no patch: a field at line {}, column {} has another type than the API says",
-                error.line(),
-                error.column()
-            ),
-            _ => format!("`{shown}` is no JSON: line {}, column {}", error.line(), error.column()),
-        };
-        usage(message, None)
-    };
-    let value: Value = serde_json::from_str(&text).map_err(wrong)?;
-    if let Some(pointer) = null(&value, "") {
-        return Err(usage(
-            format!("`{shown}` has a null at `{pointer}`, and what it means is not specified"),
-            Some("leave the field out: what is absent stays as it is".to_owned()),
-        ));
-    }
-    let patch: DeploymentPatch = serde_json::from_str(&text).map_err(wrong)?;
-    for name in patch.other.keys() {
-        env.tell(&format!("note: `{name}` is not known here, and is sent as it is"));
-    }
-    Ok(patch)
-}
-
-/// A JSON Pointer to the first null.
-fn null(value: &Value, pointer: &str) -> Option<String> {
-    match value {
-        Value::Null => Some(pointer.to_owned()),
-        Value::Array(items) => {
-            items.iter().zip(0..).find_map(|(item, index)| null(item, &format!("{pointer}/{index}")))
-        }
-        Value::Object(fields) => {
-            fields.iter().find_map(|(name, field)| null(field, &format!("{pointer}/{name}")))
-        }
-        _ => None,
-    }
 }

@@ -1,4 +1,4 @@
-//! Which entries were shown already.
+//! Which entries of a log were shown already.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,20 +10,20 @@ const REMEMBERED: usize = 20_000;
 
 /// Entries that were shown.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(in crate::cli::command::deploy) struct Seen {
     keys: HashSet<String>,
     order: VecDeque<String>,
 }
 
 /// The entries of one look at the log, so that equal ones are told apart by their number.
 #[derive(Default)]
-pub(super) struct Look {
+pub(in crate::cli::command::deploy) struct Look {
     counts: HashMap<String, usize>,
 }
 
 impl Seen {
     /// Whether it is new; from now on it is not.
-    pub(super) fn is_new(&mut self, look: &mut Look, entry: &LogEntry) -> bool {
+    pub(in crate::cli::command::deploy) fn is_new(&mut self, look: &mut Look, entry: &LogEntry) -> bool {
         let key = look.key(entry);
         if !self.keys.insert(key.clone()) {
             return false;
@@ -55,7 +55,7 @@ impl Look {
 }
 
 /// When it was said, as the service is asked for it.
-pub(super) fn when(entry: &LogEntry) -> Option<String> {
+pub(in crate::cli::command::deploy) fn when(entry: &LogEntry) -> Option<String> {
     entry.timestamp.as_ref().map(time::of)
 }
 

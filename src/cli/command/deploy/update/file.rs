@@ -1,0 +1,81 @@
+//! A patch in a file, as the service's API has it.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::patch::usage;
+use crate::api::wire::{Deployment, DeploymentPatch};
+use crate::cli::console::{NOTE, paint, visible_line};
+use crate::cli::env::Env;
+use crate::error::Error;
+use crate::project;
+
+/// Where a patch says null, as JSON Pointers. The API takes that as if nothing was said, and so it is not sent.
+#[derive(Default)]
+pub(super) struct Nulls(Vec<String>);
+
+impl Nulls {
+    /// Refuses them where the deployment has something, for whoever wrote that may want it to be gone.
+    pub(super) fn check(&self, before: &Deployment) -> Result<(), Error> {
+        let before = json!(before);
+        let has_something = |pointer: &&String| before.pointer(pointer).is_some_and(|value| !value.is_null());
+        let Some(pointer) = self.0.iter().find(has_something) else { return Ok(()) };
+        Err(usage(
+            format!("the patch has a null at `{pointer}`, and null takes nothing away"),
+            Some(
+                "leave the field out, and it stays as it is; [] empties a list and {} labels or annotations; no other field \
+                 can be cleared, only changed"
+                    .to_owned(),
+            ),
+        ))
+    }
+
+    /// Those of objects whose fields are set one by one; lists, labels and annotations are taken as they are.
+    fn collect(&mut self, value: &Value, pointer: &str) {
+        match value {
+            Value::Null => self.0.push(pointer.to_owned()),
+            Value::Object(fields) if !pointer.ends_with("/labels") && !pointer.ends_with("/annotations") => {
+                for (name, field) in fields {
+                    let name = name.replace('~', "~0").replace('/', "~1");
+                    self.collect(field, &format!("{pointer}/{name}"));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Reads a patch; `-` is stdin.
+pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls), Error> {
+    let shown = path.display();
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        env.input.read_to_string(&mut text).ok().map(|_| text)
+    } else {
+        project::text(&env.directory.join(path))
+    };
+    let text = text.ok_or_else(|| usage(format!("`{shown}` cannot be read as text"), None))?;
+    // What serde says of a value may hold a secret.
+    let wrong = |error: serde_json::Error| {
+        let message = match error.classify() {
+            serde_json::error::Category::Data => format!(
+                "`{shown}` is no patch: a field at line {}, column {} has another type than the API says",
+                error.line(),
+                error.column()
+            ),
+            _ => format!("`{shown}` is no JSON: line {}, column {}", error.line(), error.column()),
+        };
+        usage(message, None)
+    };
+    let value: Value = serde_json::from_str(&text).map_err(wrong)?;
+    let mut nulls = Nulls::default();
+    nulls.collect(&value, "");
+    let patch: DeploymentPatch = serde_json::from_str(&text).map_err(wrong)?;
+    for name in patch.other.keys() {
+        let told = format!("`{name}` is not known here, and is sent as it is");
+        env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&told)));
+    }
+    Ok((patch, nulls))
+}
