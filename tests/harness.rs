@@ -133,7 +133,7 @@ impl TestEnv {
             width: self.width,
             verbose: false,
             patience: self.patience,
-            said: Default::default(),
+            told: Default::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::compile::directory_of;
-use super::console::{NOTE, paint, visible_line, warn};
+use super::console::{note, warn};
 use super::env::Env;
 use super::settings::{Setting, Settings};
 use crate::api::wire::Redacted;
@@ -140,6 +140,6 @@ fn is_of_file(origin: &str) -> bool {
 
 fn say(env: &mut Env, text: &str) {
     if env.verbose {
-        env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(text)));
+        note(env, text);
     }
 }

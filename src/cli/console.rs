@@ -21,12 +21,12 @@ pub fn paint(stream: &Stream, style: Style, text: &str) -> String {
     if stream.is_coloured { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
-/// Says on stderr, in a line, what is probably not meant.
+/// Says on stderr, in a line and not twice, what is probably not meant.
 pub fn warn(env: &mut Env, text: &str) {
     env.tell_once(text, &format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
 }
 
-/// Says on stderr, in a line, what is worth knowing.
+/// Says on stderr, in a line and not twice, what is worth knowing.
 pub fn note(env: &mut Env, text: &str) {
     env.tell_once(text, &format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(text)));
 }
@@ -40,13 +40,6 @@ pub fn ready(out: &mut Stream, milliseconds: u64, places: &[(&str, Option<&str>)
         text.extend(place.map(|place| format!("  {name:<width$}  {place}\n")));
     }
     out.write(&text).and_then(|()| out.flush()).ok();
-}
-
-/// The same, and no second time: what is read by several parts of a command has its mistakes told by the first.
-pub fn warn_once(env: &mut Env, text: &str) {
-    if env.said.insert(text.to_owned()) {
-        warn(env, text);
-    }
 }
 
 /// Says on stderr why the command stopped.

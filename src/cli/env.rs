@@ -35,8 +35,8 @@ pub struct Env {
     pub verbose: bool,
     /// How long is waited for the deployment service.
     pub patience: Patience,
-    /// What is said once was said already.
-    pub said: HashSet<String>,
+    /// What need not be told again.
+    pub told: Told,
 }
 
 impl Env {
@@ -52,7 +52,7 @@ impl Env {
             width: terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)),
             verbose: false,
             patience: Patience::default(),
-            said: HashSet::new(),
+            told: Told::default(),
         }
     }
 
@@ -91,16 +91,23 @@ impl Env {
         }
     }
 
-    /// Whether the last round did not say what `key` stands for.
+    /// Whether what `key` stands for was said neither in this round nor in the last.
     pub fn is_new(&mut self, key: &str) -> bool {
-        self.err.told.is_new(key)
+        self.told.now.insert(key.to_owned()) && !self.told.before.contains(key)
     }
 
     /// What was said up to here is known when the same is done once more. Not so where it came to nothing, for then not
     /// all was said.
     pub fn end_round(&mut self) {
-        self.err.told.end_round();
+        self.told.before = std::mem::take(&mut self.told.now);
     }
+}
+
+/// What was told: the same is done once more whenever a watched project changes.
+#[derive(Debug, Default)]
+pub struct Told {
+    before: HashSet<String>,
+    now: HashSet<String>,
 }
 
 /// When output is coloured.
@@ -137,31 +144,12 @@ pub struct Stream {
     pub is_terminal: bool,
     /// Whether colours may be written.
     pub is_coloured: bool,
-    told: Told,
-}
-
-/// What need not be told again.
-#[derive(Default)]
-struct Told {
-    before: HashSet<String>,
-    now: HashSet<String>,
-}
-
-impl Told {
-    fn is_new(&mut self, key: &str) -> bool {
-        self.now.insert(key.to_owned());
-        !self.before.contains(key)
-    }
-
-    fn end_round(&mut self) {
-        self.before = std::mem::take(&mut self.now);
-    }
 }
 
 impl Stream {
     /// A stream, not coloured as yet.
     pub fn new(writer: Box<dyn Write>, is_terminal: bool) -> Self {
-        Self { writer, is_closed: false, is_terminal, is_coloured: false, told: Told::default() }
+        Self { writer, is_closed: false, is_terminal, is_coloured: false }
     }
 
     /// Writes `text`. A reader that has gone away (`| head`) is no error: it has seen all that it wanted.

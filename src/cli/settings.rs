@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::console::warn_once;
+use super::console::warn;
 use super::env::Env;
 use crate::api::wire::Redacted;
 use crate::compiler::dotenv::{self, Dotenv};
@@ -31,7 +31,7 @@ impl Settings {
         let text = project::text(&directory.join(FILE)).unwrap_or_default();
         let file = dotenv::parse(&text, |name| (env.variables)(name));
         for mistake in &file.mistakes {
-            warn_once(env, &format!("{FILE}:{} is no assignment and is left out", mistake.line));
+            warn(env, &format!("{FILE}:{} is no assignment and is left out", mistake.line));
         }
         Self { file }
     }

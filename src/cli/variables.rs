@@ -1,6 +1,6 @@
 //! The values of `env`: read here, at the edge, where a server is started, and handed on without being shown.
 
-use super::console::{warn, warn_once};
+use super::console::warn;
 use super::env::Env;
 use crate::compiler::config::{Config, EnvConfig};
 use crate::compiler::files::Files;
@@ -32,7 +32,7 @@ fn of_file(env: &mut Env, project: &Project, path: &str) -> Vec<(String, Option<
     };
     let found = dotenv::parse(&text, |name| (env.variables)(name));
     for mistake in &found.mistakes {
-        warn_once(env, &format!("{normal}:{} is no assignment and is left out", mistake.line));
+        warn(env, &format!("{normal}:{} is no assignment and is left out", mistake.line));
     }
     let (usable, unusable): (Vec<_>, Vec<_>) = found.variables.into_iter().partition(is_usable);
     for (name, _) in unusable {

@@ -107,6 +107,7 @@ impl World {
             repository: format!("{}/{service}", self.registry.address),
             tag: "1".to_owned(),
             login: Some(Login { user: USER.to_owned(), password: PASSWORD.to_owned() }),
+            silence: Duration::from_secs(60),
         };
         engine.push(&push, |_| {}, std::future::pending()).await.unwrap();
         docker(&host(), &["rmi", &name]);

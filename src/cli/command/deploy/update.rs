@@ -10,7 +10,7 @@ use super::shown::{print_json, shown, title};
 use crate::api::Client;
 use crate::api::wire::Deployment;
 use crate::cli::account::AccountOptions;
-use crate::cli::console::{NOTE, paint, visible_line};
+use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
 use crate::error::Error;
@@ -105,5 +105,5 @@ fn tell_changes(env: &mut Env, before: &Deployment, changes: &[Change], makes_re
         Some(false) => "this makes no new revision",
         None => "whether this makes a new revision is up to the service",
     };
-    env.tell(&format!("{}: {told}", paint(&env.err, NOTE, "note")));
+    note(env, told);
 }

@@ -2,7 +2,7 @@
 
 use crate::api::wire::{Redacted, Secret};
 use crate::cli::compile::Planned;
-use crate::cli::console::{NOTE, paint, visible_line};
+use crate::cli::console::note;
 use crate::cli::env::Env;
 use crate::cli::variables;
 use crate::compiler::server::hosted;
@@ -18,7 +18,7 @@ pub(super) fn of(env: &mut Env, planned: &Planned) -> Option<Vec<Secret>> {
     if !reserved.is_empty() {
         let names: Vec<&str> = reserved.iter().map(|(name, _)| name.as_str()).collect();
         let text = format!("left out, since the service sets them itself: {}", names.join(", "));
-        env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&text)));
+        note(env, &text);
     }
     let secret = |(name, value)| Secret { name, value: Redacted::new(value), other: Default::default() };
     let secrets: Vec<Secret> = usable.into_iter().map(secret).collect();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::patch::usage;
 use crate::api::wire::{Deployment, DeploymentPatch};
-use crate::cli::console::{NOTE, paint, visible_line};
+use crate::cli::console::note;
 use crate::cli::env::Env;
 use crate::error::Error;
 use crate::project;
@@ -74,8 +74,7 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
     nulls.collect(&value, "");
     let patch: DeploymentPatch = serde_json::from_str(&text).map_err(wrong)?;
     for name in patch.other.keys() {
-        let told = format!("`{name}` is not known here, and is sent as it is");
-        env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&told)));
+        note(env, &format!("`{name}` is not known here, and is sent as it is"));
     }
     Ok((patch, nulls))
 }
