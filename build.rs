@@ -23,7 +23,7 @@ fn main() {
 /// part, as most programs in Go are, too.
 fn starts_faster_at_a_fixed_address() -> bool {
     let target = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
-    target("OS") == "linux" && target("ENV") == "gnu"
+    target("OS") == "linux" && target("ENV") == "gnu" && !target("FEATURE").contains("crt-static")
 }
 
 /// What AGENTCLI_COMMIT says, or what is checked out; nothing outside of a repository.

@@ -101,13 +101,15 @@ pub async fn run(
         urls: session.urls.clone(),
         began,
         patience: options.patience,
-        turn,
+        _turn: turn,
     };
     let done = follow.until_ready(&up, ready).await;
     let gave_up = matches!(done, Err(Error::NotReady { .. })) && options.mode != Mode::Detached;
     if follow.was_interrupted || gave_up {
         // Compose stops what it has attached to, which may not be all as yet.
-        follow.follow_to_the_end(&stop).await?;
+        let stopped = follow.follow_to_the_end(&stop).await;
+        // Why it is given up says more than why it could not be stopped.
+        return if gave_up { done } else { stopped.and(done) };
     }
     done
 }

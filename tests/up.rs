@@ -34,6 +34,8 @@ static NUMBER: AtomicUsize = AtomicUsize::new(0);
 /// A project in a directory of its own, on a port of its own. Nothing is left of it.
 struct Project {
     directory: TempDir,
+    /// What `up` remembers.
+    cache: TempDir,
     host: String,
     port: u16,
     /// Of the compose project.
@@ -47,7 +49,7 @@ impl Project {
         // The names that directories give are tested beside the function.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("agentcli-up-{}-{number}", std::process::id());
-        Self { directory, host: host(), port: free_port(), name }
+        Self { directory, cache: TempDir::new().unwrap(), host: host(), port: free_port(), name }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -71,6 +73,7 @@ impl Project {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
         command.args(arguments).args(["--project-name", &self.name]);
         command.current_dir(self.directory.path()).env("DOCKER_HOST", &self.host);
+        command.env("XDG_CACHE_HOME", self.cache.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -30,8 +30,7 @@ pub(super) struct Ready {
     pub(super) began: Instant,
     pub(super) patience: Duration,
     /// Others wait for it until then.
-    #[expect(dead_code, reason = "it is held")]
-    pub(super) turn: Option<Turn>,
+    pub(super) _turn: Option<Turn>,
 }
 
 /// What happens next.
@@ -60,9 +59,15 @@ impl<'a> Follow<'a> {
             (Err(Error::Interrupted), None) => Ok(()),
             (Ok(()), Some(mut ready)) => {
                 // Compose takes everything for well; the server is what counts.
-                let answered = tokio::time::timeout_at(ready.deadline(), ready.probe.done()).await;
-                answered.map_err(|_| Error::NotReady { after: ready.patience })?;
-                self.say_ready(&ready);
+                let deadline = ready.deadline();
+                tokio::select! {
+                    _ = self.interrupts.recv() => {
+                        self.was_interrupted = true;
+                        return Err(Error::Interrupted);
+                    }
+                    () = ready.probe.done() => self.say_ready(&ready),
+                    () = sleep_until(deadline) => return Err(Error::NotReady { after: ready.patience }),
+                }
                 Ok(())
             }
             (done, _) => done,

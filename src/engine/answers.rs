@@ -9,8 +9,8 @@ use futures_util::{Stream, StreamExt as _};
 const REMAINDER: &str = "bytes remaining on stream";
 
 /// The answers without the error that bollard 0.21 makes of the line end behind the last one where that arrives by
-/// itself (its pull request 733 mends it). It hides no loss: that the connection broke is another error, and whoever
-/// asks for something looks whether it was among the answers.
+/// itself (its pull request 733 mends it). It hides no loss: that the connection broke is another error, and what is
+/// to come of a build or a push is looked for among the answers.
 pub(super) fn whole<T>(
     answers: impl Stream<Item = Result<T, Error>>,
 ) -> impl Stream<Item = Result<T, Error>> {

@@ -131,7 +131,7 @@ impl Engine {
             let may_be_let_in =
                 |error: &Error| attempt == 1 && request.login.is_some() && error.is_unauthorized();
             let error = match outcome {
-                Err(error) if error.is_passing() && attempt < ATTEMPTS || may_be_let_in(&error) => error,
+                Err(error) if (error.is_passing() && attempt < ATTEMPTS) || may_be_let_in(&error) => error,
                 outcome => return outcome,
             };
             events(PushEvent::Again { reason: error.to_string() });

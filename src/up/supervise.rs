@@ -5,6 +5,7 @@ use std::future::pending;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use super::change::Changes;
@@ -53,6 +54,7 @@ pub async fn run(
         replaced: HashSet::new(),
         owns_all: false,
         turn: None,
+        tidying: None,
         began: SystemTime::now(),
         is_ready: false,
     };
@@ -67,6 +69,12 @@ pub async fn run(
         _ => options.mode == Mode::Detached,
     };
     let ended = if leave { Ok(()) } else { run.end(&mut interrupts).await };
+    if let Some(tidying) = run.tidying.filter(|_| leave) {
+        tokio::select! {
+            _ = interrupts.recv() => {}
+            _ = tidying => {}
+        }
+    }
     match done {
         Err(Error::Interrupted) if run.is_ready => ended,
         Ok(()) => ended,
@@ -92,6 +100,8 @@ pub(super) struct Run<'a> {
     pub(super) owns_all: bool,
     /// Held while something is changed.
     turn: Option<Turn>,
+    /// Removes what was replaced.
+    tidying: Option<JoinHandle<()>>,
     /// What is printed from now on is shown.
     began: SystemTime,
     is_ready: bool,
@@ -148,7 +158,7 @@ impl Run<'_> {
             match self.happening(&mut following).await {
                 Happening::Line(service, line) => self.hooks.event(&Event::Log { service, line }),
                 Happening::Look => self.look(&mut following).await?,
-                Happening::Ready => self.ready(&mut following).await,
+                Happening::Ready => self.ready(&mut following),
                 Happening::Late => self.late_answer(&mut following)?,
                 Happening::Changed(changes) => self.changed(changes, &mut following),
                 Happening::Rebuilt(step) => self.rebuilt(step, &mut following).await?,
@@ -179,20 +189,20 @@ impl Run<'_> {
             () = probe.done() => {}
             () = sleep_until(deadline) => return Err(self.not_answering()),
         }
-        self.say_ready(began).await;
+        self.say_ready(began);
         Ok(())
     }
 
-    async fn say_ready(&mut self, began: Instant) {
+    fn say_ready(&mut self, began: Instant) {
         self.is_ready = true;
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.hooks.event(&Event::Ready { urls: self.session.urls.clone(), milliseconds });
-        self.remove_replaced().await;
+        self.tidying = Some(self.remove_replaced());
     }
 
-    async fn ready(&mut self, following: &mut Following) {
+    fn ready(&mut self, following: &mut Following) {
         if let Some((_, began, _)) = following.probe.take() {
-            self.say_ready(began).await;
+            self.say_ready(began);
         }
     }
 

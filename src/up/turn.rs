@@ -1,7 +1,7 @@
 //! One at a time: while one `up` changes what a project has, the next waits for its turn.
 
 use std::fs::{File, OpenOptions, TryLockError, create_dir_all};
-use std::io::{Read as _, Write as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
@@ -14,7 +14,9 @@ use crate::engine::Engine;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The right to change a project; it ends with this value, or with the process that has it.
-pub struct Turn(#[expect(dead_code, reason = "it is locked for as long as it is open")] File);
+pub struct Turn {
+    _locked_while_open: File,
+}
 
 /// Waits for the turn, and tells whom it waits for. Where no file can be locked there is none: the engine gives a name to
 /// one of two.
@@ -25,8 +27,9 @@ pub async fn turn(engine: &Engine, project: &str, event: &mut dyn FnMut(&Event))
         match file.try_lock() {
             Ok(()) => {
                 // So that another can say who has it.
-                file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())).ok();
-                return Some(Turn(file));
+                let cleared = file.set_len(0).and_then(|()| file.rewind());
+                cleared.and_then(|()| write!(file, "{}", std::process::id())).ok();
+                return Some(Turn { _locked_while_open: file });
             }
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(_)) => return None,
@@ -45,7 +48,7 @@ fn file(engine: &Engine, project: &str) -> Option<File> {
     create_dir_all(&directory).ok()?;
     let name = Sha256::digest(format!("{}\n{project}", engine.host()));
     let name: String = name.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    OpenOptions::new().create(true).truncate(false).read(true).append(true).open(directory.join(name)).ok()
+    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(directory.join(name)).ok()
 }
 
 fn waiting(project: &str, file: &mut File) -> Event {

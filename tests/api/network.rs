@@ -133,7 +133,8 @@ fn proxies_of_the_environment_are_used() {
         assert!(output.out.contains("agent") && asked() > before, "{name}: {output:?}");
     }
     // Only the address is asked of it, and there is nothing to send the key to.
-    let other = Proxy::start(nobody().1);
+    let (_socket, address) = nobody();
+    let other = Proxy::start(address);
     let output = list(&format!("https://{ELSEWHERE}"), &[("HTTPS_PROXY", &other.url())]);
     assert_eq!(output.code, 4, "{output:?}");
     let heads = other.heads();

@@ -142,5 +142,5 @@ const RUNS: &str = "-is running";
 pub(super) fn slow_step() -> String {
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();
     // In two parts, so that to show the step is not to show what it says.
-    format!("RUN echo step-{nanos}-'is running' && sleep 2")
+    format!("RUN echo step-{nanos}-'is running' && sleep 10")
 }

@@ -94,14 +94,18 @@ impl World {
         format!("{}/{service}:1", self.registry.address)
     }
 
+    /// Builds an image of its own; returns its id.
+    async fn build(&self, name: &str, number: u32) -> String {
+        let source = TempDir::new().unwrap();
+        let dockerfile = format!("{DOCKERFILE}LABEL number={number} project={}\n", self.project);
+        let build = BuildRequest { tags: vec![name.to_owned()], ..request(source.path(), &dockerfile) };
+        self.engine().await.build(build, |_| {}, std::future::pending()).await.unwrap().id
+    }
+
     /// Puts an image into the registry that is nowhere else.
     async fn publish(&self, service: &str, number: u32) {
         let name = format!("{}-{service}:{number}", self.project);
-        let source = TempDir::new().unwrap();
-        let dockerfile = format!("{DOCKERFILE}LABEL number={number}\n");
-        let build = BuildRequest { tags: vec![name.clone()], ..request(source.path(), &dockerfile) };
-        let engine = self.engine().await;
-        engine.build(build, |_| {}, std::future::pending()).await.unwrap();
+        self.build(&name, number).await;
         let push = PushRequest {
             image: name.clone(),
             repository: format!("{}/{service}", self.registry.address),
@@ -109,7 +113,7 @@ impl World {
             login: Some(Login { user: USER.to_owned(), password: PASSWORD.to_owned() }),
             silence: Duration::from_secs(60),
         };
-        engine.push(&push, |_| {}, std::future::pending()).await.unwrap();
+        self.engine().await.push(&push, |_| {}, std::future::pending()).await.unwrap();
         docker(&host(), &["rmi", &name]);
     }
 
@@ -168,7 +172,11 @@ impl Drop for World {
         };
         for service in ["cache", "server"] {
             docker(&["rm", "-f", &format!("{}-{service}-1", self.project)]);
+            let repository = format!("{}/{service}", self.registry.address);
+            let format = "{{.Repository}}@{{.Digest}}";
+            let left = docker(&["images", "--digests", "--format", format, &repository]);
             docker(&["rmi", "-f", &self.name(service)]);
+            left.lines().for_each(|name| _ = docker(&["rmi", "-f", name]));
         }
         docker(&["network", "rm", &format!("{}_default", self.project)]);
     }
@@ -199,4 +207,18 @@ async fn newer_images_are_taken_from_their_registry() {
     let container = format!("{}-cache-1", world.project);
     let number = docker(&host(), &["inspect", "-f", "{{.Config.Labels.number}}", &container]);
     assert_eq!(number, "2\n");
+}
+
+/// It was built elsewhere, and may be nowhere else.
+#[tokio::test]
+async fn an_image_that_lost_its_name_stays_unless_it_was_built_here() {
+    let world = World::new();
+    let first = world.build(&world.name("cache"), 1).await;
+    world.build(&world.name("server"), 3).await;
+    world.up(false).await;
+    world.build(&world.name("cache"), 2).await;
+    assert_eq!(world.up(false).await.changes("cache"), vec![Change::Recreated]);
+    let id = docker(&host(), &["image", "inspect", "-f", "{{.Id}} {{.RepoTags}}", &first]);
+    docker(&host(), &["rmi", &first]);
+    assert_eq!(id.trim(), format!("{first} []"));
 }

@@ -150,7 +150,7 @@ fn shortly_before(time: &str) -> String {
     time::parse(time).map_or_else(|| time.to_owned(), |time| time::iso(time - LATE))
 }
 
-/// The later of two times; of those that cannot be read, the second.
+/// The later of two times. One that cannot be read is the earlier; where neither can, it is the second.
 fn later(one: Option<String>, other: String) -> Option<String> {
     let parsed = |time: &String| time::parse(time);
     match one.filter(|one| parsed(one) > parsed(&other)) {

@@ -12,7 +12,8 @@ use crate::cli::env::Env;
 use crate::error::Error;
 use crate::project;
 
-/// Where a patch says null, as JSON Pointers. The API takes that as if nothing was said, and so it is not sent.
+/// Where a patch says null, as JSON Pointers. The API takes that of a field it knows as if nothing was
+/// said, and so it is not sent.
 #[derive(Default)]
 pub(super) struct Nulls(Vec<String>);
 
