@@ -24,7 +24,7 @@ use crate::harness::{copy, fixtures, free_port};
 /// How long anything may take that should not take long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The engine that is used: the first, the oldest that is supported.
+/// The engine that is used where nothing else is said: the first, the oldest that is supported.
 fn host() -> String {
     hosts().remove(0)
 }
@@ -36,6 +36,8 @@ struct Project {
     directory: TempDir,
     /// What `up` remembers.
     cache: TempDir,
+    /// The engine that it runs on, and where that is reached.
+    engine: String,
     host: String,
     port: u16,
     /// Of the compose project.
@@ -44,12 +46,17 @@ struct Project {
 
 impl Project {
     fn new() -> Self {
+        Self::on(host())
+    }
+
+    fn on(engine: String) -> Self {
         let directory = TempDir::with_prefix("agentcli-up-").unwrap();
         copy(&fixtures("databases"), directory.path());
         // The names that directories give are tested beside the function.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("agentcli-up-{}-{number}", std::process::id());
-        Self { directory, cache: TempDir::new().unwrap(), host: host(), port: free_port(), name }
+        let (cache, host) = (TempDir::new().unwrap(), engine.clone());
+        Self { directory, cache, engine, host, port: free_port(), name }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -137,8 +144,8 @@ impl Project {
 impl Drop for Project {
     fn drop(&mut self) {
         let image = format!("{}-langgraph-api", self.name);
-        self.command(&["down", "--volumes"]).env("DOCKER_HOST", host()).output().ok();
-        Command::new("docker").args(["-H", &host(), "rmi", "-f", &image]).output().ok();
+        self.command(&["down", "--volumes"]).env("DOCKER_HOST", &self.engine).output().ok();
+        Command::new("docker").args(["-H", &self.engine, "rmi", "-f", &image]).output().ok();
     }
 }
 

@@ -1,10 +1,12 @@
 //! What should work.
 
 use std::process::Command;
+use std::thread;
 
 use serde_json::json;
 
 use super::{Ended, Project};
+use crate::engine::hosts;
 
 const API: &str = "langgraph-api";
 const REDIS: &str = "langgraph-redis";
@@ -30,8 +32,15 @@ fn assert_changes(up: &Ended, expected: [(&str, &[&str]); 3]) {
 
 #[test]
 fn the_server_reaches_its_databases_and_only_what_changed_is_made_anew() {
-    let project = Project::new();
-    let other = Project::new();
+    thread::scope(|scope| {
+        for engine in hosts() {
+            scope.spawn(move || assert_lives(&engine));
+        }
+    });
+}
+
+fn assert_lives(engine: &str) {
+    let [project, other] = [(), ()].map(|()| Project::on(engine.to_owned()));
     let up = project.wait();
     assert_changes(&up, [API, REDIS, POSTGRES].map(|name| (name, &["created", "healthy"][..])));
     let ready = up.events.iter().find(|event| event["event"] == "ready").unwrap();
