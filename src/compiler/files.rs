@@ -26,6 +26,10 @@ pub trait Files: Sync {
     /// lead in circles. Empty where it cannot be read.
     fn list(&self, path: &str) -> Vec<(String, FileKind)>;
 
+    /// The first part of the way to `path` that is a symbolic link, and where that leads, as it says itself. Parts of the
+    /// way to the configuration's directory do not count.
+    fn link(&self, path: &str) -> Option<(String, String)>;
+
     /// The parts of the configuration's directory, from the file system's root down.
     fn directory(&self) -> Vec<String>;
 
@@ -86,6 +90,10 @@ impl Files for MemoryFiles {
             };
         }
         entries.into_iter().collect()
+    }
+
+    fn link(&self, _: &str) -> Option<(String, String)> {
+        None
     }
 
     fn directory(&self) -> Vec<String> {

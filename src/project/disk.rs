@@ -47,6 +47,14 @@ impl Files for DiskFiles {
         found
     }
 
+    fn link(&self, path: &str) -> Option<(String, String)> {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        ends.map(|end| &path[..end]).find_map(|part| {
+            let target = fs::read_link(self.locate(part)).ok()?;
+            Some((part.to_owned(), target.to_string_lossy().into_owned()))
+        })
+    }
+
     /// Links are resolved here, once, since `..` leads to the real parent.
     fn directory(&self) -> Vec<String> {
         let root = if self.root.as_os_str().is_empty() { Path::new(".") } else { &self.root };

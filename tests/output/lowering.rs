@@ -40,6 +40,10 @@ impl Files for Nested {
         self.0.list(&Self::real(path))
     }
 
+    fn link(&self, path: &str) -> Option<(String, String)> {
+        self.0.link(&Self::real(path))
+    }
+
     fn directory(&self) -> Vec<String> {
         ["home", "repo", "apps", "agent"].map(str::to_owned).to_vec()
     }

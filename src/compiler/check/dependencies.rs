@@ -8,8 +8,13 @@ use crate::compiler::schema::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// What this check reports.
-pub(super) const RULES: &[&Rule] =
-    &[&DEPENDENCY_IS_FILE, &DEPENDENCY_NOT_FOUND, &DEPENDENCY_WITHOUT_MANIFEST, &NO_DEPENDENCIES];
+pub(super) const RULES: &[&Rule] = &[
+    &DEPENDENCY_IS_FILE,
+    &DEPENDENCY_IS_LINK,
+    &DEPENDENCY_NOT_FOUND,
+    &DEPENDENCY_WITHOUT_MANIFEST,
+    &NO_DEPENDENCIES,
+];
 
 pub(super) fn check(context: &mut Context<'_>) {
     check_presence(context);
@@ -54,6 +59,9 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     if found.is_none() {
         return Some(not_found(files, place, path));
     }
+    if let Some(diagnostic) = check_link(files, &place, path) {
+        return Some(diagnostic);
+    }
     let installable = MANIFESTS.iter().any(|name| files.is_file(&paths::join(path, name)));
     if installable || dependency::has_source(path, files) {
         return None;
@@ -63,6 +71,27 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
         Diagnostic::new(&DEPENDENCY_WITHOUT_MANIFEST, place, message)
             .help("add a pyproject.toml or requirements.txt to it, or name the directory that has one"),
     )
+}
+
+/// A build sees a link as it is, and not what it leads to.
+fn check_link(files: &dyn Files, place: &Place, path: &str) -> Option<Diagnostic> {
+    let (link, target) = files.link(path)?;
+    let message = match link == path {
+        true => format!("`{}` is a link to `{target}`", written(path)),
+        false => format!("`{}` lies behind `{}`, a link to `{target}`", written(path), written(&link)),
+    };
+    let rest = paths::below(path, &link).unwrap_or(".");
+    let real = paths::join(&paths::join(&paths::parent(&link), &target), rest);
+    let help = match target.starts_with('/') {
+        true => {
+            "write the directory that it leads to, as a path relative to the configuration's own".to_owned()
+        }
+        false => format!(
+            "write the directory that it leads to, `{}`, here and in the paths into it",
+            written(&real)
+        ),
+    };
+    Some(Diagnostic::new(&DEPENDENCY_IS_LINK, place.clone(), message).help(help))
 }
 
 fn not_found(files: &dyn Files, place: Place, path: &str) -> Diagnostic {
@@ -88,6 +117,17 @@ static DEPENDENCY_IS_FILE: Rule = Rule {
           or requirements.txt is found there. The file alone would bring no source.",
     wrong: r#"{ "dependencies": ["./requirements.txt"] }"#,
     right: r#"{ "dependencies": ["."] }"#,
+};
+
+static DEPENDENCY_IS_LINK: Rule = Rule {
+    code: "dependency-is-link",
+    severity: Severity::Error,
+    summary: "a local dependency that is reached by a symbolic link",
+    why: "A container engine copies a link as a link. What it leads to is not among what the build sees, and the \
+          installation, which puts the package's manifests in place before its source, would find a directory in the \
+          link's place.",
+    wrong: r#"{ "dependencies": [".", "./libs/link-to-shared"] }"#,
+    right: r#"{ "dependencies": [".", "../shared"] }"#,
 };
 
 static DEPENDENCY_NOT_FOUND: Rule = Rule {
