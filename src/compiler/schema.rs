@@ -133,19 +133,10 @@ fn with_what_needs_it(pointer: Pointer) -> Pointer {
     }
 }
 
-/// Where all graphs are JavaScript there is no Python to install, and real projects leave `dependencies` out.
+/// What `source` says, which is refused as a whole, may stand for `dependencies`.
 fn is_optional_dependencies(value: &Value, diagnostic: &Diagnostic) -> bool {
     let Place::Key(pointer) = &diagnostic.place else { return false };
-    if value.get("source").is_some() && pointer.as_str() == "/dependencies" {
-        return true;
-    }
-    let Some(graphs) = value["graphs"].as_object() else { return false };
-    let path = |graph: &'_ Value| graph.as_str().or_else(|| graph["path"].as_str()).map(str::to_owned);
-    pointer.as_str() == "/dependencies"
-        && !graphs.is_empty()
-        && graphs
-            .values()
-            .all(|graph| path(graph).is_some_and(|path| crate::compiler::paths::is_javascript(&path)))
+    value.get("source").is_some() && pointer.as_str() == "/dependencies"
 }
 
 /// The place that cannot be typed because of this finding.

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use agentcli::compiler::analyze;
 use agentcli::compiler::config::Config;
+use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::schema::schema;
 use serde_json::{Value, json};
 
@@ -158,6 +160,38 @@ fn the_schema_is_valid_and_explains_every_key() {
         }
     });
     assert!(silent.is_empty(), "no description, or no sentence: {silent:#?}");
+}
+
+/// An editor that reads the schema refuses what `validate` refuses, and nothing else.
+#[test]
+fn only_projects_without_python_do_without_dependencies() {
+    let validator = jsonschema::validator_for(schema()).unwrap();
+    for (graphs, is_javascript) in [
+        (json!({"a": "./a.ts:g"}), true),
+        (json!({"a": "./a.mjs:g", "b": {"path": "src/b.tsx:g", "description": "x"}}), true),
+        (json!({"a": "./a.cts"}), true),
+        (json!({"a": "./a.py:g"}), false),
+        (json!({"a": "./a.ts:g", "b": "./b.py:g"}), false),
+        (json!({"a": {"path": "./a.py:g"}}), false),
+        (json!({"a": {"description": "./a.ts:g"}}), false),
+        (json!({"a": "./a.py:b.ts"}), false),
+        (json!({"a": "./a.ts:b:g"}), false),
+        (json!({"a": "./ats:g"}), false),
+        (json!({}), false),
+        (json!("./a.ts:g"), false),
+    ] {
+        let config = json!({"graphs": graphs});
+        let analysis = analyze(&config.to_string(), &MemoryFiles::default());
+        let is_missing = analysis
+            .diagnostics
+            .iter()
+            .any(|it| it.rule.code == "missing-key" && it.place.pointer().as_str() == "/dependencies");
+        assert_eq!(is_missing, !is_javascript, "{config}: {:#?}", analysis.diagnostics);
+        assert_eq!(validator.is_valid(&config), is_javascript, "{config}");
+        if is_javascript {
+            assert!(validator.is_valid(&json!({"dependencies": [], "graphs": graphs})), "{config}");
+        }
+    }
 }
 
 /// A file of the shared folder; nothing, with a word on stderr, where there is none.
