@@ -1,7 +1,8 @@
 //! Generated files: written where nothing of the user's is lost, or compared with what is there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::compile::Planned;
 use super::env::Env;
 use crate::compiler::emit::heading::{self, MARK};
 use crate::compiler::plan::Plan;
@@ -16,8 +17,17 @@ pub(super) struct Artifact {
     pub(super) text: String,
 }
 
-/// Writes all of them or, where one is there that agentcli did not write, none; `force` overwrites it.
-pub(super) fn write(env: &mut Env, artifacts: &[Artifact], force: bool) -> Result<(), Error> {
+/// Writes all of them or, where one is there that agentcli did not write, none; `force` overwrites it. The configuration
+/// that they are made from is never overwritten.
+pub(super) fn write(
+    env: &mut Env,
+    planned: &Planned,
+    artifacts: &[Artifact],
+    force: bool,
+) -> Result<(), Error> {
+    for artifact in artifacts {
+        refuse_source(env, planned, artifact)?;
+    }
     for artifact in artifacts.iter().filter(|_| !force) {
         refuse_foreign(env, artifact)?;
     }
@@ -26,6 +36,29 @@ pub(super) fn write(env: &mut Env, artifacts: &[Artifact], force: bool) -> Resul
         env.tell(&format!("wrote {}", artifact.path.display()));
     }
     Ok(())
+}
+
+fn refuse_source(env: &Env, planned: &Planned, artifact: &Artifact) -> Result<(), Error> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let source = real(&env.directory.join(&planned.project.path));
+    if source.is_none() || real(&env.directory.join(&artifact.path)) != source {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: format!("`{}` is the configuration itself", artifact.path.display()),
+        hint: Some("name another path to write to".to_owned()),
+    })
+}
+
+/// Refuses `--check` where what is compared goes to stdout and no file is there to compare it with.
+pub(super) fn refuse_check_of_stdout(check: bool, save_path: &Path) -> Result<(), Error> {
+    if !check || save_path != Path::new("-") {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: "`-` is no file that --check could compare with".to_owned(),
+        hint: Some("name the file that was written, or leave out --check to print it".to_owned()),
+    })
 }
 
 fn refuse_foreign(env: &Env, artifact: &Artifact) -> Result<(), Error> {

@@ -70,6 +70,30 @@ fn what_is_there_is_checked_and_kept() {
 }
 
 #[test]
+fn the_configuration_is_never_overwritten() {
+    let env = TestEnv::project();
+    let before = read(&env, "agent.json");
+    std::os::unix::fs::symlink("agent.json", env.path("link")).unwrap();
+    for command in ["dockerfile", "compose"] {
+        for arguments in ["--force agent.json", "--force ./agent.json", "--force link", "agent.json"] {
+            let run = env.run(&format!("{command} {arguments}"));
+            assert_eq!(run.code, 2, "{command} {arguments}: {}", run.err);
+            assert!(run.err.contains("is the configuration itself"), "{}", run.err);
+        }
+    }
+    assert_eq!(read(&env, "agent.json"), before);
+}
+
+#[test]
+fn what_is_printed_cannot_be_checked() {
+    for command in ["dockerfile", "compose"] {
+        let run = TestEnv::project().run(&format!("{command} --check -"));
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{}", run.err);
+        assert!(run.err.contains("--check"), "{}", run.err);
+    }
+}
+
+#[test]
 fn a_database_of_the_users_own_stands_in_no_file() {
     let env = TestEnv::project();
     let run = env.run("compose compose.yaml --postgres-uri postgres://me:s3cret@db/x");

@@ -45,6 +45,7 @@ pub(crate) struct Compose {
 
 impl Compose {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        artifact::refuse_check_of_stdout(self.check, &self.save_path)?;
         let Prepared { session, planned } = self.setup.prepare(env, false)?;
         let is_stdout = self.save_path == Path::new("-");
         let save_path = match env.directory.join(&self.save_path).is_dir() {
@@ -63,7 +64,7 @@ impl Compose {
             let others = "options, manifests or the layout of the project";
             return artifact::check(env, &planned.plan, &artifacts, "compose", others);
         }
-        artifact::write(env, &artifacts, self.force)?;
+        artifact::write(env, &planned, &artifacts, self.force)?;
         let word = shell_word(&save_path.to_string_lossy());
         Ok(env.out.write(&format!("docker compose -f {word} up --wait\n"))?)
     }

@@ -36,6 +36,7 @@ pub(crate) struct Dockerfile {
 
 impl Dockerfile {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        artifact::refuse_check_of_stdout(self.check, &self.save_path)?;
         let planned = self.options.plan(env)?;
         if self.save_path == Path::new("-") {
             env.out.write(&dockerfile::dockerfile(&planned.plan))?;
@@ -50,7 +51,7 @@ impl Dockerfile {
             let others = "manifests or the layout of the project";
             return artifact::check(env, &planned.plan, &artifacts, "dockerfile", others);
         }
-        artifact::write(env, &artifacts, self.force)?;
+        artifact::write(env, &planned, &artifacts, self.force)?;
         Ok(env.out.write(&format!("{}\n", build_line(&planned, &save_path)))?)
     }
 }
