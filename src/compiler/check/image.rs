@@ -23,9 +23,10 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-/// Whether `image` has only characters that an image's name, tag and digest may have.
+/// Whether `image` has only characters that an image's name, tag and digest may have, and none of these is empty.
 pub fn is_image(image: &str) -> bool {
     image.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && image.split(['/', ':', '@']).all(|part| !part.is_empty())
         && image.chars().all(|c| c.is_ascii_alphanumeric() || "._/:@-".contains(c))
 }
 
@@ -58,7 +59,21 @@ mod tests {
         for image in ["a", "localhost:5000/a/b:1.0", "r.example/a@sha256:0a1b", "a_b/c-d.e"] {
             assert!(is_image(image), "{image}");
         }
-        for image in ["", "# ", "a b", "$X", "a\nRUN x", "--platform=x", "ä"] {
+        for image in [
+            "",
+            "a/b:",
+            "a@",
+            "a//b",
+            "a/",
+            ":1",
+            "a:@sha256:0a",
+            "# ",
+            "a b",
+            "$X",
+            "a\nRUN x",
+            "--platform=x",
+            "ä",
+        ] {
             assert!(!is_image(image), "{image}");
         }
     }

@@ -22,7 +22,9 @@ fn check_node(version: &str) -> Option<Diagnostic> {
     let place = Place::Value(Pointer::parse("/node_version"));
     let shown = version.escape_debug();
     let digits = |c: char| c.is_ascii_digit();
-    if !version.is_empty() && version.chars().all(digits) {
+    // It is part of an image's tag, where `020` is not `20`.
+    let is_padded = version.len() > 1 && version.starts_with('0');
+    if !version.is_empty() && version.chars().all(digits) && !is_padded {
         if version.parse::<u64>().is_ok_and(|major| major >= OLDEST_NODE) {
             return None;
         }
@@ -34,6 +36,7 @@ fn check_node(version: &str) -> Option<Diagnostic> {
     let start = version.find(digits);
     let major =
         start.map(|start| version[start..].split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    let major = major.map(|major| major.trim_start_matches('0'));
     let major = major.filter(|major| major.parse::<u64>().is_ok_and(|major| major >= OLDEST_NODE));
     let message = format!("`{shown}` is not a major version");
     Some(
@@ -124,6 +127,7 @@ mod tests {
             &[
                 (r#"{"node_version":"22"}"#, &[]),
                 (r#"{"node_version":20}"#, &[]),
+                (r#"{"node_version":"020"}"#, &[r#"invalid-node-version: "020""#]),
                 (r#"{"node_version":18}"#, &["invalid-node-version: 18"]),
                 (r#"{"node_version":">=22"}"#, &[r#"invalid-node-version: ">=22""#]),
                 (r#"{"node_version":""}"#, &[r#"invalid-node-version: """#]),
@@ -145,5 +149,6 @@ mod tests {
             &[],
         );
         assert!(said(r#"{"node_version":">=22.1"}"#, &[]).contains(r#"`"22"`"#));
+        assert!(said(r#"{"node_version":"020"}"#, &[]).contains(r#"`"20"`"#));
     }
 }
