@@ -50,7 +50,7 @@ fn include(path: &str, depth: usize, files: &dyn Files, found: &mut Requirements
     for line in logical_lines(text.trim_start_matches('\u{feff}')) {
         if line.starts_with('-') {
             let words = words(&line);
-            found.needs_source |= values(&words, SOURCES).any(|value| is_own(value));
+            found.needs_source |= values(&words, SOURCES).any(is_own);
             for other in values(&words, INCLUDES).filter(|value| !value.contains("://")) {
                 include(&paths::join(&paths::parent(path), other), depth + 1, files, found);
             }
