@@ -10,6 +10,7 @@ pub mod files;
 pub mod ignore;
 pub mod lower;
 pub mod package;
+pub mod package_json;
 pub mod paths;
 pub mod plan;
 pub mod pyproject;

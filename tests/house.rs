@@ -41,7 +41,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// Part of the compiler, and what of the compiler it may never use: later phases, and in the end the configuration.
 const NEVER: &[(&str, &[&str])] = &[
-    ("check", &["emit", "lower", "package", "plan"]),
+    ("check", &["emit", "lower", "plan"]),
     ("config", &["check", "dependency", "document", "emit", "files", "package", "plan", "schema", "server"]),
     ("dependency", &["check", "document", "emit", "lower", "package", "plan", "schema", "server"]),
     ("document", &["check", "config", "emit", "files", "lower", "package", "plan", "schema", "server"]),
@@ -57,6 +57,21 @@ const NEVER: &[(&str, &[&str])] = &[
     ),
     ("lower", &["check", "document", "emit", "schema", "symbols"]),
     ("package", &["check", "config", "document", "emit", "lower", "plan", "schema", "server"]),
+    (
+        "package_json",
+        &[
+            "check",
+            "config",
+            "dependency",
+            "document",
+            "emit",
+            "lower",
+            "package",
+            "plan",
+            "schema",
+            "server",
+        ],
+    ),
     (
         "paths",
         &["check", "config", "document", "emit", "files", "lower", "package", "plan", "schema", "server"],

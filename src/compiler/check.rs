@@ -14,6 +14,7 @@ mod image;
 mod locations;
 mod modules;
 mod names;
+mod package_json;
 mod pip;
 mod references;
 mod requirements;
@@ -53,6 +54,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: shadowing::check, rules: shadowing::RULES },
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
+    Check { run: package_json::check, rules: package_json::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },
@@ -209,7 +211,9 @@ mod tests {
         let codes: std::collections::BTreeSet<_> = rules.iter().map(|rule| rule.code).collect();
         assert_eq!(codes.len(), rules.len());
         for rule in super::CHECKS.iter().flat_map(|check| check.rules) {
-            for example in [rule.wrong, rule.right] {
+            // Its example is no configuration, and wrong because it is no JSON.
+            let is_of_text = rule.code == "invalid-package-json";
+            for example in [rule.wrong, rule.right].iter().skip(usize::from(is_of_text)) {
                 assert!(serde_json::from_str::<Value>(example).is_ok(), "{}: {example}", rule.code);
             }
         }

@@ -9,6 +9,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
+use crate::compiler::paths;
+
 pub use union::{EnvConfig, GraphConfig, JsonModules, KeepPkgTools, NodeVersion};
 
 /// Defines configuration structs: every field optional, unknown keys refused, absent fields not written.
@@ -21,6 +23,16 @@ macro_rules! config {
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)*
         }
     )*};
+}
+
+impl Config {
+    /// Whether something of it is JavaScript, or runs on Node.js.
+    pub fn has_javascript(&self) -> bool {
+        let mut graphs = self.graphs.iter().flatten();
+        self.ui.is_some()
+            || self.node_version.is_some()
+            || graphs.any(|(_, graph)| paths::is_javascript(&graph.path))
+    }
 }
 
 config! {

@@ -71,7 +71,7 @@ pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) 
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
         Variant::Python | Variant::Mixed => python::steps(&input, &packages, &contract, &mut build),
     }
-    let context = layout.context(config, files, variant);
+    let context = layout.context(config, files, variant, javascript::installs(files, variant, options));
     Plan {
         version: 1,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },

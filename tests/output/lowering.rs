@@ -184,6 +184,13 @@ fn javascript_packages_that_need_their_source() {
         (r#"{"dependencies": {"a": "file:../a"}}"#, None),
         (r#"{"devDependencies": {"a": "workspace:*"}}"#, None),
         (r#"{"pnpm": {"patchedDependencies": {"a@1": "patches/a.patch"}}}"#, None),
+        (r#"{"patchedDependencies": {"a@1": "patches/a.patch"}}"#, None),
+        (r#"{"dependencies": {"a": "vendor/a.tgz"}}"#, None),
+        (r#"{"optionalDependencies": {"a": "/opt/a"}}"#, None),
+        (r#"{"overrides": {"b": {"a": "file:./vendor/a"}}}"#, None),
+        (r#"{"resolutions": {"a": "patch:a@1#./patches/a.patch"}}"#, None),
+        (r#"{"pnpm": {"overrides": {"a": "link:./vendor/a"}}}"#, None),
+        ("{}", Some(".pnpmfile.cjs")),
     ] {
         let files: Vec<_> =
             [("package.json", manifest)].into_iter().chain(file.map(|file| (file, ""))).collect();
@@ -191,7 +198,7 @@ fn javascript_packages_that_need_their_source() {
         assert_eq!(plan.notes.len(), 1, "{manifest}: {:?}", plan.notes);
         in_order(&plan, "COPY . /deps/app/", " i ");
     }
-    let plain = r#"{"scripts": {"build": "tsc", "test": "x"}, "dependencies": {"a": "^1", "b": "npm:c@2", "d": "git+ssh://x"}}"#;
+    let plain = r#"{"scripts": {"build": "tsc", "test": "x"}, "dependencies": {"a": "^1", "b": "npm:c@2", "d": "git+ssh://x", "e": "f/g", "h": "https://host/h.tgz"}, "overrides": {"a": {"b": "1", ".": "2"}, "c": "$c"}, "resolutions": {"**/a": "1"}}"#;
     let plan = javascript("", &[("package.json", plain)]);
     assert!(plan.notes.is_empty(), "{:?}", plan.notes);
     in_order(&plan, "npm i", "COPY . /deps/app/");
@@ -299,6 +306,63 @@ fn the_default_ignore_rules_give_way_to_the_projects_own() {
     let own = python("", &[(".dockerignore", "# mine\n*.md\n!keep.md\n")]);
     assert!(!sees(&own, "a.md") && sees(&own, "keep.md") && sees(&own, "node_modules/a"));
     assert_eq!(own.context.ignore_from, [".dockerignore"]);
+}
+
+/// Those of this machine would lie over those of the image.
+#[test]
+fn installed_javascript_packages_stay_where_they_are() {
+    let here = |ignore: &str, manifest: &str| {
+        javascript("", &[("package.json", manifest), ("package-lock.json", "{}"), (".dockerignore", ignore)])
+    };
+    for ignore in [".git\n", "!README.md\n", "*\n!**\n", "sub/node_modules\n"] {
+        for manifest in ["{}", r#"{"scripts": {"prepare": "x"}}"#] {
+            let plan = here(ignore, manifest);
+            assert!(!sees(&plan, "node_modules/a/b.js"), "{}", dockerignore(&plan));
+            assert!(sees(&plan, "graph.ts") && sees(&plan, "libs/node_modules/a"), "{}", dockerignore(&plan));
+            assert!(dockerignore(&plan).contains("\n# The image installs these itself"));
+        }
+    }
+    // What the project says of it counts.
+    let own = here("node_modules\n!node_modules/own\n", "{}");
+    assert!(!sees(&own, "node_modules/a") && sees(&own, "node_modules/own/a"));
+    let own = here("!node_modules/own\nnode_modules/own/docs", "{}");
+    assert!(!sees(&own, "node_modules/a") && sees(&own, "node_modules/own/a"));
+    assert!(!sees(&own, "node_modules/own/docs/a"));
+    assert!(sees(&here("!node_modules\n", "{}"), "node_modules/a"));
+    // Nobody installs them otherwise.
+    let plain = python("", &[("package.json", "{}"), (".dockerignore", ".git\n")]);
+    assert!(sees(&plain, "node_modules/a"));
+    let without = javascript("", &[(".dockerignore", ".git\n")]);
+    assert!(sees(&without, "node_modules/a"));
+    let mixed = python(r#", "node_version": "20""#, &[("package.json", "{}"), (".dockerignore", ".git\n")]);
+    assert!(!sees(&mixed, "node_modules/a"));
+}
+
+#[test]
+fn included_requirements_are_copied() {
+    let project = format!(r#""dependencies": ["."], {GRAPHS}"#);
+    let copied = plan(
+        &project,
+        &[
+            PYTHON,
+            ("requirements.txt", "-r \"my req/b.txt\"  # more\n-c base.txt # x\n"),
+            ("my req/b.txt", "a"),
+            ("base.txt", "a<2"),
+        ],
+    );
+    has(&copied, "COPY requirements.txt base.txt /deps/app/");
+    has(&copied, r#"COPY ["my req/b.txt", "/deps/app/my req/"]"#);
+    let files = [PYTHON, ("requirements.txt", "-e libs/shared\n"), ("libs/shared/setup.py", "")];
+    let local = plan(&project, &files);
+    in_order(&local, "COPY . /deps/app/", "-r /deps/app/requirements.txt");
+    let files = MemoryFiles::new([
+        ("apps/agent/agent.py", PYTHON.1),
+        ("apps/agent/requirements.txt", "-r ../../constraints/base.txt # shared"),
+        ("constraints/base.txt", "a"),
+    ]);
+    let nested = plan_with(&project, &Nested(files), &Options::default());
+    assert!(sees(&nested, "constraints/base.txt") && !sees(&nested, "constraints/other.txt"));
+    has(&nested, "COPY constraints/base.txt /deps/app/constraints/");
 }
 
 #[test]

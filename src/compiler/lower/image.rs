@@ -11,7 +11,7 @@ pub(super) fn variant(config: &Config) -> Variant {
     let graphs = config.graphs.as_ref().map_or(0, indexmap::IndexMap::len);
     if graphs > 0 && javascript == graphs && config.python_version.is_none() {
         Variant::Javascript
-    } else if javascript > 0 || config.ui.is_some() || config.node_version.is_some() {
+    } else if config.has_javascript() {
         Variant::Mixed
     } else {
         Variant::Python

@@ -113,7 +113,14 @@ impl Layout {
         format!("{}/", self.base)
     }
 
-    pub(super) fn context(&self, config: &Config, files: &dyn Files, variant: Variant) -> Context {
+    /// What a build sees; `installs_modules` says whether it installs JavaScript packages itself.
+    pub(super) fn context(
+        &self,
+        config: &Config,
+        files: &dyn Files,
+        variant: Variant,
+        installs_modules: bool,
+    ) -> Context {
         let mut ignore = Vec::new();
         if self.include != ["."] {
             ignore.push("*".to_owned());
@@ -129,6 +136,9 @@ impl Layout {
         }
         if ignore_from.is_empty() {
             ignore.extend(DEFAULT_IGNORE.iter().map(|&line| line.to_owned()));
+        }
+        if installs_modules {
+            leave_out_modules(&self.in_context("node_modules"), &mut ignore);
         }
         if let Some(EnvConfig::File(path)) = &config.env {
             ignore.extend(self.pattern(path));
@@ -197,6 +207,22 @@ fn rebased(text: &str, prefix: &str) -> Vec<String> {
     let lines =
         text.trim_start_matches('\u{feff}').lines().filter(|line| !line.starts_with('#')).map(str::trim);
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// Leaves out `path`, the packages that are installed on this machine: in the image they would lie over those that were
+/// installed there, and may be for another system. Where the project wants some of them, its own lines come again.
+fn leave_out_modules(path: &str, ignore: &mut Vec<String>) {
+    if Ignore::parse(&ignore.join("\n")).is_ok_and(|ignore| ignore.excludes(path)) {
+        return;
+    }
+    let own: Vec<String> = ignore.iter().filter(|line| line.contains("node_modules")).cloned().collect();
+    ignore.push(
+        "# The image installs these itself: those of this machine may be for another system.".to_owned(),
+    );
+    ignore.push(escaped(path));
+    if own.iter().any(|line| line.starts_with('!')) {
+        ignore.extend(own);
+    }
 }
 
 /// `path` as a pattern that means just that path. What a line cannot hold matches any character.
