@@ -72,6 +72,29 @@ pub fn package(local: &Local, files: &dyn Files) -> Package {
     }
 }
 
+/// The files that installing a local dependency reads beside its code, relative to the configuration's directory.
+pub fn read_by_installation(local: &Local, files: &dyn Files) -> Vec<String> {
+    let names = match package(local, files).install {
+        Install::Skeleton { manifests, .. } => manifests,
+        Install::AfterCopy(_) | Install::Plain(_) => read_by_backend(local, files),
+    };
+    let paths = names.iter().map(|name| paths::join(&local.path, name));
+    paths.filter(|path| files.is_file(path)).collect()
+}
+
+/// What a build backend that runs reads: the manifests, and what the metadata names.
+fn read_by_backend(local: &Local, files: &dyn Files) -> Vec<String> {
+    let mut names = ["pyproject.toml", "setup.py", "setup.cfg"].map(str::to_owned).to_vec();
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return names };
+    let project = manifest.get("project").and_then(Value::as_table);
+    for key in project.iter().flat_map(|project| strings(project, "dynamic")) {
+        names.extend(dynamic_metadata(manifest, &[key]).unwrap_or_default());
+    }
+    let described = project.or_else(|| table(manifest, &["tool", "poetry"]));
+    names.extend(described.iter().flat_map(|project| described_files(&local.path, project, files)));
+    names
+}
+
 fn plain(name: Option<String>, why: &str) -> Package {
     Package { name, requirements: None, install: Install::Plain(why.to_owned()), sources: Sources::default() }
 }

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{Context, entry, locations, modules, written};
+use super::{Context, entry, locations, modules, package_json, written};
 use crate::compiler::dependency::{Local, LocalKind};
 use crate::compiler::ignore::Ignore;
-use crate::compiler::paths;
+use crate::compiler::package_json::PackageJson;
 use crate::compiler::reference::{self, Reference, Role};
+use crate::compiler::{package, paths, requirements_file};
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 
 /// What this check reports.
@@ -29,9 +30,10 @@ struct Rules {
 }
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(rules) = read(context) else { return };
+    let needed = needed(context);
+    let Some(rules) = read(context, &needed) else { return };
     let mut lost: Vec<String> = Vec::new();
-    for (place, path) in needed(context) {
+    for (place, path) in needed {
         // What is in a directory that is left out goes with it, and was reported with it.
         if lost.iter().any(|directory| paths::lies_in(&path, directory)) {
             continue;
@@ -43,11 +45,11 @@ pub(super) fn check(context: &mut Context<'_>) {
 }
 
 /// The ignore files of the context's root, the project and each dependency; none where there are none.
-fn read(context: &mut Context<'_>) -> Option<Rules> {
+fn read(context: &mut Context<'_>, needed: &[(Place, String)]) -> Option<Rules> {
     let mut sources: Vec<Source> = Vec::new();
     let mut combined = String::new();
     let mut seen = HashSet::new();
-    for (place, directory) in ignore_directories(context) {
+    for (place, directory) in ignore_directories(context, needed) {
         let file = paths::join(&directory, ".dockerignore");
         if !seen.insert(file.clone()) {
             continue;
@@ -71,9 +73,9 @@ fn read(context: &mut Context<'_>) -> Option<Rules> {
     Some(Rules { sources, all })
 }
 
-fn ignore_directories(context: &Context<'_>) -> Vec<(Place, String)> {
+fn ignore_directories(context: &Context<'_>, needed: &[(Place, String)]) -> Vec<(Place, String)> {
     let locals = context.directories();
-    let up = locals.iter().map(|local| paths::levels_up(&local.path)).max().unwrap_or_default();
+    let up = needed.iter().map(|(_, path)| paths::levels_up(path)).max().unwrap_or_default();
     let root = (Place::File, paths::normalize(&"../".repeat(up)));
     let own = locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone()));
     [root, (Place::File, ".".to_owned())].into_iter().chain(own).collect()
@@ -89,14 +91,18 @@ fn absolute(context: &Context<'_>, path: &str) -> Option<String> {
 /// What the image needs, and the place that says so; directories before what is in them.
 fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     let references = reference::all(context.config);
-    let javascript = references.iter().any(|it| paths::is_javascript(&it.text));
     let mut found: Vec<(Place, String)> = Vec::new();
     let locals = context.directories();
     found.extend(locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone())));
     for local in &locals {
-        let manifests = manifests(context, local, javascript).into_iter();
-        found
-            .extend(manifests.map(|name| (Place::Value(entry(local.index)), paths::join(&local.path, name))));
+        let manifests = manifests(context, local).into_iter();
+        found.extend(manifests.map(|path| (Place::Value(entry(local.index)), path)));
+    }
+    if let Some(manifest) = PackageJson::read(context.files).manifest()
+        && context.config.has_javascript()
+    {
+        let manifests = manifest.files(context.files).into_iter();
+        found.extend(manifests.map(|path| (package_json::place(context), path)));
     }
     for located in references {
         let end = located.text.rfind(':').filter(|_| located.role != Role::Ui).unwrap_or(located.text.len());
@@ -114,15 +120,14 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     found
 }
 
-/// The manifests that an installation of a directory reads.
-fn manifests(context: &Context<'_>, local: &Local, javascript: bool) -> Vec<&'static str> {
-    let mut names = match local.kind {
-        LocalKind::Package => vec!["pyproject.toml", "setup.py", "setup.cfg"],
-        LocalKind::Flat | LocalKind::Plain => vec!["requirements.txt"],
-    };
-    names.extend(javascript.then_some("package.json"));
-    names.retain(|name| context.files.is_file(&paths::join(&local.path, name)));
-    names
+/// What an installation of a directory reads.
+fn manifests(context: &Context<'_>, local: &Local) -> Vec<String> {
+    match local.kind {
+        LocalKind::Package => package::read_by_installation(local, context.files),
+        LocalKind::Flat | LocalKind::Plain => {
+            requirements_file::read(&local.path, context.files).map(|it| it.files).unwrap_or_default()
+        }
+    }
 }
 
 fn check_path(context: &Context<'_>, rules: &Rules, place: Place, path: &str) -> Option<Diagnostic> {
@@ -212,6 +217,43 @@ mod tests {
         }
         assert!(said("{}", &ignoring("a\n*.py\n")).contains("`*.py` in `./.dockerignore`"));
         assert!(said("{}", &ignoring("*.py\n")).contains("add `!agent.py`"));
+    }
+
+    #[test]
+    fn what_the_installation_reads() {
+        let dynamic = "[project]\nname='a'\ndynamic=['dependencies']\n\
+                       [tool.setuptools.dynamic]\ndependencies={file=['req/all.txt']}\n";
+        let backend = "[build-system]\nbuild-backend='hatchling.build'\n\
+                       [project]\nname='a'\nreadme='README.md'\n";
+        let computed = format!("{backend}dynamic=['version']\n");
+        let typescript = r#"{"graphs":{"a":"./agent.ts:graph"}}"#;
+        let alone = r#"{"dependencies":["./sub"],"graphs":{"a":"./sub/g.py:g"}}"#;
+        let here: &[&str] = &[r#"ignored-file: ".""#];
+        for (config, ignore, files, wanted) in [
+            ("{}", "**/*.txt", &[("pyproject.toml", dynamic), ("req/all.txt", "")][..], here),
+            ("{}", "*.md", &[("pyproject.toml", &computed), ("README.md", "")], here),
+            // Before the source is there, an empty one does.
+            ("{}", "*.md", &[("pyproject.toml", backend), ("README.md", "")], &[]),
+            (typescript, "package-lock.json", &[("package.json", "{}"), ("package-lock.json", "{}")], here),
+            (typescript, "yarn.lock", &[("package.json", "{}"), ("package-lock.json", "{}")], &[]),
+            ("{}", "package.json", &[("package.json", "{}")], &[]),
+            (
+                alone,
+                "req",
+                &[("sub/g.py", "g = 1"), ("sub/requirements.txt", "-r ../req/a.txt"), ("req/a.txt", "")],
+                &[r#"ignored-file: "./sub""#],
+            ),
+        ] {
+            let files: Vec<_> = files.iter().copied().chain([(".dockerignore", ignore)]).collect();
+            table(&[(config, wanted)], &files);
+        }
+        let files = [
+            ("requirements.txt", "-r ../base.txt"),
+            ("../base.txt", ""),
+            ("../.dockerignore", "base.txt"),
+            ("pyproject.toml", ""),
+        ];
+        table(&[("{}", here)], &files);
     }
 
     #[test]
