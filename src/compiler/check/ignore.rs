@@ -30,6 +30,9 @@ struct Rules {
 }
 
 pub(super) fn check(context: &mut Context<'_>) {
+    if !may_have_rules(context) {
+        return;
+    }
     let needed = needed(context);
     let Some(rules) = read(context, &needed) else { return };
     let mut lost: Vec<String> = Vec::new();
@@ -42,6 +45,13 @@ pub(super) fn check(context: &mut Context<'_>) {
         context.report(diagnostic);
         lost.push(path);
     }
+}
+
+/// Whether there is an ignore file anywhere: what is needed takes long to find, and most projects have none.
+fn may_have_rules(context: &Context<'_>) -> bool {
+    let above = (0..=context.files.directory().len()).map(|up| paths::normalize(&"../".repeat(up)));
+    let below = context.locals.iter().map(|local| local.path.clone());
+    above.chain(below).any(|directory| context.files.is_file(&paths::join(&directory, ".dockerignore")))
 }
 
 /// The ignore files of the context's root, the project and each dependency; none where there are none.
