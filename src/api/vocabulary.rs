@@ -61,7 +61,8 @@ impl Vocabulary {
     pub(crate) fn address_beside(endpoint: &str) -> Option<String> {
         let (scheme, rest) = endpoint.trim_end_matches('/').split_once("://")?;
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        if let Some(region) = host.strip_suffix(PUBLIC_TRACES) {
+        let region = host.strip_suffix(PUBLIC_TRACES);
+        if let Some(region) = region.filter(|region| region.is_empty() || region.ends_with('.')) {
             return Some(format!("{scheme}://{region}{PUBLIC_HOST}"));
         }
         let root = path.strip_suffix("/v1").unwrap_or(path);
