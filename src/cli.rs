@@ -51,8 +51,10 @@ Examples:
   agentcli build -t my-agent            the image of the server
   agentcli compose compose.yaml         the server with its databases, for docker compose
   agentcli up                           the server in containers, with its database
+  agentcli deploy                       bring it to a deployment service
 
-Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage";
+Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage,
+3 not authorised, 4 try again later, 130 interrupted";
 
 /// Compiles the configuration of an agent server.
 #[derive(Debug, Parser)]

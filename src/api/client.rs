@@ -163,6 +163,11 @@ impl Client {
         rules::patch(before, patch)
     }
 
+    /// Fields of a patch that are not known here, with the dots of their place, each with the names that there are.
+    pub fn unknown_fields(patch: &DeploymentPatch) -> Vec<(String, &'static [&'static str])> {
+        rules::unknown_fields(patch)
+    }
+
     /// Whether a patch makes a new revision, where the specification says so.
     pub fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
         rules::makes_revision(patch)

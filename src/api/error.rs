@@ -157,6 +157,9 @@ impl Error {
                 "check the key (--api-key or AGENT_HOST_API_KEY; -v says which one was used), and that it has access to \
                  deployments"
             }
+            Error::NotFound { call, .. } if call.path == "/v2/deployments" => {
+                "check that --host-url or AGENT_HOST_URL is the address of the deployment service itself, and not of a page"
+            }
             Error::NotFound { call, .. } if call.path.starts_with("/v2/deployments") => {
                 "`agentcli deploy list` shows what there is"
             }
@@ -170,6 +173,9 @@ impl Error {
             Error::Unreachable { .. } => {
                 "check the address (--host-url or AGENT_HOST_URL) and the network; `agentcli host serve` starts a \
                  service on this machine"
+            }
+            Error::Redirected { call, .. } if call.method == "PUT" => {
+                "a signed address is for one place only; tell whoever runs the service"
             }
             Error::Redirected { .. } => {
                 "the key goes to the given address only; if the service has moved, give its new address with --host-url"

@@ -110,8 +110,8 @@ pub(super) fn media_type(headers: &HeaderMap) -> String {
 
 /// What the service says of why, or only what the status means. A secret that was cut would not be found any more.
 fn detail(status: StatusCode, headers: &HeaderMap, body: &[u8], secrets: &Secrets) -> String {
-    match said(headers, body).and_then(|said| secrets.taken_out_of(&said)) {
-        Some(said) => shortened(&said),
+    match said(headers, body) {
+        Some(said) => shortened(&secrets.taken_out_of(&said)),
         None => status.canonical_reason().unwrap_or("no more is said").to_owned(),
     }
 }

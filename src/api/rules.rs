@@ -1,7 +1,8 @@
 //! The specification's rules for requests: what breaks one is not sent.
 
 use super::wire::{
-    Deployment, DeploymentCreation, DeploymentPatch, DeploymentType, Object, Source, SourceRevisionConfig,
+    ContainerSpec, Deployment, DeploymentCreation, DeploymentPatch, DeploymentType, Object, ResourceSpec,
+    Secret, Source, SourceConfig, SourceRevisionConfig,
 };
 use super::{DeploymentFilter, Error};
 
@@ -61,6 +62,8 @@ pub(super) fn creation(creation: &DeploymentCreation) -> Result<(), Error> {
         return Err(invalid("the deployment has no name"));
     }
     references(creation.secret_references.is_some(), &creation.source)?;
+    secrets(&creation.secrets)?;
+    variables(&creation.source_config)?;
     commit(&creation.source_revision_config)
 }
 
@@ -74,7 +77,31 @@ pub(super) fn patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), 
         )));
     }
     references(patch.secret_references.is_some(), &before.source)?;
+    patch.secrets.as_deref().map_or(Ok(()), secrets)?;
+    patch.source_config.as_ref().map_or(Ok(()), variables)?;
     patch.source_revision_config.as_ref().map_or(Ok(()), commit)
+}
+
+/// A secret has a value. Records are shown without, and one that is sent like that would make it empty.
+fn secrets(secrets: &[Secret]) -> Result<(), Error> {
+    match secrets.iter().find(|secret| secret.value.is_none()) {
+        Some(Secret { name, .. }) => Err(invalid(format!("the secret `{name}` has no value"))),
+        None => Ok(()),
+    }
+}
+
+/// So has a variable of a container, unless it comes from elsewhere.
+fn variables(config: &SourceConfig) -> Result<(), Error> {
+    let Some(spec) = &config.resource_spec else { return Ok(()) };
+    let containers = [&spec.init_containers, &spec.sidecars].into_iter().flatten().flatten();
+    let mut variables = containers.flat_map(|ContainerSpec { env, .. }| env.iter().flatten());
+    match variables.find(|variable| variable.value.is_none() && variable.value_from.is_none()) {
+        Some(variable) => {
+            let name = variable.name.as_deref().unwrap_or_default();
+            Err(invalid(format!("the variable `{name}` of a container has no value")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Secrets of a cluster are for what runs in the user's own.
@@ -95,15 +122,34 @@ fn commit(config: &SourceRevisionConfig) -> Result<(), Error> {
     }
 }
 
-/// Whether a patch makes a new revision, where that is known: what the specification says of both records.
+/// Fields of a patch that are not known here, each with the names that its record has.
+pub(super) fn unknown_fields(patch: &DeploymentPatch) -> Vec<(String, &'static [&'static str])> {
+    let source = patch.source_config.as_ref();
+    let resources = source.and_then(|config| config.resource_spec.as_ref());
+    let revision = patch.source_revision_config.as_ref();
+    let records = [
+        ("", DeploymentPatch::FIELDS, Some(&patch.other)),
+        ("source_config.", SourceConfig::FIELDS, source.map(|it| &it.other)),
+        ("source_config.resource_spec.", ResourceSpec::FIELDS, resources.map(|it| &it.other)),
+        ("source_revision_config.", SourceRevisionConfig::FIELDS, revision.map(|it| &it.other)),
+    ];
+    let fields = |(place, known, other): (&str, _, Option<&Object>)| {
+        let names: Vec<_> = other.into_iter().flat_map(Object::keys).collect();
+        names.into_iter().map(|name| (format!("{place}{name}"), known)).collect::<Vec<_>>()
+    };
+    records.into_iter().flat_map(fields).collect()
+}
+
+/// Whether a patch makes a new revision, where that is known: what the specification says of both records. What the
+/// service does with a field that is not known here, nobody knows.
 pub(super) fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
-    let is_empty = |config: &SourceRevisionConfig| {
-        *config == SourceRevisionConfig { other: Object::new(), ..SourceRevisionConfig::default() }
+    let is_given = |config: &SourceRevisionConfig| {
+        *config != SourceRevisionConfig { other: config.other.clone(), ..SourceRevisionConfig::default() }
     };
     match patch {
-        DeploymentPatch { source_revision_config: Some(config), .. } if !is_empty(config) => Some(true),
-        DeploymentPatch { revision_source: None, secrets: None, secret_references: None, other, .. }
-            if other.is_empty() =>
+        DeploymentPatch { source_revision_config: Some(config), .. } if is_given(config) => Some(true),
+        DeploymentPatch { revision_source: None, secrets: None, secret_references: None, .. }
+            if unknown_fields(patch).is_empty() =>
         {
             Some(false)
         }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::failure::{Failure, Secrets, is_json, media_type};
+use super::wire::expected;
 use super::{Account, Call, Error};
 
 /// No answer may be larger, in bytes.
@@ -234,8 +235,8 @@ async fn bounded(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
 fn without_values(message: &str) -> String {
     // The last one: a value that is told before may have such words itself.
     match message.rsplit_once(", expected ") {
-        Some((_, expected)) if !message.starts_with("missing field") => {
-            format!("expected {expected} where it has something else")
+        Some((_, kind)) if !message.starts_with("missing field") => {
+            format!("expected {} where it has something else", expected(kind))
         }
         _ if message.starts_with("missing field") => message.to_owned(),
         _ => "it has another shape".to_owned(),
@@ -292,9 +293,11 @@ mod tests {
             let error = serde_json::from_value::<crate::api::wire::Repository>(value).unwrap_err();
             without_values(&error.to_string())
         };
-        assert_eq!(told(r#"{"id": "hidden"}"#), "expected u64 where it has something else");
+        let number = "expected a whole number of at least 0 where it has something else";
+        assert_eq!(told(r#"{"id": "hidden"}"#), number);
         let said = r#"{"id": "what was expected hidden, expected hidden"}"#;
-        assert_eq!(told(said), "expected u64 where it has something else");
+        assert_eq!(told(said), number);
+        assert_eq!(told("[1]"), "expected an object where it has something else");
         assert!(told("{}").starts_with("missing field `host_integration_id`"));
     }
 }

@@ -34,12 +34,22 @@ const PATHS: &[(&str, &str)] = &[("/forge/codehost/", "/forge/github/")];
 /// The public service; its regions are below it.
 const PUBLIC_HOST: &str = "api.host.langchain.com";
 
+/// Where the platform of the public service takes traces; its regions are below it.
+const PUBLIC_TRACES: &str = "api.smith.langchain.com";
+
+/// Where the deployment service is on a platform of one's own.
+const OWN_PATH: &str = "/api-host";
+
 impl Vocabulary {
     /// Where the public service is.
     pub const PUBLIC_ADDRESS: &str = "https://api.host.langchain.com";
 
-    /// What is spoken at an address: the public words at the public service and its regions.
+    /// What is spoken at an address: the public words at the public service and its regions, and where a platform of
+    /// one's own has it.
     pub fn of_address(address: &str) -> Self {
+        if address.trim_end_matches('/').ends_with(OWN_PATH) {
+            return Self::Public;
+        }
         let host = address.split_once("://").map_or(address, |(_, rest)| rest);
         let host = host.split(['/', ':', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
         let region = host.strip_suffix(PUBLIC_HOST);
@@ -47,12 +57,38 @@ impl Vocabulary {
         if is_public { Self::Public } else { Self::Specification }
     }
 
+    /// Where the deployment service of a platform is that takes traces at `endpoint`; nothing where that is no address.
+    pub(crate) fn address_beside(endpoint: &str) -> Option<String> {
+        let (scheme, rest) = endpoint.trim_end_matches('/').split_once("://")?;
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let region = host.strip_suffix(PUBLIC_TRACES);
+        if let Some(region) = region.filter(|region| region.is_empty() || region.ends_with('.')) {
+            return Some(format!("{scheme}://{region}{PUBLIC_HOST}"));
+        }
+        let root = path.strip_suffix("/v1").unwrap_or(path);
+        let root = root.strip_suffix("/api").unwrap_or(root);
+        Some(format!("{scheme}://{host}{root}{OWN_PATH}"))
+    }
+
     /// Exchanges the words of a record, a page of records or a list of them, from the specification's words or to them:
     /// each word takes the place of the other, so that to do it twice is to do nothing.
     pub fn exchange(self, value: &mut Value) {
         if self == Self::Public {
-            exchange(value, "");
+            translate(value, "", Direction::Both);
         }
+    }
+
+    /// The name of a field of `record` as it is spoken, or back.
+    pub(crate) fn field<'a>(self, record: &str, name: &'a str) -> &'a str {
+        match self {
+            Self::Specification => name,
+            Self::Public => other_name(record, name, Direction::Both),
+        }
+    }
+
+    /// A record in the specification's words, whichever it was written in.
+    pub(crate) fn specified(value: &mut Value) {
+        translate(value, "", Direction::FromPublic);
     }
 
     /// A path of the specification as it is spoken, or back.
@@ -70,20 +106,31 @@ impl Vocabulary {
     }
 }
 
+/// Which words are replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// Each takes the place of the other.
+    Both,
+    /// The public ones only.
+    FromPublic,
+}
+
 /// Only records that the tables know are gone into: what is free-form stays as it is.
-fn exchange(value: &mut Value, record: &str) {
+fn translate(value: &mut Value, record: &str, direction: Direction) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| exchange(item, record)),
+        Value::Array(items) => items.iter_mut().for_each(|item| translate(item, record, direction)),
         Value::Object(fields) => {
             let renamed = std::mem::take(fields).into_iter().map(|(name, mut value)| {
                 match &mut value {
                     Value::String(word) if SOURCES.contains(&name.as_str()) => {
-                        *word = other_word(word).to_owned();
+                        *word = other_word(word, direction).to_owned();
                     }
-                    Value::Object(_) | Value::Array(_) if is_record(&name) => exchange(&mut value, &name),
+                    Value::Object(_) | Value::Array(_) if is_record(&name) => {
+                        translate(&mut value, &name, direction);
+                    }
                     _ => {}
                 }
-                (other_name(record, &name).to_owned(), value)
+                (other_name(record, &name, direction).to_owned(), value)
             });
             *fields = renamed.collect();
         }
@@ -95,21 +142,39 @@ fn is_record(name: &str) -> bool {
     matches!(name, "resources" | "source_config" | "source_revision_config" | "listener_config")
 }
 
-fn other_word(word: &str) -> &str {
+fn other_word(word: &str, direction: Direction) -> &str {
     let other = |&(ours, theirs): &(&'static str, &'static str)| match word {
-        _ if word == ours => Some(theirs),
+        _ if word == ours && direction == Direction::Both => Some(theirs),
         _ if word == theirs => Some(ours),
         _ => None,
     };
     VALUES.iter().find_map(other).unwrap_or(word)
 }
 
-fn other_name<'a>(record: &str, name: &'a str) -> &'a str {
+fn other_name<'a>(record: &str, name: &'a str, direction: Direction) -> &'a str {
     let other = |&(of, ours, theirs): &(&str, &'static str, &'static str)| match name {
         _ if of != record => None,
-        _ if name == ours => Some(theirs),
+        _ if name == ours && direction == Direction::Both => Some(theirs),
         _ if name == theirs => Some(ours),
         _ => None,
     };
     FIELDS.iter().find_map(other).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_service_of_a_platform() {
+        for (endpoint, service) in [
+            ("https://api.smith.langchain.com", Some("https://api.host.langchain.com")),
+            ("https://eu.api.smith.langchain.com/", Some("https://eu.api.host.langchain.com")),
+            ("https://traces.example:8443/api/v1", Some("https://traces.example:8443/api-host")),
+            ("https://traces.example/own/api", Some("https://traces.example/own/api-host")),
+            ("traces.example", None),
+        ] {
+            assert_eq!(Vocabulary::address_beside(endpoint).as_deref(), service, "{endpoint}");
+        }
+    }
 }

@@ -17,6 +17,7 @@ pub use deployment::{
     SecretReference, SourceConfig, SourceRevisionConfig,
 };
 pub use log::{Cursor, LogEntry, LogPage, LogRequest, Timestamp};
+pub(crate) use problem::expected;
 pub use problem::{Detail, Location, Problem, ValidationError};
 pub use redacted::Redacted;
 pub use resources::{

@@ -109,7 +109,11 @@ impl AccountOptions {
                 value: Redacted::new(Vocabulary::PUBLIC_ADDRESS),
                 origin: format!("default for {}", hosted::CONFIGURATION),
             };
-            settings.find(env, &[hosted::HOST]).unwrap_or_else(address)
+            let of_platform = || {
+                let Setting { value, origin } = settings.find(env, &[hosted::ENDPOINT])?;
+                Some(Setting { value: Redacted::new(Vocabulary::address_beside(value.expose())?), origin })
+            };
+            settings.find(env, &[hosted::HOST]).or_else(of_platform).unwrap_or_else(address)
         };
         found.or_else(|| (name == hosted::CONFIGURATION).then(public)).ok_or_else(|| Error::Usage {
             message: "it is not known where the deployment service is".to_owned(),

@@ -1,9 +1,10 @@
 //! The values of `env`: read here, at the edge, where a server is started, and handed on without being shown.
 
-use super::console::warn;
+use super::console::{note, warn};
 use super::env::Env;
 use crate::compiler::config::{Config, EnvConfig};
 use crate::compiler::files::Files;
+use crate::compiler::server::hosted;
 use crate::compiler::{dotenv, paths};
 use crate::project::Project;
 
@@ -17,6 +18,24 @@ pub(super) fn values(env: &mut Env, project: &Project, config: &Config) -> Vec<(
         }
         Some(EnvConfig::File(path)) => of_file(env, project, path),
     }
+}
+
+/// Those that can be secrets of a deployment, with their values: without those that the service sets itself, which are told by name, and without
+/// empty ones.
+pub(in crate::cli) fn deployable(
+    env: &mut Env,
+    variables: impl IntoIterator<Item = (String, Option<String>)>,
+) -> Vec<(String, String)> {
+    let valued =
+        variables.into_iter().filter_map(|(name, value)| Some((name, value.filter(|it| !it.is_empty())?)));
+    let (reserved, deployable): (Vec<_>, Vec<_>) =
+        valued.partition(|(name, _)| hosted::RESERVED.contains(&name.as_str()));
+    if !reserved.is_empty() {
+        let names: Vec<&str> = reserved.iter().map(|(name, _)| name.as_str()).collect();
+        let text = format!("left out, since the service sets them itself: {}", names.join(", "));
+        note(env, &text);
+    }
+    deployable
 }
 
 fn of_file(env: &mut Env, project: &Project, path: &str) -> Vec<(String, Option<String>)> {

@@ -202,6 +202,8 @@ pub mod local {
 pub mod hosted {
     /// The service's address.
     pub const HOST: &str = "LANGGRAPH_HOST_URL";
+    /// Where the platform takes traces that the service belongs to: where [`HOST`] is not given, that says where it is.
+    pub const ENDPOINT: &str = "LANGSMITH_ENDPOINT";
     /// The key, the one that wins first.
     pub const KEYS: &[&str] = &["LANGGRAPH_HOST_API_KEY", "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"];
     /// The workspace.

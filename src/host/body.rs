@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use serde_path_to_error::Segment;
 
+use crate::api::wire::expected;
+
 use super::Shared;
 use super::answer::{Detail, Refusal};
 
@@ -38,7 +40,7 @@ pub(super) async fn read<T: DeserializeOwned>(
         Refusal::invalid(&["body"], format!("Must be JSON; it is not at {place}."), "json_invalid")
     })?;
     shared.options.vocabulary.exchange(&mut value);
-    let record = serde_path_to_error::deserialize(&value).map_err(|error| refusal(&error))?;
+    let record = serde_path_to_error::deserialize(&value).map_err(|error| refusal(shared, &error))?;
     Ok(Record { record, value })
 }
 
@@ -60,13 +62,19 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Says where the body is not what it should be. What stands there instead may be a secret, and is not repeated.
-fn refusal(error: &serde_path_to_error::Error<serde_json::Error>) -> Refusal {
+fn refusal(shared: &Shared, error: &serde_path_to_error::Error<serde_json::Error>) -> Refusal {
     let mut loc = vec![json!("body")];
-    loc.extend(error.path().iter().filter_map(|segment| match segment {
-        Segment::Seq { index } => Some(json!(index)),
-        Segment::Map { key } => Some(json!(key)),
-        Segment::Enum { .. } | Segment::Unknown => None,
-    }));
+    let mut record = "";
+    for segment in error.path() {
+        match segment {
+            Segment::Seq { index } => loc.push(json!(index)),
+            Segment::Map { key } => {
+                loc.push(json!(shared.options.vocabulary.field(record, key)));
+                record = key;
+            }
+            Segment::Enum { .. } | Segment::Unknown => {}
+        }
+    }
     let text = error.inner().to_string();
     let missing = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
     let (msg, kind) = match (missing, text.rsplit_once("expected ")) {
@@ -74,7 +82,7 @@ fn refusal(error: &serde_path_to_error::Error<serde_json::Error>) -> Refusal {
             loc.push(json!(field));
             ("Is required.".to_owned(), "missing")
         }
-        (None, Some((_, expected))) => (format!("Must be {expected}."), "value_error"),
+        (None, Some((_, kind))) => (format!("Must be {}.", expected(kind)), "value_error"),
         (None, None) => ("Is not what it should be.".to_owned(), "value_error"),
     };
     Refusal::Invalid(vec![Detail { loc, msg, kind }])

@@ -79,7 +79,7 @@ pub(super) fn name(name: &str) -> Result<(), Refusal> {
 
 /// Whether deployments can be made from this source here.
 pub(super) fn available(shared: &Shared, source: &Source) -> Result<(), Refusal> {
-    known(shared, source, "source")?;
+    known(shared, source, "source", Source::WORDS)?;
     let is_external = *source == Source::ExternalContainer;
     let kind = match (is_external, shared.options.is_self_hosted) {
         (true, false) => "self-hosted",
@@ -90,29 +90,24 @@ pub(super) fn available(shared: &Shared, source: &Source) -> Result<(), Refusal>
     Err(Refusal::bad(format!("Source '{word}' is only available for {kind} deployments.")))
 }
 
-fn known(shared: &Shared, source: &Source, field: &str) -> Result<(), Refusal> {
-    let Source::Other(_) = source else { return Ok(()) };
-    let words: Vec<String> = Source::WORDS.iter().map(|word| shared.word(&Source::from(*word))).collect();
+/// Whether a source is one of `words`, which are the specification's.
+fn known(shared: &Shared, source: &Source, field: &str, words: &[&str]) -> Result<(), Refusal> {
+    if words.contains(&source.word()) {
+        return Ok(());
+    }
+    let words: Vec<String> = words.iter().map(|word| shared.word(&Source::from(*word))).collect();
     let msg = format!("Must be one of {}.", words.join(", "));
     Err(Refusal::invalid(&["body", field], msg, "literal_error"))
 }
 
 /// Whether a revision of a deployment from `source` can be made from `other`.
 pub(super) fn revision_source(shared: &Shared, source: &Source, other: &Source) -> Result<(), Refusal> {
-    known(shared, other, "revision_source")?;
-    let (of, word) = (shared.word(source), shared.word(other));
-    match (source, other) {
-        (_, Source::ExternalContainer | Source::InternalTemplate) => {
-            let words = [Source::Codehost, Source::InternalContainer, Source::InternalSource];
-            let words = words.map(|word| shared.word(&word)).join(", ");
-            let msg = format!("Must be one of {words}.");
-            Err(Refusal::invalid(&["body", "revision_source"], msg, "literal_error"))
-        }
-        (Source::ExternalContainer, _) => {
-            Err(Refusal::bad(format!("A deployment from '{of}' cannot have a revision from '{word}'.")))
-        }
-        _ => Ok(()),
+    known(shared, other, "revision_source", &["codehost", "internal_container", "internal_source"])?;
+    if *source != Source::ExternalContainer {
+        return Ok(());
     }
+    let (of, word) = (shared.word(source), shared.word(other));
+    Err(Refusal::bad(format!("A deployment from '{of}' cannot have a revision from '{word}'.")))
 }
 
 /// Whether what is given belongs to this source.
@@ -226,7 +221,10 @@ pub(super) fn unchanged(before: &SourceConfig, after: &SourceConfig) -> Result<(
 /// Secrets become environment variables, each once.
 pub(super) fn secrets(secrets: &[Secret]) -> Result<(), Refusal> {
     let mut names = HashSet::new();
-    for Secret { name, .. } in secrets {
+    for (index, Secret { name, value, .. }) in secrets.iter().enumerate() {
+        if value.is_none() {
+            return Err(Refusal::Invalid(vec![missing("secrets", index, "value")]));
+        }
         if name.is_empty() || name.contains(['=', '\0']) {
             return Err(Refusal::bad("The name of a secret is not empty and holds no `=`."));
         }
@@ -255,12 +253,16 @@ pub(super) fn secret_references(
             ("secret_key", &reference.secret_key),
         ];
         if let Some((field, _)) = fields.into_iter().find(|(_, value)| value.is_none()) {
-            let mut detail = Detail::new(&["body", "secret_references"], "Is required.", "missing");
-            detail.loc.extend([index.into(), field.into()]);
-            return Err(Refusal::Invalid(vec![detail]));
+            return Err(Refusal::Invalid(vec![missing("secret_references", index, field)]));
         }
     }
     Ok(())
+}
+
+fn missing(list: &str, index: usize, field: &str) -> Detail {
+    let mut detail = Detail::new(&["body", list], "Is required.", "missing");
+    detail.loc.extend([index.into(), field.into()]);
+    detail
 }
 
 /// Whether the configuration of a revision from `source` holds what it needs, and nothing else.
@@ -312,11 +314,8 @@ pub(super) fn fields(config: &SourceRevisionConfig) -> [(&'static str, Option<&S
 }
 
 /// A field of a revision's configuration, in the words that are spoken.
-fn field_word(shared: &Shared, field: &str) -> String {
-    let mut record = serde_json::json!({ "source_revision_config": { field: null } });
-    shared.options.vocabulary.exchange(&mut record);
-    let fields = record["source_revision_config"].as_object();
-    fields.and_then(|fields| fields.keys().next().cloned()).unwrap_or_default()
+fn field_word<'a>(shared: &Shared, field: &'a str) -> &'a str {
+    shared.options.vocabulary.field("source_revision_config", field)
 }
 
 /// Whether all parts of an image's name are names. It becomes the path of an address, and none may lead elsewhere there.

@@ -42,7 +42,19 @@ fn names_of_the_hosted_service_come_last() {
     let output = quiet(env.run(LIST));
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.err.contains("LANGSMITH_API_KEY of the environment"), "{output:?}");
-    let env = env.file(".env", "PLATFORM_API_KEY=wrong");
+    // A key of one platform is not for another.
+    let env = TestEnv::empty().file("langgraph.json", "{}").variable("LANGSMITH_API_KEY", KEY);
+    let output = quiet(env.variable("LANGSMITH_ENDPOINT", &format!("{url}/api/v1")).run(LIST));
+    assert!(
+        output.err.contains(&format!("is {url}/api-host, by LANGSMITH_ENDPOINT of the envi")),
+        "{output:?}"
+    );
+    assert!(
+        output.err.contains("found nothing") && output.err.contains("check that --host-url"),
+        "{output:?}"
+    );
+    let env = TestEnv::empty().file("langgraph.json", "{}").variable("LANGGRAPH_HOST_URL", &url);
+    let env = env.variable("LANGSMITH_API_KEY", KEY).file(".env", "PLATFORM_API_KEY=wrong");
     let output = env.run(LIST);
     assert_eq!(output.code, 3, "{output:?}");
     assert!(output.err.contains("PLATFORM_API_KEY of .env"), "{output:?}");

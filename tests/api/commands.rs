@@ -150,6 +150,11 @@ fn update() {
     assert_eq!(result["new_revision"], result["deployment"]["latest_revision_id"]);
     assert_eq!(scene.revisions(), 2);
 
+    // What lies behind a name may be another image by now.
+    let output = scene.deploy(&format!("update {id} --image {} --yes", image('b')));
+    assert!(output.err.contains("image_uri: \"") && output.err.contains("\" again\n"), "{output:?}");
+    assert_eq!(scene.revisions(), 3);
+
     let output = scene.deploy(&format!("update {id} --secret OTHER={SECRET} --yes"));
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.err.contains("secrets: given OTHER; not given TOKEN"), "{output:?}");
@@ -163,7 +168,7 @@ fn update_from_files() {
     let patch = json!({"source_config": {"resource_spec": {"memory_mb": 1024, "cpu": 1}}});
     let env = TestEnv::empty()
         .file("patch.json", patch.to_string())
-        .file("secrets", format!("ONE={SECRET}\nTWO=${{ONE}}\n"))
+        .file("secrets", format!("ONE={SECRET}\nTWO=${{ONE}}\nEMPTY=\nAGENT_HOST_API_KEY={SECRET}\n"))
         .variable("THREE", SECRET);
     let arguments = "--file patch.json --resource cpu=4 --secrets-from secrets --secret THREE --yes --json";
     let output = deploy(&env, &scene.proxy.url(), &format!("update {} {arguments}", scene.id));
@@ -175,6 +180,48 @@ fn update_from_files() {
     let found: Vec<&str> =
         given["after"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(found, names);
+    assert!(output.err.contains("the service sets them itself: AGENT_HOST_API_KEY\n"), "{output:?}");
+}
+
+/// Whatever the service speaks.
+#[test]
+fn a_patch_may_be_in_the_words_of_the_public_service() {
+    let scene = Scene::new();
+    let patch = json!({
+        "revision_source": "internal_docker",
+        "source_revision_config": { "image_uri": image('c') },
+    });
+    let env = TestEnv::empty().file("patch.json", patch.to_string());
+    for arguments in
+        ["--file patch.json".to_owned(), format!("--revision-source internal_docker --image {}", image('d'))]
+    {
+        let arguments = format!("update {} {arguments} --yes --json", scene.id);
+        let output = deploy(&env, &scene.proxy.url(), &arguments);
+        let result = checked("update", &output.out);
+        assert!(result["new_revision"].is_string(), "{output:?}");
+        assert!(!output.err.contains("not known here"), "{output:?}");
+    }
+}
+
+#[test]
+fn misspelt_fields_of_a_patch_are_told() {
+    let scene = Scene::new();
+    let patch = json!({
+        "secret": [],
+        "source_config": { "resource_spec": { "cpus": 3 } },
+        "source_revision_config": { "image_url": "x" },
+    });
+    let env = TestEnv::empty().file("patch.json", patch.to_string());
+    let output = deploy(&env, &scene.proxy.url(), &format!("update {} --file patch.json --yes", scene.id));
+    for told in [
+        "`secret` is not known here, and is sent as it is; did you mean `secrets`?",
+        "`source_config.resource_spec.cpus` is not known here, and is sent as it is; did you mean `cpu`?",
+        "`source_revision_config.image_url` is not known here, and is sent as it is; did you mean `image_uri`?",
+        "whether this makes a new revision is up to the service",
+    ] {
+        assert!(output.err.contains(told), "{told} in {output:?}");
+    }
+    assert_eq!(scene.revisions(), 1);
 }
 
 /// Where there is nothing, as in what `deploy get` shows of a field that is not set.
@@ -201,6 +248,12 @@ fn updates_that_are_refused() {
         .file("null.json", r#"{"source_config": {"resource_spec": {"cpu": null}}}"#)
         .file("name.json", r#"{"name": "other"}"#)
         .file("type.json", format!(r#"{{"secrets": "{SECRET}"}}"#))
+        .file("public.json", r#"{"source_revision_config": {"langgraph_config_path": 5}}"#)
+        .file("shown.json", r#"{"secrets": [{"name": "TOKEN"}]}"#)
+        .file(
+            "container.json",
+            r#"{"source_config": {"resource_spec": {"sidecars": [{"env": [{"name": "TOKEN"}]}]}}}"#,
+        )
         .file("broken.json", "{");
     let sent = |method| scene.proxy.forwarded(method, "");
     let sidecars = json!([{"name": 1, "env": [{"name": "A", "value": SECRET}]}]);
@@ -220,7 +273,10 @@ fn updates_that_are_refused() {
         ("--revision-source internal_template", "cannot be made from `internal_template`"),
         ("--file null.json", "a null at `/source_config/resource_spec/cpu`, and null takes nothing away"),
         ("--file name.json", "`name` of a deployment cannot be changed"),
-        ("--file type.json", "has another type than the API says"),
+        ("--file type.json", "a field at line 1, column 37 has another type than the API says"),
+        ("--file public.json", "a field has another type than the API says"),
+        ("--file shown.json", "the secret `TOKEN` has no value"),
+        ("--file container.json", "the variable `TOKEN` of a container has no value"),
         ("--file broken.json", "`broken.json` is no JSON"),
         ("--file missing.json", "`missing.json` cannot be read"),
         ("--resource cpu=2", "say that it is with --yes"),

@@ -136,7 +136,13 @@ fn sources_have_rules() {
             "literal_error",
         ),
         (json!({ "revision_source": "github" }), vec!["body", "revision_source"], "literal_error"),
+        (
+            json!({ "source_revision_config": { "graph_config_path": 5 } }),
+            vec!["body", "source_revision_config", "graph_config_path"],
+            "value_error",
+        ),
         (json!({ "secrets": [{ "value": "hidden" }] }), vec!["body", "secrets", "0", "name"], "missing"),
+        (json!({ "secrets": [{ "name": "A" }] }), vec!["body", "secrets", "0", "value"], "missing"),
         (json!({ "secrets": "hidden" }), vec!["body", "secrets"], "value_error"),
         (
             json!({ "source_config": { "build_on_push": "hidden" } }),

@@ -9,7 +9,7 @@ fn host(faults: &str) -> Host {
 
 #[test]
 fn a_failure_says_why() {
-    for (status, log) in [("BUILD_FAILED", "logs --type build"), ("DEPLOY_FAILED", "deploy logs")] {
+    for (status, type_of_log) in [("BUILD_FAILED", " --type build"), ("DEPLOY_FAILED", "")] {
         let fault = format!(
             r#"[{{ "revision": 1, "do": {{ "fail": {{ "status": "{status}", "line": "out of memory" }} }} }}]"#
         );
@@ -18,12 +18,17 @@ fn a_failure_says_why() {
         let output = stage.deploy("--name x --remote --json");
         assert_eq!(output.code, 1, "{}", output.err);
         assert!(output.err.contains("  | out of memory\n"), "{}", output.err);
-        assert!(
-            output.err.contains(&format!("ended as {status}")) && output.err.contains(log),
-            "{}",
-            output.err
+        let events = events(&output);
+        let id = |field: &str| events.last().unwrap()[field].as_str().unwrap().to_owned();
+        let log = format!(
+            "`agentcli deploy logs --deployment-id {} --revision-id {}{type_of_log}` shows",
+            id("deployment_id"),
+            id("revision_id")
         );
-        assert_eq!(events(&output).last().unwrap()["status"], "failed");
+        for told in [&format!("ended as {status}"), &log] {
+            assert!(output.err.contains(told), "{told} in {}", output.err);
+        }
+        assert_eq!(id("status"), "failed");
         // The next one comes up, in the same deployment.
         assert_eq!(stage.events("--name x --remote").last().unwrap()["status"], "deployed");
         assert_eq!(deployments(&host).len(), 1);

@@ -256,6 +256,27 @@ fn a_repository_is_built_anew_and_nothing_is_sent() {
     assert_eq!(revisions(&host, &made)[0]["source"], "internal_source");
 }
 
+#[test]
+fn what_is_being_deleted_gets_no_revision() {
+    let host = Host::start(|_| {});
+    let proxy = Proxy::start(host.address());
+    let stage = Stage::new(&proxy.url());
+    stage.events("--name x --remote");
+    let mut page = host.expect(200, "GET", "/v2/deployments", None);
+    page["resources"][0]["status"] = "AWAITING_DELETE".into();
+    let page: &str = page.to_string().leak();
+    proxy.fail(
+        "GET",
+        "/v2/deployments",
+        Fault::Answer(200, &[("Content-Type", "application/json")], page),
+        1,
+    );
+    let output = stage.deploy("--name x --remote");
+    assert_eq!(output.code, 4, "{}", output.err);
+    assert!(output.err.contains("the deployment `x` is being deleted"), "{}", output.err);
+    assert_eq!(revisions(&host, &deployments(&host)[0]).len(), 1);
+}
+
 /// The service may say what its storage wants to hear with an archive.
 #[test]
 fn headers_for_the_upload_are_sent_with_it_and_with_nothing_else() {

@@ -161,9 +161,9 @@ optional_fields! {
 pub struct Secret {
     /// The variable.
     pub name: String,
-    /// Its value.
-    #[serde(default)]
-    pub value: Redacted,
+    /// Its value: requests have one, and answers need not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Redacted>,
     /// Fields of a newer service.
     #[serde(flatten)]
     pub other: Object,

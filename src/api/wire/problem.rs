@@ -55,6 +55,19 @@ pub enum Location {
     Name(String),
 }
 
+/// What serde says that it expected, in the words of JSON.
+pub(crate) fn expected(kind: &str) -> &str {
+    match kind {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of at least 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        kind if kind.starts_with("struct ") => "an object",
+        kind => kind,
+    }
+}
+
 impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

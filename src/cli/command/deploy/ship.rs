@@ -16,8 +16,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use event::{Event, Voice};
 use name::Wanted;
 
-use crate::api::wire::{Deployment, DeploymentCreation, DeploymentPatch, DeploymentType, Secret, Source};
-use crate::api::wire::{SourceConfig, SourceRevisionConfig};
+use crate::api::wire::{
+    Deployment, DeploymentCreation, DeploymentPatch, DeploymentStatus, DeploymentType, Secret, Source,
+    SourceConfig, SourceRevisionConfig,
+};
 use crate::api::{self, Client};
 use crate::cli::account::AccountOptions;
 use crate::cli::ask::confirm;
@@ -253,7 +255,17 @@ impl Shipment<'_> {
         if let Some(found) = &found {
             self.say(Event::Found { deployment_id: found.id.clone(), name: found.name.clone() });
         }
-        Ok(found)
+        match found {
+            Some(Deployment { status: DeploymentStatus::AwaitingDelete, id, name, .. }) => {
+                Err(Error::DeploymentPending {
+                    message: format!("the deployment `{name}` is being deleted"),
+                    hint: format!(
+                        "once `agentcli deploy get {id}` finds it no more, deploy again, or choose another --name"
+                    ),
+                })
+            }
+            found => Ok(found),
+        }
     }
 
     /// Asks before something new is made, where there is somebody to ask.

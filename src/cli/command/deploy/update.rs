@@ -59,14 +59,14 @@ impl Update {
         let changes = difference(&before, &patch);
         let makes_revision = Client::makes_revision(&patch);
         if changes.is_empty() {
-            return self.tell(env, &before, &before, &changes);
+            return self.tell(env, &before, &before, &changes, None);
         }
         tell_changes(env, &before, &changes, makes_revision);
         if !self.yes && !service.confirm(env, "change it?", "--yes")? {
             return Err(Error::Declined);
         }
         let after = service.ask(env, async |client| client.patch(&before, &patch).await)?;
-        self.tell(env, &before, &after, &changes)
+        self.tell(env, &before, &after, &changes, makes_revision)
     }
 
     fn tell(
@@ -75,11 +75,16 @@ impl Update {
         before: &Deployment,
         after: &Deployment,
         changes: &[Change],
+        makes_revision: Option<bool>,
     ) -> Result<(), Error> {
         let revision = after
             .latest_revision_id
             .as_ref()
             .filter(|_| after.latest_revision_id != before.latest_revision_id);
+        if makes_revision == Some(true) && revision.is_none() {
+            let text = "the service names no new revision as yet";
+            note(env, &format!("{text}: see `agentcli deploy revisions list {}`", after.id));
+        }
         if self.json {
             let changes: Vec<_> = changes.iter().map(Change::json).collect();
             let result = json!({ "deployment": shown(after), "changes": changes, "new_revision": revision });

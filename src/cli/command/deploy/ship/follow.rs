@@ -172,17 +172,19 @@ impl Shipment<'_> {
         }
         self.tell_why(deployment, revision, &status).await?;
         self.say(Event::result("failed", deployment, revision, None));
+        let id = &deployment.id;
+        let logs = format!("agentcli deploy logs --deployment-id {id} --revision-id {revision}");
         let hint = match status {
             RevisionStatus::Skipped => {
-                "a newer revision has taken its place; see `agentcli deploy revisions list`"
+                format!("a newer revision has taken its place; see `agentcli deploy revisions list {id}`")
             }
-            RevisionStatus::Interrupted => "somebody stopped it; `agentcli deploy` tries again",
-            RevisionStatus::BuildFailed => "`agentcli deploy logs --type build` shows all of the build's log",
-            _ => "`agentcli deploy logs` shows all of the server's log",
+            RevisionStatus::Interrupted => "somebody stopped it; `agentcli deploy` tries again".to_owned(),
+            RevisionStatus::BuildFailed => format!("`{logs} --type build` shows all of the build's log"),
+            _ => format!("`{logs}` shows all of the server's log"),
         };
         Err(Error::DeploymentFailed {
             message: format!("revision {revision} of `{}` ended as {status}", deployment.name),
-            hint: hint.to_owned(),
+            hint,
         })
     }
 

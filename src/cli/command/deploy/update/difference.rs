@@ -36,6 +36,7 @@ impl fmt::Display for Change {
             }
             _ => match &self.before {
                 Value::Null => write!(f, "{}: {}", self.field, self.after),
+                before if *before == self.after => write!(f, "{}: {before} again", self.field),
                 before => write!(f, "{}: {before} -> {}", self.field, self.after),
             },
         }
@@ -50,7 +51,8 @@ fn listed(names: &[&str]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// What a patch changes of a deployment. Secrets that are given always count, as their values are not known.
+/// What a patch changes of a deployment. Secrets that are given always count, as their values are not known, and so does
+/// what a revision is made from: that is done anew, from what lies behind a tag or on a branch by now.
 pub(super) fn difference(before: &Deployment, patch: &DeploymentPatch) -> Vec<Change> {
     let mut changes = Vec::new();
     compare("", &json!(before), &json!(patch), &mut changes);
@@ -65,7 +67,7 @@ fn compare(field: &str, before: &Value, after: &Value, changes: &mut Vec<Change>
                 compare(&inner, before.get(name).unwrap_or(&Value::Null), after, changes);
             }
         }
-        after if field != "secrets" && same(before, after) => {}
+        after if !is_done_anew(field) && same(before, after) => {}
         after => {
             let (mut before, mut after) = (before.clone(), after.clone());
             hide_in(field, &mut before);
@@ -73,6 +75,10 @@ fn compare(field: &str, before: &Value, after: &Value, changes: &mut Vec<Change>
             changes.push(Change { field: field.to_owned(), before, after });
         }
     }
+}
+
+fn is_done_anew(field: &str) -> bool {
+    field == "secrets" || field.starts_with("source_revision_config.")
 }
 
 /// Objects that the service takes as a whole.
@@ -137,6 +143,10 @@ mod tests {
         assert_eq!(
             told(json!({"source_revision_config": {"image_uri": "two"}})),
             [r#"source_revision_config.image_uri: "one" -> "two""#]
+        );
+        assert_eq!(
+            told(json!({"source_revision_config": {"image_uri": "one"}})),
+            [r#"source_revision_config.image_uri: "one" again"#]
         );
     }
 }

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use super::patch::usage;
 use crate::api::wire::{Deployment, DeploymentPatch};
-use crate::cli::console::note;
+use crate::api::{Client, Vocabulary};
+use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
+use crate::compiler::schema::similar;
 use crate::error::Error;
 use crate::project;
 
@@ -60,22 +62,30 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
     let text = text.ok_or_else(|| usage(format!("`{shown}` cannot be read as text"), None))?;
     // What serde says of a value may hold a secret.
     let wrong = |error: serde_json::Error| {
+        let place = match error.line() {
+            0 => String::new(),
+            line => format!(" at line {line}, column {}", error.column()),
+        };
         let message = match error.classify() {
-            serde_json::error::Category::Data => format!(
-                "`{shown}` is no patch: a field at line {}, column {} has another type than the API says",
-                error.line(),
-                error.column()
-            ),
-            _ => format!("`{shown}` is no JSON: line {}, column {}", error.line(), error.column()),
+            serde_json::error::Category::Data => {
+                format!("`{shown}` is no patch: a field{place} has another type than the API says")
+            }
+            _ => format!("`{shown}` is no JSON{place}"),
         };
         usage(message, None)
     };
-    let value: Value = serde_json::from_str(&text).map_err(wrong)?;
+    let mut value: Value = serde_json::from_str(&text).map_err(wrong)?;
+    // For the place of what is wrong, which a value has no more.
+    serde_json::from_str::<DeploymentPatch>(&text).map_err(wrong)?;
+    Vocabulary::specified(&mut value);
     let mut nulls = Nulls::default();
     nulls.collect(&value, "");
-    let patch: DeploymentPatch = serde_json::from_str(&text).map_err(wrong)?;
-    for name in patch.other.keys() {
-        note(env, &format!("`{name}` is not known here, and is sent as it is"));
+    let patch: DeploymentPatch = serde_json::from_value(value).map_err(wrong)?;
+    for (field, known) in Client::unknown_fields(&patch) {
+        let name = field.rsplit('.').next().unwrap_or_default();
+        let close = similar(name, known.iter().copied());
+        let close = close.map(|close| format!("; did you mean `{close}`?")).unwrap_or_default();
+        note(env, &format!("`{}` is not known here, and is sent as it is{close}", visible_line(&field)));
     }
     Ok((patch, nulls))
 }

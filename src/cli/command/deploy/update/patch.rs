@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::file::{self, Nulls};
+use crate::api::Vocabulary;
 use crate::api::wire::{
-    DeploymentPatch, Object, Redacted, ResourceSpec, Secret, SecretReference, SourceConfig,
+    DeploymentPatch, Object, Redacted, ResourceSpec, Secret, SecretReference, Source, SourceConfig,
     SourceRevisionConfig,
 };
 use crate::cli::env::Env;
+use crate::cli::variables;
 use crate::compiler::dotenv;
 use crate::compiler::schema::similar;
 use crate::error::Error;
@@ -27,7 +29,7 @@ pub(super) struct PatchOptions {
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = redacted)]
     secret: Vec<Redacted>,
 
-    /// Secrets from a file in the form of .env
+    /// Secrets from a file in the form of .env; empty ones and those that the service sets itself are left out
     #[arg(long, value_name = "FILE")]
     secrets_from: Option<PathBuf>,
 
@@ -88,7 +90,9 @@ impl PatchOptions {
             None => Default::default(),
         };
         if let Some(source) = &self.revision_source {
-            patch.revision_source = Some(source.as_str().into());
+            let mut words = json!({ "revision_source": source });
+            Vocabulary::specified(&mut words);
+            patch.revision_source = words["revision_source"].as_str().map(Source::from);
         }
         patch.source_config = self.source_config(patch.source_config)?;
         patch.source_revision_config = self.source_revision_config(patch.source_revision_config);
@@ -137,7 +141,7 @@ impl PatchOptions {
     }
 
     /// Of the file first, then of the options; of a name that comes twice, the last.
-    fn secrets(&self, env: &Env) -> Result<Vec<Secret>, Error> {
+    fn secrets(&self, env: &mut Env) -> Result<Vec<Secret>, Error> {
         let mut secrets: Map<String, Value> = Map::new();
         if let Some(path) = &self.secrets_from {
             let text = project::text(&env.directory.join(path))
@@ -146,8 +150,8 @@ impl PatchOptions {
             if let Some(mistake) = found.mistakes.first() {
                 return Err(usage(format!("{}:{} is no assignment", path.display(), mistake.line), None));
             }
-            let valued = found.variables.into_iter().filter_map(|(name, value)| Some((name, value?.into())));
-            secrets.extend(valued);
+            let found = variables::deployable(env, found.variables);
+            secrets.extend(found.into_iter().map(|(name, value)| (name, value.into())));
         }
         for secret in &self.secret {
             let (name, value) = match secret.expose().split_once('=') {
@@ -160,7 +164,7 @@ impl PatchOptions {
             secrets.insert(name.to_owned(), value.into());
         }
         let secret = |(name, value): (String, Value)| {
-            let value = Redacted::new(value.as_str().unwrap_or_default());
+            let value = Some(Redacted::new(value.as_str().unwrap_or_default()));
             Secret { name, value, other: Object::new() }
         };
         Ok(secrets.into_iter().map(secret).collect())
