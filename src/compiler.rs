@@ -59,12 +59,16 @@ pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
         diagnostics.extend(check::check(&typed, files, &shape.removed));
         config = typed;
     }
-    let shown = |text: &str| document.discreet(&check::masked(text));
+    if diagnostics.is_empty() {
+        return Analysis { document, config, diagnostics };
+    }
+    let discretion = document.discretion();
+    let shown = |text: &str| discretion.apply(&check::masked(text));
     for diagnostic in &mut diagnostics {
         diagnostic.message = shown(&diagnostic.message);
         diagnostic.help = diagnostic.help.as_deref().map(shown);
     }
-    diagnostics.sort_by_key(|diagnostic| {
+    diagnostics.sort_by_cached_key(|diagnostic| {
         let span = document.span(&diagnostic.place);
         (span.start, span.end, diagnostic.rule.code)
     });

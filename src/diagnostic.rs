@@ -69,6 +69,11 @@ impl Pointer {
         self.0.rfind('/').map(|cut| Self(self.0[..cut].to_owned()))
     }
 
+    /// This one and everything that holds it, from the inside out.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> {
+        std::iter::successors(Some(self.clone()), Self::parent)
+    }
+
     /// The keys from the root down, unescaped.
     pub fn keys(&self) -> impl Iterator<Item = String> + '_ {
         self.0.split('/').skip(1).map(|key| key.replace("~1", "/").replace("~0", "~"))
@@ -107,6 +112,14 @@ pub enum Place {
 }
 
 impl Place {
+    /// The value that is meant as a whole.
+    pub fn value(&self) -> Option<&Pointer> {
+        match self {
+            Place::Value(pointer) => Some(pointer),
+            _ => None,
+        }
+    }
+
     /// The pointer that machine-readable formats name; the root for places without one.
     pub fn pointer(&self) -> Pointer {
         match self {

@@ -61,6 +61,26 @@ fn hidden_values_move_no_caret() {
     assert_eq!(lines[shown].find("\"B=\""), lines[shown + 1].find("^^^^"), "{}", run.out);
 }
 
+/// However long the line: what is meant stays under the carets, and what must not be seen is hidden.
+#[test]
+fn of_a_long_line_only_what_is_near_is_shown() {
+    let keys: String = (0..2000).map(|number| format!(r#", "key{number:04}": "ä""#)).collect();
+    let config = format!(
+        r#"{{ "graphs": {{ "agent": "./agent.py:graph" }}, "dependencies": ["."], "env": {{ "A": "sekrit{}" }}{keys} }}"#,
+        "x".repeat(5000)
+    );
+    let run = TestEnv::project().file("agent.json", &config).run("validate");
+    assert!(!run.out.contains("sekrit") && !run.out.contains("xx"), "{}", run.out);
+    for key in ["\"key0000\"", "\"key1000\"", "\"key1999\""] {
+        let column = config[..config.find(key).unwrap()].chars().count() + 1;
+        let mut lines = run.out.lines().skip_while(|line| !line.ends_with(&format!("agent.json:1:{column}")));
+        let (shown, carets) = (lines.nth(2).unwrap(), lines.next().unwrap());
+        let before = |line: &str, part| line.find(part).map(|at| line[..at].chars().count());
+        assert!(shown.starts_with("1 | ...") && shown.chars().count() <= 100, "{shown}");
+        assert_eq!(before(shown, key), before(carets, "^^^^^^^^^"), "{shown}\n{carets}");
+    }
+}
+
 #[test]
 fn json_says_what_text_says() {
     let run = TestEnv::inside(&fixtures("reports")).run("validate agent.json missing.json --format json");

@@ -24,7 +24,7 @@ mod store;
 mod versions;
 mod webhooks;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 pub use credentials::masked;
@@ -75,13 +75,13 @@ pub struct Context<'a> {
     pub files: &'a dyn Files,
     /// Local dependencies, which may be missing. Shared, so that a check can report while it goes through them.
     locals: Vec<Rc<Local>>,
-    removed: &'a [Pointer],
+    removed: &'a BTreeSet<Pointer>,
     found: Vec<Diagnostic>,
     modules: HashMap<String, Option<Rc<Module>>>,
 }
 
 impl<'a> Context<'a> {
-    fn new(config: &'a Config, files: &'a dyn Files, removed: &'a [Pointer]) -> Self {
+    fn new(config: &'a Config, files: &'a dyn Files, removed: &'a BTreeSet<Pointer>) -> Self {
         let locals = dependency::local_dependencies(config, files).into_iter().map(Rc::new).collect();
         Self { config, files, locals, removed, found: Vec::new(), modules: HashMap::new() }
     }
@@ -94,7 +94,11 @@ impl<'a> Context<'a> {
     /// Whether something at or below `pointer` was refused already, so that its absence means nothing.
     pub fn is_removed(&self, pointer: &str) -> bool {
         let pointer = Pointer::parse(pointer);
-        self.removed.iter().any(|removed| removed.is_within(&pointer) || pointer.is_within(removed))
+        let below = Pointer::parse(&format!("{pointer}/"));
+        let is_below = |removed: &Pointer| removed.is_within(&pointer);
+        !self.removed.is_empty()
+            && (pointer.ancestors().any(|it| self.removed.contains(&it))
+                || self.removed.range(below..).next().is_some_and(is_below))
     }
 
     /// The local dependencies that are directories.
@@ -111,7 +115,7 @@ impl<'a> Context<'a> {
 }
 
 /// Runs every check.
-pub fn check(config: &Config, files: &dyn Files, removed: &[Pointer]) -> Vec<Diagnostic> {
+pub fn check(config: &Config, files: &dyn Files, removed: &BTreeSet<Pointer>) -> Vec<Diagnostic> {
     let mut context = Context::new(config, files, removed);
     for check in CHECKS {
         (check.run)(&mut context);

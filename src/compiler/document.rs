@@ -3,16 +3,20 @@
 //! The parser never stops at the first mistake: it reports, repairs and reads on, so that one run shows every
 //! mistake. What it could not read becomes a hole ([`Kind::Hole`]), about which later phases keep silent.
 
+mod discretion;
 mod parse;
 mod rules;
 mod string;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
-use serde_json::{Map, Number, Value};
+use indexmap::IndexMap;
+use serde_json::{Number, Value};
 
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 
+pub use discretion::Discretion;
 pub use rules::RULES;
 
 /// A parsed configuration.
@@ -24,6 +28,8 @@ pub struct Document {
     pub broken: bool,
     text: String,
     secrets: Vec<Range<usize>>,
+    /// Where those objects start that have a member whose key could not be read.
+    partial: HashSet<usize>,
 }
 
 /// One value and where it stands.
@@ -48,8 +54,8 @@ pub enum Kind {
     Null,
     /// A number in JSON's grammar.
     Number(Number),
-    /// `{…}`, in the order of the text; of duplicate keys the first.
-    Object(Vec<Member>),
+    /// `{…}`, by unescaped key, in the order of the text; of duplicate keys the first.
+    Object(IndexMap<String, Member>),
     /// A string, unescaped.
     String(String),
 }
@@ -57,8 +63,6 @@ pub enum Kind {
 /// One `"key": value` of an object.
 #[derive(Debug)]
 pub struct Member {
-    /// The key, unescaped.
-    pub key: String,
     /// Where the key stands, quotes included.
     pub key_span: Range<usize>,
     /// The value.
@@ -87,12 +91,14 @@ impl Document {
         &self.secrets
     }
 
-    /// `message` without the values below `env`, where it quotes one.
-    pub fn discreet(&self, message: &str) -> String {
-        let secrets = self.secrets.iter().map(|span| &self.text[span.clone()]).filter(|it| !it.is_empty());
-        secrets.fold(message.to_owned(), |message, secret| {
-            message.replace(&format!("`{secret}`"), "`***`").replace(&format!("`\"{secret}\"`"), "`\"***\"`")
-        })
+    /// What keeps the values below `env` out of messages.
+    pub fn discretion(&self) -> Discretion<'_> {
+        Discretion::new(self.secrets.iter().map(|span| &self.text[span.clone()]))
+    }
+
+    /// Whether the object at `pointer` holds more than could be read.
+    pub fn is_partial(&self, pointer: &Pointer) -> bool {
+        self.partial.contains(&self.nearest(pointer).span.start)
     }
 
     /// The tree as plain JSON; holes become null.
@@ -111,7 +117,7 @@ impl Document {
         let parent = pointer.parent().unwrap_or_default();
         let key = pointer.keys().last().unwrap_or_default();
         match &self.nearest(&parent).kind {
-            Kind::Object(members) => members.iter().find(|member| member.key == key),
+            Kind::Object(members) => members.get(&key),
             _ => None,
         }
         .map_or_else(|| self.opening(pointer), |member| member.key_span.clone())
@@ -147,9 +153,7 @@ impl Node {
     /// The member named `key` of an object, or the item with that index of an array.
     pub fn child(&self, key: &str) -> Option<&Node> {
         match &self.kind {
-            Kind::Object(members) => {
-                members.iter().find(|member| member.key == key).map(|member| &member.value)
-            }
+            Kind::Object(members) => members.get(key).map(|member| &member.value),
             Kind::Array(items) => items.get(key.parse::<usize>().ok()?),
             _ => None,
         }
@@ -161,12 +165,9 @@ impl Node {
             Kind::Bool(value) => Value::Bool(*value),
             Kind::Hole | Kind::Null => Value::Null,
             Kind::Number(number) => Value::Number(number.clone()),
-            Kind::Object(members) => Value::Object(
-                members
-                    .iter()
-                    .map(|member| (member.key.clone(), member.value.to_value()))
-                    .collect::<Map<_, _>>(),
-            ),
+            Kind::Object(members) => {
+                members.iter().map(|(key, member)| (key.clone(), member.value.to_value())).collect()
+            }
             Kind::String(text) => Value::String(text.clone()),
         }
     }
@@ -178,7 +179,7 @@ impl Node {
                 items.iter().enumerate().for_each(|(index, item)| item.collect_holes(at.join(index), holes));
             }
             Kind::Object(members) => {
-                members.iter().for_each(|member| member.value.collect_holes(at.join(&member.key), holes));
+                members.iter().for_each(|(key, member)| member.value.collect_holes(at.join(key), holes));
             }
             _ => {}
         }

@@ -3,32 +3,15 @@
 //! The grammar is read here rather than by `pep508_rs`, whose parser panics on `foo- >1`, recurses as deep as the
 //! text wants and speaks in its own words; versions, comparisons and condition names are left to that crate.
 
+mod condition;
+
 use std::ops::Range;
 use std::str::FromStr;
 
 use pep508_rs::pep440_rs::{Version, VersionSpecifier};
-use pep508_rs::{MarkerOperator, MarkerValue};
-
-use crate::compiler::schema::similar;
 
 /// Comparisons of versions, longest first, so that a prefix is not taken for the whole.
 const COMPARISONS: &[&str] = &["===", "==", "!=", "<=", ">=", "~=", "<", ">"];
-
-/// What a condition may ask for.
-const CONDITIONS: &[&str] = &[
-    "extra",
-    "implementation_name",
-    "implementation_version",
-    "os_name",
-    "platform_machine",
-    "platform_python_implementation",
-    "platform_release",
-    "platform_system",
-    "platform_version",
-    "python_full_version",
-    "python_version",
-    "sys_platform",
-];
 
 /// A requirement, as far as anything here asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -222,7 +205,11 @@ impl<'t> Reader<'t> {
         let Some(length) = self.rest().find(')') else {
             return Err(self.fault(open..self.text.len(), "has a `(` that is never closed"));
         };
-        self.comparisons(length)?;
+        if self.rest()[..length].trim().is_empty() {
+            self.at += length;
+        } else {
+            self.comparisons(length)?;
+        }
         self.take(")");
         Ok(())
     }
@@ -248,13 +235,20 @@ impl<'t> Reader<'t> {
         self.comparisons(rest.find(';').unwrap_or(rest.len()))
     }
 
-    /// The comparisons in the next `length` bytes, separated by commas.
+    /// The comparisons in the next `length` bytes, separated by commas; installers take one behind the last, too.
     fn comparisons(&mut self, length: usize) -> Result<(), Fault> {
         let end = self.at + length;
-        for comparison in self.text[self.at..end].split(',') {
-            let part = trimmed(self.at, comparison);
-            self.comparison(part)?;
-            self.at += comparison.len() + 1;
+        let mut first = true;
+        while first || !self.text[self.at..end].trim().is_empty() {
+            let rest = &self.text[self.at..end];
+            // What `===` compares with is any text, commas included.
+            let any = rest.trim_start().strip_prefix("===").map(str::trim_start);
+            let any =
+                any.map_or(0, |it| rest.len() - it.trim_start_matches(|c: char| !c.is_whitespace()).len());
+            let length = rest[any..].find(',').map_or(rest.len(), |comma| any + comma);
+            self.comparison(trimmed(self.at, &rest[..length]))?;
+            self.at = (self.at + length + 1).min(end);
+            first = false;
         }
         self.at = end;
         Ok(())
@@ -275,10 +269,13 @@ impl<'t> Reader<'t> {
             fault.help = Some("write one of `==`, `!=`, `<=`, `>=`, `<`, `>` and `~=`".to_owned());
             return Err(fault);
         };
-        if VersionSpecifier::from_str(text).is_ok() {
+        let version = trimmed(part.start + written, &text[written..]);
+        let is_any = *operator == "==="
+            && !version.is_empty()
+            && !self.text[version.clone()].contains(char::is_whitespace);
+        if is_any || VersionSpecifier::from_str(text).is_ok() {
             return Ok(());
         }
-        let version = trimmed(part.start + written, &text[written..]);
         let text = &self.text[version.clone()];
         let plain = text.trim_end_matches(".*");
         if text.is_empty() {
@@ -299,88 +296,6 @@ impl<'t> Reader<'t> {
         if text.contains(['<', '>', '=', '!', '~']) {
             fault.help = Some("separate comparisons with `,`".to_owned());
         }
-        Err(fault)
-    }
-
-    /// What stands behind the `;`. A loop with a count of open parentheses, because the nesting is the author's
-    /// to choose.
-    fn condition(&mut self) -> Result<(), Fault> {
-        let mut open = Vec::new();
-        loop {
-            self.skip_space();
-            while self.peek() == Some('(') {
-                open.push(self.at);
-                self.take("(");
-                self.skip_space();
-            }
-            self.condition_comparison()?;
-            self.skip_space();
-            while !open.is_empty() && self.take(")") {
-                open.pop();
-                self.skip_space();
-            }
-            let start = self.at;
-            match self.take_while(|c| c.is_ascii_alphabetic()) {
-                "and" | "or" => {}
-                _ => {
-                    self.at = start;
-                    break;
-                }
-            }
-        }
-        match (open.pop(), self.peek()) {
-            (_, Some(_)) => {
-                Err(self.fault(self.at..self.text.len(), "has a condition that goes on after its end"))
-            }
-            (Some(open), None) => Err(self.fault(open..open + 1, "has a `(` that is never closed")),
-            (None, None) => Ok(()),
-        }
-    }
-
-    fn condition_comparison(&mut self) -> Result<(), Fault> {
-        self.condition_value()?;
-        self.skip_space();
-        let start = self.at;
-        let mut operator = if self.peek().is_some_and(char::is_alphabetic) {
-            self.take_while(char::is_alphabetic).to_owned()
-        } else {
-            self.take_while(|c| "<>=!~".contains(c)).to_owned()
-        };
-        if operator == "not" {
-            self.skip_space();
-            operator = format!("not {}", self.take_while(char::is_alphabetic));
-        }
-        if MarkerOperator::from_str(&operator).is_err() {
-            let part = if operator.is_empty() { self.here() } else { start..self.at };
-            return Err(self.fault(part, "has a condition without a known comparison"));
-        }
-        self.skip_space();
-        self.condition_value()
-    }
-
-    fn condition_value(&mut self) -> Result<(), Fault> {
-        let start = self.at;
-        if let Some(quote) = self.peek().filter(|c| matches!(c, '"' | '\'')) {
-            self.at += 1;
-            self.take_while(|c| c != quote);
-            let closed = self.peek().is_some();
-            self.at += usize::from(closed);
-            let fault = || self.fault(start..self.text.len(), "has a quote that is never closed");
-            return if closed { Ok(()) } else { Err(fault()) };
-        }
-        let word = self.take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
-        if MarkerValue::from_str(word).is_ok() {
-            return Ok(());
-        }
-        if word.is_empty() {
-            return Err(self.fault(self.here(), "has a condition with a part missing"));
-        }
-        let mut fault = self.fault(start..self.at, format!("has a condition on `{word}`, which is unknown"));
-        fault.help = if word.starts_with(|c: char| c.is_ascii_digit()) {
-            Some(format!("put it in quotes: `'{word}'`"))
-        } else {
-            similar(word, CONDITIONS.iter().copied()).map(|name| format!("did you mean `{name}`?"))
-        };
         Err(fault)
     }
 }

@@ -4,7 +4,7 @@ mod describe;
 mod explain;
 mod rules;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
 use jsonschema::error::ValidationErrorKind;
@@ -14,7 +14,7 @@ use crate::compiler::document::Document;
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 use describe::{describing, keys_at, name_of};
 use explain::explain;
-use rules::{MISSING_KEY, OUT_OF_RANGE};
+use rules::{EMPTY_VALUE, MISSING_KEY, OUT_OF_RANGE};
 
 pub use describe::{listed, similar};
 pub use rules::RULES;
@@ -47,28 +47,30 @@ pub struct Checked {
     /// The document without the parts that are wrong, so that the rest can be typed and checked further.
     pub value: Value,
     /// What was taken out: rules keep silent about these places and what depends on them.
-    pub removed: Vec<Pointer>,
+    pub removed: BTreeSet<Pointer>,
 }
 
 /// Checks the shape of `document`.
 pub fn check(document: &Document) -> Checked {
     let mut value = document.to_value();
-    let holes = document.holes();
+    let holes: HashSet<Pointer> = document.holes().into_iter().collect();
     let mut diagnostics = Vec::new();
+    // The values about which enough is said.
+    let mut said = HashSet::new();
     let mut removed: BTreeSet<Pointer> = holes.iter().cloned().collect();
-    let mut meant = Vec::new();
+    let mut meant = HashSet::new();
     for pointer in whole_numbers(&mut value) {
         let name = name_of(&pointer);
         let diagnostic =
             Diagnostic::new(&OUT_OF_RANGE, Place::Value(pointer.clone()), format!("{name} is too large"));
         diagnostics.push(diagnostic.help("write a smaller number"));
+        said.insert(pointer.clone());
         removed.insert(pointer);
     }
     for error in Shape::iter_errors(&value) {
         let at = Pointer::parse(error.instance_path().as_str());
-        if holes.iter().any(|hole| at.is_within(hole))
-            || diagnostics.iter().any(|it| it.place == Place::Value(at.clone()))
-        {
+        let is_unread = !holes.is_empty() && at.ancestors().any(|it| holes.contains(&it));
+        if is_unread || said.contains(&at) {
             continue;
         }
         if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
@@ -83,9 +85,11 @@ pub fn check(document: &Document) -> Checked {
                 removed.insert(pointer);
             }
             let absent = diagnostic.rule.code == MISSING_KEY.code;
-            let silent = absent && (document.broken || is_optional_dependencies(&value, &diagnostic));
+            let silent = absent && (document.broken || is_optional_dependencies(&value, &diagnostic))
+                || (absent || diagnostic.rule.code == EMPTY_VALUE.code) && document.is_partial(&at);
             // `source` is refused as a whole, whatever is in it.
             if !silent && !at.as_str().starts_with("/source/") {
+                said.extend(diagnostic.place.value().cloned());
                 diagnostics.push(diagnostic);
             }
         }
@@ -94,7 +98,7 @@ pub fn check(document: &Document) -> Checked {
     diagnostics.retain(|it| it.rule.code != MISSING_KEY.code || !meant.contains(&it.place.pointer()));
     meant.retain(|pointer| value.pointer(pointer.as_str()).is_none());
     removed.extend(meant);
-    let removed: Vec<Pointer> = removed.into_iter().map(with_what_needs_it).collect();
+    let removed: BTreeSet<Pointer> = removed.into_iter().map(with_what_needs_it).collect();
     Checked { diagnostics, value: without(value, &removed), removed }
 }
 
@@ -150,21 +154,26 @@ fn unusable(diagnostic: &Diagnostic) -> Option<Pointer> {
 }
 
 /// `value` without what stands at `removed`; an array goes as a whole, so that indices stay true.
-fn without(mut value: Value, removed: &[Pointer]) -> Value {
-    for pointer in removed.iter().rev() {
-        let mut target = pointer.clone();
-        while let Some(parent) = target.parent() {
-            match value.pointer_mut(parent.as_str()) {
-                Some(Value::Object(members)) => {
-                    members.shift_remove(&target.keys().last().unwrap_or_default());
-                    break;
-                }
-                _ => target = parent,
-            }
-        }
-        if target == Pointer::root() {
-            value = Value::Object(serde_json::Map::new());
-        }
+fn without(mut value: Value, removed: &BTreeSet<Pointer>) -> Value {
+    let is_object = |pointer: &Pointer| value.pointer(pointer.as_str()).is_some_and(Value::is_object);
+    let member =
+        |pointer: &Pointer| pointer.ancestors().find(|it| it.parent().is_none_or(|it| is_object(&it)));
+    let members: HashSet<Pointer> = removed.iter().filter_map(member).collect();
+    if members.contains(&Pointer::root()) {
+        return Value::Object(serde_json::Map::new());
+    }
+    if !members.is_empty() {
+        remove(&mut value, &Pointer::root(), &members);
     }
     value
+}
+
+/// Removes the members that `removed` names from `value`, which stands at `at`.
+fn remove(value: &mut Value, at: &Pointer, removed: &HashSet<Pointer>) {
+    let Value::Object(members) = value else { return };
+    members.retain(|key, value| {
+        let pointer = at.join(key);
+        remove(value, &pointer, removed);
+        !removed.contains(&pointer)
+    });
 }

@@ -10,9 +10,16 @@ pub struct Source {
     pub name: String,
     /// The text, without any change.
     pub text: String,
+    /// Where each line starts.
     lines: Vec<usize>,
+    /// How many characters stand before each multiple of [`STRIDE`] bytes.
+    characters: Vec<usize>,
+    /// In order, and apart from each other.
     secrets: Vec<Range<usize>>,
 }
+
+/// To tell a column, no more than this many bytes are counted: a file may be a single line with many findings.
+const STRIDE: usize = 1024;
 
 /// A place in a text: line and column from 1, the column in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,19 +36,39 @@ impl Source {
         let text = text.into();
         let newlines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(newlines).collect();
-        Self { name: name.into(), text, lines, secrets: Vec::new() }
+        let mut characters = vec![0];
+        let (mut start, mut count) = (0, 0);
+        for stride in (STRIDE..=text.len()).step_by(STRIDE) {
+            let end = text.floor_char_boundary(stride);
+            count += columns(&text[start..end]);
+            characters.push(count);
+            start = end;
+        }
+        Self { name: name.into(), text, lines, characters, secrets: Vec::new() }
     }
 
     /// Hides these byte ranges from everybody to whom the text is shown.
     pub fn hide(&mut self, secrets: &[Range<usize>]) {
         self.secrets = secrets.to_vec();
+        self.secrets.sort_by_key(|secret| secret.start);
+        self.secrets.dedup_by(|next, last| {
+            let touches = next.start <= last.end;
+            last.end = if touches { last.end.max(next.end) } else { last.end };
+            touches
+        });
+    }
+
+    /// Where the line starts that holds the byte at `offset`.
+    pub fn line_start(&self, offset: usize) -> usize {
+        self.lines[self.line_index(offset)]
     }
 
     /// The line that starts at `start` as it may be shown: what is hidden is masked, and as long as before.
     pub fn line(&self, start: usize) -> Cow<'_, str> {
         let mut line = Cow::Borrowed(self.text[start..].lines().next().unwrap_or_default());
         let end = start + line.len();
-        for secret in self.secrets.iter().filter(|secret| secret.start < end && secret.end > start) {
+        let first = self.secrets.partition_point(|secret| secret.end <= start);
+        for secret in self.secrets[first..].iter().take_while(|secret| secret.start < end) {
             let range = secret.start.max(start) - start..secret.end.min(end) - start;
             let mask = "*".repeat(range.len());
             line.to_mut().replace_range(range, &mask);
@@ -52,10 +79,21 @@ impl Source {
     /// The line and column of a byte offset; an offset past the end is the end.
     pub fn position(&self, offset: usize) -> Position {
         let offset = self.text.floor_char_boundary(offset);
-        let line = self.lines.partition_point(|&start| start <= offset);
-        let start = self.lines[line - 1];
-        let column = self.text[start..offset].chars().filter(|&c| c != '\u{feff}').count() + 1;
-        Position { line, column }
+        let line = self.line_index(offset);
+        let column = self.characters_before(offset) - self.characters_before(self.lines[line]) + 1;
+        Position { line: line + 1, column }
+    }
+
+    /// The line of an offset, from 0.
+    fn line_index(&self, offset: usize) -> usize {
+        self.lines.partition_point(|&start| start <= offset) - 1
+    }
+
+    /// The number of characters before `offset`, which is a boundary of one.
+    fn characters_before(&self, offset: usize) -> usize {
+        let strides = offset / STRIDE;
+        self.characters[strides]
+            + columns(&self.text[self.text.floor_char_boundary(strides * STRIDE)..offset])
     }
 
     /// The first and the past-the-end position of a byte range.
@@ -64,9 +102,34 @@ impl Source {
     }
 }
 
+/// How many columns `text` takes.
+fn columns(text: &str) -> usize {
+    text.chars().filter(|&c| c != '\u{feff}').count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_right_however_long_the_line() {
+        for unit in ["a", "ä", "日本", "\u{feff}x", "😀\n"] {
+            let source = Source::new("a", unit.repeat(2000));
+            for (offset, _) in source.text.char_indices().chain([(source.text.len(), ' ')]) {
+                let before = &source.text[..offset];
+                let line = before.rsplit('\n').next().unwrap_or_default();
+                let wanted = Position { line: before.matches('\n').count() + 1, column: columns(line) + 1 };
+                assert_eq!(source.position(offset), wanted, "{unit} {offset}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_twice_is_hidden_once() {
+        let mut source = Source::new("a", "0123\n56789");
+        source.hide(&[7..10, 1..2, 8..9, 3..6]);
+        assert_eq!((&*source.line(0), &*source.line(5)), ("0*2*", "*6***"));
+    }
 
     #[test]
     fn columns_count_characters() {

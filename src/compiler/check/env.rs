@@ -1,4 +1,4 @@
-//! `env`: is the file there, and can the names be names of variables?
+//! `env`: is the file there, and can names and values be those of variables? So, too, the prefix that webhooks ask for.
 
 use super::{Context, locations, written};
 use crate::compiler::config::EnvConfig;
@@ -6,13 +6,22 @@ use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// What this check reports.
-pub(super) const RULES: &[&Rule] = &[&ENV_FILE_NOT_FOUND, &INVALID_VARIABLE_NAME];
+pub(super) const RULES: &[&Rule] = &[&ENV_FILE_NOT_FOUND, &INVALID_VARIABLE_NAME, &INVALID_VARIABLE_VALUE];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    match &context.config.env {
+    let config = context.config;
+    match &config.env {
         Some(EnvConfig::File(path)) => check_file(context, path),
-        Some(EnvConfig::Map(variables)) => variables.keys().for_each(|name| check_name(context, name)),
+        Some(EnvConfig::Map(variables)) => {
+            for (name, value) in variables {
+                check_name(context, name);
+                check_value(context, name, value);
+            }
+        }
         None => {}
+    }
+    if let Some(prefix) = config.webhooks.as_ref().and_then(|webhooks| webhooks.env_prefix.as_ref()) {
+        check_prefix(context, prefix);
     }
 }
 
@@ -39,15 +48,19 @@ fn check_file(context: &mut Context<'_>, text: &str) {
     context.report(diagnostic.help(example));
 }
 
+fn fault(name: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("is empty"),
+        _ if name.contains('=') => Some("has a `=`"),
+        _ if name.chars().any(char::is_control) => Some("has a control character"),
+        _ if name.contains(char::is_whitespace) => Some("has white space"),
+        _ if name.starts_with(|c: char| c.is_ascii_digit()) => Some("starts with a digit"),
+        _ => None,
+    }
+}
+
 fn check_name(context: &mut Context<'_>, name: &str) {
-    let why = match name {
-        "" => "is empty",
-        _ if name.contains('=') => "has a `=`",
-        _ if name.chars().any(char::is_control) => "has a control character",
-        _ if name.contains(char::is_whitespace) => "has white space",
-        _ if name.starts_with(|c: char| c.is_ascii_digit()) => "starts with a digit",
-        _ => return,
-    };
+    let Some(why) = fault(name) else { return };
     let place = Place::Key(Pointer::root().join("env").join(name));
     let message = match name {
         "" => format!("the name of a variable {why}"),
@@ -56,6 +69,28 @@ fn check_name(context: &mut Context<'_>, name: &str) {
     context.report(
         Diagnostic::new(&INVALID_VARIABLE_NAME, place, message)
             .help("write a name of letters, digits and `_`, such as `LOG_LEVEL`"),
+    );
+}
+
+fn check_value(context: &mut Context<'_>, name: &str, value: &str) {
+    if !value.contains('\0') {
+        return;
+    }
+    let place = Place::Value(Pointer::root().join("env").join(name));
+    let message = format!("the value of the variable `{}` has a NUL character", name.escape_debug());
+    context.report(
+        Diagnostic::new(&INVALID_VARIABLE_VALUE, place, message)
+            .help("remove the `\\u0000`, or write the value in an encoding such as base64"),
+    );
+}
+
+fn check_prefix(context: &mut Context<'_>, prefix: &str) {
+    let Some(why) = fault(prefix) else { return };
+    let place = Place::Value(Pointer::parse("/webhooks/env_prefix"));
+    let message = format!("the prefix of variables `{}` {why}", prefix.escape_debug());
+    context.report(
+        Diagnostic::new(&INVALID_VARIABLE_NAME, place, message)
+            .help("write a prefix of letters, digits and `_`, such as `AGENT_WEBHOOK_`"),
     );
 }
 
@@ -79,6 +114,16 @@ static INVALID_VARIABLE_NAME: Rule = Rule {
     right: r#"{ "env": { "LOG_LEVEL": "info" } }"#,
 };
 
+static INVALID_VARIABLE_VALUE: Rule = Rule {
+    code: "invalid-variable-value",
+    severity: Severity::Error,
+    summary: "a value that no environment variable can have",
+    why: "The operating system ends a variable at its first NUL character, so that no process can be started with one \
+          inside of a value.",
+    wrong: r#"{ "env": { "SEPARATOR": "\u0000" } }"#,
+    right: r#"{ "env": { "SEPARATOR": "," } }"#,
+};
+
 #[cfg(test)]
 mod tests {
     use crate::compiler::check::tests::table;
@@ -97,6 +142,10 @@ mod tests {
                 (r#"{"env":{"A B":1}}"#, &[r#"invalid-variable-name: "A B""#]),
                 (r#"{"env":{"A\u0000":1}}"#, &[r#"invalid-variable-name: "A\u0000""#]),
                 (r#"{"env":{"1A":1}}"#, &[r#"invalid-variable-name: "1A""#]),
+                (r#"{"env":{"A":"\u0001\n"}}"#, &[]),
+                (r#"{"env":{"A":"x\u0000"}}"#, &[r#"invalid-variable-value: "x\u0000""#]),
+                (r#"{"webhooks":{"env_prefix":"MY "}}"#, &[r#"invalid-variable-name: "MY ""#]),
+                (r#"{"webhooks":{"env_prefix":"\u0000"}}"#, &[r#"invalid-variable-name: "\u0000""#]),
             ],
             &[(".env", ""), ("sub/x", "")],
         );

@@ -7,8 +7,13 @@ use crate::compiler::server;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// What this check reports.
-pub(super) const RULES: &[&Rule] =
-    &[&INVALID_HEADER_NAME, &MALFORMED_TEMPLATE, &TEMPLATE_OUTSIDE_PREFIX, &UNSUPPORTED_WILDCARD];
+pub(super) const RULES: &[&Rule] = &[
+    &INVALID_HEADER_NAME,
+    &INVALID_HEADER_VALUE,
+    &MALFORMED_TEMPLATE,
+    &TEMPLATE_OUTSIDE_PREFIX,
+    &UNSUPPORTED_WILDCARD,
+];
 
 pub(super) fn check(context: &mut Context<'_>) {
     let Some(webhooks) = &context.config.webhooks else { return };
@@ -19,6 +24,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     for (name, value) in webhooks.headers.iter().flatten() {
         let pointer = at.join("headers").join(name);
         found.extend(check_header_name(name, &pointer));
+        found.extend(check_header_value(name, value, &pointer));
         found.extend(check_templates(value, &pointer, prefix));
     }
     let domains = webhooks.url.as_ref().and_then(|url| url.allowed_domains.as_ref());
@@ -41,13 +47,33 @@ fn check_header_name(name: &str, pointer: &Pointer) -> Option<Diagnostic> {
     Some(diagnostic.help("write letters, digits and `-`, such as `X-Api-Key`"))
 }
 
-fn check_templates(value: &str, pointer: &Pointer, prefix: Option<&str>) -> Vec<Diagnostic> {
+/// Characters that cannot be sent. Those inside of templates are not sent.
+fn check_header_value(name: &str, value: &str, pointer: &Pointer) -> Option<Diagnostic> {
+    let templates = templates(value);
+    let is_sent = |at: &usize| !templates.iter().any(|template| template.contains(at));
+    let mut odd = value.char_indices().filter(|(_, c)| c.is_control() && *c != '\t');
+    let (at, c) = odd.find(|(at, _)| is_sent(at))?;
+    let what = if matches!(c, '\n' | '\r') { "a line break" } else { "a control character" };
+    let message = format!("the value of the header `{}` has {what}", name.escape_debug());
+    let place = Place::Within(pointer.clone(), at..at + c.len_utf8());
+    Some(Diagnostic::new(&INVALID_HEADER_VALUE, place, message).help("write it on one line, as plain text"))
+}
+
+/// Where templates stand in `value`; one that is never closed goes to its end.
+fn templates(value: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(start) = value[at..].find("${{").map(|offset| at + offset) {
-        let closed = value[start..].find("}}").map(|offset| start + offset + 2);
-        let part = start..closed.unwrap_or(value.len());
-        at = part.end;
+        at = value[start..].find("}}").map_or(value.len(), |offset| start + offset + 2);
+        found.push(start..at);
+    }
+    found
+}
+
+fn check_templates(value: &str, pointer: &Pointer, prefix: Option<&str>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for part in templates(value) {
+        let start = part.start;
         match variable(&value[part.clone()]) {
             Some(inner) => {
                 let part = start + inner.start..start + inner.end;
@@ -57,21 +83,17 @@ fn check_templates(value: &str, pointer: &Pointer, prefix: Option<&str>) -> Vec<
                     prefix,
                 ));
             }
-            None => found.push(malformed(
-                &value[part.clone()],
-                closed.is_some(),
-                Place::Within(pointer.clone(), part),
-                prefix,
-            )),
+            None => found.push(malformed(&value[part.clone()], Place::Within(pointer.clone(), part), prefix)),
         }
     }
     found
 }
 
-/// The bytes of NAME where `template` is exactly `${{ env.NAME }}`.
+/// The bytes of NAME where `template` is `${{ env.NAME }}`, with any white space around or none.
 fn variable(template: &str) -> Option<Range<usize>> {
-    let name = template.strip_prefix("${{ env.")?.strip_suffix(" }}")?;
-    let start = "${{ env.".len();
+    let name = template.strip_prefix("${{")?.trim_start().strip_prefix("env.")?;
+    let start = template.len() - name.len();
+    let name = name.strip_suffix("}}")?.trim_end();
     is_variable(name).then(|| start..start + name.len())
 }
 
@@ -80,8 +102,8 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-fn malformed(template: &str, closed: bool, place: Place, prefix: Option<&str>) -> Diagnostic {
-    let message = match closed {
+fn malformed(template: &str, place: Place, prefix: Option<&str>) -> Diagnostic {
+    let message = match template.ends_with("}}") {
         true => format!("`{}` is not of the form `${{{{ env.NAME }}}}`", template.escape_debug()),
         false => "a template is never closed".to_owned(),
     };
@@ -149,12 +171,22 @@ static INVALID_HEADER_NAME: Rule = Rule {
     right: r#"{ "webhooks": { "headers": { "X-Api-Key": "1" } } }"#,
 };
 
+static INVALID_HEADER_VALUE: Rule = Rule {
+    code: "invalid-header-value",
+    severity: Severity::Error,
+    summary: "a value that no HTTP header can have",
+    why: "A line break would end the header, and HTTP allows no other control character in a value but a tab. The \
+          request could not be sent.",
+    wrong: r#"{ "webhooks": { "headers": { "X-Source": "agent\nserver" } } }"#,
+    right: r#"{ "webhooks": { "headers": { "X-Source": "agent, server" } } }"#,
+};
+
 static MALFORMED_TEMPLATE: Rule = Rule {
     code: "malformed-template",
     severity: Severity::Error,
     summary: "a header template that is not `${{ env.NAME }}`",
-    why: "Only environment variables can be put into headers, in exactly this form. Anything else would be refused when \
-          the server starts, or sent as it stands.",
+    why: "Only environment variables can be put into headers, in this form. Anything else would be refused when the \
+          server starts, or sent as it stands.",
     wrong: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ secrets.TOKEN }}" } } }"#,
     right: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.AGENT_WEBHOOK_TOKEN }}" } } }"#,
 };
@@ -193,7 +225,11 @@ mod tests {
             ("plain $x {{ y }}", &[] as &[&str]),
             ("é ${{ env.AGENT_WEBHOOK_A }} ${{ env.AGENT_WEBHOOK_B }}", &[]),
             ("Bearer ${{ env.TOKEN }}", &["template-outside-prefix: TOKEN"]),
-            ("é ${{env.A}}", &["malformed-template: ${{env.A}}"]),
+            ("é ${{env.A}}", &["template-outside-prefix: A"]),
+            ("${{env.AGENT_WEBHOOK_A}} ${{\t env.AGENT_WEBHOOK_B\n}}", &[]),
+            ("${{ env. A }}", &["malformed-template: ${{ env. A }}"]),
+            ("a\tb\u{7f}", &["invalid-header-value: \u{7f}"]),
+            ("a\r\n${{ x }}", &["invalid-header-value: \\r", "malformed-template: ${{ x }}"]),
             (
                 "${{ secrets.A }} ${{ env.A-B }}",
                 &["malformed-template: ${{ secrets.A }}", "malformed-template: ${{ env.A-B }}"],
@@ -202,7 +238,7 @@ mod tests {
         ] {
             table(&[(&header(value), wanted)], &[]);
         }
-        assert!(said(&header("${{env.TOKEN}}"), &[]).contains("write `${{ env.AGENT_WEBHOOK_TOKEN }}`"));
+        assert!(said(&header("${{TOKEN}}"), &[]).contains("write `${{ env.AGENT_WEBHOOK_TOKEN }}`"));
         table(
             &[
                 (r#"{"webhooks":{"env_prefix":"MY_","headers":{"a":"${{ env.MY_A }}"}}}"#, &[]),

@@ -1,11 +1,16 @@
 //! The recovering parser.
 
+mod blank;
 mod scalar;
 mod secret;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
-use super::rules::{BYTE_ORDER_MARK, DUPLICATE_KEY, EMPTY_FILE, JSON_COMMENT, JSON_SYNTAX, TRAILING_COMMA};
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+
+use super::rules::{BYTE_ORDER_MARK, DUPLICATE_KEY, EMPTY_FILE, JSON_SYNTAX, TRAILING_COMMA};
 use super::{Document, Kind, Member, Node};
 use crate::diagnostic::{Diagnostic, Place, Rule};
 
@@ -29,6 +34,7 @@ pub(super) struct Parser<'a> {
     /// Whether this is the value of `env`.
     in_env: bool,
     secrets: Vec<Range<usize>>,
+    partial: HashSet<usize>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -44,6 +50,7 @@ impl<'a> Parser<'a> {
             ended: false,
             in_env: false,
             secrets: Vec::new(),
+            partial: HashSet::new(),
             diagnostics: Vec::new(),
         }
     }
@@ -83,8 +90,13 @@ impl<'a> Parser<'a> {
     }
 
     fn result(self, root: Node) -> (Document, Vec<Diagnostic>) {
-        let document =
-            Document { root, broken: self.broken, text: self.text.to_owned(), secrets: self.secrets };
+        let document = Document {
+            root,
+            broken: self.broken,
+            text: self.text.to_owned(),
+            secrets: self.secrets,
+            partial: self.partial,
+        };
         (document, self.diagnostics)
     }
 
@@ -138,40 +150,6 @@ impl<'a> Parser<'a> {
             self.at += wanted.len_utf8();
         }
         found
-    }
-
-    /// Skips white space and, reporting them, comments.
-    fn skip_blank(&mut self) {
-        loop {
-            let rest = self.rest();
-            self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
-            let rest = self.rest();
-            let space = rest.len() - rest.trim_start_matches(is_odd_space).len();
-            if space > 0 {
-                let code = rest.chars().next().map_or(0, u32::from);
-                let what = format!("the character U+{code:04X} looks like a blank, but is none in JSON");
-                self.report(&JSON_SYNTAX, self.at..self.at + space, what).help =
-                    Some("write normal blanks".into());
-                self.at += space;
-                continue;
-            }
-            let length = if rest.starts_with("//") || rest.starts_with('#') {
-                rest.find('\n').unwrap_or(rest.len())
-            } else if rest.starts_with("/*") {
-                rest.find("*/").map_or(rest.len(), |end| end + 2)
-            } else {
-                return;
-            };
-            let end = self.at + rest[..length].trim_end().len();
-            let what = if rest.starts_with("/*") && !rest[..length].ends_with("*/") {
-                (self.broken, self.ended) = (true, true);
-                "a comment that is never closed, and JSON has no comments"
-            } else {
-                "a comment, which JSON does not have"
-            };
-            self.report(&JSON_COMMENT, self.at..end, what).help = Some("remove it".into());
-            self.at += length;
-        }
     }
 
     fn value(&mut self) -> Node {
@@ -258,7 +236,7 @@ impl<'a> Parser<'a> {
 
     fn object(&mut self) -> Kind {
         let open = self.at - 1;
-        let mut members: Vec<Member> = Vec::new();
+        let mut members = IndexMap::new();
         let mut more = false;
         while self.next_item(open, '}', more) {
             let start = self.at;
@@ -271,12 +249,22 @@ impl<'a> Parser<'a> {
             more = true;
             let key_span = start..self.at;
             let value = self.value_of(key.as_deref(), &key_span);
-            let Some(key) = key else { continue };
-            if members.iter().any(|member| member.key == key) {
-                self.report(&DUPLICATE_KEY, key_span, format!("`{key}` is already set above")).help =
-                    Some("keep one of the two; only one of them can take effect".into());
-            } else {
-                members.push(Member { key, key_span, value });
+            let Some(key) = key else {
+                self.partial.insert(open);
+                continue;
+            };
+            match members.entry(key) {
+                Entry::Vacant(free) => {
+                    free.insert(Member { key_span, value });
+                }
+                Entry::Occupied(taken) => {
+                    self.report(
+                        &DUPLICATE_KEY,
+                        key_span,
+                        format!("`{}` is already set above", taken.key()),
+                    )
+                    .help = Some("keep one of the two; only one of them can take effect".into());
+                }
             }
         }
         Kind::Object(members)
@@ -407,12 +395,6 @@ impl<'a> Parser<'a> {
 /// `"`, or what people and word processors write in its place.
 fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '«' | '»')
-}
-
-/// White space that JSON does not take for such, and marks without any width.
-fn is_odd_space(c: char) -> bool {
-    (c.is_whitespace() && !matches!(c, ' ' | '\t' | '\n' | '\r'))
-        || matches!(c, '\u{200b}' | '\u{feff}' | '\u{2060}')
 }
 
 fn hole(span: Range<usize>) -> Node {

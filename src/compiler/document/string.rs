@@ -54,6 +54,9 @@ fn hex4(rest: &str) -> Option<u32> {
 
 /// Where the decoded byte offset `offset` of the string literal `raw` (quotes included) stands in `raw`.
 pub(super) fn raw_offset(raw: &str, offset: usize) -> usize {
+    if !raw.contains('\\') {
+        return (offset + 1).min(raw.len().saturating_sub(1));
+    }
     let (mut at, mut decoded) = (1, 0);
     while decoded < offset && at < raw.len().saturating_sub(1) {
         let unit = unit(&raw[at..]);

@@ -16,8 +16,7 @@ pub(super) fn look<'t>(root: Node<'_>, text: &'t str, name: &str) -> Bindings<'t
     }
     let mut found = module.finish();
     found.open |= root.has_error();
-    // CommonJS exports stand at any depth, and need one of these words.
-    if !found.visible.contains(name) && (text.contains("exports") || text.contains("module")) {
+    if !found.visible.contains(name) {
         commonjs::look(root, text, &mut found);
     }
     found

@@ -1,5 +1,7 @@
 //! What a Python module binds at its top level.
 
+mod dynamic;
+
 use std::collections::HashSet;
 
 use tree_sitter::Node;
@@ -19,7 +21,9 @@ pub(super) fn look<'t>(root: Node<'_>, text: &'t str, name: &str) -> Bindings<'t
     found.open |= found.visible.contains("__getattr__") || root.has_error();
     // The second walk goes through every function, so it is kept for names that are not plainly there.
     if !found.visible.contains(name) {
-        found.open = found.open || may_bind_dynamically(root, text, name);
+        // Python takes identifiers of the same NFKC form for the same.
+        let is_odd = found.visible.iter().any(|bound| !bound.is_ascii());
+        found.open = found.open || is_odd || dynamic::may_bind(root, text, name);
     }
     found
 }
@@ -156,33 +160,6 @@ impl<'t> Module<'t> {
     }
 }
 
-/// Whether anything, at any depth, may put `name` among the module's names without saying so plainly.
-fn may_bind_dynamically(root: Node<'_>, text: &str, name: &str) -> bool {
-    let mut found = false;
-    walk(root, |node| {
-        found |= match node.kind() {
-            "call" => is_dynamic_call(node, text),
-            "attribute" => source(node, text) == "sys.modules",
-            "global_statement" => parts(node).iter().any(|part| source(*part, text) == name),
-            "exec_statement" => true,
-            _ => false,
-        };
-        !found
-    });
-    found
-}
-
-/// `exec(…)`, `globals()`, `vars()` and `locals()`; the latter two give the module's names at its top level.
-fn is_dynamic_call(call: Node<'_>, text: &str) -> bool {
-    let Some(function) = call.child_by_field_name("function") else { return false };
-    let bare = || call.child_by_field_name("arguments").is_some_and(|arguments| parts(arguments).is_empty());
-    match source(function, text) {
-        "exec" | "globals" => true,
-        "vars" | "locals" => bare(),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::compiler::symbols::Definition::{Defined, Missing, Unknown};
@@ -298,6 +275,15 @@ mod tests {
             ("graphs = 1\nGraph = 2\n_graph = 3", &["graphs", "Graph", "_graph"]),
             ("def f():\n    global other\n    other = 1", &["f"]),
             ("def f():\n    sys.path.append(vars(x))", &["f"]),
+            ("import logging\nlog = logging.getLogger(__name__)", &["logging", "log"]),
+            ("log = structlog.get_logger(f'{__name__}.graph')", &["log"]),
+            ("app = Flask(__name__)", &["app"]),
+            ("def f():\n    self.logger.info('%s', __name__)\n    print(__name__)", &["f"]),
+            ("if __name__ == '__main__':\n    f()", &[]),
+            ("if __name__ != \"__main__\" and x: f()", &[]),
+            ("x = tool.__name__", &["x"]),
+            ("model.eval()\nsession.exec(x)\nf(exec=1, modules=2)", &[]),
+            ("'globals()'", &[]),
             ("b = 1\na = 2\nb = 3", &["b", "a"]),
         ] {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
@@ -320,6 +306,24 @@ mod tests {
             "setattr(sys.modules[__name__], x, 1)",
             "sys.modules[__name__] = Lazy()",
             "exec('graph = 1')",
+            "eval('globals().update(graph=1)')",
+            "import builtins\nbuiltins.exec('graph = 1')",
+            "from builtins import exec as run\nrun('graph = 1')",
+            "g = globals\ng()['graph'] = 1",
+            "v = vars\nv()['graph'] = 1",
+            "sys._getframe(0).f_globals.update(graph=1)",
+            "inspect.currentframe().f_globals['graph'] = 1",
+            "def f():\n    return 1\nf.__globals__['graph'] = 1",
+            "from sys import modules\nmodules[__name__].graph = 1",
+            "import sys as s\ns.modules['a'].graph = 1",
+            "importlib.import_module(__name__).graph = 1",
+            "setattr(importlib.import_module(__name__), 'graph', 1)",
+            "__import__(__name__).graph = 1",
+            "import a\na.install(__name__, 'graph')",
+            "me = __name__",
+            "log = getLogger(__name__)\ninstall(__name__)",
+            "ｇraph = 1",
+            "def f():\n    global 𝓰raph\n    𝓰raph = 1",
             "def f():\n    global graph\n    graph = 1",
             "graph = 1\ndel graph",
             "graph = 1\ndel (a, [graph])",

@@ -7,17 +7,26 @@ use tree_sitter::Node;
 use super::unquoted;
 use crate::compiler::symbols::{Bindings, parts, source, walk};
 
-/// Adds to `found` what the module `root`, the tree of `text`, puts on `exports` or `module.exports`.
+/// Adds to `found` what the module `root`, the tree of `text`, puts on `exports` or `module.exports`, and on `this`
+/// where that is the same.
 ///
 /// Every mention counts: one that is not plainly a read or the write of a known name may write any name.
 pub(super) fn look<'t>(root: Node<'_>, text: &'t str, found: &mut Bindings<'t>) {
-    let mut bodies = vec![root];
-    while let Some(body) = bodies.pop() {
-        let mut mentions =
-            Mentions { text, found: &mut *found, certain: body == root, settled: HashSet::new() };
+    let is_script =
+        !parts(root).iter().any(|it| matches!(it.kind(), "export_statement" | "import_statement"));
+    // Exports stand at any depth, and need one of these words; `this` is something only in a script.
+    let words: &[&str] =
+        if is_script { &["exports", "module", "this", "eval"] } else { &["exports", "module"] };
+    if !words.iter().any(|word| text.contains(word)) {
+        return;
+    }
+    let mut bodies = vec![(root, true, is_script)];
+    while let Some((body, certain, is_this)) = bodies.pop() {
+        let mut mentions = Mentions { text, found: &mut *found, certain, is_this, settled: HashSet::new() };
         walk(body, |node| {
-            if node != body && is_function(node) {
-                bodies.push(node);
+            if node != body && (is_function(node) || node.kind() == "class_body") {
+                let is_arrow = node.kind() == "arrow_function";
+                bodies.push((node, certain && !is_function(node), is_this && is_arrow));
                 return false;
             }
             mentions.enter(node)
@@ -42,6 +51,8 @@ struct Mentions<'f, 't> {
     found: &'f mut Bindings<'t>,
     /// Whether what is written here runs: a function may never be called.
     certain: bool,
+    /// Whether `this` is `module.exports`.
+    is_this: bool,
     /// The ids of the mentions that are understood, noted before the walk reaches them.
     settled: HashSet<usize>,
 }
@@ -63,10 +74,15 @@ impl<'t> Mentions<'_, 't> {
             "call_expression" => self.call(node),
             // `typeof exports`, and a function's own parameter of this name.
             "unary_expression" | "formal_parameters" | "required_parameter" => {
-                parts(node)
-                    .into_iter()
-                    .filter(|part| part.kind() == "identifier")
-                    .for_each(|part| self.settle(part));
+                let mut mentions = parts(node);
+                mentions.retain(|part| self.is_exports(*part) || self.is(*part, "module"));
+                mentions.into_iter().for_each(|part| self.settle(part));
+            }
+            // `this && …`
+            "binary_expression" => {
+                let left =
+                    node.child_by_field_name("left").filter(|left| self.is_this && left.kind() == "this");
+                left.into_iter().for_each(|this| self.settle(this));
             }
             _ => {}
         }
@@ -92,7 +108,7 @@ impl<'t> Mentions<'_, 't> {
 
     /// Whether `node` is `exports` or `module.exports`.
     fn is_exports(&self, node: Node<'_>) -> bool {
-        self.is(node, "exports") || self.is_module_exports(node)
+        self.is(node, "exports") || self.is_module_exports(node) || self.is_this && node.kind() == "this"
     }
 
     /// Whether `node` is a member of the exports.
@@ -187,6 +203,7 @@ impl<'t> Mentions<'_, 't> {
     /// `Object.defineProperty(exports, "name", …)`, the only call with the exports that we know.
     fn call(&mut self, call: Node<'_>) {
         let function = call.child_by_field_name("function");
+        self.found.open |= function.is_some_and(|name| self.is(name, "eval"));
         let defines = function.is_some_and(|name| source(name, self.text) == "Object.defineProperty");
         let Some(arguments) = call.child_by_field_name("arguments").filter(|_| defines) else { return };
         if let [exports, name, ..] = *parts(arguments)
@@ -251,6 +268,18 @@ mod tests {
             ("function f() { exports.graph = 1 }", Unknown),
             ("(function (root, factory) { module.exports = factory() })(this, f)", Unknown),
             ("const f = (exports) => { exports.a = 1 }; f(exports)", Unknown),
+            ("this.graph = 1", Defined),
+            ("if (x) { this['graph'] = 1 }", Defined),
+            ("(function () { this.graph = 1 }).call(this)", Unknown),
+            ("const f = () => { this.graph = 1 }", Unknown),
+            ("fill(this); const self = this", Unknown),
+            ("eval('exports.graph = 1')", Unknown),
+            (
+                "function F() { this.graph = 1 } class C { x = this.graph; f() { this.graph = 1 } }",
+                missing(&[]),
+            ),
+            ("const help = (this && this.__help) || (() => 1); exports.a = 1", missing(&["a"])),
+            ("import x from 'x'; const f = () => this.graph", missing(&[])),
         ] {
             assert_eq!(define(Language::JavaScript, text, "graph"), expected, "{text}");
         }
