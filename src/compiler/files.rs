@@ -26,6 +26,11 @@ pub trait Files: Sync {
     /// lead in circles. Empty where it cannot be read.
     fn list(&self, path: &str) -> Vec<(String, FileKind)>;
 
+    /// Names of the links to directories that [`Files::list`] leaves out of what a directory holds.
+    fn linked_directories(&self, _path: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The parts of the configuration's directory, from the file system's root down.
     fn directory(&self) -> Vec<String>;
 

@@ -1,6 +1,6 @@
 //! The disk as the compiler sees it.
 
-use std::fs::{self, FileType, Metadata};
+use std::fs::{self, DirEntry, FileType, Metadata};
 use std::path::{Component, Path, PathBuf};
 
 use super::reason;
@@ -44,6 +44,15 @@ impl Files for DiskFiles {
             })
             .collect();
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        found
+    }
+
+    fn linked_directories(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.locate(path)) else { return Vec::new() };
+        let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        let links = entries.flatten().filter(is_link).filter(|link| link.path().is_dir());
+        let mut found: Vec<String> = links.filter_map(|link| link.file_name().into_string().ok()).collect();
+        found.sort();
         found
     }
 
