@@ -52,6 +52,18 @@ fn skeleton(plan: &Plan) -> Vec<String> {
     found
 }
 
+fn installations(plan: &Plan) -> Vec<String> {
+    let commands = plan.steps.iter().filter_map(|step| match &step.action {
+        Action::Run { commands, .. } => Some(commands),
+        _ => None,
+    });
+    let words = commands.flatten().filter_map(|command| match command {
+        Command::Words { words, .. } if words[..2] == ["uv", "pip"] => Some(words.join(" ")),
+        _ => None,
+    });
+    words.filter(|it| it.contains("/api/constraints.txt")).collect()
+}
+
 /// The manifest, more files, and what of them is in the skeleton.
 type Layout<'a> = (String, &'a [&'a str], &'a [&'a str]);
 
@@ -199,4 +211,75 @@ fn a_linked_directory_with_python_in_it_has_no_skeleton() {
     assert!(matches!(install(), Install::Skeleton { .. }), "{:?}", install());
     symlink("vendor", tree.path("lib")).unwrap();
     assert!(matches!(install(), Install::AfterCopy(why) if why.contains("`lib`")), "{:?}", install());
+}
+
+/// Or a package of that name would come from elsewhere, and be somebody else's.
+#[test]
+fn settings_of_uv_count_before_the_source_is_there() {
+    let manifest =
+        |settings: &str| format!("{SETUPTOOLS}{PROJECT}dependencies = ['internal>=1']\n{settings}");
+    let index = "[[tool.uv.index]]\nurl = 'https://packages.example/simple'\n";
+    let there = "--directory /deps/app -c /api/constraints.txt";
+    for (settings, more) in [
+        (index, None),
+        ("[tool.uv]\noverride-dependencies = ['internal==2']\n", None),
+        ("", Some(("uv.toml", "index-url = 'https://packages.example/simple'\n"))),
+    ] {
+        let text = manifest(settings);
+        let files: Vec<_> = [("pyproject.toml", text.as_str())].into_iter().chain(more).collect();
+        let plan = plan_with(r#""dependencies": [".", "named"]"#, &files);
+        let expected = [
+            format!("uv pip install --system {there} named internal>=1"),
+            format!("uv pip install --system {there} -e /deps/app"),
+        ];
+        assert_eq!(installations(&plan), expected, "{settings}");
+        assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+        let copied = |step: &agentcli::compiler::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources[0] == "pyproject.toml");
+        let installed = |step: &agentcli::compiler::plan::Step| step.why == "packages from outside";
+        assert!(plan.steps.iter().position(copied) < plan.steps.iter().position(installed), "{settings}");
+        assert_eq!(plan.steps.iter().filter(|step| copied(step)).count(), 1, "{settings}");
+        if let Some((file, _)) = more {
+            assert!(skeleton(&plan).contains(&file.to_owned()), "{settings}");
+        }
+    }
+    // Each package has its own, and none of them is asked for its neighbour before that is there.
+    let lib =
+        format!("{SETUPTOOLS}[project]\nname = 'lib'\nversion = '1'\ndependencies = ['private']\n{index}");
+    let app = format!("{SETUPTOOLS}{PROJECT}dependencies = ['lib', 'httpx']\n");
+    let plan = plan_with(
+        r#""dependencies": [".", "./lib"]"#,
+        &[("pyproject.toml", &app), ("lib/pyproject.toml", &lib)],
+    );
+    let lib = "uv pip install --system --directory /deps/app/lib -c /api/constraints.txt";
+    let app = "uv pip install --system -c /api/constraints.txt";
+    let expected = [
+        format!("{lib} private"),
+        format!("{app} httpx"),
+        format!("{lib} --no-deps -e /deps/app/lib"),
+        format!("{app} --no-deps -e /deps/app"),
+        format!("{lib} -e /deps/app/lib"),
+        format!("{app} -e /deps/app"),
+    ];
+    assert_eq!(installations(&plan), expected);
+    // Those of the project count where the rest of it is no dependency.
+    let plan = plan_with(
+        r#""dependencies": ["./demo", "./lib"]"#,
+        &[("uv.toml", "offline = false\n"), ("lib/setup.py", "")],
+    );
+    assert_eq!(plan.context.include, ["demo", "lib", "uv.toml"]);
+    // A place in the source is not there yet.
+    let text = manifest("[tool.uv]\nfind-links = ['./wheels']\n");
+    let plan = plan_with(r#""dependencies": [".", "named"]"#, &[("pyproject.toml", &text)]);
+    let expected = [
+        "uv pip install --system -c /api/constraints.txt named".to_owned(),
+        format!("uv pip install --system {there} -e /deps/app"),
+    ];
+    assert_eq!(installations(&plan), expected);
+    assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);
+    // pip knows nothing of them.
+    let pip = plan_with(
+        r#""dependencies": ["."], "pip_installer": "pip""#,
+        &[("pyproject.toml", &manifest(index))],
+    );
+    assert!(!format!("{:?}", pip.steps).contains("--directory"));
 }
