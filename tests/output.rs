@@ -3,5 +3,6 @@
 mod decode;
 pub(crate) mod drift;
 pub(crate) mod goldens;
+mod layouts;
 mod lowering;
 pub(crate) mod properties;

@@ -37,6 +37,7 @@ fn linked_files_are_listed_and_linked_directories_are_not() {
     let names: Vec<String> = files.list(".").into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["file", "real", "to-file"]);
     assert_eq!(files.kind("to-parent"), Some(FileKind::Directory));
+    assert_eq!(files.linked_directories("."), ["to-parent"]);
 }
 
 #[cfg(unix)]

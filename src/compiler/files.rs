@@ -30,6 +30,12 @@ pub trait Files: Sync {
     /// way to the configuration's directory do not count.
     fn link(&self, path: &str) -> Option<(String, String)>;
 
+    /// Names of the links to directories that [`Files::list`] leaves out of what a directory holds; where there are no
+    /// links, none.
+    fn linked_directories(&self, _path: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The parts of the configuration's directory, from the file system's root down.
     fn directory(&self) -> Vec<String>;
 

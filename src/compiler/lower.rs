@@ -3,6 +3,7 @@
 mod builder;
 mod common;
 mod contract;
+mod groups;
 mod image;
 mod installed;
 mod javascript;

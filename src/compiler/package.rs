@@ -2,7 +2,10 @@
 
 mod backend;
 mod build_system;
+mod glob;
+mod named;
 mod skeleton;
+mod uv;
 
 use std::collections::BTreeSet;
 
@@ -14,8 +17,10 @@ use crate::compiler::paths;
 use crate::compiler::pyproject::{Pyproject, table};
 use crate::compiler::requirement;
 use crate::compiler::symbols::setup_py::{SetupCall, setup_call};
+use named::Named;
 
 pub use build_system::{BuildSystem, build_system};
+pub use uv::{UvSettings, uv_settings};
 
 /// How one package can be installed so that an edit to its source costs least.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +62,8 @@ pub enum Install {
 
 /// What a manifest forces, before the layout is looked at.
 enum Verdict {
-    /// A skeleton will do; these files take part, and these only have to exist.
-    Static { manifests: Vec<String>, placeholders: Vec<String> },
+    /// A skeleton will do; these files take part, these only have to exist, and this has to be in the layout.
+    Static { manifests: Vec<String>, placeholders: Vec<String>, named: Named },
     /// Something runs when the package is built.
     Dynamic(String),
 }
@@ -68,7 +73,7 @@ pub fn package(local: &Local, files: &dyn Files) -> Package {
     match &local.pyproject {
         Pyproject::Manifest(manifest) => from_pyproject(&local.path, manifest, files),
         Pyproject::Invalid => plain(None, "pyproject.toml is not valid TOML"),
-        Pyproject::Absent => from_setup_py(&local.path, files),
+        Pyproject::Absent => from_setup_py(&local.path, &Table::new(), files),
     }
 }
 
@@ -84,14 +89,17 @@ pub fn read_by_installation(local: &Local, files: &dyn Files) -> Vec<String> {
 
 /// What a build backend that runs reads: the manifests, and what the metadata names.
 fn read_by_backend(local: &Local, files: &dyn Files) -> Vec<String> {
-    let mut names = ["pyproject.toml", "setup.py", "setup.cfg"].map(str::to_owned).to_vec();
+    let mut names = ["pyproject.toml", "setup.py", "setup.cfg", "hatch.toml"].map(str::to_owned).to_vec();
     let Pyproject::Manifest(manifest) = &local.pyproject else { return names };
     let project = manifest.get("project").and_then(Value::as_table);
     for key in project.iter().flat_map(|project| strings(project, "dynamic")) {
-        names.extend(dynamic_metadata(manifest, &[key]).unwrap_or_default());
+        names.extend(dynamic_metadata(&local.path, manifest, &[key], files).unwrap_or_default());
     }
-    let described = project.or_else(|| table(manifest, &["tool", "poetry"]));
-    names.extend(described.iter().flat_map(|project| described_files(&local.path, project, files)));
+    if let Some(described) = project.or_else(|| table(manifest, &["tool", "poetry"])) {
+        let (described, patterns) = described_files(described);
+        names.extend(described);
+        names.extend(patterns.iter().filter_map(|it| glob::expand(&local.path, it, files)).flatten());
+    }
     names
 }
 
@@ -110,11 +118,11 @@ fn from_pyproject(path: &str, manifest: &Table, files: &dyn Files) -> Package {
     } else {
         Some(strings(project, "dependencies"))
     };
-    let verdict = match dynamic_metadata(manifest, &dynamic) {
+    let verdict = match dynamic_metadata(path, manifest, &dynamic, files) {
         Ok(manifests) => backend::verdict(path, manifest, files).and_manifests(manifests),
         Err(why) => Verdict::Dynamic(why),
     };
-    let verdict = verdict.and_placeholders(described_files(path, project, files));
+    let verdict = verdict.and_described(path, project, files);
     let install = install(path, verdict, requirements.is_some(), files);
     Package { name, requirements, install, sources: sources(manifest) }
 }
@@ -122,16 +130,15 @@ fn from_pyproject(path: &str, manifest: &Table, files: &dyn Files) -> Package {
 /// Poetry's own tables, or a setup.py beside a pyproject.toml that only names the build backend.
 fn without_project_table(path: &str, manifest: &Table, files: &dyn Files) -> Package {
     let Some(poetry) = table(manifest, &["tool", "poetry"]) else {
-        return from_setup_py(path, files);
+        return from_setup_py(path, manifest, files);
     };
     let name = string(poetry, "name");
-    let verdict =
-        backend::verdict(path, manifest, files).and_placeholders(described_files(path, poetry, files));
+    let verdict = backend::verdict(path, manifest, files).and_described(path, poetry, files);
     let install = install(path, verdict, false, files);
     Package { name, requirements: None, install, sources: Sources::default() }
 }
 
-fn from_setup_py(path: &str, files: &dyn Files) -> Package {
+fn from_setup_py(path: &str, manifest: &Table, files: &dyn Files) -> Package {
     if files.is_file(&paths::join(path, "setup.cfg")) {
         return plain(None, "setup.cfg is read by setuptools alone");
     }
@@ -140,11 +147,7 @@ fn from_setup_py(path: &str, files: &dyn Files) -> Package {
         return plain(None, "setup.py computes its metadata");
     };
     let SetupCall { name, install_requires, .. } = call;
-    let mut manifests = vec!["setup.py".to_owned()];
-    if files.is_file(&paths::join(path, "pyproject.toml")) {
-        manifests.push("pyproject.toml".to_owned());
-    }
-    let install = install(path, Verdict::Static { manifests, placeholders: Vec::new() }, true, files);
+    let install = install(path, backend::verdict(path, manifest, files), true, files);
     Package {
         name,
         requirements: Some(install_requires.unwrap_or_default()),
@@ -154,21 +157,19 @@ fn from_setup_py(path: &str, files: &dyn Files) -> Package {
 }
 
 fn install(path: &str, verdict: Verdict, static_requirements: bool, files: &dyn Files) -> Install {
-    match verdict {
-        Verdict::Static { mut manifests, mut placeholders } => match skeleton::modules(path, files) {
-            Ok(modules) => {
+    let skeleton = match verdict {
+        Verdict::Static { mut manifests, mut placeholders, named } => skeleton::files(path, &named, files)
+            .map(|layout| {
+                placeholders.extend(layout);
                 placeholders.retain(|file| !manifests.contains(file));
-                placeholders.extend(modules);
                 tidy(&mut manifests);
                 tidy(&mut placeholders);
                 Install::Skeleton { manifests, placeholders }
-            }
-            Err(why) if static_requirements => Install::AfterCopy(why),
-            Err(why) => Install::Plain(why),
-        },
-        Verdict::Dynamic(why) if static_requirements => Install::AfterCopy(why),
-        Verdict::Dynamic(why) => Install::Plain(why),
-    }
+            }),
+        Verdict::Dynamic(why) => Err(why),
+    };
+    skeleton
+        .unwrap_or_else(|why| if static_requirements { Install::AfterCopy(why) } else { Install::Plain(why) })
 }
 
 fn tidy(files: &mut Vec<String>) {
@@ -176,32 +177,58 @@ fn tidy(files: &mut Vec<String>) {
     files.extend(sorted);
 }
 
-/// Which files setuptools reads dynamic metadata from, or why it has to run code for them.
-fn dynamic_metadata(manifest: &Table, dynamic: &[String]) -> Result<Vec<String>, String> {
+/// Which files setuptools reads dynamic metadata from, or why it has to run code for them. It does without those that
+/// are not there.
+fn dynamic_metadata(
+    path: &str,
+    manifest: &Table,
+    dynamic: &[String],
+    files: &dyn Files,
+) -> Result<Vec<String>, String> {
     let mut manifests = Vec::new();
     for key in dynamic {
         let Some(source) = table(manifest, &["tool", "setuptools", "dynamic", key]) else {
             return Err(format!("its `{key}` is computed by the build backend"));
         };
-        match source.get("file") {
-            Some(Value::String(file)) => manifests.push(paths::normalize(file)),
-            Some(Value::Array(files)) => {
-                manifests.extend(files.iter().filter_map(Value::as_str).map(paths::normalize));
+        // Extras have one source each.
+        let several: Vec<&Value> = match key.as_str() {
+            "optional-dependencies" => {
+                source.values().map(|extra| extra.get("file").unwrap_or(extra)).collect()
             }
-            _ => return Err(format!("its `{key}` is read from its code")),
+            _ => source.get("file").into_iter().collect(),
+        };
+        if several.is_empty() || several.iter().any(|files| !files.is_str() && !files.is_array()) {
+            return Err(format!("its `{key}` is read from its code"));
+        }
+        for files in several {
+            let files = files.as_array().map_or(std::slice::from_ref(files), Vec::as_slice);
+            manifests.extend(files.iter().filter_map(Value::as_str).map(paths::normalize));
         }
     }
+    manifests.retain(|file| files.is_file(&paths::join(path, file)));
     Ok(manifests)
 }
 
-/// Files that the metadata names and whose content no installation needs: readme and licences.
-fn described_files(path: &str, project: &Table, files: &dyn Files) -> Vec<String> {
-    let named = ["readme", "license"].into_iter().filter_map(|key| match project.get(key)? {
-        Value::String(file) => Some(file.clone()),
-        Value::Table(entry) => string(entry, "file"),
-        _ => None,
-    });
-    named.map(|file| paths::normalize(&file)).filter(|file| files.is_file(&paths::join(path, file))).collect()
+/// Files that the metadata names and whose content no installation needs: readme and licences, of which some may be
+/// given by patterns.
+fn described_files(project: &Table) -> (Vec<String>, Vec<String>) {
+    let mut names: Vec<String> = ["readme", "license"]
+        .into_iter()
+        .filter_map(|key| match project.get(key)? {
+            Value::String(file) => Some(file.clone()),
+            Value::Table(entry) => string(entry, "file"),
+            _ => None,
+        })
+        .collect();
+    // Poetry reads several.
+    names.extend(strings(project, "readme"));
+    let mut patterns = strings(project, "license-files");
+    // As it was before PEP 639 was final.
+    if let Some(table) = table(project, &["license-files"]) {
+        patterns.extend(strings(table, "globs"));
+        names.extend(strings(table, "paths"));
+    }
+    (names.iter().map(|file| paths::normalize(file)).collect(), patterns)
 }
 
 fn sources(manifest: &Table) -> Sources {
@@ -219,24 +246,20 @@ fn sources(manifest: &Table) -> Sources {
 }
 
 impl Verdict {
-    fn and_manifests(self, more: Vec<String>) -> Self {
-        match self {
-            Verdict::Static { mut manifests, placeholders } => {
-                manifests.extend(more);
-                Verdict::Static { manifests, placeholders }
-            }
-            dynamic => dynamic,
+    fn and_manifests(mut self, more: Vec<String>) -> Self {
+        if let Verdict::Static { manifests, .. } = &mut self {
+            manifests.extend(more);
         }
+        self
     }
 
-    fn and_placeholders(self, more: Vec<String>) -> Self {
-        match self {
-            Verdict::Static { manifests, mut placeholders } => {
-                placeholders.extend(more);
-                Verdict::Static { manifests, placeholders }
-            }
-            dynamic => dynamic,
+    fn and_described(mut self, path: &str, project: &Table, files: &dyn Files) -> Self {
+        if let Verdict::Static { placeholders, named, .. } = &mut self {
+            let (names, patterns) = described_files(project);
+            placeholders.extend(names.into_iter().filter(|file| files.is_file(&paths::join(path, file))));
+            named.patterns.extend(patterns);
         }
+        self
     }
 }
 

@@ -1,6 +1,6 @@
 //! The disk as the compiler sees it.
 
-use std::fs::{self, FileType, Metadata};
+use std::fs::{self, DirEntry, FileType, Metadata};
 use std::path::{Component, Path, PathBuf};
 
 use super::reason;
@@ -53,6 +53,15 @@ impl Files for DiskFiles {
             let target = fs::read_link(self.locate(part)).ok()?;
             Some((part.to_owned(), target.to_string_lossy().into_owned()))
         })
+    }
+
+    fn linked_directories(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.locate(path)) else { return Vec::new() };
+        let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        let links = entries.flatten().filter(is_link).filter(|link| link.path().is_dir());
+        let mut found: Vec<String> = links.filter_map(|link| link.file_name().into_string().ok()).collect();
+        found.sort();
+        found
     }
 
     /// Links are resolved here, once, since `..` leads to the real parent.

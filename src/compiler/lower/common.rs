@@ -44,15 +44,27 @@ pub(super) fn source(input: &Input<'_>, build: &mut Build) {
 }
 
 /// Copies files, given relative to the configuration's directory, to where they lie in the image; one copy for
-/// each directory.
+/// each directory, and none for what is there.
 pub(super) fn copy_manifests(input: &Input<'_>, manifests: &[String], build: &mut Build) {
     let mut directories: IndexMap<String, Vec<String>> = IndexMap::new();
     for manifest in manifests {
         let file = input.layout.in_context(manifest);
         directories.entry(paths::parent(&file)).or_default().push(file);
     }
-    for (directory, sources) in directories {
+    for (directory, mut sources) in directories {
         let target = format!("{}/", input.layout.image_path(&directory));
+        let is_there = |file: &String| {
+            build.steps.iter().any(|step| match &step.action {
+                Action::Copy { from: None, sources, target: known } => {
+                    *known == target && sources.contains(file)
+                }
+                _ => false,
+            })
+        };
+        sources.retain(|file| !is_there(file));
+        if sources.is_empty() {
+            continue;
+        }
         build.step("/dependencies", "manifests", Action::Copy { from: None, sources, target });
     }
 }

@@ -1,8 +1,8 @@
 //! The project's own packages, and what they need of each other.
 
 use crate::compiler::dependency::Local;
-use crate::compiler::files::Files;
-use crate::compiler::package::{self, Install, Package};
+use crate::compiler::lower::{Input, groups};
+use crate::compiler::package::{self, Install, Package, UvSettings};
 use crate::compiler::requirement;
 
 /// A local dependency and what its manifests say.
@@ -11,13 +11,20 @@ pub(super) struct Installed<'a> {
     /// Normalised.
     pub(super) name: Option<String>,
     pub(super) package: Package,
+    /// The settings with which uv installs what it needs.
+    pub(super) settings: Option<UvSettings>,
 }
 
 impl<'a> Installed<'a> {
-    pub(super) fn new(local: &'a Local, files: &dyn Files) -> Self {
-        let package = package::package(local, files);
-        let name = package.name.clone().or_else(|| local.distribution_name(files));
-        Self { local, name: name.map(|name| requirement::normalized_name(&name)), package }
+    pub(super) fn new(local: &'a Local, input: &Input<'_>) -> Self {
+        let mut package = package::package(local, input.files);
+        let name = package.name.clone().or_else(|| local.distribution_name(input.files));
+        let settings = groups::settings(input, &local.path);
+        if settings.as_ref().is_some_and(|settings| settings.need_source) {
+            package.requirements = None;
+            package.install = Install::Plain("uv's settings name a place in the source".to_owned());
+        }
+        Self { local, name: name.map(|name| requirement::normalized_name(&name)), package, settings }
     }
 
     pub(super) fn is_early(&self) -> bool {

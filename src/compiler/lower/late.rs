@@ -2,6 +2,7 @@
 
 use crate::compiler::dependency::Local;
 use crate::compiler::lower::builder::{Builder, SERVER_STAGE};
+use crate::compiler::lower::groups::{self, Groups};
 use crate::compiler::lower::installed::{Installed, has_extras_of};
 use crate::compiler::lower::tools::{Tools, prefixed, removal, removed_tools};
 use crate::compiler::lower::{Build, Input};
@@ -31,23 +32,26 @@ impl Late {
         let files: Vec<&RequirementsFile> = files.iter().filter(|file| file.is_local()).collect();
         note(packages, &files, build);
         let brings_requirements = !(whole.is_empty() && files.is_empty());
-        let builder = if brings_requirements { None } else { Builder::new(input, &bare) };
+        let locals: Vec<&Local> = bare.iter().map(|it| it.local).collect();
+        let builder = if brings_requirements { None } else { Builder::new(input, &locals) };
         // Those whose requirements are there come first: the others may need them.
         let mut commands = Vec::new();
-        if !bare.is_empty() {
-            let arguments = ["--no-deps".to_owned()].into_iter().chain(editable(input, &bare)).collect();
-            commands.push(match &builder {
-                Some(builder) => builder.install(tools, arguments),
-                None => tools.install(arguments),
-            });
+        match &builder {
+            Some(builder) => {
+                let editable = bare.iter().flat_map(|it| editable(input, it));
+                let arguments = ["--no-deps".to_owned()].into_iter().chain(editable).collect();
+                commands.push(builder.install(tools, arguments));
+            }
+            None => commands.extend(grouped(input, &bare).bare(tools)),
         }
-        if !whole.is_empty() {
-            let sources = tools.without_sources(packages.iter().map(|it| &it.package));
-            commands.push(tools.install(editable(input, &whole).chain(sources).collect()));
+        let without_sources = tools.without_sources(packages.iter().map(|it| &it.package));
+        commands.extend(grouped(input, &whole).editable(tools, without_sources.as_ref()));
+        for file in files {
+            let settings = groups::settings(input, &paths::parent(&file.path));
+            let mut group = Groups::default();
+            group.add(input, settings.as_ref(), ["-r".to_owned(), input.layout.in_image(&file.path)]);
+            commands.extend(group.commands(tools));
         }
-        commands.extend(
-            files.iter().map(|file| tools.install(vec!["-r".to_owned(), input.layout.in_image(&file.path)])),
-        );
         Self { commands, brings_requirements, builder }
     }
 
@@ -87,16 +91,17 @@ impl Late {
 }
 
 /// The packages that need their source: those whose requirements are there before, and those that bring their own.
-fn by_requirements<'a>(tools: &Tools, packages: &[Installed<'a>]) -> (Vec<&'a Local>, Vec<&'a Local>) {
+fn by_requirements<'a, 'b>(
+    tools: &Tools,
+    packages: &'b [Installed<'a>],
+) -> (Vec<&'b Installed<'a>>, Vec<&'b Installed<'a>>) {
     let reads_sources = tools.reads_sources(packages.iter().map(|it| &it.package));
     let late = packages.iter().filter(|it| !it.is_early());
-    let (bare, whole): (Vec<_>, Vec<_>) = late.partition(|Installed { package, .. }| {
+    late.partition(|Installed { package, .. }| {
         matches!(package.install, Install::AfterCopy(_))
             && !has_extras_of(package, packages)
             && (package.sources.elsewhere.is_empty() || !reads_sources)
-    });
-    let locals = |list: Vec<&Installed<'a>>| list.into_iter().map(|it| it.local).collect();
-    (locals(bare), locals(whole))
+    })
 }
 
 fn note(packages: &[Installed<'_>], files: &[&RequirementsFile], build: &mut Build) {
@@ -112,8 +117,16 @@ fn note(packages: &[Installed<'_>], files: &[&RequirementsFile], build: &mut Bui
     }
 }
 
-fn editable(input: &Input<'_>, locals: &[&Local]) -> impl Iterator<Item = String> {
-    locals.iter().flat_map(|local| ["-e".to_owned(), input.layout.in_image(&local.path)])
+fn grouped(input: &Input<'_>, packages: &[&Installed<'_>]) -> Groups {
+    let mut groups = Groups::default();
+    for package in packages {
+        groups.add(input, package.settings.as_ref(), editable(input, package));
+    }
+    groups
+}
+
+fn editable(input: &Input<'_>, package: &Installed<'_>) -> [String; 2] {
+    ["-e".to_owned(), input.layout.in_image(&package.local.path)]
 }
 
 /// The server's own packages, whatever was installed over them.

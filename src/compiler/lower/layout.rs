@@ -5,7 +5,8 @@ use crate::compiler::dependency::{self, Local, LocalKind};
 use crate::compiler::files::Files;
 use crate::compiler::ignore::Ignore;
 use crate::compiler::lower::Options;
-use crate::compiler::lower::tools::pip_config;
+use crate::compiler::lower::tools::{pip_config, uses_pip};
+use crate::compiler::package::uv_settings;
 use crate::compiler::plan::{Context, Variant};
 use crate::compiler::requirements_file::{self, RequirementsFile};
 use crate::compiler::{paths, server};
@@ -60,6 +61,9 @@ impl Layout {
             wanted.push(paths::normalize(&options.called_from));
         }
         let mut outside: Vec<String> = pip_config(config, variant).into_iter().collect();
+        if variant != Variant::Javascript && !uses_pip(config) {
+            outside.extend(uv_settings(".", files).into_iter().flat_map(|settings| settings.manifests));
+        }
         outside.extend(locals.iter().filter_map(|local| requirements(local, files)).flat_map(|it| it.files));
         let up = wanted.iter().chain(&outside).map(|path| paths::levels_up(path)).max().unwrap_or(0);
         let directory = files.directory();

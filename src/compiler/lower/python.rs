@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use crate::compiler::dependency::{self, Dependency, Local, LocalKind};
 use crate::compiler::lower::common::{base, copy_manifests, source, source_stage};
+use crate::compiler::lower::groups::{self, Groups};
 use crate::compiler::lower::installed::{Installed, name_of, wait_for_neighbours};
 use crate::compiler::lower::late::{Late, own_packages};
 use crate::compiler::lower::layout;
 use crate::compiler::lower::tools::{Tools, prefixed, removal, removed_tools, words};
 use crate::compiler::lower::{Build, Input, image, javascript};
-use crate::compiler::package::Install;
+use crate::compiler::package::{Install, UvSettings};
 use crate::compiler::plan::{Action, Variant};
 use crate::compiler::requirements_file::RequirementsFile;
 use crate::compiler::server::variables;
@@ -26,7 +27,7 @@ const ADD_TO_PATH: &str = r#"import site,sys;open(site.getsitepackages()[0]+"/ag
 /// The project's own packages, each with what its manifests say.
 pub(super) fn packages<'a>(input: &Input<'a>) -> Vec<Installed<'a>> {
     let mut packages: Vec<Installed<'a>> =
-        of_kind(input, LocalKind::Package).map(|local| Installed::new(local, input.files)).collect();
+        of_kind(input, LocalKind::Package).map(|local| Installed::new(local, input)).collect();
     wait_for_neighbours(&mut packages);
     packages
 }
@@ -101,7 +102,10 @@ fn requirements(
     files: &[RequirementsFile],
     build: &mut Build,
 ) {
-    let mut arguments = named_packages(input);
+    let mut groups = Groups::default();
+    for requirement in &named_packages(input) {
+        groups.require(input, settings(input, ".", build).as_ref(), requirement);
+    }
     let mut left_out: Vec<&String> = packages.iter().filter_map(|it| it.name.as_ref()).collect();
     let elsewhere = packages.iter().flat_map(|it| &it.package.sources.elsewhere);
     if tools.reads_sources(packages.iter().map(|it| &it.package)) {
@@ -110,19 +114,36 @@ fn requirements(
         let why = "pip does not read uv's sources, and uv cannot where others of them lead to directories";
         build.note("/dependencies", format!("`{name}` is taken from the package index: {why}"));
     }
-    for requirement in packages.iter().flat_map(|it| it.package.requirements.iter().flatten()) {
-        let is_left_out = name_of(requirement).is_some_and(|name| left_out.contains(&&name));
-        if !is_left_out && !arguments.contains(requirement) {
-            arguments.push(requirement.clone());
+    for Installed { package, settings, .. } in packages {
+        for requirement in package.requirements.iter().flatten() {
+            if !name_of(requirement).is_some_and(|name| left_out.contains(&&name)) {
+                groups.require(input, settings.as_ref(), requirement);
+            }
         }
     }
     for file in files.iter().filter(|file| !file.is_local()) {
         copy_manifests(input, &file.files, build);
-        arguments.extend(["-r".to_owned(), input.layout.in_image(&file.path)]);
+        let settings = settings(input, &paths::parent(&file.path), build);
+        groups.add(input, settings.as_ref(), ["-r".to_owned(), input.layout.in_image(&file.path)]);
     }
-    if !arguments.is_empty() {
-        build.step("/dependencies", "packages from outside", tools.run(vec![tools.install(arguments)]));
+    if !groups.is_empty() {
+        copy_manifests(input, &groups.manifests, build);
+        build.step("/dependencies", "packages from outside", tools.run(groups.commands(tools)));
     }
+}
+
+/// The settings with which uv can install what `path` asks for before the source is there.
+fn settings(input: &Input<'_>, path: &str, build: &mut Build) -> Option<UvSettings> {
+    let settings = groups::settings(input, path)?;
+    if settings.need_source {
+        let why = "it is installed without uv's settings, for they name a place in the source";
+        let note = format!("what `{path}` asks for comes from the default package index: {why}");
+        if !build.notes.iter().any(|known| known.message == note) {
+            build.note("/dependencies", note);
+        }
+        return None;
+    }
+    Some(settings)
 }
 
 pub(super) fn named_packages(input: &Input<'_>) -> Vec<String> {
@@ -137,8 +158,8 @@ pub(super) fn named_packages(input: &Input<'_>) -> Vec<String> {
 
 /// The packages that can be installed before their source is there.
 fn skeletons(input: &Input<'_>, tools: &Tools, packages: &[Installed<'_>], build: &mut Build) {
-    let (mut directories, mut touched, mut editable) = (Vec::new(), Vec::new(), Vec::new());
-    for Installed { local, package, .. } in packages {
+    let (mut directories, mut touched, mut editable) = (Vec::new(), Vec::new(), Groups::default());
+    for Installed { local, package, settings, .. } in packages {
         let Install::Skeleton { manifests, placeholders } = &package.install else { continue };
         let manifests: Vec<String> = manifests.iter().map(|file| paths::join(&local.path, file)).collect();
         copy_manifests(input, &manifests, build);
@@ -147,8 +168,10 @@ fn skeletons(input: &Input<'_>, tools: &Tools, packages: &[Installed<'_>], build
             directories.push(paths::parent(&file));
             touched.push(file);
         }
-        editable.extend(["-e".to_owned(), input.layout.in_image(&local.path)]);
+        let arguments = ["-e".to_owned(), input.layout.in_image(&local.path)];
+        editable.add(input, settings.as_ref(), arguments);
     }
+    copy_manifests(input, &editable.manifests, build);
     if editable.is_empty() {
         return;
     }
@@ -159,8 +182,8 @@ fn skeletons(input: &Input<'_>, tools: &Tools, packages: &[Installed<'_>], build
         commands.push(prefixed(&["mkdir", "-p"], directories));
         commands.push(prefixed(&["touch"], touched));
     }
-    editable.extend(tools.without_sources(packages.iter().map(|it| &it.package)));
-    commands.push(tools.install(editable));
+    let without_sources = tools.without_sources(packages.iter().map(|it| &it.package));
+    commands.extend(editable.editable(tools, without_sources.as_ref()));
     build.step(
         "/dependencies",
         "the project's packages, installed before their source is there",

@@ -79,9 +79,14 @@ impl Tools {
     }
 
     pub(super) fn install(&self, arguments: Vec<String>) -> Command {
-        let mut all = vec!["-c".to_owned(), server::CONSTRAINTS.to_owned()];
-        all.extend(arguments);
-        self.unconstrained(all)
+        self.install_in(None, arguments)
+    }
+
+    /// The same with the settings that uv finds in `directory`.
+    pub(super) fn install_in(&self, directory: Option<String>, arguments: Vec<String>) -> Command {
+        let directory = directory.into_iter().flat_map(|it| ["--directory".to_owned(), it]);
+        let constraints = ["-c".to_owned(), server::CONSTRAINTS.to_owned()];
+        self.unconstrained(directory.chain(constraints).chain(arguments).collect())
     }
 
     pub(super) fn unconstrained(&self, arguments: Vec<String>) -> Command {

@@ -2,17 +2,13 @@
 
 use toml::Table;
 
-use super::{string, strings, table};
+use super::{string, strings, table, uv_settings};
 use crate::compiler::files::Files;
 use crate::compiler::paths;
 use crate::compiler::requirement;
 
 /// The backend where none is named: setuptools as it was before there were backends.
-const LEGACY: &str = "setuptools.build_meta:__legacy__";
-
-/// Keys of `tool.uv` that cannot change how a package is built, or with what.
-const HARMLESS: &[&str] =
-    &["build-backend", "default-groups", "dev-dependencies", "managed", "package", "sources", "workspace"];
+pub(super) const LEGACY: &str = "setuptools.build_meta:__legacy__";
 
 /// What builds a package, and what that needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +25,8 @@ pub struct BuildSystem {
 /// project, reads settings that may concern a build.
 pub fn build_system(path: &str, files: &dyn Files) -> Option<BuildSystem> {
     let manifest = manifest(path, files)?;
-    if has_settings(path, &manifest, files) || has_settings(".", &self::manifest(".", files)?, files) {
+    self::manifest(".", files)?;
+    if uv_settings(path, files).is_some() || uv_settings(".", files).is_some() {
         return None;
     }
     let system = table(&manifest, &["build-system"]);
@@ -54,10 +51,4 @@ pub fn build_system(path: &str, files: &dyn Files) -> Option<BuildSystem> {
 fn manifest(directory: &str, files: &dyn Files) -> Option<Table> {
     let text = files.text(&paths::join(directory, "pyproject.toml")).unwrap_or_default();
     text.trim_start_matches('\u{feff}').parse().ok()
-}
-
-fn has_settings(directory: &str, manifest: &Table, files: &dyn Files) -> bool {
-    let known = |key: &String| HARMLESS.contains(&key.as_str());
-    table(manifest, &["tool", "uv"]).is_some_and(|settings| !settings.keys().all(known))
-        || files.is_file(&paths::join(directory, "uv.toml"))
 }

@@ -1,65 +1,155 @@
 //! The layout of a package, as files that only have to exist for its editable installation.
 
 use crate::compiler::files::{FileKind, Files};
+use crate::compiler::package::glob;
+use crate::compiler::package::named::Named;
 use crate::compiler::paths;
 
 /// With more packages than this the skeleton would be longer than the installation is slow.
 const MAX_PLACEHOLDERS: usize = 500;
 
-/// No build backend looks for packages deeper than this.
-const MAX_DEPTH: usize = 8;
+/// How deep a linked directory is searched for Python.
+const MAX_LINK_DEPTH: usize = 3;
 
-/// Directories that hold no package of the project, besides those that start with a dot.
-const FOREIGN: &[&str] = &["__pycache__", "build", "dist", "node_modules", "venv", "env"];
+/// Directories that tools fill: packages of the project only where they say so by an `__init__.py`.
+const GENERATED: &[&str] = &["build", "dist", "node_modules"];
 
-/// One empty file for each directory that holds Python: its `__init__.py`, else its first module; and every
-/// module at the top. Relative to the package at `path`.
-pub(super) fn modules(path: &str, files: &dyn Files) -> Result<Vec<String>, String> {
-    let mut found = Vec::new();
-    walk(path, ".", 0, files, &mut found)?;
-    Ok(found)
+/// What virtual environments hold, whatever they are called.
+const ENVIRONMENT: &[&str] = &["pyvenv.cfg", "conda-meta"];
+
+/// One empty file for each directory that holds Python: its `__init__.py`, else its first module; every module at
+/// the top; and one for each directory that is `named`. Relative to the package at `path`.
+pub(super) fn files(path: &str, named: &Named, files: &dyn Files) -> Result<Vec<String>, String> {
+    let mut layout = Layout { base: path, files, found: Vec::new() };
+    layout.walk(".")?;
+    for pattern in &named.patterns {
+        let matches = glob::expand(path, pattern, files);
+        layout.found.extend(matches.ok_or_else(|| format!("what `{pattern}` means is not known"))?);
+    }
+    for directory in named.directories.iter().chain(&layout.namespaces(named)) {
+        layout.place(directory)?;
+    }
+    layout.check()?;
+    Ok(layout.found)
 }
 
-fn walk(
-    base: &str,
-    at: &str,
-    depth: usize,
-    files: &dyn Files,
-    found: &mut Vec<String>,
-) -> Result<(), String> {
-    if found.len() > MAX_PLACEHOLDERS {
-        return Err(format!("it has more than {MAX_PLACEHOLDERS} packages"));
-    }
-    let entries = files.list(&paths::join(base, at));
-    let modules: Vec<&String> = entries
-        .iter()
-        .filter(|(name, kind)| *kind == FileKind::File && is_module(name))
-        .map(|(name, _)| name)
-        .collect();
-    let of_interest: Vec<&String> = match modules.iter().find(|name| **name == "__init__.py") {
-        _ if depth == 0 => {
-            modules.into_iter().filter(|name| *name != "setup.py" && *name != "conftest.py").collect()
+struct Layout<'a> {
+    base: &'a str,
+    files: &'a dyn Files,
+    found: Vec<String>,
+}
+
+impl Layout<'_> {
+    fn walk(&mut self, at: &str) -> Result<(), String> {
+        self.check()?;
+        let entries = self.list(at);
+        if is_foreign(at, &entries) {
+            return Ok(());
         }
-        Some(init) => vec![init],
-        None => modules.into_iter().take(1).collect(),
-    };
-    if let Some((name, _)) = entries.iter().find(|(name, _)| paths::is_unprintable(name)) {
-        return Err(format!("the file name {name:?} cannot be written to a build file"));
+        let modules = entries.iter().filter(|(name, kind)| *kind == FileKind::File && name.ends_with(".py"));
+        let mut modules: Vec<&String> = modules.map(|(name, _)| name).collect();
+        if at == "." {
+            modules.retain(|name| *name != "setup.py" && *name != "conftest.py");
+        } else {
+            modules.sort_by_key(|name| *name != "__init__.py");
+            modules.truncate(1);
+        }
+        self.found.extend(modules.into_iter().map(|name| paths::join(at, name)));
+        for name in self.files.linked_directories(&paths::join(self.base, at)) {
+            let link = paths::join(at, &name);
+            if is_own(&name) && self.holds_python(&link, MAX_LINK_DEPTH) {
+                return Err(format!("`{link}` is a link to a directory with Python in it"));
+            }
+        }
+        for (name, _) in entries.iter().filter(|(name, kind)| *kind == FileKind::Directory && is_own(name)) {
+            self.walk(&paths::join(at, name))?;
+        }
+        Ok(())
     }
-    found.extend(of_interest.into_iter().map(|name| paths::join(at, name)));
-    if depth == MAX_DEPTH {
-        return Ok(());
-    }
-    for (name, _) in entries.iter().filter(|(name, kind)| *kind == FileKind::Directory && is_own(name)) {
-        walk(base, &paths::join(at, name), depth + 1, files, found)?;
-    }
-    Ok(())
-}
 
-fn is_module(name: &str) -> bool {
-    name.ends_with(".py")
+    /// Stands something in `directory`, if it is there and nothing stands in it yet.
+    fn place(&mut self, directory: &str) -> Result<(), String> {
+        if directory.starts_with('/') || paths::levels_up(directory) > 0 {
+            return Err(format!("its package `{directory}` lies outside of its directory"));
+        }
+        let is_there = self.files.is_directory(&paths::join(self.base, directory));
+        if !is_there || self.found.iter().any(|file| paths::lies_in(file, directory)) {
+            return Ok(());
+        }
+        if self.has_link(directory) {
+            return Err(format!("its package `{directory}` is, or lies in, a linked directory"));
+        }
+        let file = self.first_file(directory);
+        self.found.push(file.ok_or_else(|| format!("its package `{directory}` holds no file"))?);
+        Ok(())
+    }
+
+    /// Directories that are packages by where they lie.
+    fn namespaces(&self, named: &Named) -> Vec<String> {
+        let mut directories = Vec::new();
+        for namespace in &named.namespaces {
+            for (name, kind) in self.list(&namespace.folder) {
+                if kind == FileKind::Directory && is_own(&name) && namespace.takes(&name) {
+                    directories.push(paths::join(&namespace.folder, &name));
+                }
+            }
+        }
+        // One without any file is in no context.
+        directories.retain(|it| !is_foreign(it, &self.list(it)) && self.first_file(it).is_some());
+        directories
+    }
+
+    /// The file that can best stand for all in `directory`.
+    fn first_file(&self, directory: &str) -> Option<String> {
+        let entries = self.list(directory);
+        let (files, directories): (Vec<_>, Vec<_>) =
+            entries.into_iter().filter(|(name, _)| is_own(name)).partition(|it| it.1 == FileKind::File);
+        let rank = |name: &str| (!name.starts_with("__init__.py"), !name.ends_with(".py"));
+        let file = files.into_iter().map(|(name, _)| name).min_by_key(|name| rank(name));
+        file.map(|name| paths::join(directory, &name)).or_else(|| {
+            directories.into_iter().find_map(|(name, _)| self.first_file(&paths::join(directory, &name)))
+        })
+    }
+
+    fn has_link(&self, directory: &str) -> bool {
+        let parts: Vec<&str> = directory.split('/').collect();
+        (0..parts.len()).any(|at| {
+            let parent = paths::join(self.base, &parts[..at].join("/"));
+            self.files.linked_directories(&parent).iter().any(|name| name == parts[at])
+        })
+    }
+
+    fn holds_python(&self, directory: &str, depth: usize) -> bool {
+        depth > 0
+            && self.list(directory).iter().any(|(name, kind)| match kind {
+                FileKind::File => name.ends_with(".py"),
+                FileKind::Directory => {
+                    is_own(name) && self.holds_python(&paths::join(directory, name), depth - 1)
+                }
+            })
+    }
+
+    fn list(&self, at: &str) -> Vec<(String, FileKind)> {
+        self.files.list(&paths::join(self.base, at))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.found.len() > MAX_PLACEHOLDERS {
+            return Err(format!("it has more than {MAX_PLACEHOLDERS} packages"));
+        }
+        match self.found.iter().find(|file| paths::is_unprintable(file)) {
+            Some(file) => Err(format!("the file name {file:?} cannot be written to a build file")),
+            None => Ok(()),
+        }
+    }
 }
 
 fn is_own(name: &str) -> bool {
-    !name.starts_with('.') && !FOREIGN.contains(&name) && !name.ends_with(".egg-info")
+    !name.starts_with('.') && name != "__pycache__" && !name.ends_with(".egg-info")
+}
+
+fn is_foreign(directory: &str, entries: &[(String, FileKind)]) -> bool {
+    let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+    let is_generated = GENERATED.contains(&paths::file_name(directory)) && !has("__init__.py");
+    is_generated || ENVIRONMENT.iter().any(|name| has(name))
 }

@@ -1,0 +1,285 @@
+//! Layouts of Python packages: what of each stands in its skeleton, or why it has none.
+
+use agentcli::compiler::analyze;
+use agentcli::compiler::files::MemoryFiles;
+use agentcli::compiler::lower::{Options, lower};
+use agentcli::compiler::plan::{Action, Command, Plan};
+
+const FLIT: &str = "[build-system]\nrequires = ['flit_core']\nbuild-backend = 'flit_core.buildapi'\n";
+const HATCH: &str = "[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n";
+const PDM: &str = "[build-system]\nrequires = ['pdm-backend']\nbuild-backend = 'pdm.backend'\n";
+const POETRY: &str =
+    "[build-system]\nrequires = ['poetry-core']\nbuild-backend = 'poetry.core.masonry.api'\n";
+const SETUPTOOLS: &str =
+    "[build-system]\nrequires = ['setuptools']\nbuild-backend = 'setuptools.build_meta'\n";
+const UV: &str = "[build-system]\nrequires = ['uv_build']\nbuild-backend = 'uv_build'\n";
+const PROJECT: &str = "[project]\nname = 'demo'\nversion = '1'\n";
+
+fn plan_of(files: &[(&str, &str)]) -> Plan {
+    plan_with(r#""dependencies": ["."]"#, files)
+}
+
+fn plan_with(members: &str, files: &[(&str, &str)]) -> Plan {
+    let config = format!(r#"{{{members}, "graphs": {{"agent": "./demo/graph.py:graph"}}}}"#);
+    let package = [("demo/__init__.py", ""), ("demo/graph.py", "graph = 1")];
+    let files = MemoryFiles::new(package.into_iter().chain(files.iter().copied()));
+    let analysis = analyze(&config, &files);
+    assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
+    lower(&analysis.config, &files, "agent.json", &Options::default())
+}
+
+/// The files that are copied and touched before the source is there, without the project's own package.
+fn skeleton(plan: &Plan) -> Vec<String> {
+    let mut found = Vec::new();
+    for step in &plan.steps {
+        match &step.action {
+            Action::Copy { sources, .. } if sources != &["."] => found.extend(sources.iter().cloned()),
+            Action::Run { commands, .. } => {
+                for command in commands {
+                    if let Command::Words { words, .. } = command
+                        && words[0] == "touch"
+                    {
+                        found.extend(
+                            words.iter().filter_map(|it| it.strip_prefix("/deps/app/")).map(str::to_owned),
+                        );
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found.retain(|file| file != "demo/__init__.py" && file != "pyproject.toml" && file != "setup.py");
+    found
+}
+
+fn installations(plan: &Plan) -> Vec<String> {
+    let commands = plan.steps.iter().filter_map(|step| match &step.action {
+        Action::Run { commands, .. } => Some(commands),
+        _ => None,
+    });
+    let words = commands.flatten().filter_map(|command| match command {
+        Command::Words { words, .. } if words[..2] == ["uv", "pip"] => Some(words.join(" ")),
+        _ => None,
+    });
+    words.filter(|it| it.contains("/api/constraints.txt")).collect()
+}
+
+/// The manifest, more files, and what of them is in the skeleton.
+type Layout<'a> = (String, &'a [&'a str], &'a [&'a str]);
+
+#[test]
+fn what_a_manifest_names_is_in_the_skeleton() {
+    let setuptools = |settings: &str| format!("{SETUPTOOLS}{PROJECT}[tool.setuptools]\n{settings}");
+    let find = |settings: &str| format!("{SETUPTOOLS}{PROJECT}[tool.setuptools.packages.find]\n{settings}");
+    let poetry = |settings: &str| format!("{POETRY}[tool.poetry]\nname = 'demo'\nversion = '1'\n{settings}");
+    let licences =
+        |backend: &str| format!("{backend}{PROJECT}license-files = ['LICEN[CS]E*', 'docs/*.md']\n");
+    let mut layouts: Vec<Layout<'_>> = Vec::new();
+    for backend in [FLIT, HATCH, PDM, POETRY, SETUPTOOLS, UV] {
+        layouts.push((licences(backend), &["LICENSE", "NOTICE", "docs/a.md"], &["LICENSE", "docs/a.md"]));
+    }
+    layouts.extend([
+        (poetry("readme = ['README.md', 'NEWS.md']\n"), &["README.md", "NEWS.md"][..], &["NEWS.md", "README.md"][..]),
+        (poetry("packages = [{include = 'demo/graph.py'}]\n"), &[], &["demo/graph.py"]),
+        (poetry("packages = [{include = 'prompts', from = 'data'}]\n"), &["data/prompts/x.txt"], &["data/prompts/x.txt"]),
+        // An environment is one by what it holds, and not by its name.
+        (format!("{HATCH}{PROJECT}"), &["env/__init__.py", "venv/pyvenv.cfg", "venv/a.py"], &["env/__init__.py"]),
+        (format!("{HATCH}{PROJECT}"), &["dist/a.py", "lib/dist/__init__.py"], &["lib/dist/__init__.py"]),
+        (format!("{HATCH}{PROJECT}"), &["a/b/c/d/e/f/g/h/i/j/__init__.py"], &["a/b/c/d/e/f/g/h/i/j/__init__.py"]),
+        (format!("{HATCH}{PROJECT}[tool.hatch.build.targets.wheel]\npackages = ['src/dist']\n"), &["src/dist/a.py"], &["src/dist/a.py"]),
+        (format!("{HATCH}{PROJECT}[tool.hatch.build]\ninclude = ['lib/b.py']\n"), &["lib/a.py", "lib/b.py"], &["lib/a.py", "lib/b.py"]),
+        (format!("{HATCH}{PROJECT}"), &["hatch.toml"], &["hatch.toml"]),
+        (format!("{FLIT}{PROJECT}[tool.flit.module]\nname = 'dist'\n"), &["src/dist/a.py"], &["src/dist/a.py"]),
+        (format!("{UV}{PROJECT}[tool.uv.build-backend]\nmodule-name = ['dist', 'x.y']\n"), &["src/dist/a.py", "src/x/y/a.so"], &["src/dist/a.py", "src/x/y/a.so"]),
+        (setuptools("packages = ['demo', 'demo.env', 'demo.prompts', 'stubs', 'demo.native']\n"),
+            &["demo/env/__init__.py", "demo/prompts/x.txt", "stubs/__init__.pyi", "stubs/a.pyi", "demo/native/x.so"],
+            &["demo/env/__init__.py", "demo/native/x.so", "demo/prompts/x.txt", "stubs/__init__.pyi"]),
+        (setuptools("packages = ['demo', 'texts']\npackage-dir = {texts = 'assets/texts'}\n"), &["assets/texts/x.txt", "other/x.txt"], &["assets/texts/x.txt"]),
+        (setuptools("py-modules = ['conftest', 'absent']\n"), &["conftest.py"], &["conftest.py"]),
+        (find("include = ['demo*', 'texts*']\n"), &["texts/de/x.txt", "texts/en/x.txt", "data/x.txt"], &["texts/de/x.txt"]),
+        (find("exclude = ['data*']\n"), &["texts/x.txt", "data/x.txt", "venv/pyvenv.cfg"], &["texts/x.txt"]),
+        (find("namespaces = false\n"), &["texts/x.txt", "env/__init__.py"], &["env/__init__.py"]),
+        (format!("{SETUPTOOLS}[project]\nname = 'demo'\nversion = '1'\ndynamic = ['dependencies', 'optional-dependencies']\n[tool.setuptools.dynamic]\ndependencies = {{file = ['a.txt', 'absent.txt']}}\noptional-dependencies.dev = {{file = 'b.txt'}}\n"),
+            &["a.txt", "b.txt"], &["a.txt", "b.txt"]),
+    ]);
+    for (manifest, more, expected) in layouts {
+        let files: Vec<_> =
+            more.iter().map(|file| (*file, "")).chain([("pyproject.toml", manifest.as_str())]).collect();
+        let plan = plan_of(&files);
+        assert!(plan.notes.is_empty(), "{manifest}: {:?}", plan.notes);
+        let mut found = skeleton(&plan);
+        found.sort();
+        assert_eq!(found, expected, "{manifest}");
+    }
+    let setup = "from setuptools import setup\nsetup(name='demo', packages=['demo', 'texts'], package_dir={'texts': 'x'})\n";
+    let plan = plan_of(&[("setup.py", setup), ("x/a.txt", "")]);
+    assert!(plan.notes.is_empty() && skeleton(&plan) == ["x/a.txt"], "{:?}", skeleton(&plan));
+}
+
+#[test]
+fn what_cannot_be_known_is_installed_behind_the_copy() {
+    let setuptools = |requires: &str, settings: &str| {
+        format!("[build-system]\nrequires = ['setuptools'{requires}]\n{PROJECT}{settings}")
+    };
+    let setup = |keyword: &str| {
+        format!("from setuptools import setup\nsetup(name='demo', packages=['demo'], {keyword})\n")
+    };
+    for (file, text, more, why) in [
+        (
+            "pyproject.toml",
+            format!("{FLIT}{PROJECT}license-files = ['../LICENSE*']\n"),
+            None,
+            "`../LICENSE*`",
+        ),
+        (
+            "pyproject.toml",
+            setuptools("", "[tool.setuptools]\nscript-files = ['x.sh']\n"),
+            None,
+            "script-files",
+        ),
+        (
+            "pyproject.toml",
+            setuptools("", "[tool.setuptools]\npackages = ['x']\npackage-dir = {x = '../x'}\n"),
+            None,
+            "outside",
+        ),
+        (
+            "pyproject.toml",
+            setuptools(", 'setuptools-rust'", "[[tool.setuptools-rust.ext-modules]]\ntarget = 'x'\n"),
+            None,
+            "`setuptools-rust`",
+        ),
+        ("pyproject.toml", setuptools(", 'cffi>=1'", ""), None, "`cffi>=1`"),
+        (
+            "pyproject.toml",
+            setuptools("", ""),
+            Some(("setup.cfg", "[options]\nscripts = x.sh\n")),
+            "`scripts` of [options]",
+        ),
+        (
+            "pyproject.toml",
+            format!(
+                "{POETRY}[tool.poetry]\nname = 'demo'\nversion = '1'\n[tool.poetry.scripts]\nx = {{reference = 'x.sh', type = 'file'}}\n"
+            ),
+            None,
+            "tool.poetry.scripts",
+        ),
+        (
+            "pyproject.toml",
+            format!("{HATCH}{PROJECT}"),
+            Some(("hatch.toml", "[build.hooks.custom]\n")),
+            "tool.hatch.build.hooks",
+        ),
+        (
+            "pyproject.toml",
+            format!("{HATCH}{PROJECT}[tool.hatch.build.targets.wheel.shared-data]\n'x' = 'x'\n"),
+            None,
+            "shared-data",
+        ),
+        ("setup.py", setup("scripts=['x.sh']"), None, "`scripts`"),
+        ("setup.py", setup("headers=['x.h']"), None, "`headers`"),
+        ("setup.py", setup("data_files=[('etc', ['x'])]"), None, "`data_files`"),
+    ] {
+        let files: Vec<_> = [(file, text.as_str())].into_iter().chain(more).collect();
+        let plan = plan_of(&files);
+        assert!(skeleton(&plan).is_empty(), "{text}: {:?}", skeleton(&plan));
+        assert!(plan.notes.len() == 1 && plan.notes[0].message.contains(why), "{text}: {:?}", plan.notes);
+    }
+}
+
+/// An empty file in its place would be in the way of the link when the source comes.
+#[cfg(unix)]
+#[test]
+fn a_linked_directory_with_python_in_it_has_no_skeleton() {
+    use std::os::unix::fs::symlink;
+
+    use agentcli::compiler::dependency::Local;
+    use agentcli::compiler::package::{Install, package};
+    use agentcli::project::DiskFiles;
+
+    use crate::harness::TestEnv;
+
+    let manifest = format!("{HATCH}{PROJECT}");
+    let tree = TestEnv::empty().file("pyproject.toml", &manifest).file("demo/__init__.py", "");
+    let tree = tree.file("demo/graph.py", "graph = 1").file("data/x.txt", "").file("vendor/common/a.py", "");
+    let install = || {
+        let files = DiskFiles::new(tree.path(""));
+        let local = Local::new(0, ".".to_owned(), &files);
+        package(&local, &files).install
+    };
+    symlink("../data", tree.path("demo/data")).unwrap();
+    assert!(matches!(install(), Install::Skeleton { .. }), "{:?}", install());
+    symlink("vendor", tree.path("lib")).unwrap();
+    assert!(matches!(install(), Install::AfterCopy(why) if why.contains("`lib`")), "{:?}", install());
+}
+
+/// Or a package of that name would come from elsewhere, and be somebody else's.
+#[test]
+fn settings_of_uv_count_before_the_source_is_there() {
+    let manifest =
+        |settings: &str| format!("{SETUPTOOLS}{PROJECT}dependencies = ['internal>=1']\n{settings}");
+    let index = "[[tool.uv.index]]\nurl = 'https://packages.example/simple'\n";
+    let there = "--directory /deps/app -c /api/constraints.txt";
+    for (settings, more) in [
+        (index, None),
+        ("[tool.uv]\noverride-dependencies = ['internal==2']\n", None),
+        ("", Some(("uv.toml", "index-url = 'https://packages.example/simple'\n"))),
+    ] {
+        let text = manifest(settings);
+        let files: Vec<_> = [("pyproject.toml", text.as_str())].into_iter().chain(more).collect();
+        let plan = plan_with(r#""dependencies": [".", "named"]"#, &files);
+        let expected = [
+            format!("uv pip install --system {there} named internal>=1"),
+            format!("uv pip install --system {there} -e /deps/app"),
+        ];
+        assert_eq!(installations(&plan), expected, "{settings}");
+        assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+        let copied = |step: &agentcli::compiler::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources[0] == "pyproject.toml");
+        let installed = |step: &agentcli::compiler::plan::Step| step.why == "packages from outside";
+        assert!(plan.steps.iter().position(copied) < plan.steps.iter().position(installed), "{settings}");
+        assert_eq!(plan.steps.iter().filter(|step| copied(step)).count(), 1, "{settings}");
+        if let Some((file, _)) = more {
+            assert!(skeleton(&plan).contains(&file.to_owned()), "{settings}");
+        }
+    }
+    // Each package has its own, and none of them is asked for its neighbour before that is there.
+    let lib =
+        format!("{SETUPTOOLS}[project]\nname = 'lib'\nversion = '1'\ndependencies = ['private']\n{index}");
+    let app = format!("{SETUPTOOLS}{PROJECT}dependencies = ['lib', 'httpx']\n");
+    let plan = plan_with(
+        r#""dependencies": [".", "./lib"]"#,
+        &[("pyproject.toml", &app), ("lib/pyproject.toml", &lib)],
+    );
+    let lib = "uv pip install --system --directory /deps/app/lib -c /api/constraints.txt";
+    let app = "uv pip install --system -c /api/constraints.txt";
+    let expected = [
+        format!("{lib} private"),
+        format!("{app} httpx"),
+        format!("{lib} --no-deps -e /deps/app/lib"),
+        format!("{app} --no-deps -e /deps/app"),
+        format!("{lib} -e /deps/app/lib"),
+        format!("{app} -e /deps/app"),
+    ];
+    assert_eq!(installations(&plan), expected);
+    // Those of the project count where the rest of it is no dependency.
+    let plan = plan_with(
+        r#""dependencies": ["./demo", "./lib"]"#,
+        &[("uv.toml", "offline = false\n"), ("lib/setup.py", "")],
+    );
+    assert_eq!(plan.context.include, ["demo", "lib", "uv.toml"]);
+    // A place in the source is not there yet.
+    let text = manifest("[tool.uv]\nfind-links = ['./wheels']\n");
+    let plan = plan_with(r#""dependencies": [".", "named"]"#, &[("pyproject.toml", &text)]);
+    let expected = [
+        "uv pip install --system -c /api/constraints.txt named".to_owned(),
+        format!("uv pip install --system {there} -e /deps/app"),
+    ];
+    assert_eq!(installations(&plan), expected);
+    assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);
+    // pip knows nothing of them.
+    let pip = plan_with(
+        r#""dependencies": ["."], "pip_installer": "pip""#,
+        &[("pyproject.toml", &manifest(index))],
+    );
+    assert!(!format!("{:?}", pip.steps).contains("--directory"));
+}
