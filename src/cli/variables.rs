@@ -20,20 +20,24 @@ pub(super) fn values(env: &mut Env, project: &Project, config: &Config) -> Vec<(
     }
 }
 
-/// Those that can be secrets of a deployment, with their values: without those that the service sets itself, which are told by name, and without
-/// empty ones.
+/// Those that can be secrets of a deployment, with their values: without those that the service sets itself, and without empty
+/// ones, which are told by name.
 pub(in crate::cli) fn deployable(
     env: &mut Env,
     variables: impl IntoIterator<Item = (String, Option<String>)>,
 ) -> Vec<(String, String)> {
-    let valued =
-        variables.into_iter().filter_map(|(name, value)| Some((name, value.filter(|it| !it.is_empty())?)));
-    let (reserved, deployable): (Vec<_>, Vec<_>) =
-        valued.partition(|(name, _)| hosted::RESERVED.contains(&name.as_str()));
-    if !reserved.is_empty() {
-        let names: Vec<&str> = reserved.iter().map(|(name, _)| name.as_str()).collect();
-        let text = format!("left out, since the service sets them itself: {}", names.join(", "));
-        note(env, &text);
+    let (mut deployable, mut reserved, mut empty) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, value) in variables {
+        match value.filter(|value| !value.is_empty()) {
+            _ if hosted::RESERVED.contains(&name.as_str()) => reserved.push(name),
+            Some(value) => deployable.push((name, value)),
+            None => empty.push(name),
+        }
+    }
+    for (why, names) in [("the service sets them itself", reserved), ("they are empty", empty)] {
+        if !names.is_empty() {
+            note(env, &format!("left out, since {why}: {}", names.join(", ")));
+        }
     }
     deployable
 }

@@ -33,6 +33,16 @@ impl Config {
             || self.node_version.is_some()
             || graphs.any(|(_, graph)| paths::is_javascript(&graph.path))
     }
+
+    /// Whether pip installs Python packages, rather than uv.
+    pub fn uses_pip(&self) -> bool {
+        match self.pip_installer.as_deref() {
+            Some("pip") => true,
+            Some("uv") => false,
+            // Only pip reads its configuration; uv would ignore it without a word.
+            _ => self.pip_config_file.is_some(),
+        }
+    }
 }
 
 config! {

@@ -20,7 +20,7 @@ use crate::compiler::symbols::setup_py::{SetupCall, setup_call};
 use named::Named;
 
 pub use build_system::{BuildSystem, build_system};
-pub use uv::{UvSettings, uv_settings};
+pub use uv::{UvSettings, uv_settings, uv_settings_for};
 
 /// How one package can be installed so that an edit to its source costs least.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub enum Install {
     Skeleton {
         /// Files that are copied as they are, relative to the package.
         manifests: Vec<String>,
-        /// Files that only have to exist, relative to the package.
+        /// Files that only have to exist, relative to the package, and directories, which end with `/`.
         placeholders: Vec<String>,
     },
     /// After its source is there, without its requirements, which are installed before.
@@ -95,10 +95,10 @@ fn read_by_backend(local: &Local, files: &dyn Files) -> Vec<String> {
     for key in project.iter().flat_map(|project| strings(project, "dynamic")) {
         names.extend(dynamic_metadata(&local.path, manifest, &[key], files).unwrap_or_default());
     }
-    if let Some(described) = project.or_else(|| table(manifest, &["tool", "poetry"])) {
-        let (described, patterns) = described_files(described);
-        names.extend(described);
-        names.extend(patterns.iter().filter_map(|it| glob::expand(&local.path, it, files)).flatten());
+    // Without them setuptools installs a package all the same, and so do all where a pattern finds none.
+    let described = project.or_else(|| table(manifest, &["tool", "poetry"]));
+    if let Some(described) = described.filter(|_| !backend::is_setuptools(manifest)) {
+        names.extend(described_files(described).0);
     }
     names
 }

@@ -161,8 +161,15 @@ impl Manifest {
 
     /// Files that decide what is installed, itself first.
     pub fn files(&self, files: &dyn Files) -> Vec<String> {
-        let beside = self.manager(files).locks.iter().chain(SETTINGS).filter(|file| files.is_file(file));
-        [NAME].iter().chain(beside).map(|&file| file.to_owned()).collect()
+        let mut found = self.locked_by(files);
+        found.extend(SETTINGS.iter().filter(|file| files.is_file(file)).map(|&file| file.to_owned()));
+        found
+    }
+
+    /// Itself and its lock files.
+    pub fn locked_by(&self, files: &dyn Files) -> Vec<String> {
+        let locks = self.manager(files).locks.iter().filter(|file| files.is_file(file));
+        [NAME].iter().chain(locks).map(|&file| file.to_owned()).collect()
     }
 
     /// Whether there is nothing to install.

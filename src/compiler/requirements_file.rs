@@ -42,11 +42,16 @@ pub fn read(directory: &str, files: &dyn Files) -> Option<RequirementsFile> {
 }
 
 fn include(path: &str, depth: usize, files: &dyn Files, found: &mut RequirementsFile) {
-    let Some(text) = files.text(path) else { return };
-    if found.files.iter().any(|known| known == path) || depth > MAX_DEPTH {
+    let is_known = found.files.iter().any(|known| known == path);
+    if is_known || depth > MAX_DEPTH || !files.is_file(path) {
         return;
     }
     found.files.push(path.to_owned());
+    let Some(text) = files.text(path) else {
+        // Installers read more encodings than this does.
+        found.needs_source = true;
+        return;
+    };
     for line in logical_lines(text.trim_start_matches('\u{feff}')) {
         if line.starts_with('-') {
             let words = words(&line);

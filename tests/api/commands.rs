@@ -181,6 +181,7 @@ fn update_from_files() {
         given["after"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(found, names);
     assert!(output.err.contains("the service sets them itself: AGENT_HOST_API_KEY\n"), "{output:?}");
+    assert!(output.err.contains("they are empty: EMPTY\n"), "{output:?}");
 }
 
 /// Whatever the service speaks.

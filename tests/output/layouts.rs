@@ -28,22 +28,26 @@ fn plan_with(members: &str, files: &[(&str, &str)]) -> Plan {
     lower(&analysis.config, &files, "agent.json", &Options::default())
 }
 
-/// The files that are copied and touched before the source is there, without the project's own package.
+/// The files that are copied and touched, and the directories that are made without any, before the source is there;
+/// without the project's own package.
 fn skeleton(plan: &Plan) -> Vec<String> {
     let mut found = Vec::new();
     for step in &plan.steps {
         match &step.action {
             Action::Copy { sources, .. } if sources != &["."] => found.extend(sources.iter().cloned()),
             Action::Run { commands, .. } => {
-                for command in commands {
-                    if let Command::Words { words, .. } = command
-                        && words[0] == "touch"
-                    {
-                        found.extend(
-                            words.iter().filter_map(|it| it.strip_prefix("/deps/app/")).map(str::to_owned),
-                        );
-                    }
-                }
+                let named = |program: &str| -> Vec<String> {
+                    let words = commands.iter().filter_map(|command| match command {
+                        Command::Words { words, .. } if words[0] == program => Some(words),
+                        _ => None,
+                    });
+                    let paths = words.flatten().filter_map(|it| it.strip_prefix("/deps/app/"));
+                    paths.map(str::to_owned).collect()
+                };
+                let touched = named("touch");
+                let is_empty = |it: &String| !touched.iter().any(|file| file.starts_with(&format!("{it}/")));
+                found.extend(named("mkdir").iter().filter(|it| is_empty(it)).map(|it| format!("{it}/")));
+                found.extend(touched);
             }
             _ => {}
         }
@@ -88,6 +92,9 @@ fn what_a_manifest_names_is_in_the_skeleton() {
         (format!("{HATCH}{PROJECT}"), &["a/b/c/d/e/f/g/h/i/j/__init__.py"], &["a/b/c/d/e/f/g/h/i/j/__init__.py"]),
         (format!("{HATCH}{PROJECT}[tool.hatch.build.targets.wheel]\npackages = ['src/dist']\n"), &["src/dist/a.py"], &["src/dist/a.py"]),
         (format!("{HATCH}{PROJECT}[tool.hatch.build]\ninclude = ['lib/b.py']\n"), &["lib/a.py", "lib/b.py"], &["lib/a.py", "lib/b.py"]),
+        // Patterns do not lead into what tools fill, and each directory has enough with one module.
+        (format!("{HATCH}{PROJECT}[tool.hatch.build]\ninclude = ['*.py']\n"),
+            &["env/pyvenv.cfg", "env/lib/a.py", "node_modules/x/a.py", "lib/a.py", "lib/b.py"], &["lib/a.py"]),
         (format!("{HATCH}{PROJECT}"), &["hatch.toml"], &["hatch.toml"]),
         (format!("{FLIT}{PROJECT}[tool.flit.module]\nname = 'dist'\n"), &["src/dist/a.py"], &["src/dist/a.py"]),
         (format!("{UV}{PROJECT}[tool.uv.build-backend]\nmodule-name = ['dist', 'x.y']\n"), &["src/dist/a.py", "src/x/y/a.so"], &["src/dist/a.py", "src/x/y/a.so"]),
@@ -96,8 +103,8 @@ fn what_a_manifest_names_is_in_the_skeleton() {
             &["demo/env/__init__.py", "demo/native/x.so", "demo/prompts/x.txt", "stubs/__init__.pyi"]),
         (setuptools("packages = ['demo', 'texts']\npackage-dir = {texts = 'assets/texts'}\n"), &["assets/texts/x.txt", "other/x.txt"], &["assets/texts/x.txt"]),
         (setuptools("py-modules = ['conftest', 'absent']\n"), &["conftest.py"], &["conftest.py"]),
-        (find("include = ['demo*', 'texts*']\n"), &["texts/de/x.txt", "texts/en/x.txt", "data/x.txt"], &["texts/de/x.txt"]),
-        (find("exclude = ['data*']\n"), &["texts/x.txt", "data/x.txt", "venv/pyvenv.cfg"], &["texts/x.txt"]),
+        (find("include = ['demo*', 'texts*']\n"), &["texts/de/x.txt", "texts/en/x.txt", "data/x.txt"], &["texts/"]),
+        (find("exclude = ['data*']\n"), &["texts/x.txt", "data/x.txt", "venv/pyvenv.cfg"], &["texts/"]),
         (find("namespaces = false\n"), &["texts/x.txt", "env/__init__.py"], &["env/__init__.py"]),
         (format!("{SETUPTOOLS}[project]\nname = 'demo'\nversion = '1'\ndynamic = ['dependencies', 'optional-dependencies']\n[tool.setuptools.dynamic]\ndependencies = {{file = ['a.txt', 'absent.txt']}}\noptional-dependencies.dev = {{file = 'b.txt'}}\n"),
             &["a.txt", "b.txt"], &["a.txt", "b.txt"]),
@@ -202,15 +209,22 @@ fn a_linked_directory_with_python_in_it_has_no_skeleton() {
     let manifest = format!("{HATCH}{PROJECT}");
     let tree = TestEnv::empty().file("pyproject.toml", &manifest).file("demo/__init__.py", "");
     let tree = tree.file("demo/graph.py", "graph = 1").file("data/x.txt", "").file("vendor/common/a.py", "");
-    let install = || {
+    let install = |tree: &TestEnv| {
         let files = DiskFiles::new(tree.path(""));
         let local = Local::new(0, ".".to_owned(), &files);
         package(&local, &files).install
     };
     symlink("../data", tree.path("demo/data")).unwrap();
-    assert!(matches!(install(), Install::Skeleton { .. }), "{:?}", install());
+    assert!(matches!(install(&tree), Install::Skeleton { .. }), "{:?}", install(&tree));
+    let tree = tree.file("elsewhere/venv/pyvenv.cfg", "").file("elsewhere/venv/activate_this.py", "");
+    symlink("elsewhere/venv", tree.path("environment")).unwrap();
+    assert!(matches!(install(&tree), Install::Skeleton { .. }), "{:?}", install(&tree));
     symlink("vendor", tree.path("lib")).unwrap();
-    assert!(matches!(install(), Install::AfterCopy(why) if why.contains("`lib`")), "{:?}", install());
+    assert!(
+        matches!(install(&tree), Install::AfterCopy(why) if why.contains("`lib`")),
+        "{:?}",
+        install(&tree)
+    );
 }
 
 /// Or a package of that name would come from elsewhere, and be somebody else's.

@@ -111,7 +111,11 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     if let Some(manifest) = PackageJson::read(context.files).manifest()
         && context.config.has_javascript()
     {
-        let manifests = manifest.files(context.files).into_iter();
+        let manifests = match manifest.needs_source(context.files) {
+            Some(_) => manifest.locked_by(context.files),
+            None => manifest.files(context.files),
+        };
+        let manifests = manifests.into_iter();
         found.extend(manifests.map(|path| (package_json::place(context), path)));
     }
     for located in references {
@@ -132,12 +136,17 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
 
 /// What an installation of a directory reads.
 fn manifests(context: &Context<'_>, local: &Local) -> Vec<String> {
-    match local.kind {
+    let mut found = match local.kind {
         LocalKind::Package => package::read_by_installation(local, context.files),
         LocalKind::Flat | LocalKind::Plain => {
             requirements_file::read(&local.path, context.files).map(|it| it.files).unwrap_or_default()
         }
+    };
+    if !context.config.uses_pip() && !found.is_empty() {
+        let settings = package::uv_settings_for(&local.path, context.files);
+        found.extend(settings.into_iter().flat_map(|settings| settings.manifests));
     }
+    found
 }
 
 fn check_path(context: &Context<'_>, rules: &Rules, place: Place, path: &str) -> Option<Diagnostic> {

@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 
 use crate::compiler::lower::Input;
-use crate::compiler::lower::tools::{Tools, uses_pip};
-use crate::compiler::package::{UvSettings, uv_settings};
+use crate::compiler::lower::tools::Tools;
+use crate::compiler::package::{UvSettings, uv_settings_for};
 use crate::compiler::plan::Command;
 
 /// Arguments of installations, by the directory in the image whose settings count; of most projects, there is none.
@@ -58,8 +58,8 @@ impl Groups {
         self.commands(tools)
     }
 
-    /// The same for the project's own packages, with an option for all. Where there are several groups, the packages are there before anything
-    /// is asked for that they need: no index has them, or somebody else's.
+    /// The same for the project's own packages, with an option for all. Where there are several groups, the packages are
+    /// there before anything is asked for that they need: no index has them, or somebody else's.
     pub(super) fn editable(mut self, tools: &Tools, option: Option<&String>) -> Vec<Command> {
         let first = if self.groups.len() > 1 { self.clone().bare(tools) } else { Vec::new() };
         for arguments in self.groups.values_mut() {
@@ -71,8 +71,5 @@ impl Groups {
 
 /// The settings that count for what the directory `path` asks for: its own, else those of the project.
 pub(super) fn settings(input: &Input<'_>, path: &str) -> Option<UvSettings> {
-    if uses_pip(input.config) {
-        return None;
-    }
-    uv_settings(path, input.files).or_else(|| uv_settings(".", input.files))
+    if input.config.uses_pip() { None } else { uv_settings_for(path, input.files) }
 }

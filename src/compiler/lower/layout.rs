@@ -5,7 +5,7 @@ use crate::compiler::dependency::{self, Local, LocalKind};
 use crate::compiler::files::Files;
 use crate::compiler::ignore::Ignore;
 use crate::compiler::lower::Options;
-use crate::compiler::lower::tools::{pip_config, uses_pip};
+use crate::compiler::lower::tools::pip_config;
 use crate::compiler::package::uv_settings;
 use crate::compiler::plan::{Context, Variant};
 use crate::compiler::requirements_file::{self, RequirementsFile};
@@ -61,7 +61,7 @@ impl Layout {
             wanted.push(paths::normalize(&options.called_from));
         }
         let mut outside: Vec<String> = pip_config(config, variant).into_iter().collect();
-        if variant != Variant::Javascript && !uses_pip(config) {
+        if variant != Variant::Javascript && !config.uses_pip() {
             outside.extend(uv_settings(".", files).into_iter().flat_map(|settings| settings.manifests));
         }
         outside.extend(locals.iter().filter_map(|local| requirements(local, files)).flat_map(|it| it.files));

@@ -7,7 +7,7 @@ use crate::compiler::config::{EnvConfig, NodeVersion};
 use crate::compiler::dependency::{self, Local as Dependency, LocalKind};
 use crate::compiler::lower::installed::Installed;
 use crate::compiler::lower::layout::{self, DEFAULT_IGNORE};
-use crate::compiler::lower::tools::{Tools, pip_config, uses_pip};
+use crate::compiler::lower::tools::{Tools, pip_config};
 use crate::compiler::lower::{Input, contract, javascript, python};
 use crate::compiler::plan::{Context, JavascriptPackages, Local, PythonPackages, Variant, Watch};
 use crate::compiler::{paths, server};
@@ -74,7 +74,7 @@ fn python_packages(input: &Input<'_>, packages: &[Installed<'_>], own: bool) -> 
         path,
         manifests,
         without_sources: Tools::new(input).without_sources(packages.iter().map(|it| &it.package)).is_some(),
-        uses_pip: uses_pip(input.config),
+        uses_pip: input.config.uses_pip(),
         pip_config: pip_config(input.config, input.variant),
     }
 }

@@ -163,10 +163,15 @@ fn skeletons(input: &Input<'_>, tools: &Tools, packages: &[Installed<'_>], build
         let Install::Skeleton { manifests, placeholders } = &package.install else { continue };
         let manifests: Vec<String> = manifests.iter().map(|file| paths::join(&local.path, file)).collect();
         copy_manifests(input, &manifests, build);
-        for file in placeholders {
-            let file = input.layout.in_image(&paths::join(&local.path, file));
-            directories.push(paths::parent(&file));
-            touched.push(file);
+        for placeholder in placeholders {
+            let name = placeholder.trim_end_matches('/');
+            let place = input.layout.in_image(&paths::join(&local.path, name));
+            if name == placeholder {
+                directories.push(paths::parent(&place));
+                touched.push(place);
+            } else {
+                directories.push(place);
+            }
         }
         let arguments = ["-e".to_owned(), input.layout.in_image(&local.path)];
         editable.add(input, settings.as_ref(), arguments);
@@ -178,8 +183,10 @@ fn skeletons(input: &Input<'_>, tools: &Tools, packages: &[Installed<'_>], build
     directories.sort();
     directories.dedup();
     let mut commands = Vec::new();
-    if !touched.is_empty() {
+    if !directories.is_empty() {
         commands.push(prefixed(&["mkdir", "-p"], directories));
+    }
+    if !touched.is_empty() {
         commands.push(prefixed(&["touch"], touched));
     }
     let without_sources = tools.without_sources(packages.iter().map(|it| &it.package));

@@ -15,19 +15,9 @@ const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
 /// The stage that holds the pip configuration, and its place there.
 const PIP_STAGE: (&str, &str) = ("pip", "/pip.conf");
 
-/// Whether pip installs Python packages, rather than uv.
-pub(super) fn uses_pip(config: &Config) -> bool {
-    match config.pip_installer.as_deref() {
-        Some("pip") => true,
-        Some("uv") => false,
-        // Only pip reads its configuration; uv would ignore it without a word.
-        _ => config.pip_config_file.is_some(),
-    }
-}
-
 /// The pip configuration, normalised, where something reads it.
 pub(super) fn pip_config(config: &Config, variant: Variant) -> Option<String> {
-    let is_read = variant != Variant::Javascript && uses_pip(config);
+    let is_read = variant != Variant::Javascript && config.uses_pip();
     config.pip_config_file.as_deref().filter(|_| is_read).map(paths::normalize)
 }
 
@@ -41,7 +31,7 @@ pub(super) struct Tools {
 
 impl Tools {
     pub(super) fn new(input: &Input<'_>) -> Self {
-        let uses_pip = uses_pip(input.config);
+        let uses_pip = input.config.uses_pip();
         let program: &[&str] = if uses_pip { &["python3", "-m", "pip"] } else { &["uv", "pip"] };
         Self {
             uses_pip,

@@ -78,8 +78,7 @@ const HARMLESS_OPTIONS: &[&str] =
 /// What the backend of the package at `path` needs.
 pub(super) fn verdict(path: &str, manifest: &Table, files: &dyn Files) -> Verdict {
     let system = table(manifest, &["build-system"]);
-    let module = system.and_then(|system| string(system, "build-backend"));
-    let module = module.unwrap_or_else(|| SETUPTOOLS.to_owned());
+    let module = module(manifest);
     if system.is_some_and(|system| system.contains_key("backend-path")) {
         return Verdict::Dynamic("it brings its own build backend".to_owned());
     }
@@ -117,6 +116,17 @@ pub(super) fn verdict(path: &str, manifest: &Table, files: &dyn Files) -> Verdic
         _ => Named::default(),
     };
     Verdict::Static { manifests, placeholders: Vec::new(), named }
+}
+
+/// The module that builds, which is setuptools' where none is named.
+fn module(manifest: &Table) -> String {
+    let named = table(manifest, &["build-system"]).and_then(|system| string(system, "build-backend"));
+    named.unwrap_or_else(|| SETUPTOOLS.to_owned())
+}
+
+/// Whether setuptools builds the package.
+pub(super) fn is_setuptools(manifest: &Table) -> bool {
+    [SETUPTOOLS, build_system::LEGACY].contains(&module(manifest).as_str())
 }
 
 /// What a build also requires that may be a plugin.

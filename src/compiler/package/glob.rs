@@ -7,6 +7,12 @@ use crate::compiler::paths;
 /// More files than these, looked at for one pattern, and it says too little.
 const MAX_FILES: usize = 20_000;
 
+/// Directories that tools fill: packages of the project only where they say so by an `__init__.py`.
+const GENERATED: &[&str] = &["build", "dist", "node_modules"];
+
+/// What virtual environments hold, whatever they are called.
+const ENVIRONMENT: &[&str] = &["pyvenv.cfg", "conda-meta"];
+
 /// The files that `pattern` matches, relative to the package at `base`; a directory that it matches means all in it.
 /// Nothing is known of a pattern that leads out of the package, or is none.
 pub(super) fn expand(base: &str, pattern: &str, files: &dyn Files) -> Option<Vec<String>> {
@@ -51,18 +57,34 @@ fn collect(
     left: &mut usize,
     found: &mut Vec<String>,
 ) -> Option<()> {
-    for (name, kind) in files.list(&paths::join(base, at)) {
+    let entries = files.list(&paths::join(base, at));
+    if is_foreign(at, &entries) {
+        return Some(());
+    }
+    for (name, kind) in entries {
         let path = paths::join(at, &name);
         *left = left.checked_sub(1)?;
         match kind {
             FileKind::File => found.push(path),
-            FileKind::Directory if depth > 1 && !name.starts_with('.') => {
+            FileKind::Directory if depth > 1 && is_own(&name) => {
                 collect(base, &path, depth - 1, files, left, found)?;
             }
             FileKind::Directory => {}
         }
     }
     Some(())
+}
+
+/// Whether a directory or file of this name may be the project's own.
+pub(super) fn is_own(name: &str) -> bool {
+    !name.starts_with('.') && name != "__pycache__" && !name.ends_with(".egg-info")
+}
+
+/// Whether a directory that holds these is filled by tools.
+pub(super) fn is_foreign(directory: &str, entries: &[(String, FileKind)]) -> bool {
+    let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+    let is_generated = GENERATED.contains(&paths::file_name(directory)) && !has("__init__.py");
+    is_generated || ENVIRONMENT.iter().any(|name| has(name))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The layout of a package, as files that only have to exist for its editable installation.
 
 use crate::compiler::files::{FileKind, Files};
-use crate::compiler::package::glob;
+use crate::compiler::package::glob::{self, is_foreign, is_own};
 use crate::compiler::package::named::Named;
 use crate::compiler::paths;
 
@@ -11,26 +11,29 @@ const MAX_PLACEHOLDERS: usize = 500;
 /// How deep a linked directory is searched for Python.
 const MAX_LINK_DEPTH: usize = 3;
 
-/// Directories that tools fill: packages of the project only where they say so by an `__init__.py`.
-const GENERATED: &[&str] = &["build", "dist", "node_modules"];
-
-/// What virtual environments hold, whatever they are called.
-const ENVIRONMENT: &[&str] = &["pyvenv.cfg", "conda-meta"];
-
 /// One empty file for each directory that holds Python: its `__init__.py`, else its first module; every module at
-/// the top; and one for each directory that is `named`. Relative to the package at `path`.
+/// the top; and one for each directory that is `named`. Relative to the package at `path`; what ends with `/` is a
+/// directory itself.
 pub(super) fn files(path: &str, named: &Named, files: &dyn Files) -> Result<Vec<String>, String> {
     let mut layout = Layout { base: path, files, found: Vec::new() };
     layout.walk(".")?;
     for pattern in &named.patterns {
         let matches = glob::expand(path, pattern, files);
-        layout.found.extend(matches.ok_or_else(|| format!("what `{pattern}` means is not known"))?);
+        layout.represent(matches.ok_or_else(|| format!("what `{pattern}` means is not known"))?);
     }
-    for directory in named.directories.iter().chain(&layout.namespaces(named)) {
+    for directory in &named.directories {
         layout.place(directory)?;
     }
-    layout.check()?;
-    Ok(layout.found)
+    for directory in layout.namespaces(named) {
+        if !layout.has_some(&directory) {
+            layout.found.push(format!("{directory}/"));
+        }
+    }
+    match layout.found.iter().find(|file| paths::is_unprintable(file)) {
+        Some(file) => Err(format!("the file name {file:?} cannot be written to a build file")),
+        None if layout.found.len() > MAX_PLACEHOLDERS => Err(too_many()),
+        None => Ok(layout.found),
+    }
 }
 
 struct Layout<'a> {
@@ -41,7 +44,9 @@ struct Layout<'a> {
 
 impl Layout<'_> {
     fn walk(&mut self, at: &str) -> Result<(), String> {
-        self.check()?;
+        if self.found.len() > MAX_PLACEHOLDERS {
+            return Err(too_many());
+        }
         let entries = self.list(at);
         if is_foreign(at, &entries) {
             return Ok(());
@@ -57,7 +62,10 @@ impl Layout<'_> {
         self.found.extend(modules.into_iter().map(|name| paths::join(at, name)));
         for name in self.files.linked_directories(&paths::join(self.base, at)) {
             let link = paths::join(at, &name);
-            if is_own(&name) && self.holds_python(&link, MAX_LINK_DEPTH) {
+            if is_own(&name)
+                && !is_foreign(&link, &self.list(&link))
+                && self.holds_python(&link, MAX_LINK_DEPTH)
+            {
                 return Err(format!("`{link}` is a link to a directory with Python in it"));
             }
         }
@@ -67,13 +75,31 @@ impl Layout<'_> {
         Ok(())
     }
 
+    /// Stands something for the files that a pattern means: modules are found by their directories, and of all else one
+    /// is enough.
+    fn represent(&mut self, matches: Vec<String>) {
+        let is_met = matches.iter().any(|file| self.found.contains(file));
+        let first = matches.first().filter(|_| !is_met).cloned();
+        self.found.extend(first);
+        for file in matches.into_iter().filter(|file| file.ends_with(".py")) {
+            let directory = paths::parent(&file);
+            if directory == "." || !self.found.iter().any(|it| paths::parent(it) == directory) {
+                self.found.push(file);
+            }
+        }
+    }
+
+    fn has_some(&self, directory: &str) -> bool {
+        self.found.iter().any(|file| paths::lies_in(file, directory))
+    }
+
     /// Stands something in `directory`, if it is there and nothing stands in it yet.
     fn place(&mut self, directory: &str) -> Result<(), String> {
         if directory.starts_with('/') || paths::levels_up(directory) > 0 {
             return Err(format!("its package `{directory}` lies outside of its directory"));
         }
         let is_there = self.files.is_directory(&paths::join(self.base, directory));
-        if !is_there || self.found.iter().any(|file| paths::lies_in(file, directory)) {
+        if !is_there || self.has_some(directory) {
             return Ok(());
         }
         if self.has_link(directory) {
@@ -132,24 +158,8 @@ impl Layout<'_> {
     fn list(&self, at: &str) -> Vec<(String, FileKind)> {
         self.files.list(&paths::join(self.base, at))
     }
-
-    fn check(&self) -> Result<(), String> {
-        if self.found.len() > MAX_PLACEHOLDERS {
-            return Err(format!("it has more than {MAX_PLACEHOLDERS} packages"));
-        }
-        match self.found.iter().find(|file| paths::is_unprintable(file)) {
-            Some(file) => Err(format!("the file name {file:?} cannot be written to a build file")),
-            None => Ok(()),
-        }
-    }
 }
 
-fn is_own(name: &str) -> bool {
-    !name.starts_with('.') && name != "__pycache__" && !name.ends_with(".egg-info")
-}
-
-fn is_foreign(directory: &str, entries: &[(String, FileKind)]) -> bool {
-    let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
-    let is_generated = GENERATED.contains(&paths::file_name(directory)) && !has("__init__.py");
-    is_generated || ENVIRONMENT.iter().any(|name| has(name))
+fn too_many() -> String {
+    format!("it has more than {MAX_PLACEHOLDERS} packages")
 }

@@ -7,8 +7,24 @@ use crate::compiler::files::Files;
 use crate::compiler::paths;
 
 /// Keys of `tool.uv` that change neither where packages come from, nor which, nor how they are built.
-const HARMLESS: &[&str] =
-    &["build-backend", "default-groups", "dev-dependencies", "managed", "package", "sources", "workspace"];
+const HARMLESS: &[&str] = &[
+    "add-bounds",
+    "build-backend",
+    "cache-keys",
+    "check-url",
+    "conflicts",
+    "default-groups",
+    "dependency-groups",
+    "dev-dependencies",
+    "environments",
+    "managed",
+    "package",
+    "publish-url",
+    "required-environments",
+    "sources",
+    "trusted-publishing",
+    "workspace",
+];
 
 /// Keys whose values may be directories.
 const PLACES: &[&str] = &["extra-index-url", "find-links", "index", "index-url", "pip"];
@@ -28,14 +44,14 @@ pub struct UvSettings {
 pub fn uv_settings(directory: &str, files: &dyn Files) -> Option<UvSettings> {
     let pyproject = paths::join(directory, "pyproject.toml");
     let own = paths::join(directory, "uv.toml");
-    let manifest = parsed(&pyproject, files);
-    let settings = if files.is_file(&own) {
-        parsed(&own, files).unwrap_or_default()
-    } else {
-        table(manifest.as_ref()?, &["tool", "uv"])?.clone()
+    let has_own = files.is_file(&own);
+    let settings = match files.text(if has_own { &own } else { &pyproject })? {
+        text if has_own => parsed(&text).unwrap_or_default(),
+        // To parse it takes longer than to look, and most have none.
+        text if text.contains("uv") => table(&parsed(&text)?, &["tool", "uv"])?.clone(),
+        _ => return None,
     };
-    let is_harmless = |key: &String| HARMLESS.contains(&key.as_str());
-    if !files.is_file(&own) && settings.keys().all(is_harmless) {
+    if !has_own && settings.keys().all(|key| HARMLESS.contains(&key.as_str())) {
         return None;
     }
     let need_source = PLACES.iter().filter_map(|key| settings.get(*key)).any(has_directory);
@@ -44,8 +60,13 @@ pub fn uv_settings(directory: &str, files: &dyn Files) -> Option<UvSettings> {
     Some(UvSettings { directory: directory.to_owned(), manifests, need_source })
 }
 
-fn parsed(path: &str, files: &dyn Files) -> Option<Table> {
-    files.text(path)?.trim_start_matches('\u{feff}').parse().ok()
+/// The settings that count for what `directory` asks for: its own, else those of the project.
+pub fn uv_settings_for(directory: &str, files: &dyn Files) -> Option<UvSettings> {
+    [directory, "."].into_iter().find_map(|directory| uv_settings(directory, files))
+}
+
+fn parsed(text: &str) -> Option<Table> {
+    text.trim_start_matches('\u{feff}').parse().ok()
 }
 
 /// Whether a place is given as a path: it has no scheme, or that of files.

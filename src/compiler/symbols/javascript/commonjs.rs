@@ -79,7 +79,9 @@ impl<'t> Mentions<'_, 't> {
                 mentions.into_iter().for_each(|part| self.settle(part));
             }
             // `this && …`
-            "binary_expression" => {
+            "binary_expression"
+                if node.child_by_field_name("operator").is_some_and(|it| it.kind() == "&&") =>
+            {
                 let left =
                     node.child_by_field_name("left").filter(|left| self.is_this && left.kind() == "this");
                 left.into_iter().for_each(|this| self.settle(this));
@@ -273,6 +275,7 @@ mod tests {
             ("(function () { this.graph = 1 }).call(this)", Unknown),
             ("const f = () => { this.graph = 1 }", Unknown),
             ("fill(this); const self = this", Unknown),
+            ("(function (root) { root.graph = 1 })(this || globalThis)", Unknown),
             ("eval('exports.graph = 1')", Unknown),
             (
                 "function F() { this.graph = 1 } class C { x = this.graph; f() { this.graph = 1 } }",

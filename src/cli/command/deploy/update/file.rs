@@ -75,6 +75,9 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
         usage(message, None)
     };
     let mut value: Value = serde_json::from_str(&text).map_err(wrong)?;
+    if !value.is_object() {
+        return Err(usage(format!("`{shown}` is no patch: it is no object"), None));
+    }
     // For the place of what is wrong, which a value has no more.
     serde_json::from_str::<DeploymentPatch>(&text).map_err(wrong)?;
     Vocabulary::specified(&mut value);
