@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use anstyle::{AnsiColor, Style};
 use serde_json::json;
 
-use super::console::{NOTE, WARNING, paint, ready, visible, visible_line};
+use super::console::{NOTE, WARNING, paint, ready, say, several, visible_line};
 use super::env::Env;
 use super::image;
 use super::progress::{Progress, Style as ProgressStyle, size};
@@ -57,8 +57,7 @@ impl<'a> Attach<'a> {
     }
 
     fn say(&mut self, style: Style, word: &str, text: &str) {
-        let word = paint(&self.env.err, style, word);
-        self.env.tell(&format!("{word}: {}", visible(text)));
+        say(self.env, style, word, text);
     }
 
     fn in_words(&mut self, event: &Event) {
@@ -164,14 +163,5 @@ impl Hooks for Attach<'_> {
         self.env.end_round();
         self.source = prepared.planned.project.source;
         Some(prepared.session)
-    }
-}
-
-/// `src/a.py and 2 more`
-fn several(changed: &[String]) -> String {
-    match changed {
-        [] => "a change".to_owned(),
-        [one] => one.clone(),
-        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
     }
 }

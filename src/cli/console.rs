@@ -31,6 +31,20 @@ pub fn note(env: &mut Env, text: &str) {
     env.tell_once(text, &format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(text)));
 }
 
+/// Says on stderr, each time, `word` in `style` and what it is about.
+pub fn say(env: &mut Env, style: Style, word: &str, text: &str) {
+    env.tell(&format!("{}: {}", paint(&env.err, style, word), visible(text)));
+}
+
+/// `a change`, or which files changed.
+pub fn several(changed: &[String]) -> String {
+    match changed {
+        [] => "a change".to_owned(),
+        [one] => one.clone(),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+    }
+}
+
 /// Says on stdout, as a result, how long it took until something runs, and at which of `places` it is reached.
 pub fn ready(out: &mut Stream, milliseconds: u64, places: &[(&str, Option<&str>)]) {
     let seconds = milliseconds as f64 / 1000.0;
@@ -48,10 +62,9 @@ pub fn report(env: &mut Env, error: &Error) {
         Error::Arguments(answer) => report_answer(env, answer),
         Error::Child { .. } | Error::Config => {}
         _ => {
-            let text = visible(&error.to_string()).into_owned();
-            env.tell(&format!("{}: {text}", paint(&env.err, ERROR, "error")));
+            say(env, ERROR, "error", &error.to_string());
             if let Some(hint) = error.hint() {
-                env.tell(&format!("{}: {}", paint(&env.err, NOTE, "hint"), visible(&hint)));
+                say(env, NOTE, "hint", &hint);
             }
         }
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ask::confirm;
 use super::check::ConfigOption;
 use super::command::session;
-use super::console::{ERROR, NOTE, WARNING, paint, ready, visible, visible_line};
+use super::console::{ERROR, NOTE, WARNING, ready, say, several, visible_line};
 use super::env::Env;
 use crate::dev::{Crash, Event, Hooks, Session, Urls, open_browser};
 
@@ -47,8 +47,7 @@ impl<'a> Follow<'a> {
     }
 
     fn say(&mut self, what: anstyle::Style, word: &str, text: &str) {
-        let word = paint(&self.env.err, what, word);
-        self.env.tell(&format!("{word}: {}", visible(text)));
+        say(self.env, what, word, text);
     }
 
     fn in_words(&mut self, event: &Event) {
@@ -177,14 +176,5 @@ impl Hooks for Follow<'_> {
         let session = session(self.env, self.config).ok()?;
         self.env.end_round();
         Some(session)
-    }
-}
-
-/// `src/a.py and 2 more`
-fn several(changed: &[String]) -> String {
-    match changed {
-        [] => "a change".to_owned(),
-        [one] => one.clone(),
-        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
     }
 }

@@ -21,10 +21,7 @@ impl Pyproject {
     pub fn read(directory: &str, files: &dyn Files) -> Self {
         match files.text(&paths::join(directory, "pyproject.toml")) {
             None => Self::Absent,
-            Some(text) => match text.trim_start_matches('\u{feff}').parse() {
-                Ok(manifest) => Self::Manifest(manifest),
-                Err(_) => Self::Invalid,
-            },
+            Some(text) => parsed(&text).map_or(Self::Invalid, Self::Manifest),
         }
     }
 
@@ -44,6 +41,11 @@ impl Pyproject {
         let Self::Manifest(manifest) = self else { return None };
         table(manifest, path)
     }
+}
+
+/// A file of TOML, which may start with a byte order mark.
+pub fn parsed(text: &str) -> Option<Table> {
+    text.trim_start_matches('\u{feff}').parse().ok()
 }
 
 /// The table at the end of `path`.

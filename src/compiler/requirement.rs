@@ -46,6 +46,11 @@ pub fn starts_like_a_name(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
+/// The name, normalised, of what `text` requires, where it is a requirement that has one.
+pub fn name(text: &str) -> Option<String> {
+    parse(text).ok()?.name
+}
+
 /// Reads `text`. A bare URL passes, for both installers take one.
 pub fn parse(text: &str) -> Result<Requirement, Fault> {
     let mut reader = Reader { text, at: 0 };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::dockerfile as dockerfile_command;
 use crate::cli::artifact::{self, Artifact};
 use crate::cli::compile::{Planned, directory_of, relative};
-use crate::cli::console::{NOTE, WARNING, paint, visible_line, warn};
+use crate::cli::console::{note, warn};
 use crate::cli::env::Env;
 use crate::cli::setup::{self, Prepared, SetupArguments};
 use crate::compiler::dotenv::{self, Difference};
@@ -100,20 +100,19 @@ impl Compose {
 
     fn warn(&self, env: &mut Env, planned: &Planned) {
         Self::warn_of_differences(env, planned);
-        let warning = paint(&env.err, WARNING, "warning");
         if setup::has_values(planned) {
-            let name = visible_line(&planned.plan.config.name);
-            env.tell(&format!(
-                "{warning}: the values of `env` stand in the compose file as they stand in {name}; a .env file keeps \
-                 secrets out of both"
-            ));
+            let name = &planned.plan.config.name;
+            let text = format!(
+                "the values of `env` stand in the compose file as they stand in {name}; a .env file keeps secrets out of \
+                 both"
+            );
+            warn(env, &text);
         }
         if self.setup.has_database() {
             let name = server::OWN_DATABASE;
-            env.tell(&format!(
-                "{}: the address of the database is not written down: set {name} where compose is run",
-                paint(&env.err, NOTE, "note")
-            ));
+            let text =
+                format!("the address of the database is not written down: set {name} where compose is run");
+            note(env, &text);
         }
     }
 
@@ -130,10 +129,8 @@ impl Compose {
     fn tell_of_dockerfile(&self, env: &mut Env, save_path: &Path) {
         if self.setup.image.is_none() {
             let name = dockerfile_beside(save_path).to_string_lossy().into_owned();
-            env.tell(&format!(
-                "{}: the image is built by `{name}`; write it with `agentcli dockerfile {name}`",
-                paint(&env.err, NOTE, "note")
-            ));
+            let text = format!("the image is built by `{name}`; write it with `agentcli dockerfile {name}`");
+            note(env, &text);
         }
     }
 }

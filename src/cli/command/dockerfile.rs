@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::artifact::{self, Artifact};
 use crate::cli::compile::{PlanOptions, Planned};
-use crate::cli::console::{NOTE, paint};
+use crate::cli::console::warn;
 use crate::cli::env::Env;
 use crate::compiler::emit::dockerfile;
 use crate::compiler::emit::heading::MARK;
@@ -77,11 +77,11 @@ pub(super) fn warn_if_stale(env: &mut Env, planned: &Planned, current: &str) {
     let path = planned.project.path.with_file_name("Dockerfile");
     let text = project::text(&env.directory.join(&path)).filter(|text| text.starts_with(MARK));
     if text.is_some_and(|text| text != current) {
-        let note = paint(&env.err, NOTE, "warning");
-        env.tell(&format!(
-            "{note}: the generated Dockerfile beside {} is out of date; this build does not use it, \
-             but others may: run `agentcli dockerfile` again",
+        let text = format!(
+            "the generated Dockerfile beside {} is out of date; this build does not use it, but others may: run \
+             `agentcli dockerfile` again",
             planned.plan.config.name
-        ));
+        );
+        warn(env, &text);
     }
 }

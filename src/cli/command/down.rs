@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::check::ConfigOption;
 use crate::cli::compose::project;
-use crate::cli::console::{NOTE, WARNING, paint, visible, visible_line};
+use crate::cli::console::{NOTE, WARNING, say, visible_line};
 use crate::cli::env::Env;
 use crate::cli::interrupt::{interrupted, interrupts};
 use crate::cli::setup::{ProjectName, engine, real_directory};
@@ -87,12 +87,8 @@ impl Down {
         match event {
             Event::Service { service, change: Change::Removed } => env.tell(&format!("  removed  {service}")),
             Event::Service { service, change: Change::Stopped } => env.tell(&format!("  stopped  {service}")),
-            Event::Note { message } => {
-                env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible(message)))
-            }
-            Event::Warning { message } => {
-                env.tell(&format!("{}: {}", paint(&env.err, WARNING, "warning"), visible(message)))
-            }
+            Event::Note { message } => say(env, NOTE, "note", message),
+            Event::Warning { message } => say(env, WARNING, "warning", message),
             Event::Log { line, .. } => env.tell(&visible_line(line)),
             _ => {}
         }

@@ -27,6 +27,11 @@ impl<'a> Installed<'a> {
         Self { local, name: name.map(|name| requirement::normalized_name(&name)), package, settings }
     }
 
+    /// What installs it where it lies.
+    pub(super) fn editable(&self, input: &Input<'_>) -> [String; 2] {
+        ["-e".to_owned(), input.layout.in_image(&self.local.path)]
+    }
+
     pub(super) fn is_early(&self) -> bool {
         matches!(self.package.install, Install::Skeleton { .. })
     }
@@ -45,7 +50,7 @@ pub(super) fn wait_for_neighbours(packages: &mut [Installed<'_>]) {
         late.extend(more);
         for Installed { package, .. } in packages.iter_mut().filter(|it| it.is_early()) {
             let requirements =
-                package.requirements.as_ref().map(|all| all.iter().filter_map(|it| name_of(it)));
+                package.requirements.as_ref().map(|all| all.iter().filter_map(|it| requirement::name(it)));
             let needed =
                 |name: String| late.contains(&name).then(|| format!("it needs `{name}`, which is too"));
             match requirements {
@@ -62,12 +67,12 @@ pub(super) fn wait_for_neighbours(packages: &mut [Installed<'_>]) {
 
 /// Whether a package needs more of one of its neighbours than the neighbour's own requirements.
 pub(super) fn has_extras_of(package: &Package, neighbours: &[Installed<'_>]) -> bool {
-    let needed =
-        package.requirements.iter().flatten().filter(|it| it.contains('[')).filter_map(|it| name_of(it));
+    let needed = package
+        .requirements
+        .iter()
+        .flatten()
+        .filter(|it| it.contains('['))
+        .filter_map(|it| requirement::name(it));
     let own: Vec<&String> = neighbours.iter().filter_map(|it| it.name.as_ref()).collect();
     needed.into_iter().any(|name| own.contains(&&name))
-}
-
-pub(super) fn name_of(requirement: &str) -> Option<String> {
-    requirement::parse(requirement).ok().and_then(|it| it.name)
 }

@@ -38,7 +38,7 @@ impl Late {
         let mut commands = Vec::new();
         match &builder {
             Some(builder) => {
-                let editable = bare.iter().flat_map(|it| editable(input, it));
+                let editable = bare.iter().flat_map(|it| it.editable(input));
                 let arguments = ["--no-deps".to_owned()].into_iter().chain(editable).collect();
                 commands.push(builder.install(tools, arguments));
             }
@@ -120,13 +120,9 @@ fn note(packages: &[Installed<'_>], files: &[&RequirementsFile], build: &mut Bui
 fn grouped(input: &Input<'_>, packages: &[&Installed<'_>]) -> Groups {
     let mut groups = Groups::default();
     for package in packages {
-        groups.add(input, package.settings.as_ref(), editable(input, package));
+        groups.add(input, package.settings.as_ref(), package.editable(input));
     }
     groups
-}
-
-fn editable(input: &Input<'_>, package: &Installed<'_>) -> [String; 2] {
-    ["-e".to_owned(), input.layout.in_image(&package.local.path)]
 }
 
 /// The server's own packages, whatever was installed over them.

@@ -10,13 +10,14 @@ use serde_json::Value;
 use crate::compiler::dependency::{self, Dependency, Local, LocalKind};
 use crate::compiler::lower::common::{base, copy_manifests, source, source_stage};
 use crate::compiler::lower::groups::{self, Groups};
-use crate::compiler::lower::installed::{Installed, name_of, wait_for_neighbours};
+use crate::compiler::lower::installed::{Installed, wait_for_neighbours};
 use crate::compiler::lower::late::{Late, own_packages};
 use crate::compiler::lower::layout;
 use crate::compiler::lower::tools::{Tools, prefixed, removal, removed_tools, words};
 use crate::compiler::lower::{Build, Input, image, javascript};
 use crate::compiler::package::{Install, UvSettings};
 use crate::compiler::plan::{Action, Variant};
+use crate::compiler::requirement;
 use crate::compiler::requirements_file::RequirementsFile;
 use crate::compiler::server::variables;
 use crate::compiler::{paths, server};
@@ -103,9 +104,9 @@ fn requirements(
     build: &mut Build,
 ) {
     let mut groups = Groups::default();
-    for requirement in &named_packages(input) {
-        groups.require(input, settings(input, ".", build).as_ref(), requirement);
-    }
+    let named = named_packages(input);
+    let own = if named.is_empty() { None } else { settings(input, ".", build) };
+    named.iter().for_each(|requirement| groups.require(input, own.as_ref(), requirement));
     let mut left_out: Vec<&String> = packages.iter().filter_map(|it| it.name.as_ref()).collect();
     let elsewhere = packages.iter().flat_map(|it| &it.package.sources.elsewhere);
     if tools.reads_sources(packages.iter().map(|it| &it.package)) {
@@ -116,7 +117,7 @@ fn requirements(
     }
     for Installed { package, settings, .. } in packages {
         for requirement in package.requirements.iter().flatten() {
-            if !name_of(requirement).is_some_and(|name| left_out.contains(&&name)) {
+            if !requirement::name(requirement).is_some_and(|name| left_out.contains(&&name)) {
                 groups.require(input, settings.as_ref(), requirement);
             }
         }
@@ -159,7 +160,8 @@ pub(super) fn named_packages(input: &Input<'_>) -> Vec<String> {
 /// The packages that can be installed before their source is there.
 fn skeletons(input: &Input<'_>, tools: &Tools, packages: &[Installed<'_>], build: &mut Build) {
     let (mut directories, mut touched, mut editable) = (Vec::new(), Vec::new(), Groups::default());
-    for Installed { local, package, settings, .. } in packages {
+    for installed in packages {
+        let Installed { local, package, settings, .. } = installed;
         let Install::Skeleton { manifests, placeholders } = &package.install else { continue };
         let manifests: Vec<String> = manifests.iter().map(|file| paths::join(&local.path, file)).collect();
         copy_manifests(input, &manifests, build);
@@ -173,8 +175,7 @@ fn skeletons(input: &Input<'_>, tools: &Tools, packages: &[Installed<'_>], build
                 directories.push(place);
             }
         }
-        let arguments = ["-e".to_owned(), input.layout.in_image(&local.path)];
-        editable.add(input, settings.as_ref(), arguments);
+        editable.add(input, settings.as_ref(), installed.editable(input));
     }
     copy_manifests(input, &editable.manifests, build);
     if editable.is_empty() {

@@ -132,10 +132,9 @@ pub(super) fn is_setuptools(manifest: &Table) -> bool {
 /// What a build also requires that may be a plugin.
 fn plugin(backend: &Backend, system: &Table) -> Option<String> {
     let known = backend.known?;
-    strings(system, "requires").into_iter().find(|required| {
-        let name = requirement::parse(required).ok().and_then(|it| it.name);
-        !name.is_some_and(|name| known.contains(&name.as_str()))
-    })
+    strings(system, "requires")
+        .into_iter()
+        .find(|required| !requirement::name(required).is_some_and(|name| known.contains(&name.as_str())))
 }
 
 fn has(manifest: &Table, keys: &[&str]) -> bool {

@@ -2,9 +2,10 @@
 
 use toml::Table;
 
-use super::{string, strings, table, uv_settings};
+use super::{string, strings, uv_settings_for};
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::pyproject::{parsed, table};
 use crate::compiler::requirement;
 
 /// The backend where none is named: setuptools as it was before there were backends.
@@ -26,7 +27,7 @@ pub struct BuildSystem {
 pub fn build_system(path: &str, files: &dyn Files) -> Option<BuildSystem> {
     let manifest = manifest(path, files)?;
     self::manifest(".", files)?;
-    if uv_settings(path, files).is_some() || uv_settings(".", files).is_some() {
+    if uv_settings_for(path, files).is_some() {
         return None;
     }
     let system = table(&manifest, &["build-system"]);
@@ -37,7 +38,7 @@ pub fn build_system(path: &str, files: &dyn Files) -> Option<BuildSystem> {
         .unwrap_or_default();
     // An address may hold credentials, or lead into the source.
     let is_plain = |requirement: &String| {
-        let name = requirement::parse(requirement).ok().and_then(|it| it.name);
+        let name = requirement::name(requirement);
         !requirement.contains('@') && name.is_some_and(|name| !sources.contains(&name))
     };
     requires.iter().all(is_plain).then(|| BuildSystem {
@@ -50,5 +51,5 @@ pub fn build_system(path: &str, files: &dyn Files) -> Option<BuildSystem> {
 /// An empty one where there is none; nothing where it cannot be read.
 fn manifest(directory: &str, files: &dyn Files) -> Option<Table> {
     let text = files.text(&paths::join(directory, "pyproject.toml")).unwrap_or_default();
-    text.trim_start_matches('\u{feff}').parse().ok()
+    parsed(&text)
 }

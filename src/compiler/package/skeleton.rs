@@ -102,7 +102,7 @@ impl Layout<'_> {
         if !is_there || self.has_some(directory) {
             return Ok(());
         }
-        if self.has_link(directory) {
+        if self.files.link(&paths::join(self.base, directory)).is_some() {
             return Err(format!("its package `{directory}` is, or lies in, a linked directory"));
         }
         let file = self.first_file(directory);
@@ -134,14 +134,6 @@ impl Layout<'_> {
         let file = files.into_iter().map(|(name, _)| name).min_by_key(|name| rank(name));
         file.map(|name| paths::join(directory, &name)).or_else(|| {
             directories.into_iter().find_map(|(name, _)| self.first_file(&paths::join(directory, &name)))
-        })
-    }
-
-    fn has_link(&self, directory: &str) -> bool {
-        let parts: Vec<&str> = directory.split('/').collect();
-        (0..parts.len()).any(|at| {
-            let parent = paths::join(self.base, &parts[..at].join("/"));
-            self.files.linked_directories(&parent).iter().any(|name| name == parts[at])
         })
     }
 

@@ -1,10 +1,10 @@
 //! What uv reads of a directory that it is started in.
 
-use toml::{Table, Value};
+use toml::Value;
 
-use super::table;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::pyproject::{parsed, table};
 
 /// Keys of `tool.uv` that change neither where packages come from, nor which, nor how they are built.
 const HARMLESS: &[&str] = &[
@@ -63,10 +63,6 @@ pub fn uv_settings(directory: &str, files: &dyn Files) -> Option<UvSettings> {
 /// The settings that count for what `directory` asks for: its own, else those of the project.
 pub fn uv_settings_for(directory: &str, files: &dyn Files) -> Option<UvSettings> {
     [directory, "."].into_iter().find_map(|directory| uv_settings(directory, files))
-}
-
-fn parsed(text: &str) -> Option<Table> {
-    text.trim_start_matches('\u{feff}').parse().ok()
 }
 
 /// Whether a place is given as a path: it has no scheme, or that of files.
