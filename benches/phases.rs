@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
-use agentcli::compiler::config::Config;
-use agentcli::compiler::document::{self, Document};
-use agentcli::compiler::emit::dockerfile;
+use agentcli::compiler::analyze;
+use agentcli::compiler::back::emit::dockerfile;
+use agentcli::compiler::back::lower::{self, Options};
 use agentcli::compiler::files::MemoryFiles;
-use agentcli::compiler::lower::{self, Options};
-use agentcli::compiler::{analyze, check, schema};
+use agentcli::compiler::front::config::Config;
+use agentcli::compiler::front::document::{self, Document};
+use agentcli::compiler::front::{check, schema};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/valid");

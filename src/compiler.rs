@@ -1,31 +1,18 @@
 //! The compiler: `agent.json` in, a typed plan and its renderings out. Pure: it opens no file and prints nothing.
 
-pub mod check;
-pub mod config;
-pub mod dependency;
-pub mod document;
-pub mod dotenv;
-pub mod emit;
+pub mod back;
 pub mod files;
-pub mod ignore;
-pub mod lower;
-pub mod package;
-pub mod package_json;
+pub mod front;
+pub mod manifests;
 pub mod paths;
-pub mod plan;
-pub mod pyproject;
-pub mod reference;
-pub mod requirement;
-pub mod requirements_file;
-pub mod schema;
 pub mod server;
-pub mod source;
-pub mod symbols;
+pub mod words;
 
 use crate::diagnostic::{Diagnostic, Rule};
-use config::Config;
-use document::Document;
 use files::Files;
+use front::config::Config;
+use front::document::Document;
+use front::{check, document, schema};
 
 /// What is known of one configuration.
 pub struct Analysis {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use crate::compiler::plan::{Setup, Variable};
+use crate::compiler::back::plan::{Setup, Variable};
 use crate::engine::Engine;
 use crate::probe::{self, Probe};
 use crate::project::{self, HOME};

@@ -1,6 +1,6 @@
 //! The build context: the part of the user's tree that a build needs, as one deterministic tar stream.
 //!
-//! What goes in is what `docker build` would send ([`crate::compiler::ignore`]). The same tree gives the same bytes on
+//! What goes in is what `docker build` would send ([`crate::compiler::manifests::dockerignore`]). The same tree gives the same bytes on
 //! every machine: entries are sorted, times and owners are fixed. File contents pass through in small pieces, so memory
 //! does not grow with the tree's bytes.
 
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::compiler::ignore::Ignore;
+use crate::compiler::manifests::dockerignore::Ignore;
 
 pub use links::leaves;
 pub use pack::Packed;

@@ -20,16 +20,16 @@
 //! | [`diagnostic`] | what is wrong with a configuration: plain data | nothing |
 //! | [`compiler`] | text to plan to artifacts | `diagnostic` |
 //! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
-//! | [`context`] | the part of a tree that a build sees, as a tar stream or packed | `compiler::ignore` |
+//! | [`context`] | the part of a tree that a build sees, as a tar stream or packed | `compiler::manifests::dockerignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context` |
 //! | [`api`] | the deployment service, as its client; only here, in `probe`, and where `dev` and `host` need it is reqwest | nothing |
 //! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | `api`'s records and words, `context`'s look at links, `project` |
 //! | [`watch`] | which changes of the user's tree count; only here is notify | `compiler` |
 //! | [`probe`] | asks a server whether it is well | nothing |
 //! | [`child`] | child processes, none of which outlives this program; only here they are started | nothing |
-//! | [`dev`] | the server on this machine | `compiler::plan`, `project`, `watch`, `probe`, `child` |
-//! | [`up`] | the whole server in containers | `compiler::plan`, `engine`, `watch`, `probe` |
-//! | [`compose`] | the same with services of the user's own, by docker compose | `compiler::plan`, `engine`, `probe`, `project`, `child`, `up` |
+//! | [`dev`] | the server on this machine | `compiler::back::plan`, `project`, `watch`, `probe`, `child` |
+//! | [`up`] | the whole server in containers | `compiler::back::plan`, `engine`, `watch`, `probe` |
+//! | [`compose`] | the same with services of the user's own, by docker compose | `compiler::back::plan`, `engine`, `probe`, `project`, `child`, `up` |
 //! | [`error`] | what stops a command: blame, hint and exit code | every room with effects |
 //! | [`cli`] | arguments, reports, progress | everything |
 //!
@@ -39,7 +39,7 @@
 //!   comes through [`compiler::files::Files`].
 //! - A rule points with a JSON Pointer; lines and columns appear only where a finding is drawn.
 //! - A mistake of the user is a [`diagnostic::Diagnostic`], collected; a refusal of the world is an error, propagated.
-//! - The plan is total: every default is chosen in [`compiler::lower`], and emitting decides nothing.
+//! - The plan is total: every default is chosen in [`compiler::back::lower`], and emitting decides nothing.
 //! - Names of the server's contract stand in [`compiler::server`] and nowhere else.
 //! - Values of `env` are never part of a plan, an image or a message.
 //! - `validate`, `plan` and `dockerfile` start no async runtime.

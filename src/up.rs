@@ -1,4 +1,4 @@
-//! The whole server in containers: what [`Setup`](crate::compiler::plan::Setup) says, made true on an engine.
+//! The whole server in containers: what [`Setup`](crate::compiler::back::plan::Setup) says, made true on an engine.
 //!
 //! What is there is compared with what should be there, by a hash of its definition in a label; only what differs is
 //! made anew. Nothing is remembered elsewhere, so whatever an earlier run left, however it ended, the next one goes on

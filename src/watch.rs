@@ -14,9 +14,9 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::{Instant, timeout};
 
-use crate::compiler::ignore::{Ignore, Trail};
-use crate::compiler::plan;
-use crate::compiler::symbols::Language;
+use crate::compiler::back::plan;
+use crate::compiler::manifests::dockerignore::{Ignore, Trail};
+use crate::compiler::manifests::symbols::Language;
 
 /// How long nothing may happen until a burst of changes is over, and how long one may last.
 const QUIET: Duration = Duration::from_millis(60);

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use agentcli::compiler::analyze;
-use agentcli::compiler::emit::dockerfile::dockerfile;
-use agentcli::compiler::lower::{Options, lower};
+use agentcli::compiler::back::emit::dockerfile::dockerfile;
+use agentcli::compiler::back::lower::{Options, lower};
 use agentcli::project::DiskFiles;
 use serde_json::Value;
 use tempfile::TempDir;

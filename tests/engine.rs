@@ -12,7 +12,7 @@ mod push;
 use std::future::Future;
 use std::path::Path;
 
-use agentcli::compiler::ignore::Ignore;
+use agentcli::compiler::manifests::dockerignore::Ignore;
 use agentcli::context::Context;
 use agentcli::engine::{BuildEvent, BuildRequest, Built, Engine, EngineEnv, Error};
 

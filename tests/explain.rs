@@ -1,7 +1,7 @@
 //! `agentcli explain` and `agentcli schema`.
 
 use agentcli::cli::rules;
-use agentcli::compiler::schema;
+use agentcli::compiler::front::schema;
 
 use crate::harness::TestEnv;
 

@@ -3,9 +3,10 @@
 use agentcli::cli::check::{Checked, Finding};
 use agentcli::cli::report::text::Look;
 use agentcli::cli::report::{self, Format};
+use agentcli::compiler::analyze;
 use agentcli::compiler::files::MemoryFiles;
-use agentcli::compiler::source::Source;
-use agentcli::compiler::{analyze, schema};
+use agentcli::compiler::front::schema;
+use agentcli::compiler::front::source::Source;
 use proptest::prelude::*;
 
 /// Configurations to break: every key of the schema appears in one of them.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::compile::Planned;
 use super::env::Env;
-use crate::compiler::emit::heading::{self, MARK};
-use crate::compiler::plan::Plan;
+use crate::compiler::back::emit::heading::{self, MARK};
+use crate::compiler::back::plan::Plan;
 use crate::error::Error;
 use crate::project;
 

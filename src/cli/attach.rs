@@ -10,7 +10,7 @@ use super::env::Env;
 use super::image;
 use super::progress::{Progress, Style as ProgressStyle, size};
 use super::setup::SetupArguments;
-use crate::compiler::source::Source;
+use crate::compiler::front::source::Source;
 use crate::engine::{self, BuildEvent};
 use crate::up::{Change, Event, Hooks, Session, Urls};
 

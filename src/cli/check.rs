@@ -8,8 +8,8 @@ use super::console::note;
 use super::env::Env;
 use super::report::text;
 use crate::compiler;
-use crate::compiler::config::Config;
-use crate::compiler::source::Source;
+use crate::compiler::front::config::Config;
+use crate::compiler::front::source::Source;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::project::{self, Project};
@@ -121,7 +121,7 @@ fn read(directory: &Path, path: &Path) -> (Checked, Option<(Project, Config)>) {
 }
 
 fn unreadable_file(mut file: project::Unreadable) -> Checked {
-    file.source.hide(compiler::document::parse(&file.source.text).0.secrets());
+    file.source.hide(compiler::front::document::parse(&file.source.text).0.secrets());
     let span = match &file.diagnostic.place {
         crate::diagnostic::Place::Span(span) => span.clone(),
         _ => 0..0,

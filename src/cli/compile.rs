@@ -5,11 +5,11 @@ use std::path::{Component, Path, PathBuf};
 use super::check::ConfigOption;
 use super::console;
 use super::env::Env;
-use crate::compiler::check;
-use crate::compiler::config::Config;
-use crate::compiler::lower::{self, Options};
+use crate::compiler::back::lower::{self, Options};
+use crate::compiler::back::plan::{Plan, Variant};
+use crate::compiler::front::check;
+use crate::compiler::front::config::Config;
 use crate::compiler::paths;
-use crate::compiler::plan::{Plan, Variant};
 use crate::error::Error;
 use crate::project::Project;
 

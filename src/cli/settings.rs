@@ -6,7 +6,7 @@ use std::path::Path;
 use super::console::warn;
 use super::env::Env;
 use crate::api::wire::Redacted;
-use crate::compiler::dotenv::{self, Dotenv};
+use crate::compiler::manifests::dotenv::{self, Dotenv};
 use crate::project;
 
 /// The file beside the configuration.

@@ -2,10 +2,11 @@
 
 use super::console::{note, warn};
 use super::env::Env;
-use crate::compiler::config::{Config, EnvConfig};
 use crate::compiler::files::Files;
+use crate::compiler::front::config::{Config, EnvConfig};
+use crate::compiler::manifests::dotenv;
+use crate::compiler::paths;
 use crate::compiler::server::hosted;
-use crate::compiler::{dotenv, paths};
 use crate::project::Project;
 
 /// Variables with their values, in the order of the file or of the configuration; without a value, the variable is

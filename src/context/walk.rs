@@ -5,7 +5,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use super::{Context, Entry, Error, Kind, Listing};
-use crate::compiler::ignore::Trail;
+use crate::compiler::manifests::dockerignore::Trail;
 
 /// The permission bits of a file that does not come from the disk.
 const EXTRA_MODE: u32 = 0o644;

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::HOME;
 use super::error::Error;
 use super::session::{Options, Session};
-use crate::compiler::plan::{JavascriptPackages, PythonPackages};
+use crate::compiler::back::plan::{JavascriptPackages, PythonPackages};
 use crate::project;
 
 /// Raised when what an environment holds for the same inputs changes.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Error;
 use super::session::{Options, Session, Surroundings};
 use crate::child::{Child, Command};
-use crate::compiler::plan::PythonPackages;
+use crate::compiler::back::plan::PythonPackages;
 use crate::compiler::server::local::OLDEST_PYTHON;
 
 /// Tells what an interpreter is, and what is missing in it.

@@ -12,7 +12,7 @@ use super::event::Event;
 use super::interpreter::{self, Interpreter, Look, Wanted, look, on_path};
 use super::session::{Consent, Hooks, Options, Session, Surroundings};
 use crate::child::{Child, Command};
-use crate::compiler::plan::PythonPackages;
+use crate::compiler::back::plan::PythonPackages;
 
 /// How long an installer may take to end once it is told to.
 const GRACE: Duration = Duration::from_secs(5);

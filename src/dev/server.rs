@@ -12,7 +12,7 @@ use super::event::Urls;
 use super::port;
 use super::session::{Options, Session};
 use crate::child::{Child, Command};
-use crate::compiler::plan::Variant;
+use crate::compiler::back::plan::Variant;
 use crate::compiler::server::{local, variables};
 
 pub(super) use javascript::not_done;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use super::event::Event;
-use crate::compiler::plan::Plan;
+use crate::compiler::back::plan::Plan;
 
 /// A planned project and the values of its `env`. There is no `Debug`: the values are secrets.
 pub struct Session {

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use super::HOME;
 use super::error::Error;
 use super::lock::hidden_directory;
-use crate::compiler::plan::{Plan, Variant};
+use crate::compiler::back::plan::{Plan, Variant};
 
 /// What the server says when it cannot read its state, and throws it away.
 const UNREADABLE: &str = "Failed to load cached data";

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use super::connect::Engine;
 use super::error::Error;
-use crate::compiler::plan::{Health, Port, VolumeMount};
+use crate::compiler::back::plan::{Health, Port, VolumeMount};
 
 /// What engines before 25 (API 1.44) look at health with: they know no shorter interval for the start.
 const OLD_INTERVAL: u32 = 5;

@@ -5,8 +5,8 @@ use std::{fs, io};
 
 use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
 use super::{DiskFiles, reason};
-use crate::compiler::schema::{listed, similar};
-use crate::compiler::source::Source;
+use crate::compiler::front::source::Source;
+use crate::compiler::words::{listed, similar};
 use crate::diagnostic::{Diagnostic, Place, Rule};
 
 /// What a configuration is called, most wanted first.

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::labels::{self, label};
 use super::session::Session;
-use crate::compiler::plan::{Service, ServiceImage, VolumeMount};
+use crate::compiler::back::plan::{Service, ServiceImage, VolumeMount};
 use crate::engine::ContainerSpec;
 
 /// Changes when the same definition becomes another container.

@@ -9,7 +9,7 @@ use super::definition::image_name;
 use super::error::Error;
 use super::event::Event;
 use super::session::{Hooks, Image, Options, Session};
-use crate::compiler::plan::ServiceImage;
+use crate::compiler::back::plan::ServiceImage;
 use crate::engine::{BuildRequest, Engine};
 
 /// Builds or pulls every image of the setup.

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
 
 use super::error::Error;
-use crate::compiler::plan::Service;
+use crate::compiler::back::plan::Service;
 use crate::engine::{self, Container, Engine};
 
 /// Whether the ports of `services` are free, or this project's own: then its containers are left as they are.

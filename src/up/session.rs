@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::event::{Event, Urls};
-use crate::compiler::plan::{Service, Setup, Variable, Watch};
+use crate::compiler::back::plan::{Service, Setup, Variable, Watch};
 use crate::engine::{self, BuildEvent, BuildRequest};
 use indexmap::IndexMap;
 

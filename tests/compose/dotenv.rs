@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agentcli::compiler::dotenv::{differences, parse};
+use agentcli::compiler::manifests::dotenv::{differences, parse};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

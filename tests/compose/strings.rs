@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use agentcli::compiler::emit::compose::{Build, Form, compose};
-use agentcli::compiler::plan::{Plan, Service, ServiceImage, Setup, Variable};
+use agentcli::compiler::back::emit::compose::{Build, Form, compose};
+use agentcli::compiler::back::plan::{Plan, Service, ServiceImage, Setup, Variable};
 use indexmap::IndexMap;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! `.dockerignore`: the cases of moby's own tests, and properties. The engine's own answers are in `engine_ignore`.
 
-use agentcli::compiler::ignore::Ignore;
+use agentcli::compiler::manifests::dockerignore::Ignore;
 use proptest::prelude::*;
 
 fn excludes(pattern: &str, path: &str) -> bool {

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use agentcli::compiler::ignore::Ignore;
+use agentcli::compiler::manifests::dockerignore::Ignore;
 use agentcli::context::{Context, Error};
 use proptest::prelude::*;
 use tempfile::TempDir;

@@ -39,7 +39,7 @@ fn header(dir: &Path, config: &str, images: &[&str]) -> (HashMap<String, serde_j
         ..env(&host)
     };
     let mut request = request(TempDir::new().unwrap().path().parent().unwrap(), "FROM x\n");
-    request.context.ignore = agentcli::compiler::ignore::Ignore::parse("*").unwrap();
+    request.context.ignore = agentcli::compiler::manifests::dockerignore::Ignore::parse("*").unwrap();
     request.images = images.iter().map(|image| (*image).to_owned()).collect();
     request.pull = true;
     let mut warnings = Vec::new();

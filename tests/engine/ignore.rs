@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agentcli::compiler::ignore::Ignore;
+use agentcli::compiler::manifests::dockerignore::Ignore;
 use agentcli::context::Context;
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 //! line_parsers.go) and `frontend/dockerfile/shell/lex.go` of moby/buildkit, word for word, but stricter: an
 //! expansion, a here-document or a parser directive in a generated file is a failure.
 
-use agentcli::compiler::plan::{Action, Command, Mount, Step};
+use agentcli::compiler::back::plan::{Action, Command, Mount, Step};
 use serde_json::Value;
 
 /// One instruction, with its line continuations resolved.

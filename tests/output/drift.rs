@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use agentcli::compiler::analyze;
-use agentcli::compiler::config::Config;
 use agentcli::compiler::files::MemoryFiles;
-use agentcli::compiler::schema::schema;
+use agentcli::compiler::front::config::Config;
+use agentcli::compiler::front::schema::schema;
 use serde_json::{Value, json};
 
 use crate::harness::fixtures;

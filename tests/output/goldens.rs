@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agentcli::compiler::config::EnvConfig;
-use agentcli::compiler::emit::compose::{Build, Form, compose};
-use agentcli::compiler::emit::dockerfile::{dockerfile, dockerignore};
-use agentcli::compiler::lower::setup::{SetupOptions, setup};
-use agentcli::compiler::lower::{Options, lower};
-use agentcli::compiler::plan::Plan;
+use agentcli::compiler::back::emit::compose::{Build, Form, compose};
+use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::back::lower::setup::{SetupOptions, setup};
+use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::plan::Plan;
+use agentcli::compiler::front::config::EnvConfig;
 use agentcli::compiler::{Analysis, analyze};
 use agentcli::project::Project;
 use indexmap::IndexMap;

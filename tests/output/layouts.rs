@@ -1,9 +1,9 @@
 //! Layouts of Python packages: what of each stands in its skeleton, or why it has none.
 
 use agentcli::compiler::analyze;
+use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::plan::{Action, Command, Plan};
 use agentcli::compiler::files::MemoryFiles;
-use agentcli::compiler::lower::{Options, lower};
-use agentcli::compiler::plan::{Action, Command, Plan};
 
 const FLIT: &str = "[build-system]\nrequires = ['flit_core']\nbuild-backend = 'flit_core.buildapi'\n";
 const HATCH: &str = "[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n";
@@ -200,8 +200,8 @@ fn what_cannot_be_known_is_installed_behind_the_copy() {
 fn a_linked_directory_with_python_in_it_has_no_skeleton() {
     use std::os::unix::fs::symlink;
 
-    use agentcli::compiler::dependency::Local;
-    use agentcli::compiler::package::{Install, package};
+    use agentcli::compiler::manifests::dependency::Local;
+    use agentcli::compiler::manifests::package::{Install, package};
     use agentcli::project::DiskFiles;
 
     use crate::harness::TestEnv;
@@ -248,8 +248,8 @@ fn settings_of_uv_count_before_the_source_is_there() {
         ];
         assert_eq!(installations(&plan), expected, "{settings}");
         assert!(plan.notes.is_empty(), "{:?}", plan.notes);
-        let copied = |step: &agentcli::compiler::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources[0] == "pyproject.toml");
-        let installed = |step: &agentcli::compiler::plan::Step| step.why == "packages from outside";
+        let copied = |step: &agentcli::compiler::back::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources[0] == "pyproject.toml");
+        let installed = |step: &agentcli::compiler::back::plan::Step| step.why == "packages from outside";
         assert!(plan.steps.iter().position(copied) < plan.steps.iter().position(installed), "{settings}");
         assert_eq!(plan.steps.iter().filter(|step| copied(step)).count(), 1, "{settings}");
         if let Some((file, _)) = more {

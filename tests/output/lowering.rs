@@ -1,11 +1,11 @@
 //! Decisions of the compiler, one at a time, where a whole golden would hide them.
 
 use agentcli::compiler::analyze;
-use agentcli::compiler::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::plan::{Action, Plan};
 use agentcli::compiler::files::{FileKind, Files, MemoryFiles};
-use agentcli::compiler::ignore::Ignore;
-use agentcli::compiler::lower::{Options, lower};
-use agentcli::compiler::plan::{Action, Plan};
+use agentcli::compiler::manifests::dockerignore::Ignore;
 
 use super::properties;
 
@@ -535,7 +535,7 @@ fn sources_of_uv() {
 fn kept_package_tools() {
     let removal = |members: &str| {
         let plan = python(members, &[]);
-        let key = |step: &&agentcli::compiler::plan::Step| step.key == "/keep_pkg_tools";
+        let key = |step: &&agentcli::compiler::back::plan::Step| step.key == "/keep_pkg_tools";
         let text = plan.steps.iter().find(key).map(|step| serde_json::to_string(&step.action).unwrap());
         text.unwrap_or_default()
     };
@@ -563,7 +563,7 @@ fn the_source_comes_last() {
         python("", &[]),
         python("", &[("pyproject.toml", &format!("{SETUPTOOLS}[project]\nname = 'a'\nversion = '1'\n"))]),
     ] {
-        let copy = |step: &agentcli::compiler::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources == &["."]);
+        let copy = |step: &agentcli::compiler::back::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources == &["."]);
         assert!(plan.steps.last().is_some_and(copy), "{}", dockerfile(&plan));
     }
 }

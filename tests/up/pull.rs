@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use agentcli::compiler::plan::{Port, Service, ServiceImage, Setup, Watch};
+use agentcli::compiler::back::plan::{Port, Service, ServiceImage, Setup, Watch};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, EngineEnv, Error, Login, PushRequest};
 use agentcli::up::{self, Change, Event, Hooks, Image, Mode, Options, Session, Urls};
 use base64::Engine as _;

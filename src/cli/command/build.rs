@@ -10,7 +10,7 @@ use crate::cli::env::Env;
 use crate::cli::image::{self, Wanted};
 use crate::cli::interrupt::interrupted;
 use crate::cli::progress::Style;
-use crate::compiler::emit::dockerfile;
+use crate::compiler::back::emit::dockerfile;
 use crate::engine::{Built, Engine, EngineEnv};
 use crate::error::Error;
 

@@ -8,12 +8,12 @@ use crate::cli::compile::{Planned, directory_of, relative};
 use crate::cli::console::{note, warn};
 use crate::cli::env::Env;
 use crate::cli::setup::{self, Prepared, SetupArguments};
-use crate::compiler::dotenv::{self, Difference};
-use crate::compiler::emit::compose::{self, Build, Form};
-use crate::compiler::emit::dockerfile::shell_word;
+use crate::compiler::back::emit::compose::{self, Build, Form};
+use crate::compiler::back::emit::dockerfile::shell_word;
+use crate::compiler::back::plan::Setup;
 use crate::compiler::files::Files;
+use crate::compiler::manifests::dotenv::{self, Difference};
 use crate::compiler::paths;
-use crate::compiler::plan::Setup;
 use crate::compiler::server::setup as server;
 use crate::error::Error;
 

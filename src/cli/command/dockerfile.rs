@@ -6,8 +6,8 @@ use crate::cli::artifact::{self, Artifact};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::warn;
 use crate::cli::env::Env;
-use crate::compiler::emit::dockerfile;
-use crate::compiler::emit::heading::MARK;
+use crate::compiler::back::emit::dockerfile;
+use crate::compiler::back::emit::heading::MARK;
 use crate::error::Error;
 use crate::project;
 

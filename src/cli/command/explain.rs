@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use crate::cli::console::{ERROR, HEADING, WARNING, paint, visible, wrap};
 use crate::cli::env::{Env, Stream};
 use crate::cli::{report, rules};
-use crate::compiler::schema::similar;
+use crate::compiler::words::similar;
 use crate::diagnostic::{Rule, Severity};
 use crate::error::Error;
 

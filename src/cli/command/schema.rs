@@ -1,7 +1,7 @@
 //! `agentcli schema`
 
 use crate::cli::env::Env;
-use crate::compiler::schema;
+use crate::compiler::front::schema;
 use crate::error::Error;
 
 /// What the subcommands of `deploy` print with `--json`.

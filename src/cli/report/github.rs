@@ -2,7 +2,7 @@
 
 use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{visible, visible_line};
-use crate::compiler::source::Source;
+use crate::compiler::front::source::Source;
 
 /// One command a finding.
 pub fn render(checked: &[Checked]) -> String {

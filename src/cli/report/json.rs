@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::harmless;
 use crate::cli::check::{Checked, Finding};
-use crate::compiler::source::Source;
+use crate::compiler::front::source::Source;
 
 #[derive(Serialize)]
 struct Report<'a> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::harmless;
 use crate::cli::check::{Checked, Finding};
-use crate::compiler::source::Source;
+use crate::compiler::front::source::Source;
 use crate::diagnostic::Rule;
 
 const SCHEMA: &str =

@@ -6,8 +6,8 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 
 use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{is_invisible, visible, visible_line, wrap};
-use crate::compiler::check::masked;
-use crate::compiler::source::Source;
+use crate::compiler::front::check::masked;
+use crate::compiler::front::source::Source;
 use crate::diagnostic::{Place, Severity};
 
 /// What stands before a help text, with room for line numbers of three digits.

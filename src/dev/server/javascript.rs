@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Runtime;
 use crate::child::Command;
-use crate::compiler::plan::Variant;
+use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
 use crate::dev::session::{Debugger, Options, Session};
 

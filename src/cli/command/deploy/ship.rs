@@ -28,7 +28,7 @@ use crate::cli::env::Env;
 use crate::cli::image::platform;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::name::check_new;
-use crate::compiler::schema::similar;
+use crate::compiler::words::similar;
 use crate::error::Error;
 
 /// What `agentcli deploy` takes; its help text stands in the parent.

@@ -10,7 +10,7 @@ use crate::api::wire::{Deployment, DeploymentPatch};
 use crate::api::{Client, Vocabulary};
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
-use crate::compiler::schema::similar;
+use crate::compiler::words::similar;
 use crate::error::Error;
 use crate::project;
 

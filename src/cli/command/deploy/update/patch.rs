@@ -12,8 +12,8 @@ use crate::api::wire::{
 };
 use crate::cli::env::Env;
 use crate::cli::variables;
-use crate::compiler::dotenv;
-use crate::compiler::schema::similar;
+use crate::compiler::manifests::dotenv;
+use crate::compiler::words::similar;
 use crate::error::Error;
 use crate::project;
 

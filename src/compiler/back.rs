@@ -1,0 +1,5 @@
+//! Configuration → plan → artifacts.
+
+pub mod emit;
+pub mod lower;
+pub mod plan;

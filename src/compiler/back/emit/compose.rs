@@ -1,0 +1,133 @@
+//! Setup → compose file. It keeps to the Compose Specification of 2021, the time of the plugin's first releases: what is
+//! newer, such as `start_interval`, is refused with older engines.
+
+use serde::Serialize;
+
+use crate::compiler::back::emit::{heading, quote, template};
+use crate::compiler::back::plan::{Health, Plan, Port, Service, ServiceImage, Setup, Variable};
+
+const TEMPLATE: &str = include_str!("../../../../templates/compose.yaml.jinja");
+
+/// How a setup is written down, beside what it is.
+#[derive(Clone, Debug, Default)]
+pub struct Form {
+    /// Whether the name of the project stands in the file. Compose takes it from the file's directory otherwise, so
+    /// that the file is the same on every machine.
+    pub is_named: bool,
+    /// How the project's image is built; without it, it is used under its name.
+    pub build: Option<Build>,
+    /// Whether all images are on the engine already, so that compose neither builds nor pulls any.
+    pub are_images_here: bool,
+    /// The file of `env`, as the compose file calls it.
+    pub env_file: Option<String>,
+}
+
+/// How the project's image is built.
+#[derive(Clone, Debug)]
+pub struct Build {
+    /// The context root, as the compose file calls it.
+    pub context: String,
+    /// The Dockerfile, relative to the context root.
+    pub dockerfile: String,
+}
+
+/// What the template is given: every text is quoted.
+#[derive(Serialize)]
+struct Rendered<'a> {
+    name: String,
+    image: Option<String>,
+    build: Option<RenderedBuild>,
+    is_here: bool,
+    command: Vec<String>,
+    env_file: Option<String>,
+    environment: Vec<RenderedVariable>,
+    ports: &'a [Port],
+    volumes: Vec<String>,
+    health: Option<RenderedHealth<'a>>,
+    after: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct RenderedBuild {
+    context: String,
+    dockerfile: String,
+}
+
+#[derive(Serialize)]
+struct RenderedVariable {
+    name: String,
+    value: String,
+}
+
+#[derive(Serialize)]
+struct RenderedHealth<'a> {
+    #[serde(flatten)]
+    health: &'a Health,
+    command: Vec<String>,
+}
+
+/// The compose file of a setup, with `\n` at the end of each line on every system.
+pub fn compose(plan: &Plan, setup: &Setup, form: &Form) -> String {
+    let services: Vec<Rendered<'_>> = setup.services.iter().map(|service| rendered(service, form)).collect();
+    let volumes: Vec<String> = setup.volumes.iter().map(|volume| quote::yaml_key(volume)).collect();
+    let context = serde_json::json!({
+        "config": heading::config(plan),
+        "name": form.is_named.then(|| quote::compose(&setup.name)),
+        "services": services,
+        "volumes": volumes,
+    });
+    template::render(TEMPLATE, context)
+}
+
+fn rendered<'a>(service: &'a Service, form: &Form) -> Rendered<'a> {
+    let (built, name) = match &service.image {
+        ServiceImage::Built { name } => (true, name),
+        ServiceImage::Named { name } => (false, name),
+    };
+    let build = form.build.as_ref().filter(|_| built);
+    let quoted = |words: &[String]| words.iter().map(|word| quote::compose(word)).collect::<Vec<_>>();
+    let environment = service.environment.iter();
+    Rendered {
+        name: quote::yaml_key(&service.name),
+        // Where compose builds it, compose names it after the project.
+        image: build.is_none().then(|| quote::compose(name)),
+        build: build.map(|build| RenderedBuild {
+            context: quote::compose(&build.context),
+            dockerfile: quote::compose(&build.dockerfile),
+        }),
+        is_here: form.are_images_here,
+        command: quoted(service.command.as_deref().unwrap_or_default()),
+        env_file: service.env_file.as_ref().and(form.env_file.as_deref()).map(quote::compose),
+        environment: environment
+            .map(|(name, value)| RenderedVariable { name: quote::yaml_key(name), value: variable(value) })
+            .collect(),
+        ports: &service.ports,
+        volumes: service
+            .mounts
+            .iter()
+            .map(|mount| quote::compose(&format!("{}:{}", mount.volume, mount.target)))
+            .collect(),
+        health: service
+            .health
+            .as_ref()
+            .map(|health| RenderedHealth { health, command: quoted(&health.command) }),
+        after: service.after.iter().map(|name| quote::yaml_key(name)).collect(),
+    }
+}
+
+fn variable(value: &Variable) -> String {
+    match value {
+        Variable::Text { text } => quote::compose(text),
+        Variable::From { names, is_needed } => quote::yaml(&first_of(names, *is_needed)),
+    }
+}
+
+/// What compose replaces by the first of `names` that is set and not empty.
+fn first_of(names: &[String], is_needed: bool) -> String {
+    let Some((last, others)) = names.split_last() else { return String::new() };
+    let last = match is_needed {
+        true => format!("${{{last}:?is needed and not set}}"),
+        false => format!("${{{last}:-}}"),
+    };
+    others.iter().rev().fold(last, |behind, name| format!("${{{name}:-{behind}}}"))
+}

@@ -1,0 +1,154 @@
+//! Plan → Dockerfile. Works with every BuildKit since Docker 20.10: no heredocs, no `--link`, no `# syntax`.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::compiler::back::emit::heading::{self, MARK};
+use crate::compiler::back::emit::{quote, template};
+use crate::compiler::back::plan::{Action, Command, Mount, Plan, Step};
+
+const TEMPLATE: &str = include_str!("../../../../templates/Dockerfile.jinja");
+
+/// Lines are wrapped here where a wrap is possible.
+const WIDTH: usize = 100;
+
+#[derive(Serialize)]
+struct Rendered {
+    heading: Option<String>,
+    is_apart: bool,
+    instruction: String,
+}
+
+/// The Dockerfile of a plan, with `\n` at the end of each line on every system.
+pub fn dockerfile(plan: &Plan) -> String {
+    let mut before = "";
+    let mut steps = Vec::new();
+    for step in &plan.steps {
+        let is_apart = step.why.is_empty() || step.why != before;
+        let heading = (is_apart && !step.why.is_empty()).then(|| step.why.clone());
+        before = &step.why;
+        steps.push(Rendered { heading, is_apart, instruction: instruction(step) });
+    }
+    template::render(TEMPLATE, serde_json::json!({ "config": heading::config(plan), "steps": steps }))
+}
+
+/// The `.dockerignore` that belongs beside it.
+pub fn dockerignore(plan: &Plan) -> String {
+    let mut text = format!(
+        "{MARK}from {}. Lies beside the Dockerfile and selects what a build sees.\n",
+        heading::name(plan)
+    );
+    for line in &plan.context.ignore {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+/// A word as a POSIX shell reads it.
+pub fn shell_word(word: &str) -> String {
+    quote::shell(word)
+}
+
+/// One step as an instruction, over several lines where it is long.
+pub fn instruction(step: &Step) -> String {
+    match &step.action {
+        Action::Copy { from, sources, target } => {
+            let from = from.as_ref().map(|stage| format!("--from={stage} ")).unwrap_or_default();
+            format!("COPY {from}{}", quote::copy(sources, target))
+        }
+        Action::Env { variables } => {
+            let pairs = variables
+                .iter()
+                .map(|(name, value)| format!("{name}={}", quote::always_expanded(&text(value))));
+            format!("ENV {}", pairs.collect::<Vec<_>>().join(" \\\n    "))
+        }
+        Action::From { image, stage } => {
+            let stage = stage.as_ref().map(|stage| format!(" AS {stage}")).unwrap_or_default();
+            format!("FROM {image}{stage}")
+        }
+        Action::Lines { lines } => lines.join("\n"),
+        Action::Run { mounts, commands } => run(mounts, commands),
+        Action::Workdir { path } => format!("WORKDIR {}", quote::expanded(path)),
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn run(mounts: &[Mount], commands: &[Command]) -> String {
+    let mut instruction = "RUN ".to_owned();
+    for mount in mounts {
+        let mount = match mount {
+            Mount::Bind { from, source, target } => {
+                format!("--mount=type=bind,from={from},source={source},target={target}")
+            }
+            Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
+            Mount::Tmpfs { target } => format!("--mount=type=tmpfs,target={target}"),
+        };
+        instruction.push_str(&mount);
+        instruction.push_str(" \\\n    ");
+    }
+    let script = commands.iter().map(script).collect::<Vec<_>>();
+    let joined = script.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join(" && ");
+    if is_shell_form(&joined) {
+        let wrapped = script.iter().map(|words| wrap(words)).collect::<Vec<_>>();
+        instruction + &wrapped.join(" \\\n    && ")
+    } else {
+        instruction + &format!("[\"/bin/sh\", \"-c\", {}]", quote::json(&joined))
+    }
+}
+
+/// The shell words of a command.
+fn script(command: &Command) -> Vec<String> {
+    match command {
+        Command::Shell(line) => vec![line.clone()],
+        Command::Attempt { attempt, otherwise } => {
+            let mut words = vec!["(".to_owned()];
+            for command in attempt {
+                words.extend(script(command));
+                words.push("&&".to_owned());
+            }
+            words.pop();
+            words.push("||".to_owned());
+            words.extend(script(otherwise));
+            words.push(")".to_owned());
+            words
+        }
+        Command::Words { variables, words } => {
+            let variables = variables.iter().map(|(name, value)| format!("{name}={}", quote::shell(value)));
+            variables.chain(words.iter().map(|word| quote::shell(word))).collect()
+        }
+    }
+}
+
+/// Whether the frontend hands this line to the shell as it is. What it would read as its own syntax, and what one
+/// line cannot hold, goes in as JSON.
+fn is_shell_form(line: &str) -> bool {
+    !line.chars().any(char::is_control)
+        && !line.ends_with('\\')
+        && !line.starts_with(['[', '#'])
+        && !line.starts_with("--")
+        && !line.contains("<<")
+        && line.trim() == line
+}
+
+fn wrap(words: &[String]) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    // An option stays with its value.
+    for words in words.chunk_by(|word, _| word.starts_with('-') && !word.contains('=')) {
+        let words = words.join(" ");
+        let length = words.chars().count() + 1;
+        if column > 0 && column + length > WIDTH {
+            text.push_str(" \\\n        ");
+            column = 8;
+        } else if column > 0 {
+            text.push(' ');
+        }
+        text.push_str(&words);
+        column += length;
+    }
+    text
+}

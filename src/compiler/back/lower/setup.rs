@@ -1,0 +1,209 @@
+//! Plan → [`Setup`]: the services that run the whole server in containers.
+
+use indexmap::IndexMap;
+use sha2::{Digest, Sha256};
+
+use crate::compiler::back::plan::{
+    Health, Note, Plan, Port, Service, ServiceImage, Setup, Variable, VolumeMount,
+};
+use crate::compiler::server::setup::{self, Key};
+
+/// The longest part of a directory's name that becomes part of a project's, in characters.
+const MAX_NAME: usize = 40;
+
+/// What the command line and the surroundings add to a plan. There is no `Debug`: `env` may hold secrets.
+#[derive(Clone)]
+pub struct SetupOptions {
+    /// The name of the compose project.
+    pub name: String,
+    /// The port of this machine that the server is reached at.
+    pub port: u16,
+    /// The port of this machine that the debugger is reached at; there is none without it.
+    pub debugger_port: Option<u16>,
+    /// Where the debugger's page finds the server; this machine, where it is not given.
+    pub debugger_base_url: Option<String>,
+    /// Whether the user names a database, so that there is none in the setup.
+    pub has_database: bool,
+    /// The image to run instead of the one that is built.
+    pub image: Option<String>,
+    /// The values of `env`, where the configuration itself holds them.
+    pub env: IndexMap<String, String>,
+    /// The names that the file of `env` sets to something.
+    pub env_file_names: Vec<String>,
+}
+
+/// The name of a project that lies in `directory`, an absolute path as its parts: the directory's own, as compose would
+/// have it, and a few digits of the whole path, so that two directories of one name are two projects.
+pub fn project_name(directory: &[String]) -> String {
+    let own = directory.last().map(|name| name.to_lowercase()).unwrap_or_default();
+    let own: String = own.chars().filter(|c| is_name_letter(*c)).collect();
+    let own: String = own.trim_start_matches(['-', '_']).chars().take(MAX_NAME).collect();
+    let own = if own.is_empty() { "agent" } else { &own };
+    let digest = Sha256::digest(directory.join("/"));
+    let digits: String = digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect();
+    format!("{own}-{digits}")
+}
+
+/// Whether compose takes `name` for a project.
+pub fn is_project_name(name: &str) -> bool {
+    name.chars().all(is_name_letter) && !name.is_empty() && !name.starts_with(['-', '_'])
+}
+
+fn is_name_letter(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_'
+}
+
+/// The setup that runs the server of `plan`.
+pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
+    let databases = [Some(setup::REDIS), (!options.has_database).then_some(setup::POSTGRES)];
+    let mut services: Vec<Service> = databases.iter().flatten().map(beside).collect();
+    let volumes = services.iter().flat_map(|service| &service.mounts).map(|mount| mount.volume.clone());
+    let volumes = volumes.collect();
+    let after = services.iter().map(|service| service.name.clone()).collect();
+    let fixed = fixed(plan, options);
+    let notes = notes(&fixed, options);
+    services.push(server(plan, options, fixed, after));
+    services.extend(options.debugger_port.map(|port| debugger(port, options)));
+    Setup { name: options.name.clone(), services, volumes, notes }
+}
+
+/// A service that is not the server's.
+fn beside(data: &setup::Service) -> Service {
+    let (volume, target) = setup::DATA;
+    let has_data = data.name == setup::POSTGRES.name;
+    Service {
+        name: data.name.to_owned(),
+        image: ServiceImage::Named { name: data.image.to_owned() },
+        command: (!data.command.is_empty()).then(|| owned(data.command)),
+        environment: data.environment.iter().map(|&(name, value)| (name.to_owned(), text(value))).collect(),
+        env_file: None,
+        ports: Vec::new(),
+        mounts: has_data
+            .then(|| VolumeMount { volume: volume.to_owned(), target: target.to_owned() })
+            .into_iter()
+            .collect(),
+        health: (!data.health.is_empty()).then(|| health(owned(data.health), data.start_period)),
+        after: Vec::new(),
+    }
+}
+
+fn server(plan: &Plan, options: &SetupOptions, fixed: Variables, after: Vec<String>) -> Service {
+    let mut environment = fixed;
+    for key in setup::KEYS.iter().filter(|key| !is_given(key, options)) {
+        let names = owned(key.found_by);
+        environment.insert(key.variable.to_owned(), Variable::From { names, is_needed: false });
+    }
+    for (name, value) in &options.env {
+        environment.entry(name.clone()).or_insert_with(|| text(value));
+    }
+    let image = match &options.image {
+        Some(name) => ServiceImage::Named { name: name.clone() },
+        // What compose itself would call it.
+        None => ServiceImage::Built { name: format!("{}-{}", options.name, setup::SERVER) },
+    };
+    Service {
+        name: setup::SERVER.to_owned(),
+        image,
+        command: None,
+        environment,
+        env_file: plan.env.file.clone(),
+        ports: vec![Port { host: options.port, container: plan.server.port }],
+        mounts: Vec::new(),
+        health: Some(health(plan.server.healthcheck.clone(), setup::SERVER_START_PERIOD)),
+        after,
+    }
+}
+
+fn debugger(port: u16, options: &SetupOptions) -> Service {
+    let own = format!("http://127.0.0.1:{}", options.port);
+    let url = options.debugger_base_url.as_deref().unwrap_or(&own);
+    let mut service = beside(&setup::DEBUGGER);
+    service.environment.insert(setup::DEBUGGER_BASE_URL.to_owned(), text(url));
+    service.ports.push(Port { host: port, container: setup::DEBUGGER_PORT });
+    service
+}
+
+type Variables = IndexMap<String, Variable>;
+
+/// What the setup itself decides: where the server finds the others, and they it.
+fn fixed(plan: &Plan, options: &SetupOptions) -> Variables {
+    let database = match options.has_database {
+        true => Variable::From { names: vec![setup::OWN_DATABASE.to_owned()], is_needed: true },
+        false => text(setup::DATABASE_URI),
+    };
+    let (redis, redis_uri) = setup::REDIS_URI;
+    let databases = setup::DATABASE_VARIABLES.iter().map(|&name| (name.to_owned(), database.clone()));
+    let others = [(redis, redis_uri.to_owned()), (setup::PORT_VARIABLE, plan.server.port.to_string())];
+    let others = others.into_iter().map(|(name, value)| (name.to_owned(), text(&value)));
+    databases.chain(others).collect()
+}
+
+fn notes(fixed: &Variables, options: &SetupOptions) -> Vec<Note> {
+    let names = options.env.keys().chain(&options.env_file_names);
+    let fixed = names.filter(|name| fixed.contains_key(*name));
+    let why = |name: &String| match setup::DATABASE_VARIABLES.contains(&name.as_str()) {
+        true if options.has_database => "--postgres-uri names another database",
+        true => "the setup has its own database; give --postgres-uri to use another",
+        false => "the setup decides it",
+    };
+    let message = |name: &String| format!("`{name}` of `env` is not used: {}", why(name));
+    fixed.map(|name| Note { key: "/env".to_owned(), message: message(name) }).collect()
+}
+
+/// Whether the user's `env` brings the key: an empty one is none.
+fn is_given(key: &Key, options: &SetupOptions) -> bool {
+    let is_set = |name: &str| {
+        options.env.get(name).is_some_and(|value| !value.is_empty())
+            || options.env_file_names.iter().any(|other| other == name)
+    };
+    is_set(key.variable) || key.legacy.is_some_and(is_set)
+}
+
+fn health(command: Vec<String>, start_period: u32) -> Health {
+    Health {
+        command,
+        interval: setup::INTERVAL,
+        timeout: setup::TIMEOUT,
+        retries: setup::RETRIES,
+        start_period,
+        start_interval: setup::START_INTERVAL,
+    }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn text(text: &str) -> Variable {
+    Variable::Text { text: text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(directory: &str) -> String {
+        let parts: Vec<String> = directory.split('/').map(str::to_owned).collect();
+        project_name(&parts)
+    }
+
+    #[test]
+    fn names_of_projects_are_as_compose_wants_them() {
+        for (directory, expected) in [
+            ("home/My Agent.v2", "myagentv2"),
+            ("home/--_x", "x"),
+            ("home/Größe", "gre"),
+            ("home/代理", "agent"),
+            ("", "agent"),
+        ] {
+            let name = name(directory);
+            assert!(is_project_name(&name), "{name}");
+            let own = name.rsplit_once('-').map(|(own, digits)| (own.to_owned(), digits.len()));
+            assert_eq!(own, Some((expected.to_owned(), 6)), "{directory}");
+        }
+        assert_ne!(name("one/agent"), name("other/agent"));
+        for bad in ["", "-a", "_a", "A", "a.b", "a b", "ä"] {
+            assert!(!is_project_name(bad), "{bad}");
+        }
+    }
+}

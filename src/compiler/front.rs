@@ -1,0 +1,8 @@
+//! Text → checked, typed configuration.
+
+pub mod check;
+pub mod config;
+pub mod document;
+pub mod reference;
+pub mod schema;
+pub mod source;

@@ -1,0 +1,233 @@
+//! Config → what is wrong with its meaning: one file a topic, one row in [`CHECKS`].
+//!
+//! A check looks at the typed configuration and at the [`Files`] view, and reports; it changes nothing. What the
+//! schema already refused is gone from the configuration (see [`Context::is_removed`]).
+
+mod checkpointer;
+mod credentials;
+mod dependencies;
+mod duplicates;
+mod env;
+mod http;
+mod ignore;
+mod image;
+mod locations;
+mod modules;
+mod names;
+mod package_json;
+mod pip;
+mod references;
+mod requirements;
+mod shadowing;
+mod source;
+mod store;
+mod versions;
+mod webhooks;
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+pub use credentials::masked;
+pub use image::is_image;
+
+use crate::compiler::files::Files;
+use crate::compiler::front::config::Config;
+use crate::compiler::manifests::dependency::{self, Local};
+use crate::compiler::manifests::symbols::{Language, Module};
+use crate::diagnostic::{Diagnostic, Pointer, Rule};
+
+/// One topic: the function that looks, and the rules it reports.
+pub struct Check {
+    /// Looks and reports.
+    pub run: fn(&mut Context<'_>),
+    /// Everything that `run` can report.
+    pub rules: &'static [&'static Rule],
+}
+
+/// Every check, in the order in which they run.
+pub const CHECKS: &[Check] = &[
+    Check { run: locations::check, rules: locations::RULES },
+    Check { run: dependencies::check, rules: dependencies::RULES },
+    Check { run: duplicates::check, rules: duplicates::RULES },
+    Check { run: requirements::check, rules: requirements::RULES },
+    Check { run: credentials::check, rules: credentials::RULES },
+    Check { run: shadowing::check, rules: shadowing::RULES },
+    Check { run: names::check, rules: names::RULES },
+    Check { run: references::check, rules: references::RULES },
+    Check { run: package_json::check, rules: package_json::RULES },
+    Check { run: ignore::check, rules: ignore::RULES },
+    Check { run: image::check, rules: image::RULES },
+    Check { run: env::check, rules: env::RULES },
+    Check { run: store::check, rules: store::RULES },
+    Check { run: checkpointer::check, rules: checkpointer::RULES },
+    Check { run: http::check, rules: http::RULES },
+    Check { run: webhooks::check, rules: webhooks::RULES },
+    Check { run: versions::check, rules: versions::RULES },
+    Check { run: pip::check, rules: pip::RULES },
+    Check { run: source::check, rules: source::RULES },
+];
+
+/// What a check sees, and where it reports.
+pub struct Context<'a> {
+    /// The configuration, without what the schema refused.
+    pub config: &'a Config,
+    /// The user's tree.
+    pub files: &'a dyn Files,
+    /// Local dependencies, which may be missing. Shared, so that a check can report while it goes through them.
+    locals: Vec<Rc<Local>>,
+    removed: &'a BTreeSet<Pointer>,
+    found: Vec<Diagnostic>,
+    modules: HashMap<String, Option<Rc<Module>>>,
+}
+
+impl<'a> Context<'a> {
+    fn new(config: &'a Config, files: &'a dyn Files, removed: &'a BTreeSet<Pointer>) -> Self {
+        let locals = dependency::local_dependencies(config.dependencies.as_deref(), files)
+            .into_iter()
+            .map(Rc::new)
+            .collect();
+        Self { config, files, locals, removed, found: Vec::new(), modules: HashMap::new() }
+    }
+
+    /// Adds a finding.
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.found.push(diagnostic);
+    }
+
+    /// Whether something at or below `pointer` was refused already, so that its absence means nothing.
+    pub fn is_removed(&self, pointer: &str) -> bool {
+        let pointer = Pointer::parse(pointer);
+        let below = Pointer::parse(&format!("{pointer}/"));
+        let is_below = |removed: &Pointer| removed.is_within(&pointer);
+        !self.removed.is_empty()
+            && (pointer.ancestors().any(|it| self.removed.contains(&it))
+                || self.removed.range(below..).next().is_some_and(is_below))
+    }
+
+    /// The local dependencies that are directories.
+    fn directories(&self) -> Vec<Rc<Local>> {
+        self.locals.iter().filter(|local| local.is_directory()).cloned().collect()
+    }
+
+    /// The module in the file at `path`, read and parsed once however many references name it.
+    fn module(&mut self, path: &str) -> Option<Rc<Module>> {
+        let files = self.files;
+        let module = || Some(Rc::new(Module::new(Language::of(path)?, &files.text(path)?)));
+        self.modules.entry(path.to_owned()).or_insert_with(module).clone()
+    }
+}
+
+/// Runs every check.
+pub fn check(config: &Config, files: &dyn Files, removed: &BTreeSet<Pointer>) -> Vec<Diagnostic> {
+    let mut context = Context::new(config, files, removed);
+    for check in CHECKS {
+        (check.run)(&mut context);
+    }
+    context.found
+}
+
+/// Where the entry of `dependencies` with this index stands.
+fn entry(index: usize) -> Pointer {
+    Pointer::root().join("dependencies").join(index)
+}
+
+/// `path` as one would write it in the configuration: with `./` where it does not lead out.
+fn written(path: &str) -> String {
+    if path == "." || path.starts_with("..") || path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("./{path}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
+    use crate::compiler::analyze;
+    use crate::compiler::files::MemoryFiles;
+    use crate::compiler::front::document::parse;
+    use crate::diagnostic::Diagnostic;
+
+    /// The findings in `config`, which stands in a good project where it and `files` do not say otherwise.
+    pub(super) fn findings(config: &str, files: &[(&str, &str)]) -> (String, Vec<Diagnostic>) {
+        let mut whole: Map<String, Value> = serde_json::from_str(config).expect("a configuration");
+        whole.entry("dependencies").or_insert_with(|| serde_json::json!(["."]));
+        whole.entry("graphs").or_insert_with(|| serde_json::json!({"agent": "./agent.py:graph"}));
+        let mut tree = BTreeMap::from([
+            ("agent.py", "graph = 1\ndef make(): ...\n"),
+            ("agent.ts", "export const graph = 1;\nconst hidden = 2;\n"),
+            ("pyproject.toml", "[project]\nname = 'demo'\n"),
+        ]);
+        tree.extend(files.iter().copied());
+        let text = Value::Object(whole).to_string();
+        let diagnostics = analyze(&text, &MemoryFiles::new(tree)).diagnostics;
+        (text, diagnostics)
+    }
+
+    /// The findings as `code: marked text`.
+    pub(super) fn marks(config: &str, files: &[(&str, &str)]) -> Vec<String> {
+        let (text, diagnostics) = findings(config, files);
+        let document = parse(&text).0;
+        let mark = |it: &Diagnostic| format!("{}: {}", it.rule.code, &text[document.span(&it.place)]);
+        diagnostics.iter().map(mark).collect()
+    }
+
+    /// Holds each configuration of a table against its findings.
+    pub(super) fn table(rows: &[(&str, &[&str])], files: &[(&str, &str)]) {
+        for (config, wanted) in rows {
+            assert_eq!(marks(config, files), *wanted, "{config}");
+        }
+    }
+
+    /// All that is said about `config`, in one text.
+    pub(super) fn said(config: &str, files: &[(&str, &str)]) -> String {
+        let said = findings(config, files)
+            .1
+            .into_iter()
+            .map(|it| format!("{}\n{}\n", it.message, it.help.unwrap_or_default()));
+        said.collect()
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_a_check_panic(text in "([a-zé0-9.*!@:/\\\\= \\n\\[\\];,~^>-]|\\$\\{\\{|\\}\\}|env\\.|://|agent\\.py|:graph|\\.\\./){0,10}") {
+            let config = serde_json::json!({
+                "dependencies": [".", text],
+                "graphs": {"a": text, text.clone(): "./agent.py:graph"},
+                "auth": {"path": format!("./{text}.py:{text}")},
+                "env": text,
+                "store": {"index": {"embed": text}},
+                "ui": {"a": text},
+                "pip_config_file": text,
+                "node_version": text,
+                "api_version": text,
+                "http": {"mount_prefix": text},
+                "webhooks": {"headers": {text.clone(): text}, "url": {"allowed_domains": [text]}},
+            });
+            marks(&config.to_string(), &[(".dockerignore", &text), ("requirements.txt", &text), ("pyproject.toml", &text)]);
+        }
+    }
+
+    #[test]
+    fn examples_are_json_and_codes_are_unique() {
+        let rules = crate::compiler::rules();
+        let codes: std::collections::BTreeSet<_> = rules.iter().map(|rule| rule.code).collect();
+        assert_eq!(codes.len(), rules.len());
+        for rule in super::CHECKS.iter().flat_map(|check| check.rules) {
+            // Its example is no configuration, and wrong because it is no JSON.
+            let is_of_text = rule.code == "invalid-package-json";
+            for example in [rule.wrong, rule.right].iter().skip(usize::from(is_of_text)) {
+                assert!(serde_json::from_str::<Value>(example).is_ok(), "{}: {example}", rule.code);
+            }
+        }
+    }
+
+    #[test]
+    fn a_good_project_has_no_findings() {
+        table(&[("{}", &[])], &[]);
+    }
+}

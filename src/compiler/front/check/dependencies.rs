@@ -1,0 +1,197 @@
+//! `dependencies`: is each local entry a directory with something to install or import?
+
+use super::{Context, entry, locations, written};
+use crate::compiler::files::{FileKind, Files};
+use crate::compiler::manifests::dependency::{self, Local, MANIFESTS};
+use crate::compiler::paths;
+use crate::compiler::words::similar;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+
+/// What this check reports.
+pub(super) const RULES: &[&Rule] = &[
+    &DEPENDENCY_IS_FILE,
+    &DEPENDENCY_IS_LINK,
+    &DEPENDENCY_NOT_FOUND,
+    &DEPENDENCY_WITHOUT_MANIFEST,
+    &NO_DEPENDENCIES,
+];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    check_presence(context);
+    for local in context.locals.clone() {
+        let text = context.config.dependencies.iter().flatten().nth(local.index).map_or("", String::as_str);
+        if locations::is_usable(text)
+            && let Some(diagnostic) = check_directory(context, &local)
+        {
+            context.report(diagnostic);
+        }
+    }
+}
+
+fn check_presence(context: &mut Context<'_>) {
+    let empty = context.config.dependencies.as_ref().is_some_and(Vec::is_empty);
+    let graphs = context.config.graphs.iter().flatten();
+    let python = graphs.map(|(_, graph)| &graph.path).find(|path| !paths::is_javascript(path));
+    if let Some(graph) = python.filter(|_| empty) {
+        let place = Place::Value(Pointer::root().join("dependencies"));
+        context.report(
+            Diagnostic::new(&NO_DEPENDENCIES, place, format!("no dependency holds `{graph}`"))
+                .help(r#"write `["."]` for the project itself"#),
+        );
+    }
+}
+
+fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+    let Local { path, found, .. } = local;
+    let files = context.files;
+    let place = Place::Value(entry(local.index));
+    let is_manifest = MANIFESTS.contains(&paths::file_name(path));
+    if *found == Some(FileKind::File) || (found.is_none() && is_manifest) {
+        let directory = paths::parent(path);
+        let help = if context.locals.iter().any(|other| other.path == directory) {
+            format!("remove it: `{}` is in the list already", written(&directory))
+        } else {
+            format!("write its directory, `{}`", written(&directory))
+        };
+        let message = format!("`{}` names a file where a directory belongs", written(path));
+        return Some(Diagnostic::new(&DEPENDENCY_IS_FILE, place, message).help(help));
+    }
+    if found.is_none() {
+        return Some(not_found(files, place, path));
+    }
+    if let Some(diagnostic) = check_link(files, &place, path) {
+        return Some(diagnostic);
+    }
+    let installable = MANIFESTS.iter().any(|name| files.is_file(&paths::join(path, name)));
+    if installable || dependency::has_source(path, files) {
+        return None;
+    }
+    let message = format!("`{}` holds nothing to install or import", written(path));
+    Some(
+        Diagnostic::new(&DEPENDENCY_WITHOUT_MANIFEST, place, message)
+            .help("add a pyproject.toml or requirements.txt to it, or name the directory that has one"),
+    )
+}
+
+/// A build sees a link as it is, and not what it leads to.
+fn check_link(files: &dyn Files, place: &Place, path: &str) -> Option<Diagnostic> {
+    let (link, target) = files.link(path)?;
+    let message = match link == path {
+        true => format!("`{}` is a link to `{target}`", written(path)),
+        false => format!("`{}` lies behind `{}`, a link to `{target}`", written(path), written(&link)),
+    };
+    let rest = paths::below(path, &link).unwrap_or(".");
+    let real = paths::join(&paths::join(&paths::parent(&link), &target), rest);
+    let help = match target.starts_with('/') {
+        true => {
+            "write the directory that it leads to, as a path relative to the configuration's own".to_owned()
+        }
+        false => format!(
+            "write the directory that it leads to, `{}`, here and in the paths into it",
+            written(&real)
+        ),
+    };
+    Some(Diagnostic::new(&DEPENDENCY_IS_LINK, place.clone(), message).help(help))
+}
+
+fn not_found(files: &dyn Files, place: Place, path: &str) -> Diagnostic {
+    let parent = paths::parent(path);
+    let entries = files.list(&parent);
+    let near = similar(paths::file_name(path), entries.iter().map(|(name, _)| name.as_str()));
+    let message = format!("there is no directory `{}`", written(path));
+    let diagnostic = Diagnostic::new(&DEPENDENCY_NOT_FOUND, place, message);
+    diagnostic.help(match near {
+        Some(name) => format!("did you mean `{}`?", written(&paths::join(&parent, name))),
+        None => {
+            "paths are relative to the directory of the configuration; a package is written by its name alone"
+                .to_owned()
+        }
+    })
+}
+
+static DEPENDENCY_IS_FILE: Rule = Rule {
+    code: "dependency-is-file",
+    severity: Severity::Error,
+    summary: "a file given where its directory belongs",
+    why: "A local dependency is a directory: what is in it is copied into the image, and its pyproject.toml, setup.py \
+          or requirements.txt is found there. The file alone would bring no source.",
+    wrong: r#"{ "dependencies": ["./requirements.txt"] }"#,
+    right: r#"{ "dependencies": ["."] }"#,
+};
+
+static DEPENDENCY_IS_LINK: Rule = Rule {
+    code: "dependency-is-link",
+    severity: Severity::Error,
+    summary: "a local dependency that is reached by a symbolic link",
+    why: "A container engine copies a link as a link. What it leads to is not among what the build sees, and the \
+          installation, which puts the package's manifests in place before its source, would find a directory in the \
+          link's place.",
+    wrong: r#"{ "dependencies": [".", "./libs/link-to-shared"] }"#,
+    right: r#"{ "dependencies": [".", "../shared"] }"#,
+};
+
+static DEPENDENCY_NOT_FOUND: Rule = Rule {
+    code: "dependency-not-found",
+    severity: Severity::Error,
+    summary: "a local dependency that is not there",
+    why: "An entry that starts with `.` or holds a slash is a directory, relative to the configuration's own. There is \
+          nothing at this path, so that the image would lack it.",
+    wrong: r#"{ "dependencies": ["./lib/shraed"] }"#,
+    right: r#"{ "dependencies": ["./lib/shared"] }"#,
+};
+
+static DEPENDENCY_WITHOUT_MANIFEST: Rule = Rule {
+    code: "dependency-without-manifest",
+    severity: Severity::Error,
+    summary: "a directory with nothing to install or import",
+    why: "The directory has no pyproject.toml, setup.py, requirements.txt or package.json, and no source file either. \
+          Most often the one above or below it was meant.",
+    wrong: r#"{ "dependencies": ["./docs"] }"#,
+    right: r#"{ "dependencies": ["."] }"#,
+};
+
+static NO_DEPENDENCIES: Rule = Rule {
+    code: "no-dependencies",
+    severity: Severity::Error,
+    summary: "an empty list of dependencies beside a Python graph",
+    why: "Only what is listed is copied into the image and installed. With an empty list the graph itself would be \
+          missing there. Projects whose graphs are all JavaScript or TypeScript need no list.",
+    wrong: r#"{ "dependencies": [], "graphs": { "agent": "./agent.py:graph" } }"#,
+    right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::compiler::front::check::tests::{said, table};
+
+    const FILES: &[(&str, &str)] = &[
+        ("libs/shared/pyproject.toml", ""),
+        ("libs/plain/sub/a.py", ""),
+        ("libs/js/package.json", ""),
+        ("docs/index.md", ""),
+        ("requirements.txt", ""),
+    ];
+
+    #[test]
+    fn dependencies() {
+        table(
+            &[
+                (r#"{"dependencies":[".","./libs/shared/","libs/plain","./libs/js"]}"#, &[]),
+                (r#"{"dependencies":[".","./libs/shraed"]}"#, &[r#"dependency-not-found: "./libs/shraed""#]),
+                (r#"{"dependencies":[".","pyproject.toml"]}"#, &[r#"dependency-is-file: "pyproject.toml""#]),
+                (r#"{"dependencies":[".","./x/setup.py"]}"#, &[r#"dependency-is-file: "./x/setup.py""#]),
+                (r#"{"dependencies":[".","docs/"]}"#, &[r#"dependency-without-manifest: "docs/""#]),
+                (r#"{"dependencies":[],"graphs":{"a":"./agent.ts:graph"}}"#, &[]),
+            ],
+            FILES,
+        );
+        assert!(
+            said(r#"{"dependencies":[".","./libs/shraed"]}"#, FILES)
+                .contains("did you mean `./libs/shared`?")
+        );
+        assert!(
+            said(r#"{"dependencies":["./requirements.txt"]}"#, FILES).contains("write its directory, `.`")
+        );
+        assert!(said(r#"{"dependencies":[]}"#, FILES).contains("no dependency holds"));
+    }
+}

@@ -1,0 +1,153 @@
+//! `env`: is the file there, and can names and values be those of variables? So, too, the prefix that webhooks ask for.
+
+use super::{Context, locations, written};
+use crate::compiler::front::config::EnvConfig;
+use crate::compiler::paths;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+
+/// What this check reports.
+pub(super) const RULES: &[&Rule] = &[&ENV_FILE_NOT_FOUND, &INVALID_VARIABLE_NAME, &INVALID_VARIABLE_VALUE];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    let config = context.config;
+    match &config.env {
+        Some(EnvConfig::File(path)) => check_file(context, path),
+        Some(EnvConfig::Map(variables)) => {
+            for (name, value) in variables {
+                check_name(context, name);
+                check_value(context, name, value);
+            }
+        }
+        None => {}
+    }
+    if let Some(prefix) = config.webhooks.as_ref().and_then(|webhooks| webhooks.env_prefix.as_ref()) {
+        check_prefix(context, prefix);
+    }
+}
+
+fn check_file(context: &mut Context<'_>, text: &str) {
+    let path = paths::normalize(text);
+    if paths::is_unprintable(text) || context.files.is_file(&path) {
+        return;
+    }
+    let message = match text.trim() {
+        "" => "`env` names no file".to_owned(),
+        _ if context.files.is_directory(&path) => format!("`{}` is a directory, not a file", written(&path)),
+        _ => format!("there is no file `{}`", written(&path)),
+    };
+    let example = if locations::is_usable(text) && context.files.is_file(&format!("{path}.example")) {
+        format!("copy `{}` to it and fill it in", written(&format!("{path}.example")))
+    } else if text.trim().is_empty() {
+        "write the path of a .env file, or leave `env` out".to_owned()
+    } else if context.files.is_directory(&path) {
+        format!("name the file in it, such as `{}`", written(&paths::join(&path, ".env")))
+    } else {
+        "create it, or leave `env` out where the environment comes from elsewhere".to_owned()
+    };
+    let diagnostic = Diagnostic::new(&ENV_FILE_NOT_FOUND, Place::Value(Pointer::parse("/env")), message);
+    context.report(diagnostic.help(example));
+}
+
+fn fault(name: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("is empty"),
+        _ if name.contains('=') => Some("has a `=`"),
+        _ if name.chars().any(char::is_control) => Some("has a control character"),
+        _ if name.contains(char::is_whitespace) => Some("has white space"),
+        _ if name.starts_with(|c: char| c.is_ascii_digit()) => Some("starts with a digit"),
+        _ => None,
+    }
+}
+
+fn check_name(context: &mut Context<'_>, name: &str) {
+    let Some(why) = fault(name) else { return };
+    let place = Place::Key(Pointer::root().join("env").join(name));
+    let message = match name {
+        "" => format!("the name of a variable {why}"),
+        _ => format!("the name of the variable `{}` {why}", name.escape_debug()),
+    };
+    context.report(
+        Diagnostic::new(&INVALID_VARIABLE_NAME, place, message)
+            .help("write a name of letters, digits and `_`, such as `LOG_LEVEL`"),
+    );
+}
+
+fn check_value(context: &mut Context<'_>, name: &str, value: &str) {
+    if !value.contains('\0') {
+        return;
+    }
+    let place = Place::Value(Pointer::root().join("env").join(name));
+    let message = format!("the value of the variable `{}` has a NUL character", name.escape_debug());
+    context.report(
+        Diagnostic::new(&INVALID_VARIABLE_VALUE, place, message)
+            .help("remove the `\\u0000`, or write the value in an encoding such as base64"),
+    );
+}
+
+fn check_prefix(context: &mut Context<'_>, prefix: &str) {
+    let Some(why) = fault(prefix) else { return };
+    let place = Place::Value(Pointer::parse("/webhooks/env_prefix"));
+    let message = format!("the prefix of variables `{}` {why}", prefix.escape_debug());
+    context.report(
+        Diagnostic::new(&INVALID_VARIABLE_NAME, place, message)
+            .help("write a prefix of letters, digits and `_`, such as `AGENT_WEBHOOK_`"),
+    );
+}
+
+static ENV_FILE_NOT_FOUND: Rule = Rule {
+    code: "env-file-not-found",
+    severity: Severity::Warning,
+    summary: "the file that `env` names is not there",
+    why: "The server would start without these variables. It is a warning, for such a file is rarely committed, so that \
+          every fresh checkout and every CI run lacks it, and no image ever holds it.",
+    wrong: r#"{ "env": "./.evn" }"#,
+    right: r#"{ "env": "./.env" }"#,
+};
+
+static INVALID_VARIABLE_NAME: Rule = Rule {
+    code: "invalid-variable-name",
+    severity: Severity::Error,
+    summary: "a name that no environment variable can have",
+    why: "A name must not be empty, start with a digit, or hold `=`, white space or control characters: a shell or a \
+          container engine would refuse it or read it as something else.",
+    wrong: r#"{ "env": { "LOG LEVEL": "info" } }"#,
+    right: r#"{ "env": { "LOG_LEVEL": "info" } }"#,
+};
+
+static INVALID_VARIABLE_VALUE: Rule = Rule {
+    code: "invalid-variable-value",
+    severity: Severity::Error,
+    summary: "a value that no environment variable can have",
+    why: "The operating system ends a variable at its first NUL character, so that no process can be started with one \
+          inside of a value.",
+    wrong: r#"{ "env": { "SEPARATOR": "\u0000" } }"#,
+    right: r#"{ "env": { "SEPARATOR": "," } }"#,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::compiler::front::check::tests::table;
+
+    #[test]
+    fn env() {
+        table(
+            &[
+                (r#"{"env":".env"}"#, &[]),
+                (r#"{"env":"../.env"}"#, &[r#"env-file-not-found: "../.env""#]),
+                (r#"{"env":"sub"}"#, &[r#"env-file-not-found: "sub""#]),
+                (r#"{"env":""}"#, &[r#"env-file-not-found: """#]),
+                (r#"{"env":{"A_1":"x","b.c-d":1}}"#, &[]),
+                (r#"{"env":{"":1}}"#, &[r#"invalid-variable-name: """#]),
+                (r#"{"env":{"A=B":1}}"#, &[r#"invalid-variable-name: "A=B""#]),
+                (r#"{"env":{"A B":1}}"#, &[r#"invalid-variable-name: "A B""#]),
+                (r#"{"env":{"A\u0000":1}}"#, &[r#"invalid-variable-name: "A\u0000""#]),
+                (r#"{"env":{"1A":1}}"#, &[r#"invalid-variable-name: "1A""#]),
+                (r#"{"env":{"A":"\u0001\n"}}"#, &[]),
+                (r#"{"env":{"A":"x\u0000"}}"#, &[r#"invalid-variable-value: "x\u0000""#]),
+                (r#"{"webhooks":{"env_prefix":"MY "}}"#, &[r#"invalid-variable-name: "MY ""#]),
+                (r#"{"webhooks":{"env_prefix":"\u0000"}}"#, &[r#"invalid-variable-name: "\u0000""#]),
+            ],
+            &[(".env", ""), ("sub/x", "")],
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Paths that no image can hold: absolute ones, and such with control characters.
+
+use super::Context;
+use crate::compiler::front::config::EnvConfig;
+use crate::compiler::front::reference::{self, Role};
+use crate::compiler::manifests::dependency;
+use crate::compiler::paths;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+
+/// What this check reports.
+pub(super) const RULES: &[&Rule] = &[&ABSOLUTE_PATH, &UNPRINTABLE_PATH];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    for (pointer, path, in_image) in written_paths(context) {
+        let place = Place::Within(pointer, 0..path.len());
+        if paths::is_unprintable(&path) {
+            let message = format!("`{}` has a control character", path.escape_debug());
+            context.report(
+                Diagnostic::new(&UNPRINTABLE_PATH, place, message)
+                    .help("give the file a name without control characters"),
+            );
+        } else if in_image && is_absolute(&path) {
+            let diagnostic = Diagnostic::new(&ABSOLUTE_PATH, place, format!("`{path}` is an absolute path"));
+            context.report(diagnostic.help(match below_project(context, &path) {
+                Some(relative) => format!("write `{}`", super::written(&relative)),
+                None => "write a path relative to the configuration's directory".to_owned(),
+            }));
+        }
+    }
+}
+
+/// Whether `path` can stand in an image; where not, this check said so, and others keep silent about it.
+pub(super) fn is_usable(path: &str) -> bool {
+    !paths::is_unprintable(path) && !is_absolute(path)
+}
+
+/// Absolute here, or on the machine of the one who wrote it.
+fn is_absolute(path: &str) -> bool {
+    let drive = |path: &str| matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    path.starts_with(['/', '\\']) || drive(path)
+}
+
+fn below_project(context: &Context<'_>, path: &str) -> Option<String> {
+    let project = format!("/{}", context.files.directory().join("/"));
+    paths::below(&paths::normalize(path), &project).map(str::to_owned)
+}
+
+/// Every path of the configuration as it is written, and whether an image must hold what stands there.
+fn written_paths(context: &Context<'_>) -> Vec<(Pointer, String, bool)> {
+    let config = context.config;
+    let mut found = Vec::new();
+    for (index, text) in config.dependencies.iter().flatten().enumerate() {
+        if matches!(dependency::classify(text, context.files), dependency::Dependency::Local { .. }) {
+            found.push((super::entry(index), text.clone(), true));
+        }
+    }
+    for located in reference::all(config) {
+        let file = match located.text.rsplit_once(':') {
+            Some((file, _)) if located.role != Role::Ui => file,
+            _ => &located.text,
+        };
+        found.push((located.pointer, file.to_owned(), true));
+    }
+    if let Some(EnvConfig::File(path)) = &config.env {
+        found.push((Pointer::parse("/env"), path.clone(), false));
+    }
+    let pip = config.pip_config_file.iter();
+    found.extend(pip.map(|path| (Pointer::parse("/pip_config_file"), path.clone(), true)));
+    found
+}
+
+static ABSOLUTE_PATH: Rule = Rule {
+    code: "absolute-path",
+    severity: Severity::Error,
+    summary: "an absolute path where only a relative one can work",
+    why: "The path leads somewhere on this machine. The image, and every other machine, has something else there or \
+          nothing. Paths are relative to the directory of the configuration.",
+    wrong: r#"{ "graphs": { "agent": "/home/me/project/agent.py:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+static UNPRINTABLE_PATH: Rule = Rule {
+    code: "unprintable-path",
+    severity: Severity::Error,
+    summary: "a path with a control character",
+    why: "A line break or another control character in a path cannot be written to a build file, and is nearly \
+          always a slip of an editor or a script.",
+    wrong: r#"{ "graphs": { "agent": "./agent.py\n:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::compiler::front::check::tests::{said, table};
+
+    #[test]
+    fn locations() {
+        table(
+            &[
+                (r#"{"graphs":{"a":"/project/agent.py:graph"}}"#, &["absolute-path: /project/agent.py"]),
+                (r#"{"graphs":{"a":"C:\\x\\agent.py:graph"}}"#, &[r"absolute-path: C:\\x\\agent.py"]),
+                (r#"{"dependencies":[".","/opt/lib"]}"#, &["absolute-path: /opt/lib"]),
+                (r#"{"graphs":{"a":"./a\t.py:graph"}}"#, &[r"unprintable-path: ./a\t.py"]),
+                (r#"{"env":"a\nb"}"#, &[r"unprintable-path: a\nb"]),
+                (r#"{"pip_config_file":"/etc/pip.conf"}"#, &["absolute-path: /etc/pip.conf"]),
+            ],
+            &[],
+        );
+        assert!(said(r#"{"graphs":{"a":"/project/agent.py:graph"}}"#, &[]).contains("`./agent.py`"));
+    }
+}

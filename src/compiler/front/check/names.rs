@@ -1,0 +1,61 @@
+//! Graph IDs: they stand in the addresses of the server's routes.
+
+use super::Context;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+
+/// What this check reports.
+pub(super) const RULES: &[&Rule] = &[&INVALID_GRAPH_ID];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    let graphs = Pointer::root().join("graphs");
+    for id in context.config.graphs.iter().flatten().map(|(id, _)| id) {
+        let Some(why) = fault(id) else { continue };
+        let message = match id.as_str() {
+            "" => format!("a graph ID {why}"),
+            id => format!("the graph ID `{}` {why}", id.escape_debug()),
+        };
+        context.report(
+            Diagnostic::new(&INVALID_GRAPH_ID, Place::Key(graphs.join(id)), message)
+                .help("write a short name such as `agent`"),
+        );
+    }
+}
+
+fn fault(id: &str) -> Option<&'static str> {
+    match id {
+        "" => Some("is empty"),
+        _ if id.chars().any(char::is_control) => Some("has a control character"),
+        _ if id.trim() != id => Some("has white space around it"),
+        _ if id.contains('/') => Some("has a `/`"),
+        _ => None,
+    }
+}
+
+static INVALID_GRAPH_ID: Rule = Rule {
+    code: "invalid-graph-id",
+    severity: Severity::Error,
+    summary: "a graph ID that cannot stand in an address",
+    why: "Clients ask for a graph by its ID, and the ID is one segment of the path of several routes. An empty one, one \
+          with a slash, or one with white space around it cannot be asked for.",
+    wrong: r#"{ "graphs": { "team/agent": "./agent.py:graph" } }"#,
+    right: r#"{ "graphs": { "team-agent": "./agent.py:graph" } }"#,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::compiler::front::check::tests::table;
+
+    #[test]
+    fn graph_ids() {
+        table(
+            &[
+                (r#"{"graphs":{"Deep Researcher é":"./agent.py:graph"}}"#, &[]),
+                (r#"{"graphs":{"":"./agent.py:graph"}}"#, &[r#"invalid-graph-id: """#]),
+                (r#"{"graphs":{"a/b":"./agent.py:graph"}}"#, &[r#"invalid-graph-id: "a/b""#]),
+                (r#"{"graphs":{" a":"./agent.py:graph"}}"#, &[r#"invalid-graph-id: " a""#]),
+                (r#"{"graphs":{"a\n":"./agent.py:graph"}}"#, &[r#"invalid-graph-id: "a\n""#]),
+            ],
+            &[],
+        );
+    }
+}

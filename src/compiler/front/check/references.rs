@@ -1,0 +1,284 @@
+//! References `<file>:<name>`: is the file there, inside of what is copied, and is the name defined in it?
+
+mod nearby;
+
+use std::ops::Range;
+
+use super::{Context, locations, modules, written};
+use crate::compiler::files::FileKind;
+use crate::compiler::front::reference::{self, Located, Reference, Role};
+use crate::compiler::manifests::symbols::{Definition, Language};
+use crate::compiler::paths;
+use crate::compiler::words::{listed, similar};
+use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+
+/// What this check reports.
+pub(super) const RULES: &[&Rule] = &[
+    &MALFORMED_REFERENCE,
+    &REFERENCE_NOT_FOUND,
+    &REFERENCE_OUTSIDE_DEPENDENCIES,
+    &UNDEFINED_NAME,
+    &UNSUPPORTED_FILE_TYPE,
+];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    for located in reference::all(context.config) {
+        if let Some(diagnostic) = check_one(context, &located) {
+            context.report(diagnostic);
+        }
+    }
+}
+
+/// The first thing that is wrong: each of the questions makes sense only where the one before has a good answer.
+fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic> {
+    if located.role == Role::Ui {
+        let path = paths::normalize(&located.text);
+        if !locations::is_usable(&located.text) {
+            return None;
+        }
+        return check_ui(context, located).or_else(|| check_file(context, located, &path));
+    }
+    let end = located.text.rfind(':').unwrap_or(located.text.len());
+    if !locations::is_usable(&located.text[..end]) {
+        return None;
+    }
+    match reference::parse(&located.text) {
+        Err(malformed) => Some(check_malformed(context, located, malformed)),
+        Ok(Reference::File { path, name }) => {
+            check_file(context, located, &path).or_else(|| check_name(context, located, &path, &name))
+        }
+        Ok(Reference::Module { module, name }) => check_module(context, located, &module, &name),
+    }
+}
+
+/// A UI component is the whole file; a name behind it is a habit from the other references.
+fn check_ui(context: &Context<'_>, located: &Located) -> Option<Diagnostic> {
+    let colon = located.text.rfind(':')?;
+    let file = &located.text[..colon];
+    if !paths::is_javascript(file) || context.files.is_file(&paths::normalize(&located.text)) {
+        return None;
+    }
+    let message = "a UI component is named by its file alone";
+    let place = within(located, colon..located.text.len());
+    Some(Diagnostic::new(&MALFORMED_REFERENCE, place, message).help(format!("write `{file}`")))
+}
+
+fn within(located: &Located, part: Range<usize>) -> Place {
+    Place::Within(located.pointer.clone(), part)
+}
+
+/// The bytes of the path in a reference, and those of the name.
+fn parts(located: &Located) -> (Range<usize>, Range<usize>) {
+    let end = located.text.len();
+    match located.text.rfind(':') {
+        Some(colon) if located.role != Role::Ui => (0..colon, colon + 1..end),
+        _ => (0..end, end..end),
+    }
+}
+
+fn check_malformed(context: &Context<'_>, located: &Located, malformed: reference::Malformed) -> Diagnostic {
+    let text = &located.text;
+    let path = paths::normalize(text.split(':').next().unwrap_or_default());
+    let example = if context.files.is_file(&path) { written(&path) } else { "./agent.py".to_owned() };
+    let name = usual_name(located.role);
+    let (place, message) = if text.is_empty() {
+        (Place::Value(located.pointer.clone()), "this names no file".to_owned())
+    } else {
+        (within(located, malformed.part), format!("`{}` {}", text.escape_debug(), malformed.message))
+    };
+    Diagnostic::new(&MALFORMED_REFERENCE, place, message)
+        .help(format!("write the file, a `:` and the name defined in it, such as `{example}:{name}`"))
+}
+
+fn usual_name(role: Role) -> &'static str {
+    match role {
+        Role::Auth => "auth",
+        Role::Checkpointer => "make_checkpointer",
+        Role::Embed => "embed",
+        Role::Encryption => "encryption",
+        Role::Graph | Role::Ui => "graph",
+        Role::HttpApp => "app",
+        Role::Priority => "priority",
+        Role::Store => "make_store",
+    }
+}
+
+fn check_file(context: &Context<'_>, located: &Located, path: &str) -> Option<Diagnostic> {
+    let place = within(located, parts(located).0);
+    if !context.files.is_file(path) {
+        return not_found(context, place, path);
+    }
+    check_type(located, place.clone(), path).or_else(|| check_inside(context, place, path))
+}
+
+fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
+    // The missing directory was reported, once for everything in it.
+    let mut around = context.locals.iter().filter(|local| paths::lies_in(path, &local.path));
+    if around.any(|local| !local.is_directory()) {
+        return None;
+    }
+    let shown = written(path);
+    let message = if context.files.is_directory(path) {
+        format!("`{shown}` is a directory, not a file")
+    } else {
+        format!("there is no file `{shown}`")
+    };
+    let diagnostic = Diagnostic::new(&REFERENCE_NOT_FOUND, place, message);
+    Some(diagnostic.help(match nearby::suggest(context, path) {
+        Some(near) => format!("did you mean `{}`?", written(&near)),
+        None => "paths are relative to the directory of the configuration".to_owned(),
+    }))
+}
+
+fn check_type(located: &Located, place: Place, path: &str) -> Option<Diagnostic> {
+    let (takes, help) = match located.role {
+        Role::Ui => (vec![".tsx", ".ts", ".jsx", ".js"], "name a .tsx, .ts, .jsx or .js file"),
+        Role::Priority => (vec![".py"], "name a .py file: only the Python server has a priority function"),
+        _ if Language::of(path).is_some() => return None,
+        _ => (vec![], "name a .py, .ts or .js file"),
+    };
+    if takes.iter().any(|ending| path.ends_with(ending)) {
+        return None;
+    }
+    let message = format!("`{}` is of a type that cannot stand here", written(path));
+    Some(Diagnostic::new(&UNSUPPORTED_FILE_TYPE, place, message).help(help))
+}
+
+fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
+    let python = Language::of(path) == Some(Language::Python);
+    // A file given for its directory was reported; its directory is what was meant.
+    let meant = context.locals.iter().map(|local| match local.found {
+        Some(FileKind::File) => paths::parent(&local.path),
+        _ => local.path.clone(),
+    });
+    let project = (!python).then(|| ".".to_owned());
+    let known = !context.is_removed("/dependencies") && (!python || has_dependencies(context));
+    if !known || meant.chain(project).any(|directory| paths::lies_in(path, &directory)) {
+        return None;
+    }
+    let message =
+        format!("`{}` lies in none of the `dependencies`, so that the image would lack it", written(path));
+    let entry = nearby::home(context, path);
+    Some(
+        Diagnostic::new(&REFERENCE_OUTSIDE_DEPENDENCIES, place, message)
+            .help(format!("add `\"{}\"` to `dependencies`", written(&entry))),
+    )
+}
+
+/// Whether there is a list that a Python file could be in; where there is none, that was reported.
+fn has_dependencies(context: &Context<'_>) -> bool {
+    let graphs = context.config.graphs.iter().flatten();
+    let javascript = graphs.into_iter().all(|(_, graph)| paths::is_javascript(&graph.path));
+    match &context.config.dependencies {
+        Some(list) => !list.is_empty() || javascript,
+        None => javascript,
+    }
+}
+
+fn check_module(
+    context: &mut Context<'_>,
+    located: &Located,
+    module: &str,
+    name: &str,
+) -> Option<Diagnostic> {
+    let path = modules::resolve(context, module)?;
+    let directory = path.strip_suffix("/__init__.py");
+    // A module below a package is an attribute of it once something imports it.
+    let submodule = |directory: &str| {
+        let first = name.split('.').next().unwrap_or_default();
+        context.files.is_file(&format!("{directory}/{first}.py"))
+            || context.files.is_directory(&format!("{directory}/{first}"))
+    };
+    if directory.is_some_and(submodule) { None } else { check_name(context, located, &path, name) }
+}
+
+fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
+    let place = within(located, parts(located).1);
+    let shown = written(path);
+    // What cannot be read does not tell.
+    let module = context.module(path)?;
+    match module.define(name) {
+        Definition::Defined | Definition::Unknown => None,
+        Definition::NotExported => {
+            let message = format!("`{name}` is not exported from `{shown}`");
+            let help = match module.text().contains("module.exports") {
+                true => format!("add it to `module.exports` there: `{name}`"),
+                false => "add `export` before its definition".to_owned(),
+            };
+            Some(Diagnostic::new(&UNDEFINED_NAME, place, message).help(help))
+        }
+        Definition::Missing { names } => {
+            let diagnostic =
+                Diagnostic::new(&UNDEFINED_NAME, place, format!("`{shown}` does not define `{name}`"));
+            Some(diagnostic.help(match similar(name, names.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if name == "default" => "add `export default`, or name one of its exports".to_owned(),
+                None => defined(&names),
+            }))
+        }
+    }
+}
+
+fn defined(names: &[String]) -> String {
+    let shown = names.iter().filter(|name| !name.starts_with('_')).map(String::as_str);
+    match shown.clone().count() {
+        0 => "define it there, or name another file".to_owned(),
+        count if count > 8 => {
+            format!("name something that is defined there, such as {}", listed(shown.rev().take(4)))
+        }
+        _ => format!("what is defined there is {}", listed(shown)),
+    }
+}
+
+static MALFORMED_REFERENCE: Rule = Rule {
+    code: "malformed-reference",
+    severity: Severity::Error,
+    summary: "a text that is no `<file>:<name>`",
+    why: "A reference is the path of a file, one colon, and the name of what is defined in the file. Instead of a path \
+          it may have a dotted Python module. The server could not load anything else.",
+    wrong: r#"{ "graphs": { "agent": "./agent.py" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+static REFERENCE_NOT_FOUND: Rule = Rule {
+    code: "reference-not-found",
+    severity: Severity::Error,
+    summary: "a reference to a file that is not there",
+    why: "Paths are relative to the directory of the configuration, not to a dependency or to where the command is \
+          called. The server could not load the file, and would not start.",
+    wrong: r#"{ "graphs": { "agent": "./src/agnet.py:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./src/agent.py:graph" } }"#,
+};
+
+static REFERENCE_OUTSIDE_DEPENDENCIES: Rule = Rule {
+    code: "reference-outside-dependencies",
+    severity: Severity::Error,
+    summary: "a file that lies in none of the dependencies",
+    why: "Only the directories listed in `dependencies` are copied into the image. The file is here, but would not be \
+          there. Projects in JavaScript or TypeScript have their configuration's directory copied as well.",
+    wrong: r#"{ "dependencies": ["./libs"], "graphs": { "agent": "./src/agent.py:graph" } }"#,
+    right: r#"{ "dependencies": ["./libs", "."], "graphs": { "agent": "./src/agent.py:graph" } }"#,
+};
+
+static UNDEFINED_NAME: Rule = Rule {
+    code: "undefined-name",
+    severity: Severity::Error,
+    summary: "a name that the file does not define",
+    why: "The file was read, and nothing in it binds the name at its top level, or the name is not exported. Where a \
+          file could bind it while it runs (`from x import *`, `globals()`), nothing is reported.",
+    wrong: r#"{ "graphs": { "agent": "./agent.py:grahp" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+static UNSUPPORTED_FILE_TYPE: Rule = Rule {
+    code: "unsupported-file-type",
+    severity: Severity::Error,
+    summary: "a file of a type that cannot be loaded",
+    why: "The server loads Python, JavaScript and TypeScript files by their endings; UI components are JavaScript or \
+          TypeScript, and a priority function is Python.",
+    wrong: r#"{ "graphs": { "agent": "./agent.ipynb:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! `store.index`: what embeds, and how long its vectors are.
+
+use super::Context;
+use crate::compiler::front::reference::is_embed_function;
+use crate::compiler::paths;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+
+/// What this check reports.
+pub(super) const RULES: &[&Rule] = &[&INVALID_EMBED, &MISSING_DIMS, &MISSING_EMBED];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    let Some(index) = context.config.store.as_ref().and_then(|store| store.index.as_ref()) else { return };
+    let at = Pointer::parse("/store/index");
+    let Some(embed) = &index.embed else {
+        if !context.is_removed("/store/index/embed") {
+            context.report(
+                Diagnostic::new(&MISSING_EMBED, Place::Key(at), "`store.index` says nothing of what embeds")
+                    .help(r#"add `"embed": "openai:text-embedding-3-small"`, or a function of your own"#),
+            );
+        }
+        return;
+    };
+    let place = Place::Value(at.join("embed"));
+    if index.dims.is_none() && !context.is_removed("/store/index/dims") {
+        let message = format!("the length of the vectors of `{}` is missing", embed.escape_debug());
+        let diagnostic = Diagnostic::new(&MISSING_DIMS, place.clone(), message);
+        context.report(diagnostic.help(r#"add `"dims"` beside it, such as `"dims": 1536`"#));
+    }
+    if !is_embed_function(embed) && !is_model(embed) {
+        let message =
+            format!("`{}` is neither a provider's model nor a function in a file", embed.escape_debug());
+        context.report(
+            Diagnostic::new(&INVALID_EMBED, place, message)
+                .help("write for example `openai:text-embedding-3-small` or `./embed.py:embed`"),
+        );
+    }
+}
+
+/// `<provider>:<model>`, or a function in an importable module, which looks the same.
+fn is_model(embed: &str) -> bool {
+    let plain =
+        |text: &str| !text.is_empty() && !text.contains(char::is_whitespace) && !paths::is_unprintable(text);
+    embed.split_once(':').is_some_and(|(provider, model)| plain(provider) && plain(model))
+}
+
+static INVALID_EMBED: Rule = Rule {
+    code: "invalid-embed",
+    severity: Severity::Error,
+    summary: "`embed` is neither a model nor a function",
+    why: "The server looks for a provider's model, `<provider>:<model>`, or for a function in a file, \
+          `<file>:<name>`. A model without its provider is not enough.",
+    wrong: r#"{ "store": { "index": { "embed": "text-embedding-3-small", "dims": 1536 } } }"#,
+    right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
+};
+
+static MISSING_DIMS: Rule = Rule {
+    code: "missing-dims",
+    severity: Severity::Error,
+    summary: "`embed` without the length of its vectors",
+    why: "The database column that holds the vectors is made for one length. It must be what the model or function \
+          returns, and nothing can find it out without calling that.",
+    wrong: r#"{ "store": { "index": { "embed": "./embed.py:embed" } } }"#,
+    right: r#"{ "store": { "index": { "embed": "./embed.py:embed", "dims": 768 } } }"#,
+};
+
+static MISSING_EMBED: Rule = Rule {
+    code: "missing-embed",
+    severity: Severity::Error,
+    summary: "a search index without anything that embeds",
+    why: "`store.index` turns semantic search on, which needs a model or a function that turns texts into vectors.",
+    wrong: r#"{ "store": { "index": { "dims": 1536 } } }"#,
+    right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
+};
+
+#[cfg(test)]
+mod tests {
+    use crate::compiler::front::check::tests::table;
+
+    #[test]
+    fn store() {
+        table(
+            &[
+                (r#"{"store":{"index":{"embed":"bedrock:amazon.titan-v1:0","dims":3}}}"#, &[]),
+                (r#"{"store":{"index":{"embed":"./agent.py:make","dims":3}}}"#, &[]),
+                (
+                    r#"{"store":{"index":{"embed":"./agent.py:make"}}}"#,
+                    &[r#"missing-dims: "./agent.py:make""#],
+                ),
+                (r#"{"store":{"index":{"embed":"openai:x"}}}"#, &[r#"missing-dims: "openai:x""#]),
+                (r#"{"store":{"index":{"dims":3}}}"#, &[r#"missing-embed: "index""#]),
+                (r#"{"store":{"index":{"embed":"text-3","dims":3}}}"#, &[r#"invalid-embed: "text-3""#]),
+                (r#"{"store":{"index":{"embed":"openai:","dims":3}}}"#, &[r#"invalid-embed: "openai:""#]),
+                (r#"{"store":{"index":{"embed":"openai:x","dims":"3"}}}"#, &[r#"wrong-type: "3""#]),
+                (r#"{"store":{"index":{"embed":3,"dims":3}}}"#, &["wrong-type: 3"]),
+            ],
+            &[],
+        );
+    }
+}

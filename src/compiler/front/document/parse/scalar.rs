@@ -1,0 +1,168 @@
+//! Values without anything in them: numbers, literals and strings, and what people write in their place.
+
+use serde_json::Number;
+
+use super::{Parser, is_quote};
+use crate::compiler::front::document::rules::{JSON_NUMBER, JSON_STRING};
+use crate::compiler::front::document::{Kind, Node, string};
+
+impl<'a> Parser<'a> {
+    pub(super) fn take_word(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end =
+            rest.find(|c: char| !(c.is_alphanumeric() || "_$.+-:/\\@".contains(c))).unwrap_or(rest.len());
+        let word = rest[..end].trim_end_matches([':']);
+        self.at += word.len();
+        word
+    }
+
+    /// A number, a literal, or text without quotes.
+    pub(super) fn word(&mut self) -> Node {
+        let start = self.at;
+        let word = self.take_word();
+        let kind = match word {
+            "true" => Kind::Bool(true),
+            "false" => Kind::Bool(false),
+            "null" => Kind::Null,
+            _ => match number(word) {
+                Some(number) => Kind::Number(number),
+                None => self.not_a_value(start, word),
+            },
+        };
+        if self.at == start {
+            self.at += self.peek().map_or(0, char::len_utf8);
+        }
+        self.node(start, kind)
+    }
+
+    fn not_a_value(&mut self, start: usize, word: &str) -> Kind {
+        let end = start + word.len().max(1);
+        let lower = word.trim_start_matches(['+', '-']).to_ascii_lowercase();
+        if matches!(lower.as_str(), "nan" | "inf" | "infinity") {
+            self.report(&JSON_NUMBER, start..end, format!("`{word}` is not a JSON number")).help =
+                Some("write a finite number, or leave the key out".into());
+        } else if lower.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit()) {
+            // What another number would be told by is no less secret.
+            let number = plain_number(word).filter(|_| !self.in_env);
+            self.report(&JSON_NUMBER, start..end, format!("`{word}` is not a JSON number")).help =
+                Some(match number {
+                    Some(number) => format!("write `{number}`, or `\"{word}\"` where text is meant"),
+                    None => format!(
+                        "write a smaller number in decimal digits, or `\"{word}\"` where text is meant"
+                    ),
+                });
+        } else if matches!(lower.as_str(), "true" | "false" | "null" | "none" | "undefined") {
+            let help = match lower.as_str() {
+                "none" | "undefined" | "null" => "leave the key out".to_owned(),
+                right => format!("write `{right}`"),
+            };
+            self.syntax(start..end, format!("`{word}` is not a JSON value"), help);
+        } else {
+            self.syntax(start..end, "text without quotes", format!("write `\"{word}\"`"));
+        }
+        Kind::Hole
+    }
+
+    /// A string literal; other quotes are read too, and reported. `None` where what it says cannot be told.
+    pub(super) fn string(&mut self) -> Option<String> {
+        let start = self.at;
+        let quote = self.peek().unwrap_or('"');
+        self.at += quote.len_utf8();
+        let closes = |c: char| c == quote || (quote != '"' && quote != '\'' && is_quote(c));
+        let (mut value, mut sound) = (String::new(), true);
+        while let Some(c) = self.peek() {
+            if closes(c) {
+                self.at += c.len_utf8();
+                if quote != '"' {
+                    let kind = if quote == '\'' { "single" } else { "curly" };
+                    self.report(&JSON_STRING, start..self.at, format!("a string in {kind} quotes")).help =
+                        Some("use straight double quotes".into());
+                }
+                return sound.then_some(value);
+            }
+            if c == '\n' && !self.continues(quote) {
+                break;
+            }
+            sound &= self.string_unit(&mut value, sound);
+        }
+        self.broken = true;
+        if self.peek().is_none() {
+            self.ended = true;
+        }
+        // Brackets and commas at the end of the line were meant to stand behind the string.
+        let end = start + self.text[start..self.at].trim_end_matches([' ', '\t', '\r', ',', '}', ']']).len();
+        if end > start + quote.len_utf8() {
+            self.at = end;
+        }
+        self.report(&JSON_STRING, start..end.max(start + 1), "a string that is never closed").help =
+            Some(format!("add the closing `{quote}`"));
+        None
+    }
+
+    /// Whether a string that meets a line break goes on: its closing quote stands on the next line, in a place
+    /// where a string can end.
+    fn continues(&self, quote: char) -> bool {
+        let next = self.rest()[1..].lines().next().unwrap_or_default();
+        next.split_once(quote).is_some_and(|(before, after)| {
+            !before.trim().is_empty()
+                && !before.contains(':')
+                && after.trim_start().starts_with([',', '}', ']'])
+        })
+    }
+
+    /// Reads one character or escape; false where it is none. One report for a string is enough.
+    fn string_unit(&mut self, value: &mut String, report: bool) -> bool {
+        let unit = string::unit(self.rest());
+        let span = self.at..self.at + unit.raw;
+        self.at = span.end.min(self.text.len());
+        let character = match unit.decoded {
+            Ok(character) => {
+                value.push(character);
+                return true;
+            }
+            Err(why) if report => why,
+            Err(_) => return false,
+        };
+        let raw = self.text.get(span.clone()).unwrap_or_default();
+        let (what, help) = match raw {
+            "\n" | "\r" => ("a line break in a string".to_owned(), "write it as `\\n`"),
+            "\t" => ("a tab in a string".to_owned(), "write it as `\\t`"),
+            _ if raw.starts_with("\\u") && unit.raw == 2 => {
+                (format!("{character} in a string"), "write four hexadecimal digits, such as `\\u00e9`")
+            }
+            _ if raw.starts_with("\\u") => (
+                format!("`{raw}` is {character}"),
+                "write both halves, such as `\\ud83d\\ude00`, or the character itself",
+            ),
+            _ if raw.starts_with('\\') => (
+                format!("`{raw}` is no escape of JSON"),
+                "write each backslash as `\\\\`; in paths, `/` does as well",
+            ),
+            _ => (format!("{character} in a string"), "write it as `\\u` and four hexadecimal digits"),
+        };
+        self.report(&JSON_STRING, span, what).help = Some(help.into());
+        false
+    }
+}
+
+/// A number in another language's grammar (`+5`, `007`, `.5`, `0x10`, `1_000`) as JSON writes it.
+fn plain_number(word: &str) -> Option<String> {
+    let text = word.trim_start_matches('+').replace('_', "").to_ascii_lowercase();
+    if let Some(digits) = text.strip_prefix("0x") {
+        return u64::from_str_radix(digits, 16).ok().map(|number| number.to_string());
+    }
+    let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
+    let text = text.trim_start_matches('0');
+    let zero = if text.starts_with(|c: char| c.is_ascii_digit()) { "" } else { "0" };
+    let plain = format!("{sign}{zero}{}", text.trim_end_matches('.'));
+    number(&plain).map(|_| plain)
+}
+
+/// `word` as a number, if it is one in JSON's grammar and finite.
+fn number(word: &str) -> Option<Number> {
+    if word.starts_with(|c: char| c == '-' || c.is_ascii_digit()) {
+        serde_json::from_str(word).ok()
+    } else {
+        None
+    }
+}

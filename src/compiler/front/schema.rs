@@ -1,0 +1,179 @@
+//! Document → is its shape right? The published JSON Schema, and its verdicts in our own words.
+
+mod describe;
+mod explain;
+mod rules;
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+use jsonschema::error::ValidationErrorKind;
+use serde_json::Value;
+
+use crate::compiler::front::document::Document;
+use crate::compiler::words::similar;
+use crate::diagnostic::{Diagnostic, Place, Pointer};
+use describe::{describing, keys_at, name_of};
+use explain::explain;
+use rules::{EMPTY_VALUE, MISSING_KEY, OUT_OF_RANGE};
+
+pub use rules::RULES;
+
+/// The schema as it is published: `agentcli schema` prints this text.
+pub const TEXT: &str = include_str!("../../../schemas/agent.schema.json");
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(TEXT).unwrap_or_default());
+
+/// The schema compiled into code: a validator made at run time would take longer than everything else together.
+#[jsonschema::validator(
+    path = "schemas/agent.schema.json",
+    draft = Draft202012,
+    methods = { is_valid = false, validate = false, iter_errors = true }
+)]
+struct Shape;
+
+/// From here on, numbers with a fraction are not exact.
+const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// The schema as JSON.
+pub fn schema() -> &'static Value {
+    &SCHEMA
+}
+
+/// What the schema says of a document.
+pub struct Checked {
+    /// The mistakes, in no particular order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The document without the parts that are wrong, so that the rest can be typed and checked further.
+    pub value: Value,
+    /// What was taken out: rules keep silent about these places and what depends on them.
+    pub removed: BTreeSet<Pointer>,
+}
+
+/// Checks the shape of `document`.
+pub fn check(document: &Document) -> Checked {
+    let mut value = document.to_value();
+    let holes: HashSet<Pointer> = document.holes().into_iter().collect();
+    let mut diagnostics = Vec::new();
+    // The values about which enough is said.
+    let mut said = HashSet::new();
+    let mut removed: BTreeSet<Pointer> = holes.iter().cloned().collect();
+    let mut meant = HashSet::new();
+    for pointer in whole_numbers(&mut value) {
+        let name = name_of(&pointer);
+        let diagnostic =
+            Diagnostic::new(&OUT_OF_RANGE, Place::Value(pointer.clone()), format!("{name} is too large"));
+        diagnostics.push(diagnostic.help("write a smaller number"));
+        said.insert(pointer.clone());
+        removed.insert(pointer);
+    }
+    for error in Shape::iter_errors(&value) {
+        let at = Pointer::parse(error.instance_path().as_str());
+        let is_unread = !holes.is_empty() && at.ancestors().any(|it| holes.contains(&it));
+        if is_unread || said.contains(&at) {
+            continue;
+        }
+        if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
+            let known = keys_at(&at);
+            let similar =
+                |key: &String| similar(key, known.iter().map(String::as_str)).map(|key| at.join(key));
+            meant.extend(unexpected.iter().filter_map(similar));
+        }
+        let found = explain(&error, &at, &value);
+        for diagnostic in found {
+            if let Some(pointer) = unusable(&diagnostic) {
+                removed.insert(pointer);
+            }
+            let absent = diagnostic.rule.code == MISSING_KEY.code;
+            let silent = absent && (document.broken || is_optional_dependencies(&value, &diagnostic))
+                || (absent || diagnostic.rule.code == EMPTY_VALUE.code) && document.is_partial(&at);
+            // `source` is refused as a whole, whatever is in it.
+            if !silent && !at.as_str().starts_with("/source/") {
+                said.extend(diagnostic.place.value().cloned());
+                diagnostics.push(diagnostic);
+            }
+        }
+    }
+    // What was misspelt is not missing, too.
+    diagnostics.retain(|it| it.rule.code != MISSING_KEY.code || !meant.contains(&it.place.pointer()));
+    meant.retain(|pointer| value.pointer(pointer.as_str()).is_none());
+    removed.extend(meant);
+    let removed: BTreeSet<Pointer> = removed.into_iter().map(with_what_needs_it).collect();
+    Checked { diagnostics, value: without(value, &removed), removed }
+}
+
+/// Writes whole numbers with a fraction of zero (`5.0`) as such where the schema asks for one, and returns the
+/// places of those that no program can count with.
+fn whole_numbers(root: &mut Value) -> Vec<Pointer> {
+    fn look(at: &Pointer, value: &mut Value, found: &mut Vec<Pointer>) {
+        match value {
+            Value::Object(members) => members.iter_mut().for_each(|(key, it)| look(&at.join(key), it, found)),
+            Value::Array(items) => {
+                items.iter_mut().enumerate().for_each(|(index, it)| look(&at.join(index), it, found))
+            }
+            Value::Number(number) if number.is_f64() => {
+                let number = number.as_f64().unwrap_or_default();
+                if number.fract() != 0.0 || describing(at).is_none_or(|schema| schema["type"] != "integer") {
+                } else if number.abs() < MAX_WHOLE {
+                    *value = Value::from(number as i64);
+                } else if number > 0.0 {
+                    found.push(at.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    look(&Pointer::root(), root, &mut found);
+    found
+}
+
+/// A graph cannot be typed without its `path`, and goes with it; nothing else is needed by what holds it.
+fn with_what_needs_it(pointer: Pointer) -> Pointer {
+    let keys: Vec<String> = pointer.keys().collect();
+    match keys.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["graphs", _, "path"] => pointer.parent().unwrap_or_default(),
+        _ => pointer,
+    }
+}
+
+/// What `source` says, which is refused as a whole, may stand for `dependencies`.
+fn is_optional_dependencies(value: &Value, diagnostic: &Diagnostic) -> bool {
+    let Place::Key(pointer) = &diagnostic.place else { return false };
+    value.get("source").is_some() && pointer.as_str() == "/dependencies"
+}
+
+/// The place that cannot be typed because of this finding.
+fn unusable(diagnostic: &Diagnostic) -> Option<Pointer> {
+    match &diagnostic.place {
+        Place::Key(_) if diagnostic.rule.code == MISSING_KEY.code => {
+            diagnostic.place.pointer().parent().filter(|parent| parent != &Pointer::root())
+        }
+        place => Some(place.pointer()),
+    }
+}
+
+/// `value` without what stands at `removed`; an array goes as a whole, so that indices stay true.
+fn without(mut value: Value, removed: &BTreeSet<Pointer>) -> Value {
+    let is_object = |pointer: &Pointer| value.pointer(pointer.as_str()).is_some_and(Value::is_object);
+    let member =
+        |pointer: &Pointer| pointer.ancestors().find(|it| it.parent().is_none_or(|it| is_object(&it)));
+    let members: HashSet<Pointer> = removed.iter().filter_map(member).collect();
+    if members.contains(&Pointer::root()) {
+        return Value::Object(serde_json::Map::new());
+    }
+    if !members.is_empty() {
+        remove(&mut value, &Pointer::root(), &members);
+    }
+    value
+}
+
+/// Removes the members that `removed` names from `value`, which stands at `at`.
+fn remove(value: &mut Value, at: &Pointer, removed: &HashSet<Pointer>) {
+    let Value::Object(members) = value else { return };
+    members.retain(|key, value| {
+        let pointer = at.join(key);
+        remove(value, &pointer, removed);
+        !removed.contains(&pointer)
+    });
+}

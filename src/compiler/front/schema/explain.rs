@@ -1,0 +1,251 @@
+//! The schema's verdicts in our own words.
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::Value;
+
+use super::SCHEMA;
+use super::describe::{describing, example_at, is_item, keys_at, name_of, noun, type_of};
+use super::rules::{
+    EMPTY_VALUE, MISSING_KEY, MISSPELT_KEY, OUT_OF_RANGE, UNKNOWN_KEY, UNKNOWN_VALUE, WRONG_TYPE,
+};
+use crate::compiler::words::{either, listed, similar};
+use crate::diagnostic::{Diagnostic, Place, Pointer};
+
+/// More known keys than these are not listed.
+const FEW_KEYS: usize = 8;
+
+pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -> Vec<Diagnostic> {
+    let instance = root.pointer(at.as_str()).unwrap_or(root);
+    let here = Place::Value(at.clone());
+    match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            unexpected.iter().map(|key| unknown_key(at, key)).collect()
+        }
+        ValidationErrorKind::Required { property } => {
+            vec![missing_key(at, property.as_str().unwrap_or_default())]
+        }
+        ValidationErrorKind::Type { kind } => vec![wrong_type(here, &wanted_types(kind), instance)],
+        // That it is no word at all is a matter of its type.
+        ValidationErrorKind::Enum { .. } if !instance.is_string() => {
+            vec![wrong_type(here, &["string".to_owned()], instance)]
+        }
+        ValidationErrorKind::Enum { options } => vec![unknown_value(here, options, instance)],
+        ValidationErrorKind::MinItems { .. }
+        | ValidationErrorKind::MinLength { .. }
+        | ValidationErrorKind::MinProperties { .. } => vec![empty(here, at)],
+        ValidationErrorKind::Minimum { limit } => {
+            vec![out_of_range(here, instance, &format!("at least {limit}"))]
+        }
+        ValidationErrorKind::Maximum { limit } => {
+            vec![out_of_range(here, instance, &format!("at most {limit}"))]
+        }
+        ValidationErrorKind::ExclusiveMinimum { limit } => {
+            vec![out_of_range(here, instance, &format!("greater than {limit}"))]
+        }
+        _ => vec![Diagnostic::new(&WRONG_TYPE, here, error.to_string())],
+    }
+}
+
+fn unknown_key(at: &Pointer, key: &str) -> Diagnostic {
+    let known = keys_at(at);
+    let place = Place::Key(at.join(key));
+    let owner = name_of(at);
+    if let Some(similar) = similar(key, known.iter().map(String::as_str)) {
+        return Diagnostic::new(&MISSPELT_KEY, place, format!("{owner} has no key `{key}`"))
+            .help(format!("did you mean `{similar}`?"));
+    }
+    let help = match homes(key).as_slice() {
+        [] if known.len() > FEW_KEYS => "remove it; `agentcli schema` shows the known keys".to_owned(),
+        [] => format!("remove it; known keys are {}", listed(known.iter().map(String::as_str))),
+        [home, ..] if home == at => "remove it".to_owned(),
+        homes => {
+            let homes: Vec<String> =
+                homes.iter().map(|home| name_of(home).trim_matches('`').to_owned()).collect();
+            format!("move it to where it belongs, which is in {}", either(homes.iter().map(String::as_str)))
+        }
+    };
+    Diagnostic::new(&UNKNOWN_KEY, place, format!("{owner} has no key `{key}`; it has no effect")).help(help)
+}
+
+/// The places where a key of this very name is known.
+fn homes(key: &str) -> Vec<Pointer> {
+    fn look(at: &Pointer, schema: &Value, key: &str, found: &mut Vec<Pointer>) {
+        let schema = referred(schema);
+        for (name, below) in schema["properties"].as_object().into_iter().flatten() {
+            if name == key {
+                found.push(at.clone());
+            }
+            look(&at.join(name), below, key, found);
+        }
+    }
+    let mut found = Vec::new();
+    look(&Pointer::root(), &SCHEMA, key, &mut found);
+    found.retain(|home| home != &Pointer::root());
+    // A name that stands in many places says nothing of where it belongs.
+    if found.len() > 2 { Vec::new() } else { found }
+}
+
+/// `schema`, or what it refers to.
+fn referred(schema: &Value) -> &Value {
+    schema["$ref"].as_str().and_then(|name| SCHEMA.pointer(name.trim_start_matches('#'))).unwrap_or(schema)
+}
+
+fn missing_key(at: &Pointer, key: &str) -> Diagnostic {
+    let pointer = at.join(key);
+    let example = match pointer.as_str() {
+        "/dependencies" => r#""dependencies": ["."]"#.to_owned(),
+        "/graphs" => r#""graphs": {"agent": "./agent.py:graph"}"#.to_owned(),
+        "/encryption/path" => r#""path": "./encryption.py:encryption""#.to_owned(),
+        "/priority/path" => r#""path": "./priority.py:priority""#.to_owned(),
+        _ => format!(r#""{key}": "./agent.py:graph""#),
+    };
+    Diagnostic::new(&MISSING_KEY, Place::Key(pointer), format!("{} needs the key `{key}`", name_of(at)))
+        .help(format!("add `{example}`"))
+}
+
+fn wanted_types(kind: &TypeKind) -> Vec<String> {
+    match kind {
+        TypeKind::Single(single) => vec![single.to_string()],
+        TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
+    }
+}
+
+fn wrong_type(place: Place, wanted: &[String], instance: &Value) -> Diagnostic {
+    let pointer = place.pointer();
+    // `true or false` reads well only at the end.
+    let last = |kind: &&String| kind.as_str() == "boolean";
+    let words = wanted.iter().filter(|it| !last(it)).chain(wanted.iter().filter(last)).map(|kind| noun(kind));
+    let words = words.collect::<Vec<_>>().join(", ").replace(", true or false", " or true or false");
+    let words = match words.rsplit_once(", ") {
+        Some((first, last)) if !words.ends_with("false") => format!("{first} or {last}"),
+        _ => words,
+    };
+    let shown = match instance {
+        Value::Bool(_) | Value::Number(_) => format!("`{instance}`"),
+        _ => noun(type_of(instance)),
+    };
+    let message = format!("{} must be {words}, not {shown}", name_of(&pointer));
+    let wants = |kind: &str| wanted.iter().any(|wanted| wanted == kind);
+    let help = help_with_type(&pointer, instance, &wants);
+    Diagnostic::new(&WRONG_TYPE, place, message).help(help.unwrap_or_else(|| format!("write {words}")))
+}
+
+/// What to write instead of `instance`, as near to it as can be.
+fn help_with_type(pointer: &Pointer, instance: &Value, wants: &dyn Fn(&str) -> bool) -> Option<String> {
+    let options = describing(pointer).and_then(|schema| schema["enum"].as_array());
+    let allowed = |text: &str| options.is_none_or(|options| options.iter().any(|option| option == text));
+    match instance {
+        Value::Null if *pointer == Pointer::root() => Some(START.to_owned()),
+        Value::Null if is_item(pointer) => Some("remove it".to_owned()),
+        Value::Null => Some("leave the key out instead of writing null".to_owned()),
+        _ if *pointer == Pointer::root() => Some(START.to_owned()),
+        Value::Number(number) if wants("integer") && number.is_f64() => Some(format!(
+            "write a whole number, such as `{}`",
+            number.as_f64().unwrap_or_default().abs().ceil().max(1.0)
+        )),
+        Value::Number(_) | Value::Bool(_) if wants("string") && is_reference(pointer) => {
+            let example =
+                if pointer.as_str().starts_with("/dependencies/") { "." } else { "./agent.py:graph" };
+            Some(format!("write for example `\"{example}\"`"))
+        }
+        Value::Number(_) | Value::Bool(_) if wants("string") && allowed(&instance.to_string()) => {
+            Some(format!("write `\"{instance}\"`"))
+        }
+        Value::Number(_) | Value::Bool(_) | Value::String(_)
+            if wants("boolean") && as_bool(instance).is_some() =>
+        {
+            as_bool(instance).map(|value| format!("write `{value}`"))
+        }
+        Value::String(text) if (wants("integer") || wants("number")) && is_plain_number(text) => {
+            Some(format!("write `{text}`"))
+        }
+        Value::String(text) if wants("array") && pointer.as_str().contains("/allowed_json_modules/") => {
+            let parts: Vec<&str> = text.split('.').collect();
+            Some(format!("write its parts: `{}`", Value::from(parts)))
+        }
+        Value::String(_) if wants("array") => Some(format!("write `[{instance}]`")),
+        Value::Array(items) => match items.as_slice() {
+            _ if pointer.as_str() == "/env" => {
+                Some("write an object of names and values, or the path of a .env file".to_owned())
+            }
+            [only @ Value::String(_)] if wants("string") => Some(format!("write `{only}`")),
+            _ => shape_at(pointer, wants),
+        },
+        _ if options.is_some() => {
+            let options = options.into_iter().flatten().filter_map(Value::as_str);
+            Some(format!("write one of {}", listed(options)))
+        }
+        _ => shape_at(pointer, wants),
+    }
+}
+
+/// What a value at `pointer` looks like: an example, or the keys that it may have.
+fn shape_at(pointer: &Pointer, wants: &dyn Fn(&str) -> bool) -> Option<String> {
+    let keys = keys_at(pointer);
+    let keys = keys.iter().map(String::as_str).take(FEW_KEYS);
+    let is_object = wants("object") && !wants("string") && keys.len() > 0;
+    example_at(pointer)
+        .or_else(|| is_object.then(|| format!("write an object with keys such as {}", listed(keys))))
+}
+
+/// How to start from nothing.
+const START: &str = r#"start with `{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}`"#;
+
+/// Whether the value names a file or package, so that no number in quotes can be meant.
+fn is_reference(pointer: &Pointer) -> bool {
+    let keys: Vec<String> = pointer.keys().collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    matches!(
+        keys.as_slice(),
+        ["dependencies" | "ui" | "graphs", _]
+            | ["http", "app"]
+            | ["store", "index", "embed"]
+            | [_, "path"]
+            | ["graphs", _, "path"]
+    )
+}
+
+/// What is commonly written where a boolean is meant.
+fn as_bool(value: &Value) -> Option<bool> {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_lowercase);
+    match text.as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn is_plain_number(text: &str) -> bool {
+    serde_json::from_str::<serde_json::Number>(text).is_ok()
+}
+
+fn unknown_value(place: Place, options: &Value, instance: &Value) -> Diagnostic {
+    let options: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let name = name_of(&place.pointer());
+    let shown = instance.as_str().map_or_else(|| instance.to_string(), str::to_owned);
+    let diagnostic = Diagnostic::new(&UNKNOWN_VALUE, place, format!("{name} cannot be `{shown}`"));
+    let choice = listed(options.iter().copied());
+    // Versions are alike without being meant for each other.
+    let is_near =
+        |text: &str, option: &str| !option.starts_with(|c: char| c.is_ascii_digit()) || text.contains(option);
+    let near = |text| similar(text, options.iter().copied()).filter(|option| is_near(text, option));
+    match instance.as_str().and_then(near) {
+        Some(similar) => diagnostic.help(format!("did you mean `{similar}`? It is one of {choice}")),
+        None => diagnostic.help(format!("write one of {choice}")),
+    }
+}
+
+fn empty(place: Place, at: &Pointer) -> Diagnostic {
+    let diagnostic = Diagnostic::new(&EMPTY_VALUE, place, format!("{} is empty", name_of(at)));
+    diagnostic.help(example_at(at).unwrap_or_else(|| match is_item(at) {
+        true => "write a value, or remove it".to_owned(),
+        false => "write a value, or leave the key out".to_owned(),
+    }))
+}
+
+fn out_of_range(place: Place, instance: &Value, bound: &str) -> Diagnostic {
+    let name = name_of(&place.pointer());
+    Diagnostic::new(&OUT_OF_RANGE, place, format!("{name} must be {bound}, not {instance}"))
+        .help(format!("write a number that is {bound}"))
+}
