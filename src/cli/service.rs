@@ -29,13 +29,13 @@ pub(super) struct Service {
 impl Service {
     /// Finds out which service is meant, for the project of `config` where there is one. Nothing is sent as yet.
     pub(super) fn new(env: &mut Env, options: &AccountOptions, config: Option<&Path>) -> Result<Self, Error> {
-        let account = options.resolve(env, config)?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let account = options.resolve(env, config, &runtime)?;
         let (sender, notes) = unbounded_channel();
         let client = Client::new(account)?.with_patience(env.patience).telling(move |note| {
             // Nobody listens where the command is over.
             sender.send(note).ok();
         });
-        let runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(Self { client, runtime, notes, interrupt: Box::pin(interrupted()) })
     }
 
@@ -90,4 +90,16 @@ impl Service {
         };
         Ok(found.ok_or_else(missing)?)
     }
+}
+
+/// Asks the user a question, to which the default answer is no.
+pub(super) fn ask(env: &mut Env, runtime: &Runtime, question: &str) -> Result<bool, Error> {
+    let answer = confirm(env, question, false);
+    runtime.block_on(async {
+        tokio::select! {
+            biased;
+            () = interrupted() => Err(Error::Interrupted),
+            agreed = answer => Ok(agreed),
+        }
+    })
 }
