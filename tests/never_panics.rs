@@ -18,7 +18,7 @@ const SEEDS: &[&str] = &[
 
 fn check(text: &str) -> Result<(), TestCaseError> {
     let files = MemoryFiles::new([("agent.py", "graph = 1"), ("requirements.txt", "")]);
-    let analysis = analyze(text, &files);
+    let analysis = analyze("agent.json", text, &files);
     let locate = |diagnostic: agentcli::diagnostic::Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);
         Finding { diagnostic, span }

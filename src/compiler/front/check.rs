@@ -82,10 +82,8 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     fn new(config: &'a Config, files: &'a dyn Files, removed: &'a BTreeSet<Pointer>) -> Self {
-        let locals = dependency::local_dependencies(config.dependencies.as_deref(), files)
-            .into_iter()
-            .map(Rc::new)
-            .collect();
+        let locals =
+            dependency::local_dependencies(config.entries(), files).into_iter().map(Rc::new).collect();
         Self { config, files, locals, removed, found: Vec::new(), modules: HashMap::new() }
     }
 
@@ -164,7 +162,7 @@ mod tests {
         ]);
         tree.extend(files.iter().copied());
         let text = Value::Object(whole).to_string();
-        let diagnostics = analyze(&text, &MemoryFiles::new(tree)).diagnostics;
+        let diagnostics = analyze("agent.json", &text, &MemoryFiles::new(tree)).diagnostics;
         (text, diagnostics)
     }
 
