@@ -25,7 +25,31 @@ macro_rules! config {
     )*};
 }
 
+/// The server that runs, and the languages of what it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// The JavaScript server.
+    Javascript,
+    /// The Python server with Node.js, for JavaScript graphs or UI components.
+    Mixed,
+    /// The Python server.
+    Python,
+}
+
 impl Config {
+    /// The server that it needs: the Python one, unless all graphs are JavaScript and no Python version is set.
+    pub fn variant(&self) -> Variant {
+        let mut graphs = self.graphs.iter().flatten();
+        let has_graphs = self.graphs.as_ref().is_some_and(|graphs| !graphs.is_empty());
+        let is_javascript = has_graphs && graphs.all(|(_, graph)| paths::is_javascript(&graph.path));
+        match () {
+            () if is_javascript && self.python_version.is_none() => Variant::Javascript,
+            () if self.has_javascript() => Variant::Mixed,
+            () => Variant::Python,
+        }
+    }
+
     /// Whether something of it is JavaScript, or runs on Node.js.
     pub fn has_javascript(&self) -> bool {
         let mut graphs = self.graphs.iter().flatten();
