@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use indexmap::IndexMap;
+use tokio::runtime::Runtime;
 
 use super::compile::{PlanOptions, Planned, directory_of};
 use super::console::{self, visible_line};
@@ -302,9 +303,9 @@ pub(super) fn real_directory(path: &Path) -> PathBuf {
 }
 
 /// The engine that this process means.
-pub(super) fn engine(env: &Env, runtime: &tokio::runtime::Runtime) -> Result<Engine, Error> {
+pub(super) fn engine(env: &Env, runtime: &Runtime) -> Result<Engine, Error> {
     let lookup = |name: &str| (env.variables)(name).map(OsString::from);
-    Ok(runtime.block_on(Engine::connect(&EngineEnv::new(lookup)))?)
+    Ok(runtime.block_on(env.stop.unless_asked(Engine::connect(&EngineEnv::new(lookup))))??)
 }
 
 /// Whether values of `env` stand in the configuration itself, and so in whatever is made of it.

@@ -55,26 +55,3 @@ static UNUSED_CHECKPOINTER_PATH: Rule = Rule {
     wrong: r#"{ "checkpointer": { "path": "./checkpointer.py:make_checkpointer" } }"#,
     right: r#"{ "checkpointer": { "backend": "custom", "path": "./checkpointer.py:make_checkpointer" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn checkpointer() {
-        table(
-            &[
-                (r#"{"checkpointer":{"backend":"docdb"}}"#, &[]),
-                (r#"{"checkpointer":{"backend":"custom","path":"./agent.py:make"}}"#, &[]),
-                (r#"{"checkpointer":{"backend":"custom"}}"#, &[r#"missing-checkpointer-path: "custom""#]),
-                (r#"{"checkpointer":{"backend":"custom","path":3}}"#, &["wrong-type: 3"]),
-                (r#"{"checkpointer":{"path":"./agent.py:make"}}"#, &[r#"unused-checkpointer-path: "path""#]),
-                (
-                    r#"{"checkpointer":{"backend":"sqlite","path":"./agent.py:make"}}"#,
-                    &[r#"unknown-value: "sqlite""#],
-                ),
-            ],
-            &[],
-        );
-    }
-}

@@ -159,39 +159,3 @@ static NO_DEPENDENCIES: Rule = Rule {
     wrong: r#"{ "dependencies": [], "graphs": { "agent": "./agent.py:graph" } }"#,
     right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    const FILES: &[(&str, &str)] = &[
-        ("libs/shared/pyproject.toml", ""),
-        ("libs/plain/sub/a.py", ""),
-        ("libs/js/package.json", ""),
-        ("docs/index.md", ""),
-        ("requirements.txt", ""),
-    ];
-
-    #[test]
-    fn dependencies() {
-        table(
-            &[
-                (r#"{"dependencies":[".","./libs/shared/","libs/plain","./libs/js"]}"#, &[]),
-                (r#"{"dependencies":[".","./libs/shraed"]}"#, &[r#"dependency-not-found: "./libs/shraed""#]),
-                (r#"{"dependencies":[".","pyproject.toml"]}"#, &[r#"dependency-is-file: "pyproject.toml""#]),
-                (r#"{"dependencies":[".","./x/setup.py"]}"#, &[r#"dependency-is-file: "./x/setup.py""#]),
-                (r#"{"dependencies":[".","docs/"]}"#, &[r#"dependency-without-manifest: "docs/""#]),
-                (r#"{"dependencies":[],"graphs":{"a":"./agent.ts:graph"}}"#, &[]),
-            ],
-            FILES,
-        );
-        assert!(
-            said(r#"{"dependencies":[".","./libs/shraed"]}"#, FILES)
-                .contains("did you mean `./libs/shared`?")
-        );
-        assert!(
-            said(r#"{"dependencies":["./requirements.txt"]}"#, FILES).contains("write its directory, `.`")
-        );
-        assert!(said(r#"{"dependencies":[]}"#, FILES).contains("no dependency holds"));
-    }
-}

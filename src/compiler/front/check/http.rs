@@ -108,35 +108,3 @@ static INVALID_MOUNT_PREFIX: Rule = Rule {
     wrong: r#"{ "http": { "mount_prefix": "agents/" } }"#,
     right: r#"{ "http": { "mount_prefix": "/agents" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn http() {
-        table(
-            &[
-                (r#"{"http":{"mount_prefix":"/a/b","cors":{"allow_origins":["*"]}}}"#, &[]),
-                (
-                    r#"{"http":{"cors":{"allow_origins":["*"],"allow_credentials":true}}}"#,
-                    &["cors-any-origin-with-credentials: true"],
-                ),
-                (
-                    r#"{"http":{"cors":{}},"env":{"CORS_ALLOW_ORIGINS":"x"}}"#,
-                    &[r#"cors-overrides-variable: "CORS_ALLOW_ORIGINS""#],
-                ),
-                (r#"{"http":{"cors":{}},"env":".env"}"#, &[r#"cors-overrides-variable: ".env""#]),
-                (r#"{"http":{"cors":{}},"env":".env.other"}"#, &[]),
-                (r#"{"http":{"mount_prefix":"a"}}"#, &["invalid-mount-prefix: a"]),
-                (r#"{"http":{"mount_prefix":"/a/"}}"#, &["invalid-mount-prefix: /"]),
-                (r#"{"http":{"mount_prefix":""}}"#, &[r#"invalid-mount-prefix: """#]),
-                (r#"{"http":{"mount_prefix":"/é b"}}"#, &["invalid-mount-prefix:  "]),
-            ],
-            &[
-                (".env", "A=1\nexport CORS_ALLOW_ORIGINS = x\n"),
-                (".env.other", "#CORS_ALLOW_ORIGINS=x\nXCORS_ALLOW_ORIGINS=1"),
-            ],
-        );
-    }
-}

@@ -88,24 +88,3 @@ static UNPRINTABLE_PATH: Rule = Rule {
     wrong: r#"{ "graphs": { "agent": "./agent.py\n:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    #[test]
-    fn locations() {
-        table(
-            &[
-                (r#"{"graphs":{"a":"/project/agent.py:graph"}}"#, &["absolute-path: /project/agent.py"]),
-                (r#"{"graphs":{"a":"C:\\x\\agent.py:graph"}}"#, &[r"absolute-path: C:\\x\\agent.py"]),
-                (r#"{"dependencies":[".","/opt/lib"]}"#, &["absolute-path: /opt/lib"]),
-                (r#"{"graphs":{"a":"./a\t.py:graph"}}"#, &[r"unprintable-path: ./a\t.py"]),
-                (r#"{"env":"a\nb"}"#, &[r"unprintable-path: a\nb"]),
-                (r#"{"pip_config_file":"/etc/pip.conf"}"#, &["absolute-path: /etc/pip.conf"]),
-            ],
-            &[],
-        );
-        assert!(said(r#"{"graphs":{"a":"/project/agent.py:graph"}}"#, &[]).contains("`./agent.py`"));
-    }
-}

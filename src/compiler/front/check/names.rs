@@ -40,22 +40,3 @@ static INVALID_GRAPH_ID: Rule = Rule {
     wrong: r#"{ "graphs": { "team/agent": "./agent.py:graph" } }"#,
     right: r#"{ "graphs": { "team-agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn graph_ids() {
-        table(
-            &[
-                (r#"{"graphs":{"Deep Researcher é":"./agent.py:graph"}}"#, &[]),
-                (r#"{"graphs":{"":"./agent.py:graph"}}"#, &[r#"invalid-graph-id: """#]),
-                (r#"{"graphs":{"a/b":"./agent.py:graph"}}"#, &[r#"invalid-graph-id: "a/b""#]),
-                (r#"{"graphs":{" a":"./agent.py:graph"}}"#, &[r#"invalid-graph-id: " a""#]),
-                (r#"{"graphs":{"a\n":"./agent.py:graph"}}"#, &[r#"invalid-graph-id: "a\n""#]),
-            ],
-            &[],
-        );
-    }
-}

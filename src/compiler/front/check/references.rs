@@ -279,6 +279,3 @@ static UNSUPPORTED_FILE_TYPE: Rule = Rule {
     wrong: r#"{ "graphs": { "agent": "./agent.ipynb:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests;

@@ -57,26 +57,3 @@ static INVALID_REQUIREMENT: Rule = Rule {
     wrong: r#"{ "dependencies": [".", "langchain=0.3", "-r requirements.txt"] }"#,
     right: r#"{ "dependencies": [".", "langchain==0.3.*"] }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    #[test]
-    fn requirements() {
-        table(
-            &[
-                (r#"{"dependencies":[".","langchain[a]>=0.3,<1; python_version>'3'"]}"#, &[]),
-                (r#"{"dependencies":[".","langchain=0.3"]}"#, &["invalid-requirement: ="]),
-                (r#"{"dependencies":[".","lang chain"]}"#, &["invalid-requirement: chain"]),
-                (r#"{"dependencies":[".","-r ./requirements.txt"]}"#, &["invalid-requirement: -r"]),
-                (
-                    r#"{"dependencies":[".","--index-url=https://x.example"]}"#,
-                    &["invalid-requirement: --index-url"],
-                ),
-            ],
-            &[],
-        );
-        assert!(said(r#"{"dependencies":[".","--index-url=https://x"]}"#, &[]).contains("pip_config_file"));
-    }
-}

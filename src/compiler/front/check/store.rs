@@ -71,29 +71,3 @@ static MISSING_EMBED: Rule = Rule {
     wrong: r#"{ "store": { "index": { "dims": 1536 } } }"#,
     right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn store() {
-        table(
-            &[
-                (r#"{"store":{"index":{"embed":"bedrock:amazon.titan-v1:0","dims":3}}}"#, &[]),
-                (r#"{"store":{"index":{"embed":"./agent.py:make","dims":3}}}"#, &[]),
-                (
-                    r#"{"store":{"index":{"embed":"./agent.py:make"}}}"#,
-                    &[r#"missing-dims: "./agent.py:make""#],
-                ),
-                (r#"{"store":{"index":{"embed":"openai:x"}}}"#, &[r#"missing-dims: "openai:x""#]),
-                (r#"{"store":{"index":{"dims":3}}}"#, &[r#"missing-embed: "index""#]),
-                (r#"{"store":{"index":{"embed":"text-3","dims":3}}}"#, &[r#"invalid-embed: "text-3""#]),
-                (r#"{"store":{"index":{"embed":"openai:","dims":3}}}"#, &[r#"invalid-embed: "openai:""#]),
-                (r#"{"store":{"index":{"embed":"openai:x","dims":"3"}}}"#, &[r#"wrong-type: "3""#]),
-                (r#"{"store":{"index":{"embed":3,"dims":3}}}"#, &["wrong-type: 3"]),
-            ],
-            &[],
-        );
-    }
-}

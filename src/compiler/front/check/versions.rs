@@ -116,39 +116,3 @@ static SERDE_NEEDS_NEWER_SERVER: Rule = Rule {
     wrong: r#"{ "api_version": "0.4", "checkpointer": { "serde": { "pickle_fallback": false } } }"#,
     right: r#"{ "api_version": "0.5", "checkpointer": { "serde": { "pickle_fallback": false } } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    #[test]
-    fn versions() {
-        table(
-            &[
-                (r#"{"node_version":"22"}"#, &[]),
-                (r#"{"node_version":20}"#, &[]),
-                (r#"{"node_version":"020"}"#, &[r#"invalid-node-version: "020""#]),
-                (r#"{"node_version":18}"#, &["invalid-node-version: 18"]),
-                (r#"{"node_version":">=22"}"#, &[r#"invalid-node-version: ">=22""#]),
-                (r#"{"node_version":""}"#, &[r#"invalid-node-version: """#]),
-                (r#"{"api_version":"0.8"}"#, &[]),
-                (r#"{"api_version":"1"}"#, &[]),
-                (r#"{"api_version":"0.12.6rc1"}"#, &[]),
-                (r#"{"api_version":"0.12.6-dev3"}"#, &[]),
-                (r#"{"api_version":"0.8.1.2"}"#, &[r#"invalid-api-version: "0.8.1.2""#]),
-                (r#"{"api_version":"~=0.8"}"#, &[r#"invalid-api-version: "~=0.8""#]),
-                (r#"{"api_version":"v0.8"}"#, &[r#"invalid-api-version: "v0.8""#]),
-                (r#"{"api_version":"latest"}"#, &[r#"invalid-api-version: "latest""#]),
-                (
-                    r#"{"api_version":"0.4.9","checkpointer":{"serde":{}}}"#,
-                    &[r#"serde-needs-newer-server: "serde""#],
-                ),
-                (r#"{"api_version":"0.5","checkpointer":{"serde":{}}}"#, &[]),
-                (r#"{"api_version":"0","checkpointer":{"serde":{}}}"#, &[]),
-            ],
-            &[],
-        );
-        assert!(said(r#"{"node_version":">=22.1"}"#, &[]).contains(r#"`"22"`"#));
-        assert!(said(r#"{"node_version":"020"}"#, &[]).contains(r#"`"20"`"#));
-    }
-}
