@@ -232,9 +232,9 @@ fn javascript_commands_of_the_user() {
     assert_eq!(plan.context.include, ["."]);
     has(
         &plan,
-        "COPY . /deps/app/ WORKDIR /deps/app # the project's own installation RUN npm ci --workspaces WORKDIR /deps/app/apps/agent",
+        "COPY . /deps/app/ WORKDIR /deps/app # custom install command RUN npm ci --workspaces WORKDIR /deps/app/apps/agent",
     );
-    in_order(&plan, "WORKDIR /deps/app/apps/agent # the project's own build", "RUN npm run build");
+    in_order(&plan, "WORKDIR /deps/app/apps/agent # custom build command", "RUN npm run build");
 }
 
 #[test]

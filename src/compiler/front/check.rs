@@ -28,7 +28,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 pub use credentials::masked;
-pub use image::is_image;
 
 use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
