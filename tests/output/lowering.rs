@@ -180,6 +180,24 @@ fn javascript_package_managers() {
     );
 }
 
+/// `dev` changes no file of the user's. Yarn 2 and later write a lock file, and refuse `--no-lockfile`.
+#[test]
+fn javascript_package_managers_of_dev() {
+    for (manager, file, install) in [
+        ("yarn@1.22.22", None, "yarn install --no-lockfile"),
+        ("yarn@4.9.1+sha224.abc", None, "npm install --no-package-lock --no-save"),
+        ("yarn", Some(".yarnrc.yml"), "npm install --no-package-lock --no-save"),
+        ("yarn@4.9.1", Some("yarn.lock"), "yarn install --frozen-lockfile"),
+        ("pnpm@10.0.0", None, "pnpm install --no-lockfile"),
+    ] {
+        let manifest = format!(r#"{{"packageManager": "{manager}", "dependencies": {{"a": "1"}}}}"#);
+        let files: Vec<_> =
+            [("package.json", manifest.as_str())].into_iter().chain(file.map(|file| (file, ""))).collect();
+        let project = javascript("", &files).local.javascript.unwrap().project.unwrap();
+        assert!(project.install.join(" ").starts_with(install), "{manager}: {:?}", project.install);
+    }
+}
+
 #[test]
 fn javascript_packages_that_need_their_source() {
     for (manifest, file) in [
