@@ -66,7 +66,7 @@ pub(super) fn install_after_copy(input: &Input<'_>, build: &mut Build) {
 /// How `dev` installs the project's packages; nothing if there are none.
 pub(super) fn project(input: &Input<'_>) -> Option<NodeProject> {
     let manifest = input.resolved.package_json.as_ref().filter(|manifest| !manifest.is_empty())?;
-    let install = manifest.manager(input.files).command_here(input.files);
+    let install = manifest.command_here(input.files);
     Some(NodeProject {
         install: install.split(' ').map(str::to_owned).collect(),
         manifests: manifest.files(input.files),

@@ -30,8 +30,7 @@ fn check_effect(context: &mut Context<'_>) {
     for (key, why) in base_image(context.config).unused {
         let message = format!("`{key}` does not change the image: {why}");
         let place = Place::Key(Pointer::root().join(key));
-        let help = format!("remove `{key}`, or the part of the tag that replaces it");
-        context.report(Diagnostic::new(&NO_EFFECT_ON_IMAGE, place, message).help(help));
+        context.report(Diagnostic::new(&NO_EFFECT_ON_IMAGE, place, message).help("keep one of the two"));
     }
 }
 
