@@ -134,7 +134,7 @@ fn real_configurations_compile() {
         let directory = temporary.path().join("one/two/three");
         stubs(&serde_json::from_str(&text).unwrap(), &directory);
         let tree = DiskFiles::new(&directory);
-        let analysis = analyze(&text, &tree);
+        let analysis = analyze("agent.json", &text, &tree);
         let (errors, warnings): (Vec<_>, Vec<_>) = analysis.diagnostics.iter().partition(|it| it.is_error());
         let codes = |list: &[&agentcli::diagnostic::Diagnostic]| {
             list.iter().map(|it| it.rule.code).collect::<Vec<_>>()

@@ -60,12 +60,12 @@ const FILES: &[(&str, &str)] = &[
 fn project(path: &str, text: &str) -> Vec<Diagnostic> {
     let mut files: BTreeMap<&str, &str> = FILES.iter().copied().collect();
     files.insert(path, text);
-    analyze(PROJECT, &MemoryFiles::new(files)).diagnostics
+    analyze("agent.json", PROJECT, &MemoryFiles::new(files)).diagnostics
 }
 
 fn check(text: &str) -> Result<(), TestCaseError> {
     let files = MemoryFiles::new([("agent.py", "graph = 1"), ("requirements.txt", "")]);
-    let analysis = analyze(text, &files);
+    let analysis = analyze("agent.json", text, &files);
     let locate = |diagnostic: Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);
         Finding { diagnostic, span }

@@ -82,10 +82,8 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     fn new(config: &'a Config, files: &'a dyn Files, removed: &'a BTreeSet<Pointer>) -> Self {
-        let locals = dependency::local_dependencies(config.dependencies.as_deref(), files)
-            .into_iter()
-            .map(Rc::new)
-            .collect();
+        let locals =
+            dependency::local_dependencies(config.entries(), files).into_iter().map(Rc::new).collect();
         Self { config, files, locals, removed, found: Vec::new(), modules: HashMap::new() }
     }
 
@@ -167,7 +165,7 @@ mod tests {
                 "webhooks": {"headers": {text.clone(): text}, "url": {"allowed_domains": [text]}},
             });
             let files = ["agent.py", ".dockerignore", "requirements.txt", "pyproject.toml"];
-            analyze(&config.to_string(), &MemoryFiles::new(files.map(|name| (name, text.as_str()))));
+            analyze("agent.json", &config.to_string(), &MemoryFiles::new(files.map(|name| (name, text.as_str()))));
         }
     }
 

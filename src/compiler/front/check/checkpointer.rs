@@ -7,17 +7,17 @@ use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&MISSING_CHECKPOINTER_PATH, &UNUSED_CHECKPOINTER_PATH];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(checkpointer) = &context.config.checkpointer else { return };
     let at = Pointer::parse("/checkpointer");
-    let backend = checkpointer.backend.as_deref();
-    if backend == Some("custom") && checkpointer.path.is_none() && !context.is_removed("/checkpointer/path") {
+    let backend = context.config.str_at("/checkpointer/backend");
+    let has_path = context.config.str_at("/checkpointer/path").is_some();
+    if backend == Some("custom") && !has_path && !context.is_removed("/checkpointer/path") {
         let place = Place::Value(at.join("backend"));
         context.report(
             Diagnostic::new(&MISSING_CHECKPOINTER_PATH, place, "the `custom` backend has no factory")
                 .help(r#"add `"path": "./checkpointer.py:make_checkpointer"` beside it"#),
         );
     }
-    let unused = checkpointer.path.is_some() && backend != Some("custom");
+    let unused = has_path && backend != Some("custom");
     if unused && !context.is_removed("/checkpointer/backend") {
         let (message, help) = match backend {
             None => (

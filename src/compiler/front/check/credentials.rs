@@ -16,7 +16,7 @@ const TOKENS: &[&str] =
     &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "pypi-", "ATBB"];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let place = Place::Value(entry(index));
         match classify(text, context.files) {
             Dependency::Package(text) if has_credentials(&text) => {

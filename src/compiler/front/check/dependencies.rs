@@ -2,6 +2,7 @@
 
 use super::{Context, entry, locations, written};
 use crate::compiler::files::{FileKind, Files};
+use crate::compiler::front::config::List;
 use crate::compiler::manifests::dependency::{self, Local, MANIFESTS};
 use crate::compiler::paths;
 use crate::compiler::words::similar;
@@ -19,7 +20,7 @@ pub(super) const RULES: &[&Rule] = &[
 pub(super) fn check(context: &mut Context<'_>) {
     check_presence(context);
     for local in context.locals.clone() {
-        let text = context.config.dependencies.iter().flatten().nth(local.index).map_or("", String::as_str);
+        let text = context.config.entries().find(|it| it.0 == local.index).map_or("", |it| it.1);
         if locations::is_usable(text)
             && let Some(diagnostic) = check_directory(context, &local)
         {
@@ -29,9 +30,8 @@ pub(super) fn check(context: &mut Context<'_>) {
 }
 
 fn check_presence(context: &mut Context<'_>) {
-    let empty = context.config.dependencies.as_ref().is_some_and(Vec::is_empty);
-    let graphs = context.config.graphs.iter().flatten();
-    let python = graphs.map(|(_, graph)| &graph.path).find(|path| !paths::is_javascript(path));
+    let empty = context.config.dependencies.as_ref().is_some_and(List::is_empty);
+    let python = context.config.graphs.values().find(|path| !paths::is_javascript(path));
     if let Some(graph) = python.filter(|_| empty) {
         let place = Place::Value(Pointer::root().join("dependencies"));
         context.report(

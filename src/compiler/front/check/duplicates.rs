@@ -13,7 +13,7 @@ pub(super) const RULES: &[&Rule] = &[&AMBIGUOUS_DEPENDENCY, &DUPLICATE_DEPENDENC
 
 pub(super) fn check(context: &mut Context<'_>) {
     let mut seen = HashSet::new();
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let dependency = classify(text, context.files);
         if let Some(diagnostic) = check_ambiguous(context, index, text, &dependency) {
             context.report(diagnostic);

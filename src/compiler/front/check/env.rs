@@ -20,7 +20,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         }
         None => {}
     }
-    if let Some(prefix) = config.webhooks.as_ref().and_then(|webhooks| webhooks.env_prefix.as_ref()) {
+    if let Some(prefix) = config.str_at("/webhooks/env_prefix") {
         check_prefix(context, prefix);
     }
 }

@@ -1,10 +1,9 @@
 //! `.dockerignore`: does it leave out what the image needs?
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use super::{Context, entry, locations, modules, package_json, written};
-use crate::compiler::front::reference::{self, Reference, Role};
+use crate::compiler::front::reference::{self, Reference};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::manifests::package_json::PackageJson;
@@ -101,7 +100,7 @@ fn absolute(context: &Context<'_>, path: &str) -> Option<String> {
 
 /// What the image needs, and the place that says so; directories before what is in them.
 fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
-    let references = reference::all(context.config);
+    let references = reference::all(&context.config.value);
     let mut found: Vec<(Place, String)> = Vec::new();
     let locals = context.directories();
     found.extend(locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone())));
@@ -120,11 +119,9 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
         found.extend(manifests.map(|path| (package_json::place(context), path)));
     }
     for located in references {
-        let end = located.text.rfind(':').filter(|_| located.role != Role::Ui).unwrap_or(located.text.len());
-        let part: Range<usize> = 0..end;
-        let path = match reference::parse(&located.text) {
-            _ if !locations::is_usable(&located.text[..end]) => None,
-            _ if located.role == Role::Ui => Some(paths::normalize(&located.text)),
+        let part = located.path_part();
+        let path = match located.parse() {
+            _ if !locations::is_usable(&located.text[part.clone()]) => None,
             Ok(Reference::File { path, .. }) => Some(path),
             Ok(Reference::Module { module, .. }) => modules::resolve(context, &module),
             Err(_) => None,

@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::compiler::front::config::EnvConfig;
-use crate::compiler::front::reference::{self, Role};
+use crate::compiler::front::reference;
 use crate::compiler::manifests::dependency;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
@@ -49,17 +49,14 @@ fn below_project(context: &Context<'_>, path: &str) -> Option<String> {
 fn written_paths(context: &Context<'_>) -> Vec<(Pointer, String, bool)> {
     let config = context.config;
     let mut found = Vec::new();
-    for (index, text) in config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in config.entries() {
         if matches!(dependency::classify(text, context.files), dependency::Dependency::Local { .. }) {
-            found.push((super::entry(index), text.clone(), true));
+            found.push((super::entry(index), text.to_owned(), true));
         }
     }
-    for located in reference::all(config) {
-        let file = match located.text.rsplit_once(':') {
-            Some((file, _)) if located.role != Role::Ui => file,
-            _ => &located.text,
-        };
-        found.push((located.pointer, file.to_owned(), true));
+    for located in reference::all(&config.value) {
+        let path = located.text[located.path_part()].to_owned();
+        found.push((located.pointer, path, true));
     }
     if let Some(EnvConfig::File(path)) = &config.env {
         found.push((Pointer::parse("/env"), path.clone(), false));

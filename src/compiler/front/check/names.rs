@@ -8,7 +8,7 @@ pub(super) const RULES: &[&Rule] = &[&INVALID_GRAPH_ID];
 
 pub(super) fn check(context: &mut Context<'_>) {
     let graphs = Pointer::root().join("graphs");
-    for id in context.config.graphs.iter().flatten().map(|(id, _)| id) {
+    for id in context.config.graphs.keys() {
         let Some(why) = fault(id) else { continue };
         let message = match id.as_str() {
             "" => format!("a graph ID {why}"),

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&INVALID_REQUIREMENT];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let Dependency::Package(text) = classify(text, context.files) else { continue };
         let Err(fault) = requirement::parse(&text) else { continue };
         let fault = option(&text).unwrap_or(fault);

@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&INVALID_API_VERSION, &INVALID_NODE_VERSION, &SERDE_NEEDS_NEWER_SERVER];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let node = context.config.node_version.as_ref().and_then(|version| check_node(&version.0));
+    let node = context.config.node_version.as_deref().and_then(check_node);
     let api = context.config.api_version.as_deref().and_then(check_api);
     let found = [node, api, check_serde(context)];
     found.into_iter().flatten().for_each(|diagnostic| context.report(diagnostic));
@@ -78,7 +78,7 @@ fn is_api_version(version: &str) -> bool {
 }
 
 fn check_serde(context: &Context<'_>) -> Option<Diagnostic> {
-    context.config.checkpointer.as_ref()?.serde.as_ref()?;
+    context.config.at("/checkpointer/serde")?;
     let version = context.config.api_version.as_deref().filter(|version| is_api_version(version))?;
     // A bare `0` stands for the latest of its series.
     Version::from_str(version).ok().filter(|it| matches!(it.release(), [0, minor, ..] if *minor < 5))?;

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::Context;
-use crate::compiler::server;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// What this check reports.
@@ -16,20 +15,19 @@ pub(super) const RULES: &[&Rule] = &[
 ];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(webhooks) = &context.config.webhooks else { return };
-    let at = Pointer::parse("/webhooks");
+    let config = context.config;
     let unknown = context.is_removed("/webhooks/env_prefix");
-    let prefix = (!unknown).then(|| webhooks.env_prefix.as_deref().unwrap_or(server::WEBHOOK_PREFIX));
+    let given = config.str_at("/webhooks/env_prefix");
+    let prefix = (!unknown).then(|| given.unwrap_or(config.dialect.webhook_prefix()));
     let mut found = Vec::new();
-    for (name, value) in webhooks.headers.iter().flatten() {
-        let pointer = at.join("headers").join(name);
+    for (name, value) in config.members_at("/webhooks/headers") {
+        let pointer = Pointer::parse("/webhooks/headers").join(name);
         found.extend(check_header_name(name, &pointer));
         found.extend(check_header_value(name, value, &pointer));
         found.extend(check_templates(value, &pointer, prefix));
     }
-    let domains = webhooks.url.as_ref().and_then(|url| url.allowed_domains.as_ref());
-    for (index, domain) in domains.into_iter().flatten().enumerate() {
-        found.extend(check_domain(domain, &at.join("url").join("allowed_domains").join(index)));
+    for (pointer, domain) in config.strs_at("/webhooks/url/allowed_domains") {
+        found.extend(check_domain(domain, &pointer));
     }
     found.into_iter().for_each(|diagnostic| context.report(diagnostic));
 }
