@@ -238,6 +238,7 @@ fn engine_code(error: &engine::Error) -> u8 {
         | engine::Error::Lost { .. }
         | engine::Error::LostPush { .. }
         | engine::Error::Push { refusal: Refusal::Unavailable, .. }
+        | engine::Error::Timeout { .. }
         | engine::Error::Unreachable { .. } => 4,
         _ => 1,
     }

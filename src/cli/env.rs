@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 
 use terminal_size::terminal_size;
 use tokio::runtime::{Builder, Runtime};
 
+use super::ask::Input;
 use crate::api::Patience;
 use crate::error::Error;
 use crate::live::Stop;
@@ -27,7 +28,7 @@ pub struct Env {
     /// The directory that relative paths start from.
     pub directory: PathBuf,
     /// Standard input.
-    pub input: Box<dyn Read + Send>,
+    pub input: Input,
     /// Standard output: results.
     pub out: Stream,
     /// Standard error: talk.
@@ -51,7 +52,7 @@ impl Env {
             arguments: std::env::args_os().collect(),
             variables: Box::new(|name| std::env::var(name).ok()),
             directory: std::env::current_dir().unwrap_or_default(),
-            input: Box::new(io::stdin()),
+            input: Input::new(Box::new(io::stdin())),
             out: Stream::new(Box::new(io::stdout()), io::stdout().is_terminal()),
             err: Stream::new(Box::new(io::stderr()), io::stderr().is_terminal()),
             width: terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)),

@@ -121,7 +121,7 @@ struct Following {
 enum Happening {
     Changed(watch::Changes),
     Late,
-    Line(String, String),
+    Lines(Vec<(String, String)>),
     Look,
     Ready,
     Rebuilt(Step),
@@ -152,7 +152,7 @@ impl Run<'_> {
         self.follow_logs(&mut following).await?;
         while !self.hooks.is_over() {
             match self.happening(&mut following).await {
-                Happening::Line(service, line) => self.hooks.event(&Event::Log { service, line }),
+                Happening::Lines(lines) => self.show(lines),
                 Happening::Look => self.look(&mut following).await?,
                 Happening::Ready => self.ready(&mut following),
                 Happening::Late => self.late_answer(&mut following)?,
@@ -216,7 +216,7 @@ impl Run<'_> {
             changes = next_changes(watcher.as_mut()) => Happening::Changed(changes),
             happening = until_ready(probe.as_mut()) => happening,
             // Last: there may always be one.
-            (service, line) = logs.next() => Happening::Line(service, line),
+            lines = logs.next() => Happening::Lines(lines),
         }
     }
 
@@ -230,6 +230,10 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    fn show(&mut self, lines: Vec<(String, String)>) {
+        lines.into_iter().for_each(|(service, line)| self.hooks.event(&Event::Log { service, line }));
     }
 
     /// Whether everything still runs.
@@ -249,9 +253,8 @@ impl Run<'_> {
             if is_running(container) || name == self.session.server && following.is_down {
                 continue;
             }
-            while let Some((service, line)) = following.logs.ready() {
-                self.hooks.event(&Event::Log { service, line });
-            }
+            let lines = following.logs.waiting();
+            self.show(lines);
             if let Err(error) = self.check(&name, container).await {
                 self.unless_servers(error, following)?;
             }
