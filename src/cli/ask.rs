@@ -84,13 +84,13 @@ struct AfterQuestion {
 impl Write for AfterQuestion {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_open.swap(false, Ordering::Relaxed) {
-            self.inner.write("\n")?;
+            self.inner.write("\n").map_err(|error| error.0)?;
         }
-        self.inner.write(&String::from_utf8_lossy(bytes))?;
+        self.inner.write(&String::from_utf8_lossy(bytes)).map_err(|error| error.0)?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
+        self.inner.flush().map_err(|error| error.0)
     }
 }

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::ask::Input;
 use crate::api::Patience;
-use crate::error::Error;
+use crate::error::{Error, OutputError};
 use crate::live::Stop;
 
 /// The width of text that goes to no terminal, in columns.
@@ -167,24 +167,24 @@ impl Stream {
     }
 
     /// Writes `text`. A reader that has gone away (`| head`) is no error: it has seen all that it wanted.
-    pub fn write(&mut self, text: &str) -> io::Result<()> {
+    pub fn write(&mut self, text: &str) -> Result<(), OutputError> {
         let done = self.writer.write_all(text.as_bytes());
         self.unless_closed(done)
     }
 
     /// Hands on what is buffered.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> Result<(), OutputError> {
         let done = self.writer.flush();
         self.unless_closed(done)
     }
 
-    fn unless_closed(&mut self, done: io::Result<()>) -> io::Result<()> {
+    fn unless_closed(&mut self, done: io::Result<()>) -> Result<(), OutputError> {
         match done {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 self.is_closed = true;
                 Ok(())
             }
-            done => done,
+            done => done.map_err(OutputError),
         }
     }
 }

@@ -155,6 +155,11 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
+    fn warn_of_unwatched(&mut self) {
+        let warning = self.watcher.as_mut().and_then(Watcher::warning);
+        warning.into_iter().for_each(|message| self.hooks.event(&Event::Warning { message }));
+    }
+
     fn start(&mut self, runtime: &Runtime) -> Result<(), Error> {
         let lost = state::prepare(&self.session.directory, &self.session.plan)?;
         if let Some(place) = lost {
@@ -187,7 +192,10 @@ impl<'a> Supervisor<'a> {
                 Happening::Late => self.late().await?,
                 Happening::Lines(lines) => lines.into_iter().for_each(|line| self.tell(line)),
                 Happening::Ready => self.ready(),
-                Happening::Tick => self.hooks.tick(),
+                Happening::Tick => {
+                    self.hooks.tick();
+                    self.warn_of_unwatched();
+                }
                 Happening::TunnelClosed(message) => {
                     self.tunnel = None;
                     self.hooks.event(&Event::Warning { message });

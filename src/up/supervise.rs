@@ -239,6 +239,7 @@ impl Run<'_> {
     /// Whether everything still runs.
     async fn look(&mut self, following: &mut Following) -> Result<(), Error> {
         following.next_look = Instant::now() + LOOK;
+        self.warn_of_unwatched(following);
         let there = self.there().await?;
         let by_service = by_service(&there);
         let names: Vec<String> = self.session.setup.services.iter().map(|it| it.name.clone()).collect();
@@ -351,6 +352,11 @@ impl Run<'_> {
             Ok(()) => following.probe = Some(self.probe(since)),
         }
         self.follow_logs(following).await
+    }
+
+    fn warn_of_unwatched(&mut self, following: &mut Following) {
+        let warning = following.watcher.as_mut().and_then(Watcher::warning);
+        warning.into_iter().for_each(|message| self.hooks.event(&Event::Warning { message }));
     }
 
     /// Watches what counts from now on.

@@ -204,3 +204,42 @@ fn every_question_is_asked() {
     process.wait().unwrap();
     assert_eq!(project.processes(), [""; 0]);
 }
+
+#[test]
+fn directories_past_the_inotify_limit_are_named() {
+    let project = project(&format!("{ANSWER}time.sleep(600)"));
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        project.write(&format!("src/{name}/x.py"), "");
+    }
+    let mut limited = Command::new("unshare");
+    let port = free_port().to_string();
+    let script = r#"echo 4 >/proc/sys/user/max_inotify_watches && exec "$0" "$@""#;
+    limited.args([
+        "-Ur",
+        "sh",
+        "-c",
+        script,
+        env!("CARGO_BIN_EXE_agentcli"),
+        "dev",
+        "--json",
+        "--no-browser",
+    ]);
+    limited.args(["--python", "tools/python", "--port", &port]).current_dir(project.path(""));
+    for (name, value) in project.command(&[]).get_envs() {
+        value.map(|value| limited.env(name, value));
+    }
+    let mut process = limited.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(process.stdout.take().unwrap());
+    let warning = until(&mut out, |event| event["event"] == "warning");
+    let message = warning["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(&format!(
+            "cannot watch `{}/src/",
+            project.path("").canonicalize().unwrap().display()
+        )),
+        "{message}"
+    );
+    assert!(message.contains("the limit fs.inotify.max_user_watches is reached"), "{message}");
+    assert!(message.ends_with("changes there are not noticed"), "{message}");
+    end(process, out);
+}
