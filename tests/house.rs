@@ -84,6 +84,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("front::reference", &["front::keys", "paths"]),
     ("front::schema", &["front::document", "front::keys", "words"]),
     ("front::source", &[]),
+    ("front::without_env", &["front::document"]),
     ("manifests::dependency", &["files", "manifests", "paths"]),
     ("manifests::dockerfile", &[]),
     ("manifests::dockerignore", &[]),
