@@ -50,7 +50,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("files", &["paths"]),
     (
         "front::check",
-        &["files", "front::config", "front::reference", "manifests", "paths", "server", "words"],
+        &["files", "front::config", "front::reference", "manifests", "paths", "server", "urls", "words"],
     ),
     ("front::config", &["paths"]),
     ("front::document", &[]),
@@ -68,6 +68,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::symbols", &[]),
     ("paths", &[]),
     ("server", &[]),
+    ("urls", &[]),
     ("words", &[]),
 ];
 

@@ -27,13 +27,13 @@ mod webhooks;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-pub use credentials::masked;
 pub use image::is_image;
 
 use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
 use crate::compiler::manifests::dependency::{self, Local};
 use crate::compiler::manifests::symbols::{Language, Module};
+pub use crate::compiler::urls::masked;
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 
 /// One topic: the function that looks, and the rules it reports.
