@@ -110,9 +110,9 @@ fn missing_files_say_what_is_near() {
         ("agnet.json", "did you mean `agent.json`?"),
         ("./langgraph.json", "did you mean `./agent.json`?"),
         ("nowhere/agent.json", "there is no directory `nowhere`"),
-        ("apps", "name the file in it: `apps/agent.json`"),
+        ("apps", "pass the file in it: `apps/agent.json`"),
         ("sub", "there is no `agent.json` in this directory"),
-        ("agent.json/x", "`agent.json/x` cannot be read: not a directory"),
+        ("agent.json/x", "cannot read `agent.json/x`: not a directory"),
     ] {
         let run = project.run(&format!("validate {path}"));
         assert!(run.code == 1 && run.out.contains(expected), "{path}: {}", run.out);
@@ -121,12 +121,12 @@ fn missing_files_say_what_is_near() {
     assert!(run.out.contains("did you mean `apps/one/agent.json`?"), "{}", run.out);
     let run = TestEnv::empty().file("a/agent.json", VALID).file("b/langgraph.json", VALID).run("validate");
     assert!(
-        run.out.contains("there are `a/agent.json` and `b/langgraph.json`; name one of them"),
+        run.out.contains("did you mean `a/agent.json` or `b/langgraph.json`?"),
         "{}",
         run.out
     );
     let run = TestEnv::empty().file("a/b/c/agent.json", VALID).run("validate");
-    assert!(run.out.contains("create it, or name another file with `--config`"), "{}", run.out);
+    assert!(run.out.contains("create it, or pass another file with `--config`"), "{}", run.out);
 }
 
 #[cfg(unix)]
