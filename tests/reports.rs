@@ -100,6 +100,7 @@ fn json_says_what_text_says() {
             "column",
             "end_line",
             "end_column",
+            "related",
             "help"
         ]
     );
