@@ -120,11 +120,7 @@ fn missing_files_say_what_is_near() {
     let run = TestEnv::empty().file("apps/one/agent.json", VALID).run("validate");
     assert!(run.out.contains("did you mean `apps/one/agent.json`?"), "{}", run.out);
     let run = TestEnv::empty().file("a/agent.json", VALID).file("b/langgraph.json", VALID).run("validate");
-    assert!(
-        run.out.contains("did you mean `a/agent.json` or `b/langgraph.json`?"),
-        "{}",
-        run.out
-    );
+    assert!(run.out.contains("did you mean `a/agent.json` or `b/langgraph.json`?"), "{}", run.out);
     let run = TestEnv::empty().file("a/b/c/agent.json", VALID).run("validate");
     assert!(run.out.contains("create it, or pass another file with `--config`"), "{}", run.out);
 }

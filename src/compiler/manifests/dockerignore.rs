@@ -4,9 +4,8 @@
 //! that matches a path or a directory above it decides. This follows moby's `patternmatcher` and the walk of
 //! BuildKit's client word for word, quirks included, because what is sent must be what `docker build` would send.
 
-mod class;
+mod expression;
 mod pattern;
-mod program;
 
 use pattern::{Pattern, clean};
 

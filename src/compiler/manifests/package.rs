@@ -72,7 +72,7 @@ enum Verdict {
 pub fn package(local: &Local, files: &dyn Files) -> Package {
     match &local.pyproject {
         Pyproject::Manifest(manifest) => from_pyproject(&local.path, manifest, files),
-        Pyproject::Invalid => plain(None, "pyproject.toml is not valid TOML"),
+        Pyproject::Broken(_) => plain(None, "pyproject.toml is not valid TOML"),
         Pyproject::Absent => from_setup_py(&local.path, &Table::new(), files),
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::compiler::back::lower::{Build, Input, Options, common, image};
 use crate::compiler::back::plan::{Action, Command, Mount, NodeProject, Variant};
 use crate::compiler::files::Files;
-use crate::compiler::manifests::package_json::{Manifest, PackageJson};
+use crate::compiler::manifests::package_json::{self, Manifest};
 use crate::compiler::{paths, server};
 
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
@@ -82,7 +82,7 @@ fn install(manifest: &Manifest, files: &dyn Files) -> Action {
 }
 
 fn manifest(files: &dyn Files) -> Option<Manifest> {
-    PackageJson::read(files).manifest()
+    package_json::find(files)?.ok()
 }
 
 fn shell(command: &str) -> Action {

@@ -194,7 +194,7 @@ fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
 /// What the directory of `local` wants to have installed, where its requirements file says it.
 pub(super) fn requirements(local: &Local, files: &dyn Files) -> Option<RequirementsFile> {
     let is_read = local.kind != LocalKind::Package;
-    if is_read { requirements_txt::read(&local.path, files) } else { None }
+    if is_read { requirements_txt::find(&local.path, files) } else { None }
 }
 
 /// Without what lies in another of them.

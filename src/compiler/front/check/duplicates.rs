@@ -32,7 +32,7 @@ fn identity(dependency: &Dependency) -> Option<String> {
     match dependency {
         Dependency::Local { path } => Some(format!("the directory `{}`", written(path))),
         Dependency::Package(text) => {
-            let parsed = requirement::parse(text).ok().filter(|it| !it.is_conditional)?;
+            let parsed = requirement::read(text).ok().filter(|it| !it.is_conditional)?;
             parsed.name.map(|name| format!("the package `{name}`"))
         }
     }
@@ -45,7 +45,7 @@ fn check_ambiguous(
     dependency: &Dependency,
 ) -> Option<Diagnostic> {
     let Dependency::Package(_) = dependency else { return None };
-    requirement::parse(text).ok().filter(|it| it.is_bare)?;
+    requirement::read(text).ok().filter(|it| it.is_bare)?;
     let path = paths::normalize(text.trim());
     MANIFESTS.iter().find(|name| context.files.is_file(&paths::join(&path, name)))?;
     let message =

@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{Context, entry, locations, modules, package_json, written};
+use super::{Context, entry, locations, manifests, modules, written};
 use crate::compiler::front::reference::{self, Reference, Role};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;
-use crate::compiler::manifests::package_json::PackageJson;
-use crate::compiler::manifests::{package, requirements_txt};
+use crate::compiler::manifests::{package, package_json, requirements_txt};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 
@@ -106,10 +105,10 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     let locals = context.directories();
     found.extend(locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone())));
     for local in &locals {
-        let manifests = manifests(context, local).into_iter();
+        let manifests = read_by_installation(context, local).into_iter();
         found.extend(manifests.map(|path| (Place::Value(entry(local.index)), path)));
     }
-    if let Some(manifest) = PackageJson::read(context.files).manifest()
+    if let Some(Ok(manifest)) = package_json::find(context.files)
         && context.config.has_javascript()
     {
         let manifests = match manifest.needs_source(context.files) {
@@ -117,7 +116,7 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
             None => manifest.files(context.files),
         };
         let manifests = manifests.into_iter();
-        found.extend(manifests.map(|path| (package_json::place(context), path)));
+        found.extend(manifests.map(|path| (manifests::project(context), path)));
     }
     for located in references {
         let end = located.text.rfind(':').filter(|_| located.role != Role::Ui).unwrap_or(located.text.len());
@@ -136,11 +135,11 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
 }
 
 /// What an installation of a directory reads.
-fn manifests(context: &Context<'_>, local: &Local) -> Vec<String> {
+fn read_by_installation(context: &Context<'_>, local: &Local) -> Vec<String> {
     let mut found = match local.kind {
         LocalKind::Package => package::read_by_installation(local, context.files),
         LocalKind::Flat | LocalKind::Plain => {
-            requirements_txt::read(&local.path, context.files).map(|it| it.files).unwrap_or_default()
+            requirements_txt::find(&local.path, context.files).map(|it| it.files).unwrap_or_default()
         }
     };
     if !context.config.uses_pip() && !found.is_empty() {

@@ -3,7 +3,9 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::program::Program;
+use regex::Regex;
+
+use super::expression;
 
 /// A compiled line of an ignore file.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ pub(super) struct Pattern {
 enum Matcher {
     Exact,
     Prefix,
-    Program(Program),
+    Expression(Regex),
     Suffix,
 }
 
@@ -40,7 +42,7 @@ impl Pattern {
         match &self.matcher {
             Matcher::Exact => path == self.text,
             Matcher::Prefix => path.starts_with(&self.text[..self.text.len() - 2]),
-            Matcher::Program(program) => program.matches(path),
+            Matcher::Expression(expression) => expression.is_match(path),
             Matcher::Suffix => {
                 let suffix = &self.text[2..];
                 path.ends_with(suffix) || suffix.strip_prefix('/') == Some(path)
@@ -57,7 +59,7 @@ impl Pattern {
     /// The pattern's text so that, behind a directory, it matches the same paths relative to that directory.
     pub(super) fn relative(&self) -> String {
         match &self.matcher {
-            Matcher::Program(_) => self.text.clone(),
+            Matcher::Expression(_) => self.text.clone(),
             // Behind a directory `**file` would no longer match `a-file`.
             Matcher::Suffix if !self.text[2..].starts_with('/') && self.text.len() > 2 => {
                 format!("**/*{}", self.text[2..].replace('^', "\\^"))
@@ -178,7 +180,7 @@ fn compile(pattern: &str) -> Result<Matcher, String> {
     }
     Ok(match kind {
         Kind::Exact => Matcher::Exact,
-        Kind::Expression => Matcher::Program(Program::parse(&expression)?),
+        Kind::Expression => Matcher::Expression(expression::compile(&expression)?),
         Kind::Prefix => Matcher::Prefix,
         Kind::Suffix => Matcher::Suffix,
     })

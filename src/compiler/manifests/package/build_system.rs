@@ -4,7 +4,7 @@ use toml::Table;
 
 use super::{string, strings, uv_settings_for};
 use crate::compiler::files::Files;
-use crate::compiler::manifests::pyproject::{parsed, table};
+use crate::compiler::manifests::pyproject::{read, table};
 use crate::compiler::manifests::requirement;
 use crate::compiler::paths;
 
@@ -51,5 +51,5 @@ pub fn build_system(path: &str, files: &dyn Files) -> Option<BuildSystem> {
 /// An empty one where there is none; nothing where it cannot be read.
 fn manifest(directory: &str, files: &dyn Files) -> Option<Table> {
     let text = files.text(&paths::join(directory, "pyproject.toml")).unwrap_or_default();
-    parsed(&text)
+    read(&text).ok()
 }
