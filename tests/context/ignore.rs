@@ -118,23 +118,6 @@ fn many_patterns_are_fast() {
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
-#[test]
-fn timing_tmp() {
-    let text = "**/*.pyc\n**/__pycache__\n*.egg-info\n.venv*\n**/.DS_Store\n*.log\n**/node_modules/**\nbuild/*\n!build/keep\n[Tt]humbs.db\n**/*.py[cod]\n*~\ntmp?\n**/.git*\ndocs/**/*.md\n";
-    let start = std::time::Instant::now();
-    for _ in 0..1000 {
-        Ignore::parse(text).unwrap();
-    }
-    println!("parse of 15 lines: {:?}", start.elapsed() / 1000);
-    let ignore = Ignore::parse(text).unwrap();
-    let start = std::time::Instant::now();
-    let mut n = 0;
-    for i in 0..10_000 {
-        n += usize::from(ignore.excludes(&format!("src/package_{}/sub/module_{i}.py", i % 100)));
-    }
-    println!("10000 paths: {:?} {n}", start.elapsed());
-}
-
 fn line() -> impl Strategy<Value = String> {
     let part =
         prop_oneof!["[ab.]{1,2}", Just("*".to_owned()), Just("**".to_owned()), "[ab]\\?", "\\[[ab]\\]"];

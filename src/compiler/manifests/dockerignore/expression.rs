@@ -1,18 +1,18 @@
-//! Go's regular expressions, as they come out of patterns, in the syntax of the `regex` crate.
+//! Go's regular expressions, as they come out of patterns, in the syntax of `regex_lite`.
 //!
-//! The two agree except in bracket classes, where the crate knows more operators, and in escapes, which the crate matches
-//! against Unicode.
+//! Both know ASCII classes only. They differ in what they accept in brackets, and in `\s`, which also matches a vertical
+//! tab here.
 
-use regex::Regex;
+use regex_lite::Regex;
 
-/// Names in `[[:name:]]`, which both know.
+/// Names of classes such as `[:alpha:]`.
 const NAMED: &[&str] = &[
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
     "upper", "word", "xdigit",
 ];
 
-/// Compiles `expression`, which is to match a whole path; `Err` says why Go refuses it (as do we in a few cases that no
-/// path needs).
+/// Compiles `expression` to match a whole path. The error is why Go refuses it; a few escapes that no path needs are
+/// refused, too.
 pub(super) fn compile(expression: &str) -> Result<Regex, String> {
     let mut translated = String::from(r"\A");
     let mut rest = expression;
@@ -21,23 +21,22 @@ pub(super) fn compile(expression: &str) -> Result<Regex, String> {
         match letter {
             '[' => class(&mut rest, &mut translated)?,
             '\\' => match take(&mut rest) {
-                Some(anchor @ ('A' | 'z')) => translated.extend(['\\', anchor]),
-                Some(boundary @ ('b' | 'B')) => translated.push_str(&format!("(?-u:\\{boundary})")),
-                Some(letter) => translated.push_str(&format!("[{}]", escape(letter)?)),
+                Some(anchor @ ('A' | 'B' | 'b' | 'z')) => translated.extend(['\\', anchor]),
+                Some(letter) => translated.push_str(&escape(letter)?),
                 // Docker ends the expression with a `$`, which this escapes.
                 None => {
                     translated.push_str(r"\$");
                     end = "";
                 }
             },
-            // Only patterns' own `**/` becomes a group.
+            // The only group is that of `**/`.
             '(' => translated.push_str("(?:"),
             '^' | '.' | '*' | ')' | '?' => translated.push(letter),
-            letter => translated.push_str(&regex::escape(letter.encode_utf8(&mut [0; 4]))),
+            letter => translated.push_str(&literal(letter)),
         }
     }
     translated.push_str(end);
-    Regex::new(&translated).map_err(|_| "the regular expression that it becomes is invalid".to_owned())
+    Regex::new(&translated).map_err(|_| "invalid regular expression".to_owned())
 }
 
 /// Translates the class whose `[` was taken.
@@ -68,9 +67,6 @@ fn class(rest: &mut &str, translated: &mut String) -> Result<(), String> {
         if rest.starts_with('-') && !rest.starts_with("-]") {
             *rest = &rest[1..];
             let high = member(rest)?;
-            if [&low, &high].iter().any(|it| it.starts_with('[')) {
-                return Err("a range in brackets needs a character at each end".to_owned());
-            }
             translated.push('-');
             translated.push_str(&high);
         }
@@ -85,24 +81,18 @@ fn member(rest: &mut &str) -> Result<String, String> {
     }
 }
 
-/// The member of a class that `\` and `letter` stand for.
+/// The meaning of `\` and `letter`, in a class and outside.
 fn escape(letter: char) -> Result<String, String> {
     Ok(match letter {
-        'd' => "[0-9]".to_owned(),
-        'D' => "[^0-9]".to_owned(),
-        's' => r"[\t\n\x0c\r ]".to_owned(),
-        'S' => r"[^\t\n\x0c\r ]".to_owned(),
-        'w' => "[0-9A-Za-z_]".to_owned(),
-        'W' => "[^0-9A-Za-z_]".to_owned(),
-        'a' | 'f' | 'n' | 'r' | 't' | 'v' => format!("\\{letter}"),
+        'D' | 'S' | 'W' | 'a' | 'd' | 'f' | 'n' | 'r' | 's' | 't' | 'v' | 'w' => format!("\\{letter}"),
         letter if letter.is_ascii() && !letter.is_ascii_alphanumeric() => literal(letter),
         letter => return Err(format!("`\\{letter}` has no meaning; directories are separated by `/`")),
     })
 }
 
-/// `letter` as itself in a class.
+/// `letter` as itself, in a class and outside.
 fn literal(letter: char) -> String {
-    format!(r"\x{{{:x}}}", u32::from(letter))
+    if letter.is_alphanumeric() { letter.to_string() } else { format!(r"\x{{{:x}}}", u32::from(letter)) }
 }
 
 fn take(rest: &mut &str) -> Option<char> {
