@@ -16,7 +16,6 @@ pub mod env;
 mod follow;
 mod guard;
 pub mod image;
-mod interrupt;
 mod name;
 pub mod progress;
 pub mod report;

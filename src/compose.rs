@@ -9,11 +9,11 @@ mod program;
 
 use std::path::PathBuf;
 
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
 use crate::compiler::back::plan::{Setup, Variable};
 use crate::engine::Engine;
+use crate::live::{Interrupted, Stop};
 use crate::probe::{self, Probe};
 use crate::project::{self, HOME};
 use crate::up::{self, Event, Hooks, Mode, Options, Session, Turn};
@@ -72,26 +72,22 @@ pub async fn run(
     text: &str,
     options: &Options,
     hooks: &mut dyn Hooks,
-    mut interrupts: UnboundedReceiver<()>,
+    stop: &Stop,
 ) -> Result<(), Error> {
     let began = Instant::now();
-    let program = program::find(project).await?;
-    let turn = tokio::select! {
-        biased;
-        _ = interrupts.recv() => return Err(Error::Interrupted),
-        turn = provide(engine, session, options, hooks) => turn?,
-    };
+    let program = stop.unless_asked(program::find(project)).await??;
+    let turn = stop.unless_asked(provide(engine, session, options, hooks)).await??;
     let file = write(project, text)?;
     let command = program::call(program, project, Some(&file));
     let mut say = |event: &Event| hooks.event(event);
-    let mut follow = Follow::new(&mut say, interrupts);
+    let mut follow = Follow::new(&mut say, stop);
     follow.hidden = if options.all_logs { Vec::new() } else { hidden(session) };
     if options.pull {
         // What the user builds, or has nowhere else, is no reason to stop.
         let pull = ["pull", "--quiet", "--ignore-buildable", "--ignore-pull-failures"];
         follow.follow_to_the_end(&command.clone().arguments(pull)).await?;
     }
-    let stop = command.clone().argument("stop");
+    let [end, kill] = ["stop", "kill"].map(|word| command.clone().argument(word));
     let up = command.arguments(["up", "--remove-orphans"]);
     let up = if options.recreate { up.argument("--force-recreate") } else { up };
     let up = if options.mode == Mode::Detached { up.argument("--wait") } else { up };
@@ -105,9 +101,16 @@ pub async fn run(
     };
     let done = follow.until_ready(&up, ready).await;
     let gave_up = matches!(done, Err(Error::NotReady { .. })) && options.mode != Mode::Detached;
-    if follow.was_interrupted || gave_up {
+    if follow.was_interrupted() || gave_up {
         // Compose stops what it has attached to, which may not be all as yet.
-        let stopped = follow.follow_to_the_end(&stop).await;
+        let stopped = match follow.is_forced() {
+            true => Err(Interrupted.into()),
+            false => follow.follow_to_the_end(&end).await,
+        };
+        let stopped = match stopped {
+            Err(Error::Interrupted(_)) => follow.follow_to_the_end(&kill).await,
+            stopped => stopped,
+        };
         // Why it is given up says more than why it could not be stopped.
         return if gave_up { done } else { stopped.and(done) };
     }
@@ -136,13 +139,13 @@ pub async fn down(
     project: &Project,
     volumes: bool,
     say: &mut dyn FnMut(&Event),
-    interrupts: UnboundedReceiver<()>,
+    stop: &Stop,
 ) -> Result<(), Error> {
-    let program = program::find(project).await?;
+    let program = stop.unless_asked(program::find(project)).await??;
     let setup = Some(project.directory.join(HOME).join(FILE)).filter(|file| file.is_file());
     let down = program::call(program, project, setup.as_deref()).arguments(["down", "--remove-orphans"]);
     let down = if volumes { down.argument("--volumes") } else { down };
-    Follow::new(say, interrupts).follow_to_the_end(&down).await
+    Follow::new(say, stop).follow_to_the_end(&down).await
 }
 
 /// Writes the file of the setup where git does not see it.

@@ -13,6 +13,7 @@
 use crate::engine::Refusal;
 #[cfg(feature = "host")]
 use crate::host;
+use crate::live::Interrupted;
 use crate::{api, compose, dev, engine, project, up};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
@@ -38,7 +39,7 @@ pub enum Error {
     Arguments(#[from] clap::Error),
     /// The server could not be run in containers with the user's services.
     #[error(transparent)]
-    Compose(#[from] compose::Error),
+    Compose(compose::Error),
     /// The configuration is wrong, and its findings are reported already; there is nothing more to say.
     #[error("the configuration is not valid")]
     Config,
@@ -66,7 +67,7 @@ pub enum Error {
     Dev(#[from] dev::Error),
     /// The container engine could not be reached, or did not build.
     #[error(transparent)]
-    Engine(#[from] engine::Error),
+    Engine(engine::Error),
     /// The deployment service could not be started.
     #[cfg(feature = "host")]
     #[error(transparent)]
@@ -92,6 +93,12 @@ pub enum Error {
     /// The results could not be written to where they should go.
     #[error("the output cannot be written: {}", project::reason(.0))]
     Output(#[from] std::io::Error),
+    /// The async runtime or the signal handlers could not be set up.
+    #[error("cannot start the async runtime: {}", project::reason(.source))]
+    Runtime {
+        /// The system's reason.
+        source: std::io::Error,
+    },
     /// The user's tree refused.
     #[error(transparent)]
     Project(#[from] project::Error),
@@ -105,7 +112,7 @@ pub enum Error {
     },
     /// The server could not be run in containers.
     #[error(transparent)]
-    Up(#[from] up::Error),
+    Up(up::Error),
     /// The command line asks for something that there is not.
     #[error("{message}")]
     Usage {
@@ -114,6 +121,41 @@ pub enum Error {
         /// What to write instead.
         hint: Option<String>,
     },
+}
+
+impl From<Interrupted> for Error {
+    fn from(_: Interrupted) -> Self {
+        Self::Interrupted
+    }
+}
+
+impl From<engine::Error> for Error {
+    fn from(error: engine::Error) -> Self {
+        match error {
+            engine::Error::Interrupted(interrupted) => interrupted.into(),
+            error => Self::Engine(error),
+        }
+    }
+}
+
+impl From<up::Error> for Error {
+    fn from(error: up::Error) -> Self {
+        match error {
+            up::Error::Engine(error) => error.into(),
+            up::Error::Interrupted(interrupted) => interrupted.into(),
+            error => Self::Up(error),
+        }
+    }
+}
+
+impl From<compose::Error> for Error {
+    fn from(error: compose::Error) -> Self {
+        match error {
+            compose::Error::Interrupted(interrupted) => interrupted.into(),
+            compose::Error::Up(error) => error.into(),
+            error => Self::Compose(error),
+        }
+    }
 }
 
 impl Error {
@@ -129,15 +171,14 @@ impl Error {
             | Error::Dev(_)
             | Error::Output(_)
             | Error::Project(_)
+            | Error::Runtime { .. }
             | Error::Stale { .. } => 1,
             Error::DeploymentPending { .. } => 4,
             Error::Interrupted | Error::InterruptedWatch { .. } => INTERRUPTED,
             #[cfg(feature = "host")]
             Error::Host(_) => 1,
             Error::NoKey { .. } => 3,
-            Error::Engine(error) | Error::Up(up::Error::Engine(error)) => engine_code(error),
-            Error::Compose(compose::Error::Up(up::Error::Engine(error))) => engine_code(error),
-            Error::Up(up::Error::Interrupted) | Error::Compose(compose::Error::Interrupted) => 130,
+            Error::Engine(error) => engine_code(error),
             Error::Up(up::Error::AtWork { .. }) => 4,
             Error::Compose(_) | Error::Up(_) => 1,
             Error::Usage { .. } => 2,
@@ -152,12 +193,13 @@ impl Error {
             | Error::Child { .. }
             | Error::Config
             | Error::Declined
-            | Error::Output(_) => None,
+            | Error::Output(_)
+            | Error::Runtime { .. } => None,
             Error::DeploymentFailed { hint, .. }
             | Error::DeploymentPending { hint, .. }
             | Error::InterruptedWatch { hint } => Some(hint.clone()),
             Error::Interrupted => {
-                Some("do the same again to go on: what is done is kept, and nothing is done twice".to_owned())
+                Some("run the same command again to continue; completed work is kept".to_owned())
             }
             Error::Internal(_) => Some("this is a bug in agentcli; please report it".to_owned()),
             Error::Api(error) => error.hint(),
@@ -189,7 +231,6 @@ fn api_code(error: &api::Error) -> u8 {
 
 fn engine_code(error: &engine::Error) -> u8 {
     match error {
-        engine::Error::Cancelled => INTERRUPTED,
         engine::Error::Denied { .. }
         | engine::Error::Pull { unauthorized: true, .. }
         | engine::Error::Push { refusal: Refusal::Unauthorized, .. } => 3,

@@ -21,15 +21,16 @@
 //! | [`compiler`] | text to plan to artifacts | `diagnostic` |
 //! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
 //! | [`context`] | the part of a tree that a build sees, as a tar stream or packed | `compiler::manifests::dockerignore` |
-//! | [`engine`] | the container engine; only here is bollard | `context` |
+//! | [`engine`] | the container engine; only here is bollard | `context`, `live` |
 //! | [`api`] | the deployment service, as its client; only here, in `probe`, and where `dev` and `host` need it is reqwest | nothing |
 //! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | `api`'s records and words, `context`'s look at links, `project` |
 //! | [`watch`] | which changes of the user's tree count; only here is notify | `compiler` |
 //! | [`probe`] | asks a server whether it is well | nothing |
 //! | [`child`] | child processes, none of which outlives this program; only here they are started | nothing |
-//! | [`dev`] | the server on this machine | `compiler::back::plan`, `project`, `watch`, `probe`, `child` |
-//! | [`up`] | the whole server in containers | `compiler::back::plan`, `engine`, `watch`, `probe` |
-//! | [`compose`] | the same with services of the user's own, by docker compose | `compiler::back::plan`, `engine`, `probe`, `project`, `child`, `up` |
+//! | [`live`] | what all long-running commands share: stopping | nothing |
+//! | [`dev`] | the server on this machine | `compiler::back::plan`, `live`, `project`, `watch`, `probe`, `child` |
+//! | [`up`] | the whole server in containers | `compiler::back::plan`, `engine`, `live`, `watch`, `probe` |
+//! | [`compose`] | the same with services of the user's own, by docker compose | `compiler::back::plan`, `engine`, `live`, `probe`, `project`, `child`, `up` |
 //! | [`error`] | what stops a command: blame, hint and exit code | every room with effects |
 //! | [`cli`] | arguments, reports, progress | everything |
 //!
@@ -56,6 +57,7 @@ pub mod engine;
 pub mod error;
 #[cfg(feature = "host")]
 pub mod host;
+pub mod live;
 pub mod probe;
 pub mod project;
 pub mod up;

@@ -58,7 +58,7 @@ fn build(host: &str, request: BuildRequest) -> (Result<Built, Error>, Vec<BuildE
     let mut events = Vec::new();
     let built = wait(async {
         let engine = Engine::connect(&env(host)).await.unwrap();
-        engine.build(request, |event| events.push(event), std::future::pending()).await
+        engine.build(request, |event| events.push(event)).await
     });
     (built, events)
 }

@@ -133,6 +133,7 @@ impl TestEnv {
             width: self.width,
             verbose: false,
             patience: self.patience,
+            stop: Default::default(),
             told: Default::default(),
         }
     }

@@ -227,14 +227,8 @@ impl Running {
 
     /// Waits for its end.
     pub(crate) fn code(&mut self) -> i32 {
-        self.code_after(|_| {})
-    }
-
-    /// Does something again and again until it ends.
-    fn code_after(&mut self, mut step: impl FnMut(&Self)) -> i32 {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            step(self);
             match self.process.try_wait().unwrap() {
                 Some(status) => return status.code().unwrap_or(-1),
                 None if Instant::now() > deadline => {

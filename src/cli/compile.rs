@@ -49,7 +49,7 @@ impl PlanOptions {
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
         let (project, mut config) = self.config.load(env)?;
         if let Some(image) = self.base_image()? {
-            config.base_image = Some(image);
+            config.set_base_image(image);
         }
         let options = Options {
             install_command: self.install_command.clone(),

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use tokio::sync::mpsc::UnboundedReceiver;
-
 use super::attach::Attach;
 use super::env::Env;
 use super::setup::{DOTENV, Prepared, SetupArguments};
@@ -38,12 +36,8 @@ pub(super) struct Together<'a> {
 
 impl Together<'_> {
     /// Runs what is prepared.
-    pub(super) async fn up(
-        &self,
-        env: &mut Env,
-        prepared: Prepared,
-        interrupts: UnboundedReceiver<()>,
-    ) -> Result<(), Error> {
+    pub(super) async fn up(&self, env: &mut Env, prepared: Prepared) -> Result<(), Error> {
+        let stop = env.stop.clone();
         let Prepared { session, planned } = prepared;
         let (setup, values) = compose::without_values(&session);
         let form = Form { is_named: true, are_images_here: true, ..Form::default() };
@@ -55,7 +49,7 @@ impl Together<'_> {
             project.variables.push(("DOCKER_HOST".to_owned(), self.engine.host().to_owned()));
         }
         let mut attach = Attach::new(env, self.arguments, planned.project.source, self.is_json);
-        let run = compose::run(self.engine, &session, &project, &text, self.options, &mut attach, interrupts);
+        let run = compose::run(self.engine, &session, &project, &text, self.options, &mut attach, &stop);
         Ok(run.await?)
     }
 }

@@ -6,8 +6,11 @@ use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use terminal_size::terminal_size;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::api::Patience;
+use crate::error::Error;
+use crate::live::Stop;
 
 /// The width of text that goes to no terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
@@ -35,6 +38,8 @@ pub struct Env {
     pub verbose: bool,
     /// How long is waited for the deployment service.
     pub patience: Patience,
+    /// How the process is asked to stop.
+    pub stop: Stop,
     /// What need not be told again.
     pub told: Told,
 }
@@ -52,8 +57,16 @@ impl Env {
             width: terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)),
             verbose: false,
             patience: Patience::default(),
+            stop: Stop::on_signals(),
             told: Told::default(),
         }
+    }
+
+    /// Starts the async runtime of a command. From then on signals are heard by `stop` instead of ending the process.
+    pub(super) fn runtime(&mut self) -> Result<Runtime, Error> {
+        let failed = |source| Error::Runtime { source };
+        self.stop.listen().map_err(failed)?;
+        Builder::new_current_thread().enable_all().build().map_err(failed)
     }
 
     /// The value of a variable that is set and not empty.

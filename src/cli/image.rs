@@ -1,7 +1,5 @@
 //! The image of a planned project, built: the same for every command that needs one.
 
-use std::future::Future;
-
 use super::compile::Planned;
 use super::console::{visible_line, warn};
 use super::env::Env;
@@ -37,28 +35,28 @@ pub struct Wanted {
     pub ignore: &'static [&'static str],
 }
 
-/// Builds the image of `planned`, and shows how far it is. When `cancel` ends first, the build is stopped.
+/// Builds the image of `planned` and shows the progress.
 ///
 /// # Errors
 ///
-/// What [`Engine::build`] says. What led to it is told on stderr.
+/// Those of [`Engine::build`], with the details on stderr; [`Error::Interrupted`].
 pub async fn build(
     env: &mut Env,
     engine: &Engine,
     planned: &Planned,
     wanted: Wanted,
     style: Style,
-    cancel: impl Future<Output = ()>,
 ) -> Result<Built, Error> {
     let request = request(env, planned, wanted)?;
+    let stop = env.stop.clone();
     let mut progress = Progress::new(style, env);
     let show = |event| {
         progress.show(env, &event);
         warn_if_large(env, &event);
     };
-    let built = engine.build(request, show, cancel).await;
+    let built = stop.unless_asked(engine.build(request, show)).await;
     progress.end();
-    built.map_err(|error| {
+    built?.map_err(|error| {
         explain(env, &error, &planned.project.source);
         error.into()
     })

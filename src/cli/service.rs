@@ -1,17 +1,16 @@
 //! The deployment service as a command talks to it: what takes long is told, and Ctrl-C ends it.
 
 use std::path::Path;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::account::AccountOptions;
 use super::ask::confirm;
 use super::console::{NOTE, paint, visible_line};
 use super::env::Env;
-use super::interrupt::interrupted;
 use crate::api::wire::Deployment;
 use crate::api::{self, Call, Client};
 use crate::error::Error;
@@ -22,21 +21,19 @@ pub(super) struct Service {
     runtime: Runtime,
     /// What the client tells while it works.
     notes: UnboundedReceiver<String>,
-    /// One for the whole command, so that nothing is missed between two calls.
-    interrupt: Pin<Box<dyn Future<Output = ()>>>,
 }
 
 impl Service {
     /// Finds out which service is meant, for the project of `config` where there is one. Nothing is sent as yet.
     pub(super) fn new(env: &mut Env, options: &AccountOptions, config: Option<&Path>) -> Result<Self, Error> {
-        let account = options.resolve(env, config)?;
+        let runtime = env.runtime()?;
+        let account = options.resolve(env, config, &runtime)?;
         let (sender, notes) = unbounded_channel();
         let client = Client::new(account)?.with_patience(env.patience).telling(move |note| {
             // Nobody listens where the command is over.
             sender.send(note).ok();
         });
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { client, runtime, notes, interrupt: Box::pin(interrupted()) })
+        Ok(Self { client, runtime, notes })
     }
 
     /// Calls the service.
@@ -45,13 +42,14 @@ impl Service {
         env: &mut Env,
         call: impl AsyncFnOnce(&Client) -> Result<T, api::Error>,
     ) -> Result<T, Error> {
-        let Self { client, runtime, notes, interrupt } = self;
+        let Self { client, runtime, notes } = self;
+        let mut stopped = pin!(env.stop.asked());
         runtime.block_on(async {
             let mut call = pin!(call(client));
             loop {
                 tokio::select! {
                     biased;
-                    () = interrupt.as_mut() => return Err(Error::Interrupted),
+                    () = &mut stopped => return Err(Error::Interrupted),
                     Some(note) = notes.recv() => {
                         env.tell(&format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(&note)));
                     }
@@ -90,4 +88,10 @@ impl Service {
         };
         Ok(found.ok_or_else(missing)?)
     }
+}
+
+/// Asks the user a question, to which the default answer is no.
+pub(super) fn ask(env: &mut Env, runtime: &Runtime, question: &str) -> Result<bool, Error> {
+    let answer = confirm(env, question, false);
+    Ok(runtime.block_on(env.stop.unless_asked(answer))?)
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use indexmap::IndexMap;
+use tokio::runtime::Runtime;
 
 use super::compile::{PlanOptions, Planned, directory_of};
 use super::console::{self, visible_line};
@@ -17,8 +18,9 @@ use crate::compiler::back::plan::{ServiceImage, Setup, Variable, Variant};
 use crate::compiler::files::Files as _;
 use crate::compiler::front::check;
 use crate::compiler::front::config::EnvConfig;
+use crate::compiler::front::keys;
 use crate::compiler::manifests::dotenv;
-use crate::compiler::server::{local, setup as contract, variables as names};
+use crate::compiler::server::{local, setup as contract};
 use crate::engine::{Engine, EngineEnv};
 use crate::error::Error;
 use crate::up::{Image, Session, Urls};
@@ -280,7 +282,7 @@ impl SetupArguments {
         let own = local::MOUNT_PREFIX
             .iter()
             .find_map(|name| values.iter().find(|(known, _)| known == name)?.1.clone());
-        let http = plan.contract.get(names::HTTP);
+        let http = plan.contract.get(keys::HTTP);
         let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
         let prefix = own.or(configured).filter(|_| !is_javascript).unwrap_or_default();
         let api = format!("{}{prefix}", self.address(self.port));
@@ -302,9 +304,9 @@ pub(super) fn real_directory(path: &Path) -> PathBuf {
 }
 
 /// The engine that this process means.
-pub(super) fn engine(env: &Env, runtime: &tokio::runtime::Runtime) -> Result<Engine, Error> {
+pub(super) fn engine(env: &Env, runtime: &Runtime) -> Result<Engine, Error> {
     let lookup = |name: &str| (env.variables)(name).map(OsString::from);
-    Ok(runtime.block_on(Engine::connect(&EngineEnv::new(lookup)))?)
+    Ok(runtime.block_on(env.stop.unless_asked(Engine::connect(&EngineEnv::new(lookup))))??)
 }
 
 /// Whether values of `env` stand in the configuration itself, and so in whatever is made of it.

@@ -2,7 +2,9 @@
 
 pub mod check;
 pub mod config;
+pub mod dialect;
 pub mod document;
+pub mod keys;
 pub mod reference;
 pub mod schema;
 pub mod source;

@@ -27,35 +27,12 @@ pub const PROJECT: &str = "/deps/app";
 /// Versions that an installation must keep to, so that the server still runs.
 pub const CONSTRAINTS: &str = "/api/constraints.txt";
 
-/// Where each part of the configuration is handed over: the variable's name.
-pub mod variables {
-    /// `auth`
-    pub const AUTH: &str = "LANGGRAPH_AUTH";
-    /// `checkpointer`
-    pub const CHECKPOINTER: &str = "LANGGRAPH_CHECKPOINTER";
-    /// `encryption`
-    pub const ENCRYPTION: &str = "LANGGRAPH_ENCRYPTION";
-    /// `graphs`
-    pub const GRAPHS: &str = "LANGSERVE_GRAPHS";
-    /// `http`
-    pub const HTTP: &str = "LANGGRAPH_HTTP";
-    /// `node_version`, where the Python server runs JavaScript graphs too
-    pub const NODE_VERSION: &str = "NODE_VERSION";
-    /// `priority`
-    pub const PRIORITY: &str = "LANGGRAPH_PRIORITY";
-    /// `store`
-    pub const STORE: &str = "LANGGRAPH_STORE";
-    /// `ui`
-    pub const UI: &str = "LANGGRAPH_UI";
-    /// `ui_config`
-    pub const UI_CONFIG: &str = "LANGGRAPH_UI_CONFIG";
-    /// `webhooks`
-    pub const WEBHOOKS: &str = "LANGGRAPH_WEBHOOKS";
-}
+/// The variable with the version of Node.js, where the Python server runs JavaScript graphs too.
+pub const NODE_VERSION: &str = "NODE_VERSION";
 
 /// What the configuration calls the document database, and what the server calls it.
 pub const DOCUMENT_DATABASE: (&str, &str) = ("docdb", "mongo");
-/// The prefix of webhook variables where none is given. The server's own default differs, so it is written out.
+/// The default of `webhooks.env_prefix` in the specification.
 pub const WEBHOOK_PREFIX: &str = "AGENT_WEBHOOK_";
 
 /// Installs Node.js into the Python image.
@@ -98,8 +75,6 @@ pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
 
 /// The server without a container: the in-memory runtime, as it is published for development.
 pub mod local {
-    use super::variables;
-
     /// The Python server's packages, at the versions that are tested together: distribution and version. The extra
     /// `inmem` in pyproject.toml installs the same.
     pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
@@ -123,14 +98,8 @@ pub mod local {
         "node_modules/@langchain/langgraph-api/dist/preload.mjs",
         "node_modules/@langchain/langgraph-api/dist/server.mjs",
     ];
-    /// What of the configuration it knows: its own words, and the variable of the same value.
-    pub const JAVASCRIPT_SETTINGS: &[(&str, &str)] = &[
-        ("graphs", variables::GRAPHS),
-        ("auth", variables::AUTH),
-        ("http", variables::HTTP),
-        ("ui", variables::UI),
-        ("ui_config", variables::UI_CONFIG),
-    ];
+    /// The sections of the configuration that it takes, by the same names.
+    pub const JAVASCRIPT_SETTINGS: &[&str] = &["graphs", "auth", "http", "ui", "ui_config"];
     /// What the JavaScript server is told beside what every server is.
     pub const JAVASCRIPT_VARIABLES: &[(&str, &str)] = &[("NODE_ENV", "development")];
 
@@ -210,8 +179,10 @@ pub mod hosted {
     pub const TENANT: &str = "LANGSMITH_TENANT_ID";
     /// The deployment's name.
     pub const NAME: &str = "LANGSMITH_DEPLOYMENT_NAME";
-    /// The configurations of this name are for it.
+    /// The name of its configuration file.
     pub const CONFIGURATION: &str = "langgraph.json";
+    /// The default of `webhooks.env_prefix` there, which is the server's own.
+    pub const WEBHOOK_PREFIX: &str = "LG_WEBHOOK_";
 
     /// Variables that the service sets itself, or that are for the tool alone: they cannot be secrets of a deployment.
     pub const RESERVED: &[&str] = &[

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::live::Interrupted;
 use crate::{project, up};
 
 /// What went wrong: what was attempted, on what, why.
@@ -31,9 +32,9 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// The user has enough.
-    #[error("interrupted")]
-    Interrupted,
+    /// The program was asked to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// There is no compose of today.
     #[error("docker compose is needed for the services of `{}`, and {}", .file.display(), .found.as_deref().map_or_else(|| "is not installed".to_owned(), |old| format!("version {old} is too old")))]
     Missing {
@@ -75,7 +76,7 @@ impl Error {
         let hint = match self {
             Self::Project(error) => return error.hint(),
             Self::Up(error) => return error.hint(),
-            Self::Client { .. } | Self::Interrupted | Self::Start { .. } => return None,
+            Self::Client { .. } | Self::Interrupted(_) | Self::Start { .. } => return None,
             Self::Failed { .. } => "what it said is above; `--no-pull` uses the images that are here",
             Self::Home { .. } => "make the directory writable",
             Self::Missing { .. } => {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
 use super::{Error, program};
 use crate::child::{Child, Command, Next, Status};
+use crate::live::{Interrupted, Level, Stop};
 use crate::probe::Probe;
 use crate::up::{Event, Turn, Urls};
 
@@ -16,11 +16,11 @@ const COMPOSE: &str = "compose";
 /// Hands on what compose says, and to compose that it should end.
 pub(super) struct Follow<'a> {
     say: &'a mut dyn FnMut(&Event),
-    interrupts: UnboundedReceiver<()>,
+    stop: Stop,
+    /// The level that compose has been told of.
+    level: Level,
     /// Services whose logs are not shown.
     pub(super) hidden: Vec<String>,
-    /// Whether the user had enough.
-    pub(super) was_interrupted: bool,
 }
 
 /// What is waited for while compose runs.
@@ -42,8 +42,18 @@ enum Happening {
 }
 
 impl<'a> Follow<'a> {
-    pub(super) fn new(say: &'a mut dyn FnMut(&Event), interrupts: UnboundedReceiver<()>) -> Self {
-        Self { say, interrupts, hidden: Vec::new(), was_interrupted: false }
+    pub(super) fn new(say: &'a mut dyn FnMut(&Event), stop: &Stop) -> Self {
+        Self { say, stop: stop.clone(), level: Level::Running, hidden: Vec::new() }
+    }
+
+    /// Whether compose has been told to stop.
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.level > Level::Running
+    }
+
+    /// Whether compose has been killed for it.
+    pub(super) fn is_forced(&self) -> bool {
+        self.level == Level::Forced
     }
 
     /// Runs compose until it ends by itself; it fails where compose does, or the user has enough.
@@ -56,14 +66,14 @@ impl<'a> Follow<'a> {
         let mut waiting = Some(ready);
         let done = self.follow(command, &mut waiting).await;
         match (done, waiting) {
-            (Err(Error::Interrupted), None) => Ok(()),
+            (Err(Error::Interrupted(_)), None) => Ok(()),
             (Ok(()), Some(mut ready)) => {
                 // Compose takes everything for well; the server is what counts.
                 let deadline = ready.deadline();
                 tokio::select! {
-                    _ = self.interrupts.recv() => {
-                        self.was_interrupted = true;
-                        return Err(Error::Interrupted);
+                    () = self.stop.above(self.level) => {
+                        self.level = self.stop.level();
+                        return Err(Interrupted.into());
                     }
                     () = ready.probe.done() => self.say_ready(&ready),
                     () = sleep_until(deadline) => return Err(Error::NotReady { after: ready.patience }),
@@ -88,15 +98,14 @@ impl<'a> Follow<'a> {
                     why = ready.as_ref().map(|ready| Error::NotReady { after: ready.patience });
                     child.interrupt();
                 }
-                Happening::Interrupted if why.is_none() => {
-                    self.was_interrupted = true;
-                    why = Some(Error::Interrupted);
-                    child.interrupt();
-                }
-                // The second Ctrl-C.
                 Happening::Interrupted => {
-                    child.kill().await;
-                    return Err(Error::Interrupted);
+                    self.level = self.stop.level();
+                    if self.level == Level::Forced {
+                        child.kill().await;
+                        return Err(Interrupted.into());
+                    }
+                    why.get_or_insert(Interrupted.into());
+                    child.interrupt();
                 }
             }
         }
@@ -123,7 +132,7 @@ impl<'a> Follow<'a> {
         };
         Ok(tokio::select! {
             biased;
-            Some(()) = self.interrupts.recv() => Happening::Interrupted,
+            () = self.stop.above(self.level) => Happening::Interrupted,
             next = child.next() => Happening::Next(next?),
             () = probe => Happening::Ready,
             () = late => Happening::Late,

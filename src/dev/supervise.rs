@@ -21,6 +21,7 @@ use super::state;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
 use crate::child::{Child, Next, Status};
+use crate::live::Stop;
 use crate::probe::{self, Client, Probe};
 use crate::watch::{Changes, Watcher};
 
@@ -30,30 +31,28 @@ const TOLD_LINES: usize = 12;
 /// How long ending may take before it is told.
 const UNTOLD: Duration = Duration::from_secs(1);
 
-/// Runs the server until `stop` is done, or until it ends by itself and nothing is watched. `stop` is asked for again
-/// while the server ends in order: done a second time, it ends at once.
+/// Runs the server until the program is asked to stop, or until the server exits and nothing is watched. Asked, the
+/// server shuts down in order; forced, it is killed.
 ///
 /// # Errors
 ///
-/// Whatever keeps the server from starting the first time; later trouble is told as an event, and the next change is
-/// waited for.
+/// Whatever keeps the server from starting the first time. Later failures are reported as events, and the next change
+/// is waited for.
 pub async fn run(
     session: Session,
     options: &Options,
     hooks: &mut dyn Hooks,
-    stop: impl AsyncFn(),
+    stop: &Stop,
 ) -> Result<(), Error> {
     let _lock = lock(&session.directory)?;
     let mut supervisor = Supervisor::new(session, options, hooks)?;
     let done = tokio::select! {
         biased;
-        () = stop() => Ok(()),
+        () = stop.asked() => Ok(()),
         done = supervisor.work() => done,
     };
-    tokio::select! {
-        biased;
-        () = supervisor.end_server() => {}
-        () = stop() => supervisor.kill_server().await,
+    if stop.unless_forced(supervisor.end_server()).await.is_err() {
+        supervisor.kill_server().await;
     }
     supervisor.hooks.event(&Event::Stopped);
     done

@@ -1,7 +1,6 @@
 //! Building an image.
 
 use std::collections::BTreeSet;
-use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::thread;
@@ -70,29 +69,18 @@ enum Report {
 }
 
 impl Engine {
-    /// Builds the image, unless it is up to date, and tells `events` what happens. When `cancel` ends first, the build is
-    /// stopped on the engine, too.
+    /// Builds the image, unless it is up to date, and reports progress to `events`. Dropping the future stops the
+    /// build on the engine.
     ///
     /// # Errors
     ///
-    /// The context cannot be read, a base image cannot be had, a step fails, the engine refuses or breaks off, or
-    /// `cancel` ended.
-    pub async fn build(
-        &self,
-        request: BuildRequest,
-        events: impl FnMut(BuildEvent),
-        cancel: impl Future<Output = ()>,
-    ) -> Result<Built, Error> {
-        let mut cancel = pin!(cancel);
+    /// The context cannot be read, a base image cannot be pulled, a step fails, or the engine refuses or disconnects.
+    pub async fn build(&self, request: BuildRequest, events: impl FnMut(BuildEvent)) -> Result<Built, Error> {
         let mut steps = Steps::new(&request.steps, events);
         let listing = request.context.list()?;
         let (files, bytes) = (listing.files(), listing.bytes());
         let freshness = Freshness::new(self, &request);
-        let before = tokio::select! {
-            biased;
-            () = &mut cancel => return Err(Error::Cancelled),
-            before = look(freshness.as_ref(), &listing, !request.no_cache) => before,
-        };
+        let before = look(freshness.as_ref(), &listing, !request.no_cache).await;
         if let Some(built) = before.built {
             steps.tell(BuildEvent::UpToDate { files, bytes });
             return Ok(built);
@@ -101,7 +89,7 @@ impl Engine {
         let tags = request.tags.clone();
         let (sent, digest) = freshness.is_some().then(oneshot::channel).unzip();
         let (reports, stop) = self.start(request, listing, sent);
-        let outcome = follow(reports, &self.host, steps, cancel).await;
+        let outcome = follow(reports, &self.host, steps).await;
         // The thread ends its connections, and with them whatever still goes on.
         drop(stop);
         let built = Built { id: outcome?, tags };
@@ -202,23 +190,15 @@ async fn follow(
     mut reports: mpsc::Receiver<Report>,
     host: &str,
     mut steps: Steps<impl FnMut(BuildEvent)>,
-    cancel: impl Future<Output = ()>,
 ) -> Result<String, Error> {
-    let mut cancel = pin!(cancel);
     let mut image = None;
     let (mut buildkit, mut buildah) = (BuildKit::default(), Buildah::default());
-    loop {
-        let report = tokio::select! {
-            biased;
-            () = &mut cancel => return Err(Error::Cancelled),
-            report = reports.recv() => report,
-        };
+    while let Some(report) = reports.recv().await {
         match report {
-            None => break,
-            Some(Report::Context(error)) => return Err(error.into()),
-            Some(Report::Warning(text)) => steps.tell(BuildEvent::Warning(text)),
-            Some(Report::Failed(error)) => return Err(explain(error, host, &mut buildah, &mut steps)),
-            Some(Report::Engine(info)) => {
+            Report::Context(error) => return Err(error.into()),
+            Report::Warning(text) => steps.tell(BuildEvent::Warning(text)),
+            Report::Failed(error) => return Err(explain(error, host, &mut buildah, &mut steps)),
+            Report::Engine(info) => {
                 match info.aux {
                     Some(BuildInfoAux::BuildKit(report)) => buildkit.report(report, &mut steps),
                     Some(BuildInfoAux::Default(id)) => image = id.id.or(image),

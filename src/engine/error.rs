@@ -5,13 +5,11 @@ use std::path::PathBuf;
 
 use super::events::Step;
 use crate::context;
+use crate::live::Interrupted;
 
 /// What went wrong with the engine: what was attempted, on what, why.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller gave up; the engine has been told.
-    #[error("cancelled")]
-    Cancelled,
     /// One of Docker's own files cannot be used.
     #[error("cannot use `{}`: {reason}", .path.display())]
     Config {
@@ -45,6 +43,9 @@ pub enum Error {
         /// What is known of why.
         reason: String,
     },
+    /// The program was asked to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// There is a container of this name already.
     #[error("the container name `{name}` is taken")]
     NameTaken {
@@ -284,8 +285,8 @@ impl Error {
                  DOCKER_HOST=unix:///tmp/docker.sock"
             }
             Error::Unsupported { .. } => "give an address that starts with unix://, tcp:// or npipe://",
-            Error::Cancelled
-            | Error::Config { .. }
+            Error::Config { .. }
+            | Error::Interrupted(_)
             | Error::Push { refusal: Refusal::Other, .. }
             | Error::Refused { .. }
             | Error::Request { .. }

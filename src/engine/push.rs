@@ -1,7 +1,6 @@
 //! Sending an image to a registry.
 
-use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -16,6 +15,7 @@ use super::answers;
 use super::connect::{Engine, root_cause};
 use super::credentials::registry;
 use super::error::{Error, Refusal};
+use crate::live::Stop;
 
 /// How often a push is begun where the connection breaks, or the registry is not well.
 const ATTEMPTS: u32 = 3;
@@ -95,51 +95,42 @@ pub struct Pushed {
 }
 
 impl Engine {
-    /// Pushes an image that is here, and tells `events` what happens. The name that it needs for that is taken away
-    /// again, also where the push fails or `cancel` ends first.
+    /// Pushes a local image and reports progress to `events`. The temporary tag that this needs is removed again, also
+    /// when the push fails or is interrupted.
     ///
     /// # Errors
     ///
-    /// There is no such image, the registry refuses it or is not there, the engine breaks off, or `cancel` ended.
+    /// There is no such image, the registry refuses it or cannot be reached, the engine disconnects, or the push is
+    /// interrupted.
     pub async fn push(
         &self,
         request: &PushRequest,
         mut events: impl FnMut(PushEvent),
-        cancel: impl Future<Output = ()>,
+        stop: &Stop,
     ) -> Result<Pushed, Error> {
-        let mut cancel = pin!(cancel);
-        let name = Name::give(self, request).await?;
-        let outcome = self.attempts(request, &mut events, cancel.as_mut()).await;
-        name.take_away().await;
-        outcome
+        let name = stop.unless_asked(Name::give(self, request)).await??;
+        let outcome = stop.unless_asked(self.attempts(request, &mut events)).await;
+        stop.unless_forced(name.take_away()).await?;
+        outcome?
     }
 
     async fn attempts(
         &self,
         request: &PushRequest,
         events: &mut impl FnMut(PushEvent),
-        mut cancel: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Pushed, Error> {
         let mut attempt = 1;
         loop {
-            let outcome = tokio::select! {
-                biased;
-                () = cancel.as_mut() => return Err(Error::Cancelled),
-                outcome = self.attempt(request, events) => outcome,
-            };
             // An engine that could not ask how to log in is told the same as one that is not let in.
             let may_be_let_in =
                 |error: &Error| attempt == 1 && request.login.is_some() && error.is_unauthorized();
-            let error = match outcome {
+            let error = match self.attempt(request, events).await {
                 Err(error) if (error.is_passing() && attempt < ATTEMPTS) || may_be_let_in(&error) => error,
                 outcome => return outcome,
             };
             events(PushEvent::Again { reason: error.to_string() });
-            tokio::select! {
-                biased;
-                () = cancel.as_mut() => return Err(Error::Cancelled),
-                () = tokio::time::sleep(PAUSE * attempt) => attempt += 1,
-            }
+            tokio::time::sleep(PAUSE * attempt).await;
+            attempt += 1;
         }
     }
 

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc::UnboundedReceiver;
-
 use super::error::Error;
 use super::event::{Change, Event};
 use super::labels;
 use super::stop::{GRACE, is_running, service, stop};
 use super::supervise::Run;
 use crate::engine::Container;
+use crate::live::Stop;
 
 /// How long what is being started may take before it is ended, when all is to end at once.
 const LAST_CHANGES: Duration = Duration::from_secs(2);
@@ -18,17 +17,11 @@ const LAST_CHANGES: Duration = Duration::from_secs(2);
 const LAST_LOOKS: usize = 5;
 
 impl Run<'_> {
-    /// Stops what runs: all of it, where this run stands for all; else what it has started. A further interruption ends
-    /// it at once.
-    pub(super) async fn end(&mut self, interrupts: &mut UnboundedReceiver<()>) -> Result<(), Error> {
-        let stopped = tokio::select! {
-            biased;
-            _ = interrupts.recv() => None,
-            stopped = self.stop() => Some(stopped),
-        };
-        let done = match stopped {
-            Some(stopped) => stopped,
-            None => self.kill().await,
+    /// Stops all containers if this run owns the project, otherwise those that it started. Kills them once forced to.
+    pub(super) async fn end(&mut self, stop: &Stop) -> Result<(), Error> {
+        let done = match stop.unless_forced(self.stop()).await {
+            Ok(stopped) => stopped,
+            Err(_) => self.kill().await,
         };
         if done.is_ok() {
             self.hooks.event(&Event::Stopped);

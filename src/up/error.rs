@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::live::Interrupted;
 use crate::{engine, watch};
 
 /// What went wrong: what was attempted, on what, why.
@@ -42,9 +43,9 @@ pub enum Error {
         /// Its name.
         name: String,
     },
-    /// The user has enough.
-    #[error("interrupted")]
-    Interrupted,
+    /// The program was asked to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// An image is not here, and may not be pulled.
     #[error("there is no image `{image}` here")]
     NoImage {
@@ -87,7 +88,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Engine(error) => return error.hint(),
-            Self::Client { .. } | Self::Interrupted => return None,
+            Self::Client { .. } | Self::Interrupted(_) => return None,
             Self::AtWork { .. } => "let it finish, or end it, and run this again",
             Self::Failed { .. } => {
                 "mend it and run `agentcli up` again; `agentcli down` removes what was started"

@@ -1,7 +1,6 @@
 //! The images that the setup runs: built, pulled, or here already.
 
 use std::collections::BTreeMap;
-use std::future::pending;
 
 use tokio::sync::mpsc;
 
@@ -30,7 +29,7 @@ pub async fn images(
 /// Builds the server's image, where it is built.
 pub(super) async fn build(engine: &Engine, session: &Session, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let Image::Built(request) = &session.image else { return Ok(()) };
-    let built = engine.build(BuildRequest::clone(request), |event| hooks.building(&event), pending()).await;
+    let built = engine.build(BuildRequest::clone(request), |event| hooks.building(&event)).await;
     hooks.built(built.as_ref().err());
     built?;
     Ok(())

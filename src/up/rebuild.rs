@@ -1,6 +1,5 @@
 //! A changed project on its way: its image is built while the old server runs on.
 
-use std::future::pending;
 use std::pin::Pin;
 
 use tokio::sync::mpsc;
@@ -39,7 +38,7 @@ impl Rebuild {
         let engine = engine.clone();
         let build = Box::pin(async move {
             let Some(request) = request else { return Ok(None) };
-            engine.build(request, |event| _ = sender.send(event), pending()).await.map(Some)
+            engine.build(request, |event| _ = sender.send(event)).await.map(Some)
         });
         Self { session: None, changed, since: Instant::now(), events, build }
     }

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::future::pending;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -22,14 +21,15 @@ use super::session::{Hooks, Mode, Options, Session};
 use super::stop::{is_running, service};
 use super::turn::{Turn, turn};
 use crate::engine::Engine;
+use crate::live::Stop;
 use crate::probe::{self, Client, Probe};
 use crate::watch::{self, Watcher};
 
 /// How often it is looked whether everything still runs.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Runs the setup. Detached, it ends when all is well; else when the user interrupts it, or a service ends by itself.
-/// A second interruption ends every container at once.
+/// Runs the setup. Detached, it ends when all services are healthy; otherwise when it is asked to stop or a service
+/// exits. Forced to stop, it kills the containers.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub async fn run(
     session: Session,
     options: &Options,
     hooks: &mut dyn Hooks,
-    mut interrupts: UnboundedReceiver<()>,
+    stop: &Stop,
 ) -> Result<(), Error> {
     let client = probe::client().map_err(|reason| Error::Client { reason })?;
     let mut run = Run {
@@ -58,25 +58,21 @@ pub async fn run(
         began: SystemTime::now(),
         is_ready: false,
     };
-    let done = tokio::select! {
-        biased;
-        _ = interrupts.recv() => Err(Error::Interrupted),
-        done = run.work() => done,
+    let done = match stop.unless_asked(run.work()).await {
+        Ok(done) => done,
+        Err(interrupted) => Err(interrupted.into()),
     };
     let leave = match done {
-        Err(Error::Interrupted) => false,
+        Err(Error::Interrupted(_)) => false,
         Err(Error::AtWork { .. }) => true,
         _ => options.mode == Mode::Detached,
     };
-    let ended = if leave { Ok(()) } else { run.end(&mut interrupts).await };
+    let ended = if leave { Ok(()) } else { run.end(stop).await };
     if let Some(tidying) = run.tidying.filter(|_| leave) {
-        tokio::select! {
-            _ = interrupts.recv() => {}
-            _ = tidying => {}
-        }
+        stop.unless_asked(tidying).await.ok();
     }
     match done {
-        Err(Error::Interrupted) if run.is_ready => ended,
+        Err(Error::Interrupted(_)) if run.is_ready => ended,
         Ok(()) => ended,
         done => done,
     }

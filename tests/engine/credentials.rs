@@ -50,7 +50,7 @@ fn header(dir: &Path, config: &str, images: &[&str]) -> (HashMap<String, serde_j
     };
     wait(async {
         let engine = Engine::connect(&env).await.unwrap();
-        engine.build(request, events, std::future::pending()).await.unwrap();
+        engine.build(request, events).await.unwrap();
     });
     let head = heads.try_iter().find(|head| head.starts_with("POST /build")).unwrap();
     let value = head.lines().find_map(|line| line.strip_prefix("x-registry-config: "));
@@ -116,7 +116,7 @@ fn no_helper_is_started_for_an_image_that_is_here() {
         request.images = vec![super::BASE.to_owned()];
         wait(async {
             let engine = Engine::connect(&env).await.unwrap();
-            engine.build(request, |_| (), std::future::pending()).await.unwrap();
+            engine.build(request, |_| ()).await.unwrap();
         });
         assert_eq!(asked(dir.path()), "");
     }
@@ -135,7 +135,7 @@ fn the_engine_shows_them_to_the_registry() {
             request.images = vec![image.clone()];
             wait(async {
                 let engine = Engine::connect(&env).await.unwrap();
-                engine.build(request, |_| (), std::future::pending()).await.unwrap_err()
+                engine.build(request, |_| ()).await.unwrap_err()
             })
         };
         let error = attempt("{}");

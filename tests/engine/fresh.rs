@@ -20,7 +20,7 @@ fn build(host: &str, cache: &Path, request: BuildRequest, sending: impl Fn()) ->
     let built = wait(async {
         let engine =
             Engine::connect(&EngineEnv { cache: Some(cache.to_owned()), ..env(host) }).await.unwrap();
-        engine.build(request, events, std::future::pending()).await.unwrap()
+        engine.build(request, events).await.unwrap()
     });
     (built, is_built)
 }

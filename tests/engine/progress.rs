@@ -18,7 +18,7 @@ fn play(lines: &[String], end: End) -> (Result<String, Error>, Vec<BuildEvent>) 
     let built = wait(async {
         let engine = Engine::connect(&env(&host)).await.unwrap();
         let request = request(dir.path(), "FROM scratch\n");
-        engine.build(request, |event| events.push(event), std::future::pending()).await
+        engine.build(request, |event| events.push(event)).await
     });
     (built.map(|built| built.id), events.split_off(1))
 }

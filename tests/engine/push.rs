@@ -1,12 +1,12 @@
 //! Pushing to a real registry that wants a password, and through an engine that breaks off.
 
-use std::cell::Cell;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::Duration;
 
 use agentcli::engine::{Engine, Error, Layer, Login, PushEvent, PushRequest, Pushed, Refusal};
+use agentcli::live::{Level, Stop};
 use tempfile::TempDir;
 
 use super::{BASE, build, docker, env, fresh, hosts, request, wait};
@@ -46,7 +46,7 @@ fn push(host: &str, request: &PushRequest) -> (Result<Pushed, Error>, Vec<PushEv
     let mut events = Vec::new();
     let pushed = wait(async {
         let engine = Engine::connect(&env(host)).await.unwrap();
-        engine.push(request, |event| events.push(event), std::future::pending()).await
+        engine.push(request, |event| events.push(event), &Stop::default()).await
     });
     (pushed, events)
 }
@@ -155,7 +155,7 @@ fn no_image_and_no_registry() {
 }
 
 #[test]
-fn a_cancelled_push_leaves_no_name() {
+fn an_interrupted_push_removes_its_tag() {
     let host = hosts().pop().unwrap();
     let registry = Registry::start();
     let repository = format!("{}/team/agent", registry.address);
@@ -167,14 +167,22 @@ fn a_cancelled_push_leaves_no_name() {
         login: login(PASSWORD),
         silence: SILENCE,
     };
-    let (begun, seen) = tokio::sync::oneshot::channel();
-    let begun = Cell::new(Some(begun));
-    let cancelled = wait(async {
+    let interrupted = wait(async {
         let engine = Engine::connect(&env(&host)).await.unwrap();
-        let begin = |_| _ = begun.take().map(|begun| begun.send(()));
-        engine.push(&request, begin, async { _ = seen.await }).await
+        let stop = Stop::default();
+        engine
+            .push(
+                &request,
+                |_| {
+                    if stop.level() == Level::Running {
+                        stop.raise()
+                    }
+                },
+                &stop,
+            )
+            .await
     });
-    assert!(matches!(cancelled, Err(Error::Cancelled)));
+    assert!(matches!(interrupted, Err(Error::Interrupted(_))));
     assert_eq!(names(&host, &registry), "");
     assert_eq!(registry.digest("team/agent", "v1"), None);
 }

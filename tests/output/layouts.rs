@@ -23,7 +23,7 @@ fn plan_with(members: &str, files: &[(&str, &str)]) -> Plan {
     let config = format!(r#"{{{members}, "graphs": {{"agent": "./demo/graph.py:graph"}}}}"#);
     let package = [("demo/__init__.py", ""), ("demo/graph.py", "graph = 1")];
     let files = MemoryFiles::new(package.into_iter().chain(files.iter().copied()));
-    let analysis = analyze(&config, &files);
+    let analysis = analyze("agent.json", &config, &files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
     lower(&analysis.config, &files, "agent.json", &Options::default())
 }

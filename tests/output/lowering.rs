@@ -51,7 +51,7 @@ impl Files for Nested {
 
 fn plan_with(config: &str, files: &dyn Files, options: &Options) -> Plan {
     let config = format!("{{{config}}}");
-    let analysis = analyze(&config, files);
+    let analysis = analyze("agent.json", &config, files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
     let plan = lower(&analysis.config, files, "agent.json", options);
     properties::check(&plan).unwrap();
@@ -577,6 +577,6 @@ fn words_of_the_server() {
     assert_eq!(contract("LANGGRAPH_CHECKPOINTER"), r#"{"backend":"mongo"}"#);
     assert_eq!(
         contract("LANGGRAPH_WEBHOOKS"),
-        r#"{"env_prefix":"AGENT_WEBHOOK_","headers":{"X":"${{ env.AGENT_WEBHOOK_X }}"},"url":{"require_https":true}}"#
+        r#"{"url":{"require_https":true},"headers":{"X":"${{ env.AGENT_WEBHOOK_X }}"},"env_prefix":"AGENT_WEBHOOK_"}"#
     );
 }

@@ -320,7 +320,7 @@ proptest! {
         tree.extend(names.iter().map(|name| (format!("{name}/{name}.py"), "")));
         let files = MemoryFiles::new(tree.iter().map(|(name, text)| (name.as_str(), *text)));
         let text = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#;
-        let analysis = analyze(text, &files);
+        let analysis = analyze("agent.json", text, &files);
         prop_assert!(analysis.is_usable(), "{:?}", analysis.diagnostics);
         let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
         prop_assert_eq!(check(&plan), Ok(()));
@@ -339,7 +339,7 @@ fn every_accepted_configuration_is_read_back() {
             files.map(|(name, text)| (format!("{directory}/{name}"), text)).into();
         let files = files.iter().map(|(name, text)| (name.as_str(), *text)).chain([(pip.as_str(), "")]);
         let files = MemoryFiles::new(files);
-        let analysis = analyze(&config.to_string(), &files);
+        let analysis = analyze("agent.json", &config.to_string(), &files);
         if analysis.is_usable() {
             accepted.set(accepted.get() + 1);
             let plan = lower(&analysis.config, &files, "agent.json", &Options::default());

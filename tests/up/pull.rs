@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use agentcli::compiler::back::plan::{Port, Service, ServiceImage, Setup, Watch};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, EngineEnv, Error, Login, PushRequest};
+use agentcli::live::Stop;
 use agentcli::up::{self, Change, Event, Hooks, Image, Mode, Options, Session, Urls};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indexmap::IndexMap;
 use tempfile::TempDir;
-use tokio::sync::mpsc::unbounded_channel;
 
 use super::host;
 use crate::engine::{docker, request};
@@ -99,7 +99,7 @@ impl World {
         let source = TempDir::new().unwrap();
         let dockerfile = format!("{DOCKERFILE}LABEL number={number} project={}\n", self.project);
         let build = BuildRequest { tags: vec![name.to_owned()], ..request(source.path(), &dockerfile) };
-        self.engine().await.build(build, |_| {}, std::future::pending()).await.unwrap().id
+        self.engine().await.build(build, |_| {}).await.unwrap().id
     }
 
     /// Puts an image into the registry that is nowhere else.
@@ -113,7 +113,7 @@ impl World {
             login: Some(Login { user: USER.to_owned(), password: PASSWORD.to_owned() }),
             silence: Duration::from_secs(60),
         };
-        self.engine().await.push(&push, |_| {}, std::future::pending()).await.unwrap();
+        self.engine().await.push(&push, |_| {}, &Stop::default()).await.unwrap();
         docker(&host(), &["rmi", &name]);
     }
 
@@ -158,8 +158,7 @@ impl World {
             all_logs: false,
         };
         let mut seen = Seen::default();
-        let (_sender, interrupts) = unbounded_channel();
-        up::run(&self.engine().await, self.session(), &options, &mut seen, interrupts).await.unwrap();
+        up::run(&self.engine().await, self.session(), &options, &mut seen, &Stop::default()).await.unwrap();
         seen
     }
 }

@@ -8,7 +8,6 @@ use super::dockerfile::warn_if_stale;
 use crate::cli::compile::PlanOptions;
 use crate::cli::env::Env;
 use crate::cli::image::{self, Wanted};
-use crate::cli::interrupt::interrupted;
 use crate::cli::progress::Style;
 use crate::compiler::back::emit::dockerfile;
 use crate::engine::{Built, Engine, EngineEnv};
@@ -53,11 +52,11 @@ impl Build {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let planned = self.options.plan(env)?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = env.runtime()?;
         let lookup = |name: &str| (env.variables)(name).map(OsString::from);
         let engine = runtime.block_on(Engine::connect(&EngineEnv::new(lookup)))?;
         for wanted in self.wanted()? {
-            let built = image::build(env, &engine, &planned, wanted, self.progress, interrupted());
+            let built = image::build(env, &engine, &planned, wanted, self.progress);
             let built = runtime.block_on(built)?;
             say_built(env, &built, self.progress == Style::Json)?;
         }

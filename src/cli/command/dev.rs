@@ -7,7 +7,6 @@ use crate::cli::check::ConfigOption;
 use crate::cli::compile;
 use crate::cli::env::Env;
 use crate::cli::follow::{Follow, Look};
-use crate::cli::interrupt::interrupted;
 use crate::cli::variables;
 use crate::compiler::server::local;
 use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
@@ -127,9 +126,9 @@ impl Dev {
         let options = self.options(env)?;
         let look = Look { is_json: self.json, waits: options.reload };
         let opens_browser = !self.no_browser && env.out.is_terminal;
+        let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let mut follow = Follow::new(env, &self.config, look, opens_browser);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(dev::run(session, &options, &mut follow, interrupted))?;
+        runtime.block_on(dev::run(session, &options, &mut follow, &stop))?;
         Ok(())
     }
 

@@ -8,7 +8,6 @@ use crate::cli::check::ConfigOption;
 use crate::cli::compose::project;
 use crate::cli::console::{NOTE, WARNING, say, visible_line};
 use crate::cli::env::Env;
-use crate::cli::interrupt::{interrupted, interrupts};
 use crate::cli::setup::{ProjectName, engine, real_directory};
 use crate::compose;
 use crate::error::Error;
@@ -48,17 +47,13 @@ impl Down {
         if let Some(file) = &self.docker_compose {
             return self.with_compose(env, directory, name, file);
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let engine = engine(env, &runtime)?;
         runtime.block_on(async {
             // Whoever names a project means that one; a name that comes from elsewhere may be another's.
             let owner = self.project.project_name.is_none().then_some(directory.as_path());
             let down = up::down(&engine, &name, owner, self.volumes, |event| self.tell(env, event));
-            tokio::select! {
-                biased;
-                () = interrupted() => Err(up::Error::Interrupted),
-                done = down => done,
-            }
+            stop.unless_asked(down).await?
         })?;
         Ok(())
     }
@@ -72,10 +67,9 @@ impl Down {
         file: &Path,
     ) -> Result<(), Error> {
         let project = project(env, directory, name, file);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let interrupts = runtime.block_on(async { interrupts() });
+        let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let mut say = |event: &Event| self.tell(env, event);
-        runtime.block_on(compose::down(&project, self.volumes, &mut say, interrupts))?;
+        runtime.block_on(compose::down(&project, self.volumes, &mut say, &stop))?;
         Ok(())
     }
 

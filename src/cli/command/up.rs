@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::cli::attach::Attach;
 use crate::cli::compose::Together;
 use crate::cli::env::Env;
-use crate::cli::interrupt::interrupts;
 use crate::cli::setup::{SetupArguments, engine};
 use crate::error::Error;
 use crate::up::{self, Mode, Options};
@@ -61,8 +60,7 @@ pub(crate) struct Up {
 
 impl Up {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let interrupts = runtime.block_on(async { interrupts() });
+        let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let engine = engine(env, &runtime);
         engine.iter().for_each(|engine| self.setup.runs_on(engine));
         // A mistake in the configuration is told whether there is an engine or not.
@@ -83,11 +81,11 @@ impl Up {
         if let Some(file) = &self.docker_compose {
             let (engine, arguments, options) = (&engine, &self.setup, &options);
             let together = Together { engine, arguments, file, options, is_json: self.json };
-            return runtime.block_on(together.up(env, prepared, interrupts));
+            return runtime.block_on(together.up(env, prepared));
         }
         let source = prepared.planned.project.source.clone();
         let mut attach = Attach::new(env, &self.setup, source, self.json);
-        let run = up::run(&engine, prepared.session, &options, &mut attach, interrupts);
+        let run = up::run(&engine, prepared.session, &options, &mut attach, &stop);
         runtime.block_on(run)?;
         Ok(())
     }

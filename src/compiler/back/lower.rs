@@ -61,7 +61,7 @@ impl Build {
 
 /// Plans a configuration without errors; `name` is its file's.
 pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) -> Plan {
-    let variant = image::variant(config);
+    let variant = config.variant();
     let layout = Layout::new(config, files, variant, options);
     let input = Input { config, files, options, variant, layout: &layout };
     let contract = contract::contract(&input, |path| layout.in_image(&path));
@@ -107,6 +107,5 @@ fn env(config: &Config) -> Env {
 }
 
 fn digest(config: &Config) -> String {
-    let text = serde_json::to_string(config).unwrap_or_default();
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(config.value.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,6 +12,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use crate::compiler::front::config::Variant;
 pub use local::{JavascriptPackages, Local, NodeProject, PythonPackages, Watch};
 pub use setup::{Health, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
 
@@ -45,18 +46,6 @@ pub struct ConfigFile {
     pub name: String,
     /// SHA-256 of its content, in lowercase hexadecimal; formatting does not count.
     pub sha256: String,
-}
-
-/// Which language the server is written in, and which graphs it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Variant {
-    /// The JavaScript server.
-    Javascript,
-    /// The Python server, which runs JavaScript graphs or UI components beside it.
-    Mixed,
-    /// The Python server.
-    Python,
 }
 
 /// The server that runs.

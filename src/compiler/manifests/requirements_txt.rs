@@ -143,10 +143,10 @@ pub fn included(path: &str, entry: &Entry) -> Option<String> {
 pub fn read(text: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (line, content) in logical_lines(text) {
-        let start = content.match_indices('-').map(|(at, _)| at);
         let is_option =
             |at: &usize| content[..*at].is_empty() || content[..*at].ends_with(char::is_whitespace);
-        let (requirement, options) = content.split_at(start.filter(is_option).min().unwrap_or(content.len()));
+        let options = content.match_indices('-').map(|(at, _)| at).find(is_option).unwrap_or(content.len());
+        let (requirement, options) = content.split_at(options);
         let requirement = requirement.trim();
         let mut add = |kind| entries.push(Entry { line: line.clone(), kind });
         if !requirement.is_empty() {
@@ -319,6 +319,15 @@ mod tests {
         ] {
             assert_eq!(found(line).files, ["requirements.txt"], "{line}");
         }
+    }
+
+    #[test]
+    fn long_chains_of_includes_are_followed() {
+        let name = |n: usize| if n == 0 { "requirements.txt".to_owned() } else { format!("{n}.txt") };
+        let tree: Vec<_> = (0..1000).map(|n| (name(n), format!("-r {}", name(n + 1)))).collect();
+        let files = MemoryFiles::new(tree.iter().map(|(path, text)| (&**path, &**text)));
+        let wanted: Vec<_> = tree.iter().map(|(path, _)| path.clone()).collect();
+        assert_eq!(find(".", &files).unwrap().files, wanted);
     }
 
     #[test]

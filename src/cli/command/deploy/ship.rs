@@ -26,10 +26,10 @@ use crate::cli::ask::confirm;
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::env::Env;
 use crate::cli::image::platform;
-use crate::cli::interrupt::Interrupt;
 use crate::cli::name::check_new;
 use crate::compiler::words::similar;
 use crate::error::Error;
+use crate::live::Stop;
 
 /// What `agentcli deploy` takes; its help text stands in the parent.
 #[derive(Debug, clap::Args)]
@@ -174,7 +174,7 @@ struct Shipment<'a> {
     client: &'a Client,
     /// What the client tells while it works.
     notes: UnboundedReceiver<String>,
-    interrupt: Interrupt,
+    stop: Stop,
     voice: Voice,
     /// Nothing where the configuration has no variables: what the deployment has stays.
     secrets: Option<Vec<Secret>>,
@@ -185,7 +185,8 @@ impl Ship {
         self.platform.as_deref().map(platform).transpose()?;
         let planned = self.options.plan(env)?;
         let config = self.options.config.config.as_deref();
-        let account = self.account.resolve(env, config)?;
+        let runtime = env.runtime()?;
+        let account = self.account.resolve(env, config, &runtime)?;
         let (sender, notes) = unbounded_channel();
         let client = Client::new(account)?.with_patience(env.patience).telling(move |note| {
             // Nobody listens where the command is over.
@@ -193,12 +194,11 @@ impl Ship {
         });
         let secrets = secrets::of(env, &planned);
         let wanted = name::wanted(env, &self, &planned)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let done = runtime.block_on(async {
-            let interrupt = Interrupt::listen();
+            let stop = env.stop.clone();
             let voice = Voice::new(env, self.json);
             let (ship, client) = (&self, &client);
-            let shipment = Shipment { env, ship, planned, client, notes, interrupt, voice, secrets };
+            let shipment = Shipment { env, ship, planned, client, notes, stop, voice, secrets };
             shipment.run(wanted).await
         });
         // A question may still be waiting for its answer.
@@ -277,7 +277,7 @@ impl Shipment<'_> {
         let kind = self.kind();
         let question = format!("there is no deployment `{name}`; create it, of type {}?", kind.word());
         let answer = confirm(self.env, &question, true);
-        if self.interrupt.unless(answer).await? { Ok(()) } else { Err(Error::Declined) }
+        if self.stop.unless_asked(answer).await? { Ok(()) } else { Err(Error::Declined) }
     }
 
     /// The deployment, which is made where there is none.
@@ -359,7 +359,7 @@ impl Shipment<'_> {
         loop {
             tokio::select! {
                 biased;
-                () = self.interrupt.wait() => return Err(Error::Interrupted),
+                () = self.stop.asked() => return Err(Error::Interrupted),
                 Some(message) = self.notes.recv() => self.say(Event::Note { message }),
                 answer = &mut call => return Ok(answer?),
             }

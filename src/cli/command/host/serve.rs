@@ -9,7 +9,6 @@ use crate::api::wire::{Redacted, Repository};
 use crate::cli::account::Words;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
-use crate::cli::interrupt::interrupted;
 use crate::error::Error;
 use crate::host::{Faults, Keys, Limits, Login, Options, Registry, Service};
 use crate::project;
@@ -88,11 +87,11 @@ pub(crate) struct Serve {
 impl Serve {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let options = self.options(env)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = env.runtime()?;
         let served = runtime.block_on(async {
             let service = Service::bind(options).await?;
             self.ready(env, &format!("http://{}", service.address()))?;
-            service.serve(interrupted()).await;
+            service.serve(env.stop.asked()).await;
             Ok(())
         });
         // A check of an archive that is under way is of no use any more.

@@ -1,32 +1,15 @@
 //! Which server runs the project, and which image has it.
 
 use crate::compiler::back::plan::Variant;
-use crate::compiler::front::config::{Config, NodeVersion};
+use crate::compiler::front::config::Config;
 use crate::compiler::{paths, server};
-
-/// The kind of server that `config` asks for: Python, unless every graph is JavaScript and no Python is pinned.
-pub(super) fn variant(config: &Config) -> Variant {
-    let javascript =
-        config.graphs.iter().flatten().filter(|(_, graph)| paths::is_javascript(&graph.path)).count();
-    let graphs = config.graphs.as_ref().map_or(0, indexmap::IndexMap::len);
-    if graphs > 0 && javascript == graphs && config.python_version.is_none() {
-        Variant::Javascript
-    } else if config.has_javascript() {
-        Variant::Mixed
-    } else {
-        Variant::Python
-    }
-}
 
 pub(super) fn python(config: &Config) -> String {
     config.python_version.clone().unwrap_or_else(|| server::DEFAULT_PYTHON.to_owned())
 }
 
 pub(super) fn node(config: &Config) -> String {
-    config
-        .node_version
-        .as_ref()
-        .map_or_else(|| server::DEFAULT_NODE.to_owned(), |NodeVersion(version)| version.clone())
+    config.node_version.clone().unwrap_or_else(|| server::DEFAULT_NODE.to_owned())
 }
 
 /// The image with its tag. A base image that names a tag or digest is used as it is.
@@ -54,6 +37,7 @@ pub(super) fn reference(config: &Config, variant: Variant) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compiler::front::dialect::Dialect;
 
     #[test]
     fn tags() {
@@ -87,8 +71,8 @@ mod tests {
                 "x/langgraph-server:0.2-py3.11",
             ),
         ] {
-            let config: Config = serde_json::from_str(config).unwrap();
-            assert_eq!(reference(&config, variant(&config)), image);
+            let config = Config::new(serde_json::from_str(config).unwrap(), Dialect::default());
+            assert_eq!(reference(&config, config.variant()), image);
         }
     }
 }

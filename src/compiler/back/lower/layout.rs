@@ -183,7 +183,7 @@ impl Layout {
 /// The local dependencies, each directory once.
 fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
     let mut found: Vec<Local> = Vec::new();
-    for local in dependency::local_dependencies(config.dependencies.as_deref(), files) {
+    for local in dependency::local_dependencies(config.entries(), files) {
         if !found.iter().any(|known| known.path == local.path) {
             found.push(local);
         }

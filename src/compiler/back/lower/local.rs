@@ -8,7 +8,7 @@ use crate::compiler::back::lower::layout::{self, DEFAULT_IGNORE};
 use crate::compiler::back::lower::tools::{Tools, pip_config};
 use crate::compiler::back::lower::{Input, contract, javascript, python};
 use crate::compiler::back::plan::{Context, JavascriptPackages, Local, PythonPackages, Variant, Watch};
-use crate::compiler::front::config::{EnvConfig, NodeVersion};
+use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::dependency::{self, Local as Dependency, LocalKind};
 use crate::compiler::{paths, server};
 
@@ -44,8 +44,8 @@ fn variables(variant: Variant, has_bridge: bool) -> IndexMap<String, String> {
 /// What the JavaScript server takes as an argument, and not from its environment.
 fn settings(variant: Variant, contract: &IndexMap<String, Value>) -> IndexMap<String, String> {
     let all = if variant == Variant::Javascript { server::local::JAVASCRIPT_SETTINGS } else { &[] };
-    let set = all.iter().filter(|(_, variable)| contract.contains_key(*variable));
-    set.map(|&(word, variable)| (word.to_owned(), variable.to_owned())).collect()
+    let set = contract::keys(contract).filter(|(key, _)| all.contains(key));
+    set.map(|(key, variable)| (key.to_owned(), variable.to_owned())).collect()
 }
 
 /// A path as the server finds it: one that starts with a dot is a file's, any other may be a module's.
@@ -80,15 +80,14 @@ fn python_packages(input: &Input<'_>, packages: &[Installed<'_>], own: bool) -> 
 }
 
 fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
-    let mut graphs = input.config.graphs.iter().flatten();
-    let has_graphs = graphs.any(|(_, graph)| paths::is_javascript(&graph.path));
+    let has_graphs = input.config.graphs.values().any(|graph| paths::is_javascript(graph));
     let (server, bridge) = match input.variant {
         Variant::Javascript => (server::local::JAVASCRIPT_SERVER, None),
         Variant::Mixed if has_graphs => (&[server::local::TSX][..], Some(server::local::BRIDGE.to_owned())),
         Variant::Mixed | Variant::Python => (&[][..], None),
     };
     JavascriptPackages {
-        version: input.config.node_version.as_ref().map(|NodeVersion(version)| version.clone()),
+        version: input.config.node_version.clone(),
         server: server.iter().map(|&(name, version)| (name.to_owned(), version.to_owned())).collect(),
         bridge,
         project: javascript::project(input.files),

@@ -19,7 +19,6 @@ use crate::compiler::manifests::dependency::{self, Dependency, Local, LocalKind}
 use crate::compiler::manifests::package::{Install, UvSettings};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::requirements_txt::RequirementsFile;
-use crate::compiler::server::variables;
 use crate::compiler::{paths, server};
 
 /// Adds a directory to the import path, as an installed package would.
@@ -83,9 +82,9 @@ fn of_kind<'a>(input: &Input<'a>, kind: LocalKind) -> impl Iterator<Item = &'a L
 }
 
 fn node(input: &Input<'_>, build: &mut Build) {
-    let key = if input.config.ui.is_some() { "/ui" } else { "/node_version" };
+    let key = if input.config.has_ui { "/ui" } else { "/node_version" };
     let version = Value::String(image::node(input.config));
-    let variables = [(variables::NODE_VERSION.to_owned(), version)].into_iter().collect();
+    let variables = [(server::NODE_VERSION.to_owned(), version)].into_iter().collect();
     build.step(key, "the Node.js version", Action::Env { variables });
     let commands = vec![words([server::INSTALL_NODE])];
     build.step(
@@ -148,9 +147,9 @@ fn settings(input: &Input<'_>, path: &str, build: &mut Build) -> Option<UvSettin
 }
 
 pub(super) fn named_packages(input: &Input<'_>) -> Vec<String> {
-    let entries = input.config.dependencies.iter().flatten();
+    let entries = input.config.entries();
     entries
-        .filter_map(|entry| match dependency::classify(entry, input.files) {
+        .filter_map(|(_, entry)| match dependency::classify(entry, input.files) {
             Dependency::Package(requirement) => Some(requirement),
             Dependency::Local { .. } => None,
         })

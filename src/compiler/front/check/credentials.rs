@@ -1,5 +1,6 @@
 //! Passwords and tokens in the URLs of dependencies. No message repeats them.
 
+use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, classify};
 use crate::compiler::manifests::{self, requirements_txt};
@@ -10,7 +11,7 @@ use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&CREDENTIALS_IN_URL];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let place = Place::Value(entry(index));
         match classify(text, context.files) {
             Dependency::Package(text) if !urls::userinfo(&text).is_empty() => {
@@ -35,7 +36,8 @@ fn check_manifests(context: &mut Context<'_>, place: &Place, path: &str) {
     let text = manifests::text(&pyproject, context.files).and_then(Result::ok);
     for (file, text) in requirements.chain(text.map(|text| (pyproject, text))) {
         let masked = urls::masked(&text);
-        for part in urls::userinfo(&text).into_iter().filter(|part| !is_comment(&text, part.start)) {
+        let secrets = urls::userinfo(&text).into_iter().filter(|part| !is_comment(&text, part.start));
+        for part in secrets.take(MAX_FINDINGS) {
             let message = format!("a URL in `{}` contains a password or token", written(&file));
             let related = Related::new(&file, &masked, part, "password or token");
             context.report(finding(place.clone(), message).related(related));
@@ -57,48 +59,3 @@ static CREDENTIALS_IN_URL: Rule = Rule {
     wrong: r#"{ "dependencies": [".", "shared @ git+https://me:secret@example.com/shared.git"] }"#,
     right: r#"{ "dependencies": [".", "shared @ git+https://example.com/shared.git"], "pip_config_file": "./pip.conf" }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    #[test]
-    fn credentials() {
-        table(
-            &[
-                (r#"{"dependencies":[".","x @ git+https://git@example.com/x"]}"#, &[]),
-                (r#"{"dependencies":[".","x @ git+ssh://git@example.com/x@v1"]}"#, &[]),
-                (r#"{"dependencies":[".","x @ https://${USER}:${TOKEN}@example.com/x.whl"]}"#, &[]),
-                (
-                    r#"{"dependencies":[".","git+https://ghp_abc@example.com/x"]}"#,
-                    &[r#"credentials-in-url: "git+https://ghp_abc@example.com/x""#],
-                ),
-            ],
-            &[],
-        );
-        let secret = r#"{"dependencies":[".","x @ https://me:hunter2@example.com/x.whl"]}"#;
-        assert!(said(secret, &[]).contains("password") && !said(secret, &[]).contains("hunter2"));
-        // A finding of another kind about the same entry must not repeat it either.
-        let broken = r#"{"dependencies":[".","x @ https://me:hunter2@example.com/x.whl y"]}"#;
-        assert!(!said(broken, &[]).contains("hunter2"));
-    }
-
-    #[test]
-    fn credentials_in_manifests() {
-        let rows: &[(&str, &[&str])] = &[
-            ("{}", &[r#"credentials-in-url: ".""#]),
-            (r#"{"dependencies":["./lib"],"graphs":{"a":"./lib/a.py:g"}}"#, &[]),
-        ];
-        let files = &[
-            ("requirements.txt", "a\n-r more/base.txt\n"),
-            ("more/base.txt", "# https://a:b@c\n--extra-index-url https://me:hunter2@example.com/simple\n"),
-            ("lib/a.py", "g = 1"),
-        ];
-        table(rows, files);
-        assert!(said("{}", files).contains("`./more/base.txt`"));
-        table(
-            &rows[..1],
-            &[("pyproject.toml", "[project]\nname='x'\ndependencies=['a @ https://u:p@x.y/a.whl']")],
-        );
-    }
-}

@@ -10,6 +10,9 @@ use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&INVALID_MANIFEST, &INVALID_PACKAGE_JSON];
 
+/// Findings in one manifest are reported up to this number.
+pub(super) const MAX_FINDINGS: usize = 50;
+
 pub(super) fn check(context: &mut Context<'_>) {
     for local in context.directories() {
         let broken = broken_python(context, &local).map(|(path, broken)| {

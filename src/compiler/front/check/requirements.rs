@@ -1,6 +1,6 @@
 //! Requirements in `dependencies`, `requirements.txt` and `pyproject.toml`: are they valid?
 
-use super::manifests::invalid;
+use super::manifests::{MAX_FINDINGS, invalid};
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::requirements_txt::{self, Entry, Kind, Part};
@@ -16,7 +16,7 @@ pub(super) const RULES: &[&Rule] = &[&INVALID_REQUIREMENT, &INVALID_REQUIREMENTS
 const FORM: &str = "write a package name with optional versions, such as `langchain>=0.3,<1`";
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let Dependency::Package(text) = classify(text, context.files) else { continue };
         let Err(broken) = requirement::read(&text) else { continue };
         let broken = option(&text).unwrap_or(broken);
@@ -78,7 +78,7 @@ fn in_pyproject(context: &Context<'_>, local: &Local) -> Vec<Diagnostic> {
         let part = at.map_or(span, |at| at + broken.span.start..at + broken.span.end);
         Some(invalid_requirement(local, Related::new(&path, &text, part, broken.message), broken.help))
     };
-    all.filter_map(finding).collect()
+    all.filter_map(finding).take(MAX_FINDINGS).collect()
 }
 
 fn invalid_requirement(local: &Local, related: Related, help: Option<String>) -> Diagnostic {
@@ -94,7 +94,10 @@ fn in_requirements_txt(context: &Context<'_>, local: &Local) -> Vec<Diagnostic> 
     for part in requirements_txt::parts(&local.path, context.files) {
         match &part.entries {
             Ok(entries) => {
-                found.extend(entries.iter().filter_map(|item| in_entry(context, local, &part, item)));
+                let masked = urls::masked(&part.text);
+                let findings =
+                    entries.iter().filter_map(|item| in_entry(context, local, &part, &masked, item));
+                found.extend(findings.take(MAX_FINDINGS));
             }
             Err(broken) => {
                 let place = Place::Value(entry(local.index));
@@ -107,42 +110,44 @@ fn in_requirements_txt(context: &Context<'_>, local: &Local) -> Vec<Diagnostic> 
     found
 }
 
-fn in_entry(context: &Context<'_>, local: &Local, part: &Part, item: &Entry) -> Option<Diagnostic> {
-    let text = urls::masked(&part.text);
-    let related = |span, label: String| Related::new(&part.path, &text, span, label);
-    let invalid = |label: String, help: String| {
-        let message = format!("`{}` is invalid", written(&part.path));
-        let place = Place::Value(entry(local.index));
-        Some(
-            Diagnostic::new(&INVALID_REQUIREMENTS_FILE, place, message)
-                .related(related(item.line.clone(), label))
-                .help(help),
-        )
-    };
-    match &item.kind {
+/// The error in an entry of `part`, whose text is shown as `masked`.
+fn in_entry(
+    context: &Context<'_>,
+    local: &Local,
+    part: &Part,
+    masked: &str,
+    item: &Entry,
+) -> Option<Diagnostic> {
+    let line = item.line.clone();
+    let (label, help) = match &item.kind {
         // Installers substitute environment variables.
         Kind::Requirement(requirement) if !requirement.contains("${") => {
             let broken = requirement::read(requirement).err()?;
-            // The requirement is part of the line, unless it continues on the next one.
-            let at = text[item.line.clone()].find(&**requirement).map(|at| item.line.start + at);
-            let span = at.map_or(item.line.clone(), |at| at + broken.span.start..at + broken.span.end);
-            Some(invalid_requirement(local, related(span, broken.message), broken.help))
+            // The requirement is not in one piece if the line is continued.
+            let start = part.text[line.clone()].find(&**requirement).map(|at| line.start + at);
+            let span = start.map_or(line, |start| start + broken.span.start..start + broken.span.end);
+            let related = Related::new(&part.path, masked, span, broken.message);
+            return Some(invalid_requirement(local, related, broken.help));
         }
         Kind::Include(path) if !path.contains('$') => {
-            let included = requirements_txt::included(&part.path, item).filter(|it| !it.starts_with('/'))?;
-            let is_missing = !context.files.is_file(&included);
-            let help = "paths are relative to the file that includes them";
-            is_missing
-                .then(|| invalid(format!("there is no file `{}`", written(&included)), help.to_owned()))?
+            let included = requirements_txt::included(&part.path, item)
+                .filter(|path| !path.starts_with('/') && !context.files.is_file(path))?;
+            let label = format!("there is no file `{}`", written(&included));
+            (label, "paths are relative to the file that includes them".to_owned())
         }
         Kind::Unknown(option) => {
-            let known = requirements_txt::options();
-            let help =
-                similar(option, known).map_or("remove it".to_owned(), |it| format!("did you mean `{it}`?"));
-            invalid(format!("installers do not know the option `{option}`"), help)
+            let known = similar(option, requirements_txt::options());
+            let help = known.map_or("remove it".to_owned(), |known| format!("did you mean `{known}`?"));
+            (format!("installers do not know the option `{option}`"), help)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let message = format!("`{}` is invalid", written(&part.path));
+    Some(
+        Diagnostic::new(&INVALID_REQUIREMENTS_FILE, Place::Value(entry(local.index)), message)
+            .related(Related::new(&part.path, masked, line, label))
+            .help(help),
+    )
 }
 
 static INVALID_REQUIREMENT: Rule = Rule {

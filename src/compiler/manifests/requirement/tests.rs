@@ -78,19 +78,17 @@ fn broken_requirements() {
 }
 
 #[test]
-fn deep_and_long_conditions_are_fast() {
+fn deep_and_long_conditions_are_not_checked() {
     let nested = format!("a; {}os_name == 'x'{}", "(".repeat(100_000), ")".repeat(100_000));
     let deep = format!("a; {}os_name == 'x'{}", "(".repeat(32), ")".repeat(32));
-    // The size of a decision diagram for these in this order is exponential.
+    // `pep508_rs` would need exponential time and space for many of these.
     let pairs =
         |count: usize| (0..count).map(|n| format!("extra=='a{n}'and extra=='b{n}'or ")).collect::<String>();
     let long = format!("a; {}os_name == 'x'", pairs(12));
     let longer = format!("a; {}os_name == 'x'", pairs(1000));
-    let start = std::time::Instant::now();
     for text in [nested, deep, long, longer] {
         assert!(read(&text).is_ok(), "{:?}", read(&text));
     }
-    assert!(start.elapsed().as_secs() < 1, "{:?}", start.elapsed());
 }
 
 proptest! {

@@ -123,7 +123,7 @@ impl Shipment<'_> {
     }
 
     async fn rest(&self, pause: &mut Duration) -> Result<(), Error> {
-        self.interrupt.unless(tokio::time::sleep(*pause)).await?;
+        self.stop.unless_asked(tokio::time::sleep(*pause)).await?;
         *pause = (*pause * 3 / 2).min(self.env.patience.poll);
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Shipment<'_> {
                 ..Default::default()
             };
             let page = self.client.build_logs(&deployment.id, revision, &request);
-            let Ok(page) = self.interrupt.unless(page).await? else { return Ok(()) };
+            let Ok(page) = self.stop.unless_asked(page).await? else { return Ok(()) };
             let is_empty = page.logs.is_empty();
             for entry in page.logs {
                 if log.told.is_new(&mut look, &entry) {
@@ -165,7 +165,7 @@ impl Shipment<'_> {
         status: RevisionStatus,
     ) -> Result<(), Error> {
         if status == RevisionStatus::Deployed {
-            let now = self.interrupt.unless(self.client.deployment(&deployment.id)).await?;
+            let now = self.stop.unless_asked(self.client.deployment(&deployment.id)).await?;
             let url = now.as_ref().unwrap_or(deployment).source_config.custom_url.clone();
             self.say(Event::result("deployed", deployment, revision, url));
             return Ok(());
@@ -199,11 +199,11 @@ impl Shipment<'_> {
             LogRequest { limit: Some(LAST_LINES), order: Some(LogOrder::Descending), ..Default::default() };
         let page = match status {
             RevisionStatus::BuildFailed => {
-                self.interrupt.unless(self.client.build_logs(&deployment.id, revision, &request)).await?
+                self.stop.unless_asked(self.client.build_logs(&deployment.id, revision, &request)).await?
             }
             RevisionStatus::DeployFailed => {
                 let log = self.client.deploy_logs(&deployment.id, Some(revision), &request);
-                self.interrupt.unless(log).await?
+                self.stop.unless_asked(log).await?
             }
             _ => return Ok(()),
         };

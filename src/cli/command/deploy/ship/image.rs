@@ -68,7 +68,7 @@ impl Shipment<'_> {
         }
         let lookup = |name: &str| (self.env.variables)(name).map(OsString::from);
         let surroundings = EngineEnv::new(lookup);
-        match self.interrupt.unless(Engine::connect(&surroundings)).await? {
+        match self.stop.unless_asked(Engine::connect(&surroundings)).await? {
             Ok(engine) => Ok(Way::Image(Box::new(engine))),
             Err(error @ (engine::Error::NoEngine { .. } | engine::Error::Unreachable { .. }))
                 if may_be_remote =>
@@ -98,9 +98,7 @@ impl Shipment<'_> {
             ignore: if self.ship.include_credentials { NOTHING } else { CREDENTIALS },
         };
         let style = if self.ship.json { Style::Json } else { Style::Auto };
-        let cancel = self.interrupt.wait();
-        let built = image::build(self.env, engine, &self.planned, wanted, style, cancel).await;
-        let built = built.map_err(interrupted)?;
+        let built = image::build(self.env, engine, &self.planned, wanted, style).await?;
         self.say(Event::Built { id: built.id.clone(), tags: built.tags });
         Ok(built.id)
     }
@@ -125,10 +123,10 @@ impl Shipment<'_> {
             silence: self.env.patience.push,
         };
         let mut push = self.voice.push();
-        let (env, cancel) = (&mut *self.env, self.interrupt.wait());
-        let pushed = engine.push(&request, |event| push.show(env, event), cancel).await;
+        let env = &mut *self.env;
+        let pushed = engine.push(&request, |event| push.show(env, event), &self.stop).await;
         push.end();
-        let pushed = pushed.map_err(|error| interrupted(error.into()))?;
+        let pushed = pushed?;
         let uri = format!("{}@{}", pushed.repository, pushed.digest);
         self.say(Event::Pushed { image: uri.clone() });
         Ok(uri)
@@ -150,9 +148,4 @@ impl Shipment<'_> {
 /// `registry.example/x` of `https://registry.example/x/`
 fn without_scheme(address: &str) -> &str {
     address.split_once("://").map_or(address, |(_, rest)| rest).trim_end_matches('/')
-}
-
-/// That the engine was told to stop is the user's doing.
-fn interrupted(error: Error) -> Error {
-    if let Error::Engine(engine::Error::Cancelled) = error { Error::Interrupted } else { error }
 }

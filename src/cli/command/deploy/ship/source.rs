@@ -52,7 +52,7 @@ impl Shipment<'_> {
         let context = image::context(self.env, &self.planned, ignore)?;
         let listing = context.list().map_err(engine::Error::Context)?;
         let (files, largest) = (listing.files(), listing.largest(LARGEST));
-        let packed = self.interrupt.unless(listing.pack(MOST)).await?.map_err(engine::Error::Context)?;
+        let packed = self.stop.unless_asked(listing.pack(MOST)).await?.map_err(engine::Error::Context)?;
         self.say(Event::Packed { files, bytes: packed.bytes() });
         if packed.bytes() > LARGE {
             let paths: Vec<String> =
@@ -95,7 +95,7 @@ impl Shipment<'_> {
         let sent = loop {
             tokio::select! {
                 biased;
-                () = self.interrupt.wait() => break Err(Error::Interrupted),
+                () = self.stop.asked() => break Err(Error::Interrupted),
                 Some(message) = self.notes.recv() => {
                     let (_, env) = &mut *screen.borrow_mut();
                     self.voice.tell(env, Event::Note { message });

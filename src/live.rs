@@ -1,0 +1,5 @@
+//! What all long-running commands share.
+
+mod stop;
+
+pub use stop::{Interrupted, Level, Stop};
