@@ -329,18 +329,12 @@ fn deeply_nested_files_are_read() {
     for opening in
         ["(", "[", "{", "{\"a\":", "[a", "-", "!", "a=>", "a?", "not ", "lambda:", "if a:\n ", "`${", "f'{"]
     {
-        for (path, text) in FILES {
-            let nested = opening.repeat(50_000);
-            for text in [
-                nested.clone(),
-                format!("{text}{nested}"),
-                format!("graph = {nested}"),
-                format!("a; {nested}"),
-            ] {
-                project(path, &text);
-            }
+        let nested = opening.repeat(10_000);
+        for (path, _) in FILES {
+            project(path, &nested);
+            project(path, &format!("graph = {nested}"));
         }
-        check(&opening.repeat(50_000)).unwrap();
+        check(&nested).unwrap();
     }
 }
 
