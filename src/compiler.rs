@@ -6,6 +6,7 @@ pub mod front;
 pub mod manifests;
 pub mod paths;
 pub mod server;
+pub mod urls;
 pub mod words;
 
 use crate::diagnostic::{Diagnostic, Rule};

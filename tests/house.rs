@@ -74,6 +74,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "manifests",
             "paths",
             "server",
+            "urls",
             "words",
         ],
     ),
@@ -95,9 +96,11 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::pyproject", &["files", "paths"]),
     ("manifests::requirement", &["words"]),
     ("manifests::requirements_txt", &["files", "paths"]),
+    ("manifests::setup_cfg", &[]),
     ("manifests::symbols", &[]),
     ("paths", &[]),
     ("server", &[]),
+    ("urls", &[]),
     ("words", &[]),
 ];
 
@@ -116,6 +119,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("minijinja", &["compiler"]),
     ("notify", &["watch"]),
     ("open", &["dev"]),
+    ("pep508_rs", &["compiler"]),
+    ("regex_lite", &["compiler"]),
     ("reqwest", &["api", "dev", "host", "probe"]),
     ("rustix", &["child"]),
     ("signal_hook", &["live"]),

@@ -12,9 +12,9 @@ mod http;
 mod ignore;
 mod image;
 mod locations;
+mod manifests;
 mod modules;
 mod names;
-mod package_json;
 mod pip;
 mod references;
 mod requirements;
@@ -27,12 +27,11 @@ mod webhooks;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-pub use credentials::masked;
-
 use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
 use crate::compiler::manifests::dependency::{self, Local};
 use crate::compiler::manifests::symbols::{Language, Module};
+pub use crate::compiler::urls::masked;
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 
 /// One topic: the function that looks, and the rules it reports.
@@ -53,7 +52,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: shadowing::check, rules: shadowing::RULES },
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
-    Check { run: package_json::check, rules: package_json::RULES },
+    Check { run: manifests::check, rules: manifests::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },
