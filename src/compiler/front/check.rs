@@ -3,6 +3,7 @@
 //! A check looks at the typed configuration and at the [`Files`] view, and reports; it changes nothing. What the
 //! schema already refused is gone from the configuration (see [`Context::is_removed`]).
 
+mod auth;
 mod checkpointer;
 mod credentials;
 mod dependencies;
@@ -11,6 +12,7 @@ mod env;
 mod http;
 mod ignore;
 mod image;
+mod ineffective;
 mod locations;
 mod modules;
 mod names;
@@ -21,13 +23,13 @@ mod requirements;
 mod shadowing;
 mod source;
 mod store;
+mod variables;
 mod versions;
 mod webhooks;
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-pub use credentials::masked;
 pub use image::is_image;
 
 use crate::compiler::files::Files;
@@ -58,12 +60,15 @@ pub const CHECKS: &[Check] = &[
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },
+    Check { run: variables::check, rules: variables::RULES },
+    Check { run: auth::check, rules: auth::RULES },
     Check { run: store::check, rules: store::RULES },
     Check { run: checkpointer::check, rules: checkpointer::RULES },
     Check { run: http::check, rules: http::RULES },
     Check { run: webhooks::check, rules: webhooks::RULES },
     Check { run: versions::check, rules: versions::RULES },
     Check { run: pip::check, rules: pip::RULES },
+    Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },
 ];
 

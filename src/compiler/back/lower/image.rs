@@ -5,7 +5,7 @@ use crate::compiler::front::config::Config;
 use crate::compiler::{paths, server};
 
 pub(super) fn python(config: &Config) -> String {
-    config.python_version.clone().unwrap_or_else(|| server::DEFAULT_PYTHON.to_owned())
+    config.python().unwrap_or(server::DEFAULT_PYTHON).to_owned()
 }
 
 pub(super) fn node(config: &Config) -> String {
@@ -19,7 +19,7 @@ pub(super) fn reference(config: &Config, variant: Variant) -> String {
         Variant::Python | Variant::Mixed => ("py", python(config), server::PYTHON_IMAGE),
     };
     let repository = config.base_image.as_deref().unwrap_or(standard);
-    let distro = config.image_distro.as_deref().unwrap_or(server::DEFAULT_DISTRO);
+    let distro = config.image_distro.as_deref().or(config.python_distro()).unwrap_or(server::DEFAULT_DISTRO);
     let distro = if distro == server::DEFAULT_DISTRO { String::new() } else { format!("-{distro}") };
     let tagged = repository.contains('@') || paths::file_name(repository).contains(':');
     if tagged && repository.contains(server::VERSIONED_REPOSITORY) && !repository.contains('@') {

@@ -65,7 +65,7 @@ fn python_packages(input: &Input<'_>, packages: &[Installed<'_>], own: bool) -> 
     let included = files.iter().flat_map(|file| file.files.iter().cloned());
     let manifests = locals.iter().flat_map(|local| manifests(input, local)).chain(included).collect();
     PythonPackages {
-        version: input.config.python_version.clone(),
+        version: input.config.python().map(str::to_owned),
         server: server_packages(input.config.api_version.as_deref()),
         requirements: python::named_packages(input),
         files: files.iter().map(|file| file.path.clone()).collect(),
