@@ -32,7 +32,9 @@ pub fn base_image(config: &Config) -> BaseImage {
     let standard = if is_javascript { server::JAVASCRIPT_IMAGE } else { server::PYTHON_IMAGE };
     let name = config.base_image.as_deref().unwrap_or(standard);
     let tag = tag(name);
-    let (version, suffix) = if is_javascript { (node(config), None) } else { python(config) };
+    let suffix = config.python_distro().filter(|_| !is_javascript);
+    let version =
+        if is_javascript { node(config) } else { config.python().unwrap_or(server::DEFAULT_PYTHON) };
     let distro = suffix.or(config.image_distro.as_deref()).filter(|distro| *distro != server::DEFAULT_DISTRO);
     let ending = distro.map(|distro| format!("-{distro}")).unwrap_or_default();
     let word = if is_javascript { "node" } else { "py" };
@@ -44,12 +46,6 @@ pub fn base_image(config: &Config) -> BaseImage {
     };
     let version = (tag != Tag::Whole).then(|| version.to_owned());
     BaseImage { reference, version, unused: unused(config, tag, suffix) }
-}
-
-/// The Python version, major.minor, and the suffix of the tag that may follow it, as in `3.12-bookworm`.
-pub fn python(config: &Config) -> (&str, Option<&str>) {
-    let version = config.python_version.as_deref().unwrap_or(server::DEFAULT_PYTHON);
-    version.split_once('-').map_or((version, None), |(version, suffix)| (version, Some(suffix)))
 }
 
 /// The major version of Node.js.
