@@ -280,7 +280,7 @@ fn updates_that_are_refused() {
         ("--file container.json", "the variable `TOKEN` of a container has no value"),
         ("--file broken.json", "`broken.json` is no JSON"),
         ("--file missing.json", "`missing.json` cannot be read"),
-        ("--resource cpu=2", "say that it is with --yes"),
+        ("--resource cpu=2", "pass --yes"),
     ] {
         let output = deploy(&env, &scene.proxy.url(), &format!("update {} {arguments}", scene.id));
         assert_eq!(output.code, 2, "{arguments}: {output:?}");
@@ -301,7 +301,7 @@ fn delete() {
     let arguments = format!("delete {}", scene.id);
     let output = scene.deploy(&arguments);
     assert_eq!(output.code, 2);
-    assert!(output.err.contains("say that it is with --force"), "{output:?}");
+    assert!(output.err.contains("pass --force"), "{output:?}");
     for arguments in [arguments.clone(), format!("{arguments} --json")] {
         let output = deploy(&TestEnv::empty().at_a_terminal(), &scene.proxy.url(), &arguments);
         assert_eq!((output.code, output.out.as_str()), (1, ""), "{output:?}");

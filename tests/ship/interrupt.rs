@@ -76,10 +76,7 @@ fn assert_resumes(host: &Host, stage: &Stage, engine: Option<&str>, arguments: &
         let is_told = err.contains("revision: ");
         let is_patched = deployments(host).first().is_some_and(|found| !revisions(host, found).is_empty());
         if is_told && !is_done {
-            let see = format!(
-                "the revision goes on without you: see `agentcli deploy revisions list {}`",
-                id(host)
-            );
+            let see = format!("the revision continues; see `agentcli deploy revisions list {}`", id(host));
             assert!(err.contains(&see), "after {after:?}: {err}");
         }
         assert!(is_patched || !is_told, "after {after:?}: {err}");
