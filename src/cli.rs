@@ -5,7 +5,7 @@
 
 mod account;
 mod artifact;
-mod ask;
+pub mod ask;
 mod attach;
 pub mod check;
 pub mod command;

@@ -16,7 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("live", &[]),
     ("watch", &["compiler", "project"]),
     ("probe", &[]),
-    ("child", &[]),
+    ("child", &["live"]),
     ("compose", &["child", "compiler", "engine", "live", "probe", "project", "up"]),
     ("dev", &["child", "compiler", "live", "probe", "project", "watch"]),
     ("up", &["compiler", "engine", "live", "probe", "watch"]),

@@ -180,7 +180,7 @@ fn a_closed_pipe_is_no_error_but_a_full_disk_is() {
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     let run = project.run_into("schema", Box::new(Refusing(io::ErrorKind::StorageFull)));
     assert_eq!(run.code, 1);
-    assert!(run.err.starts_with("error: the output cannot be written: "), "{}", run.err);
+    assert!(run.err.starts_with("error: cannot write the output: "), "{}", run.err);
 }
 
 struct Refusing(io::ErrorKind);
