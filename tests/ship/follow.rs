@@ -26,7 +26,7 @@ fn a_failure_says_why() {
             id("deployment_id"),
             id("revision_id")
         );
-        for told in [&format!("ended as {status}"), &log] {
+        for told in [&format!("ended with status {status}"), &log] {
             assert!(output.err.contains(told), "{told} in {}", output.err);
         }
         assert_eq!(id("status"), "failed");
