@@ -9,7 +9,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("diagnostic", &[]),
     ("host", &["api", "context", "project"]),
-    ("error", &["api", "compose", "context", "dev", "engine", "host", "live", "project", "up"]),
+    ("error", &["api", "compose", "context", "dev", "engine", "host", "live", "project", "ship", "up"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["context", "compiler", "live"]),
@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("dev", &["child", "compiler", "live", "probe", "project", "watch"]),
     ("up", &["compiler", "engine", "live", "probe", "watch"]),
     ("project", &["compiler", "diagnostic"]),
+    ("ship", &["api", "context", "engine", "live"]),
     (
         "cli",
         &[
@@ -36,6 +37,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "host",
             "live",
             "project",
+            "ship",
             "up",
         ],
     ),
@@ -122,7 +124,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("open", &["dev"]),
     ("pep508_rs", &["compiler"]),
     ("regex_lite", &["compiler"]),
-    ("reqwest", &["api", "dev", "host", "probe"]),
+    ("reqwest", &["api", "dev", "probe"]),
     ("rustix", &["child"]),
     ("signal_hook", &["live"]),
     ("tar", &["context", "host"]),
@@ -130,8 +132,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "api", "child", "cli", "compose", "context", "dev", "engine", "host", "live", "probe", "up",
-            "watch",
+            "api", "child", "cli", "compose", "context", "dev", "engine", "host", "live", "probe", "ship",
+            "up", "watch",
         ],
     ),
     ("tree_sitter", &["compiler"]),

@@ -45,7 +45,7 @@ pub fn base_image(config: &Config) -> BaseImage {
         (Tag::Absent, None) => format!("{name}:{version}{ending}"),
     };
     let version = (tag != Tag::Whole).then(|| version.to_owned());
-    BaseImage { reference, version, unused: unused(config, tag, suffix) }
+    BaseImage { reference, version, unused: unused(config, tag) }
 }
 
 /// The major version of Node.js.
@@ -70,7 +70,7 @@ fn names_language(part: &str) -> bool {
     versions.into_iter().any(|version| version.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn unused(config: &Config, tag: Tag, suffix: Option<&str>) -> Vec<(&'static str, String)> {
+fn unused(config: &Config, tag: Tag) -> Vec<(&'static str, String)> {
     let is_digest = config.base_image.as_deref().is_some_and(|image| image.contains('@'));
     let tagged = format!("`base_image` already has a {}", if is_digest { "digest" } else { "tag" });
     let is_javascript = config.variant() == Variant::Javascript;
@@ -81,13 +81,7 @@ fn unused(config: &Config, tag: Tag, suffix: Option<&str>) -> Vec<(&'static str,
         ("image_distro", config.image_distro.is_some(), tag == Tag::Whole),
     ];
     let decided = keys.into_iter().filter(|(_, is_set, is_decided)| *is_set && *is_decided);
-    let mut unused: Vec<_> = decided.map(|(key, ..)| (key, tagged.clone())).collect();
-    let other =
-        config.image_distro.as_deref().and(suffix).filter(|it| config.image_distro.as_deref() != Some(it));
-    if let Some(suffix) = other.filter(|_| tag != Tag::Whole) {
-        unused.push(("image_distro", format!("`python_version` already names `{suffix}`")));
-    }
-    unused
+    decided.map(|(key, ..)| (key, tagged.clone())).collect()
 }
 
 #[cfg(test)]
