@@ -23,7 +23,6 @@ mod service;
 mod settings;
 mod setup;
 mod table;
-mod time;
 mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};

@@ -11,6 +11,7 @@ pub mod words;
 use crate::diagnostic::{Diagnostic, Rule};
 use files::Files;
 use front::config::Config;
+use front::dialect::Dialect;
 use front::document::Document;
 use front::{check, document, schema};
 
@@ -18,7 +19,7 @@ use front::{check, document, schema};
 pub struct Analysis {
     /// The text as a tree, for drawing places.
     pub document: Document,
-    /// The typed configuration, without the parts that are wrong.
+    /// The configuration without the parts that are wrong.
     pub config: Config,
     /// Every finding, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
@@ -31,20 +32,15 @@ impl Analysis {
     }
 }
 
-/// Reads and checks `text`, with `files` as the tree around it.
-pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
+/// Reads and checks the configuration `text` from the file `name`, with `files` as the tree around it.
+pub fn analyze(name: &str, text: &str, files: &dyn Files) -> Analysis {
     let (document, mut diagnostics) = document::parse(text);
     let mut config = Config::default();
     if !matches!(document.root.kind, document::Kind::Hole) {
         let shape = schema::check(&document);
         diagnostics.extend(shape.diagnostics);
-        #[expect(
-            clippy::expect_used,
-            reason = "what the schema accepts has a type; a test holds the two together"
-        )]
-        let typed: Config = serde_json::from_value(shape.value).expect("a checked document can be typed");
-        diagnostics.extend(check::check(&typed, files, &shape.removed));
-        config = typed;
+        config = Config::new(shape.value, Dialect::of(name));
+        diagnostics.extend(check::check(&config, files, &shape.removed));
     }
     if diagnostics.is_empty() {
         return Analysis { document, config, diagnostics };

@@ -18,10 +18,11 @@ use super::variables;
 use crate::compiler::back::lower::setup::{SetupOptions, is_project_name, project_name, setup};
 use crate::compiler::back::plan::{Service, ServiceImage, Setup, Variable, Variant};
 use crate::compiler::files::Files as _;
-use crate::compiler::front::check;
 use crate::compiler::front::config::EnvConfig;
+use crate::compiler::front::keys;
 use crate::compiler::manifests::dotenv;
-use crate::compiler::server::{local, setup as contract, variables as names};
+use crate::compiler::manifests::image_name::ImageName;
+use crate::compiler::server::{local, setup as contract};
 use crate::engine::{Engine, EngineEnv};
 use crate::error::Error;
 use crate::up::{Image, Session, Urls};
@@ -235,7 +236,7 @@ impl SetupArguments {
                 "give another --debugger-port",
             );
         }
-        if let Some(image) = self.image.as_deref().filter(|image| !check::is_image(image)) {
+        if let Some(image) = self.image.as_deref().filter(|image| ImageName::parse(image).is_err()) {
             let message = format!("--image: `{}` is not the name of an image", visible_line(image));
             return usage(&message, "write it as registry/name:tag");
         }
@@ -324,7 +325,7 @@ impl SetupArguments {
         let own = local::MOUNT_PREFIX
             .iter()
             .find_map(|name| values.iter().find(|(known, _)| known == name)?.1.clone());
-        let http = plan.contract.get(names::HTTP);
+        let http = plan.contract.get(keys::HTTP);
         let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
         let prefix = own.or(configured).filter(|_| !is_javascript).unwrap_or_default();
         let api = format!("{}{prefix}", self.server_url());

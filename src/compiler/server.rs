@@ -5,8 +5,8 @@
 pub const PYTHON_IMAGE: &str = "langchain/langgraph-api";
 /// The image of the JavaScript server.
 pub const JAVASCRIPT_IMAGE: &str = "langchain/langgraphjs-api";
-/// Repositories of this name carry the version in the tag already, so that the language is appended to it.
-pub const VERSIONED_REPOSITORY: &str = "/langgraph-server";
+/// The tags of this repository start with the version of the server, and the language is appended.
+pub const VERSIONED_REPOSITORY: &str = "langgraph-server";
 
 /// The Python that an image has where none is asked for.
 pub const DEFAULT_PYTHON: &str = "3.11";
@@ -22,40 +22,21 @@ pub const PORT: u16 = 8000;
 /// How a container tells whether its server is well.
 pub const HEALTHCHECK: &[&str] = &["python", "/api/healthcheck.py"];
 
+/// A path file in the directory that Python installs packages into, as a word of the shell in the image.
+pub const PATH_FILE: &str =
+    r#""$(python3 -m sysconfig | sed -n 's/.*purelib = "\(.*\)"/\1/p')/agentcli.pth""#;
+
 /// Where the project lies in an image. The same on every machine, whatever the directory is called there.
 pub const PROJECT: &str = "/deps/app";
 /// Versions that an installation must keep to, so that the server still runs.
 pub const CONSTRAINTS: &str = "/api/constraints.txt";
 
-/// Where each part of the configuration is handed over: the variable's name.
-pub mod variables {
-    /// `auth`
-    pub const AUTH: &str = "LANGGRAPH_AUTH";
-    /// `checkpointer`
-    pub const CHECKPOINTER: &str = "LANGGRAPH_CHECKPOINTER";
-    /// `encryption`
-    pub const ENCRYPTION: &str = "LANGGRAPH_ENCRYPTION";
-    /// `graphs`
-    pub const GRAPHS: &str = "LANGSERVE_GRAPHS";
-    /// `http`
-    pub const HTTP: &str = "LANGGRAPH_HTTP";
-    /// `node_version`, where the Python server runs JavaScript graphs too
-    pub const NODE_VERSION: &str = "NODE_VERSION";
-    /// `priority`
-    pub const PRIORITY: &str = "LANGGRAPH_PRIORITY";
-    /// `store`
-    pub const STORE: &str = "LANGGRAPH_STORE";
-    /// `ui`
-    pub const UI: &str = "LANGGRAPH_UI";
-    /// `ui_config`
-    pub const UI_CONFIG: &str = "LANGGRAPH_UI_CONFIG";
-    /// `webhooks`
-    pub const WEBHOOKS: &str = "LANGGRAPH_WEBHOOKS";
-}
+/// The variable with the version of Node.js, where the Python server runs JavaScript graphs too.
+pub const NODE_VERSION: &str = "NODE_VERSION";
 
 /// What the configuration calls the document database, and what the server calls it.
 pub const DOCUMENT_DATABASE: (&str, &str) = ("docdb", "mongo");
-/// The prefix of webhook variables where none is given. The server's own default differs, so it is written out.
+/// The default of `webhooks.env_prefix` in the specification.
 pub const WEBHOOK_PREFIX: &str = "AGENT_WEBHOOK_";
 
 /// Installs Node.js into the Python image.
@@ -89,7 +70,12 @@ pub const OWN_PROJECT: &str = "/api";
 
 /// Package tools of the Python image.
 pub const PACKAGE_TOOLS: &[&str] = &["pip", "setuptools", "wheel"];
-/// What each tool leaves behind in the import path besides itself.
+/// Programs of each tool, as shell patterns that match nothing of other packages, such as pipx or pip-audit.
+pub const TOOL_PROGRAMS: &[(&str, &[&str])] =
+    &[("pip", &["pip", "pip3", "pip3.[0-9]*"]), ("wheel", &["wheel"])];
+/// Programs of uv, which goes when all package tools go.
+pub const UV_PROGRAMS: [&str; 2] = ["uv", "uvx"];
+/// What each tool leaves in the import path besides itself.
 pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
     ("pip", &[]),
     ("setuptools", &["pkg_resources", "_distutils_hack", "distutils-precedence.pth"]),
@@ -98,8 +84,6 @@ pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
 
 /// The server without a container: the in-memory runtime, as it is published for development.
 pub mod local {
-    use super::variables;
-
     /// The Python server's packages, at the versions that are tested together: distribution and version. The extra
     /// `inmem` in pyproject.toml installs the same.
     pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
@@ -123,14 +107,8 @@ pub mod local {
         "node_modules/@langchain/langgraph-api/dist/preload.mjs",
         "node_modules/@langchain/langgraph-api/dist/server.mjs",
     ];
-    /// What of the configuration it knows: its own words, and the variable of the same value.
-    pub const JAVASCRIPT_SETTINGS: &[(&str, &str)] = &[
-        ("graphs", variables::GRAPHS),
-        ("auth", variables::AUTH),
-        ("http", variables::HTTP),
-        ("ui", variables::UI),
-        ("ui_config", variables::UI_CONFIG),
-    ];
+    /// The sections of the configuration that it takes, by the same names.
+    pub const JAVASCRIPT_SETTINGS: &[&str] = &["graphs", "auth", "http", "ui", "ui_config"];
     /// What the JavaScript server is told beside what every server is.
     pub const JAVASCRIPT_VARIABLES: &[(&str, &str)] = &[("NODE_ENV", "development")];
 
@@ -210,8 +188,10 @@ pub mod hosted {
     pub const TENANT: &str = "LANGSMITH_TENANT_ID";
     /// The deployment's name.
     pub const NAME: &str = "LANGSMITH_DEPLOYMENT_NAME";
-    /// The configurations of this name are for it.
+    /// The name of its configuration file.
     pub const CONFIGURATION: &str = "langgraph.json";
+    /// The default of `webhooks.env_prefix` there, which is the server's own.
+    pub const WEBHOOK_PREFIX: &str = "LG_WEBHOOK_";
 
     /// Variables that the service sets itself, or that are for the tool alone: they cannot be secrets of a deployment.
     pub const RESERVED: &[&str] = &[

@@ -13,7 +13,8 @@ use super::port;
 use super::session::{Options, Session};
 use crate::child::{Child, Command};
 use crate::compiler::back::plan::Variant;
-use crate::compiler::server::{local, variables};
+use crate::compiler::front::keys;
+use crate::compiler::server::local;
 
 pub(super) use javascript::not_done;
 
@@ -138,7 +139,7 @@ fn mount_prefix(session: &Session, options: &Options) -> String {
     };
     let variable = |name| own(name).unwrap_or_else(|| ours(name));
     let variables = local::MOUNT_PREFIX.iter().find_map(variable);
-    let http = session.plan.local.contract.get(variables::HTTP);
+    let http = session.plan.local.contract.get(keys::HTTP);
     let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
     variables.or(configured).unwrap_or_default()
 }

@@ -7,8 +7,9 @@ use std::{env, fs};
 
 use agentcli::compiler::analyze;
 use agentcli::compiler::files::MemoryFiles;
-use agentcli::compiler::front::config::Config;
+use agentcli::compiler::front::keys::{KEYS, Key, row};
 use agentcli::compiler::front::schema::schema;
+use agentcli::diagnostic::Pointer;
 use serde_json::{Value, json};
 
 use crate::harness::fixtures;
@@ -22,22 +23,8 @@ const NOT_IN_FIXTURE: &[(&str, &str)] = &[
     ("/properties/source/properties/package", "it is not supported yet"),
 ];
 
-/// Keys that public configurations use and the specification does not name.
-const NOT_IN_SPECIFICATION: &[&str] = &[
-    "$schema",
-    "auth.cache",
-    "auth.openapi.paths",
-    "checkpointer.ttl.sweep_limit",
-    "encryption",
-    "http.configurable_headers.exclude",
-    "http.configurable_headers.include",
-    "http.logging_headers.exclude",
-    "http.logging_headers.include",
-    "priority",
-    "source",
-    "store.path",
-    "ui_config",
-];
+/// Marks keys of the schema that public configurations use and the specification does not name.
+const NOT_SPECIFIED: &str = "Not in the specification.";
 
 fn resolved<'a>(at: &'a str, part: &'a Value) -> (&'a str, &'a Value) {
     match part["$ref"].as_str() {
@@ -99,54 +86,31 @@ fn the_fixture_holds_every_key_of_the_schema() {
     assert_eq!(found, all);
 }
 
-#[test]
-fn every_key_survives_the_types() {
-    let mut expected = every_key();
-    let config: Config = serde_json::from_value(expected.clone()).unwrap();
-    // These three are kept as text, however they were written.
-    expected["node_version"] = json!("22");
-    expected["env"]["NUMBER"] = json!("1.5");
-    expected["env"]["FLAG"] = json!("true");
-    assert_eq!(serde_json::to_value(config).unwrap(), expected);
-    for other in [
-        json!({"checkpointer": {"backend": "custom", "path": "./a.py:b"}}),
-        json!({"source": {"kind": "uv", "root": "..", "package": "a"}}),
-        json!({"env": ".env", "keep_pkg_tools": true}),
-        json!({"checkpointer": {"serde": {"allowed_json_modules": true}}}),
-    ] {
-        let config: Config = serde_json::from_value(other.clone()).unwrap();
-        assert_eq!(serde_json::to_value(config).unwrap(), other);
-    }
-}
-
-/// The keys that the type at `at` of a configuration knows: serde lists them when it meets another.
-fn known_to_types(at: &str) -> BTreeSet<String> {
-    let mut config = every_key();
-    *config.pointer_mut(at).unwrap() = json!({ "no such key": 1 });
-    let error = serde_json::from_value::<Config>(config).unwrap_err().to_string();
-    let (_, known) = error.split_once("expected").unwrap_or_else(|| panic!("{at}: {error}"));
-    known.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+/// The schema's part for the pointer of a row.
+fn part_of(row: &Key) -> &'static Value {
+    row.parts().fold(schema(), |part, key| {
+        let inner = if key == "*" { &part["additionalProperties"] } else { &part["properties"][key] };
+        resolved("", inner).1
+    })
 }
 
 #[test]
-fn types_and_schema_know_the_same_keys() {
-    fn compare(at: &str, part: &Value, value: &Value, compared: &mut usize) {
-        let part = resolved("", part).1;
-        if part["additionalProperties"] == json!(false) {
-            let keys = part["properties"].as_object().unwrap().keys().cloned().collect();
-            assert_eq!(known_to_types(at), keys, "at `{at}`");
-            *compared += 1;
-        }
-        for (key, inner) in value.as_object().into_iter().flatten() {
-            let part = part["properties"].get(key).unwrap_or(&part["additionalProperties"]);
-            if inner.is_object() {
-                compare(&format!("{at}/{key}"), part, inner, compared);
-            }
-        }
+fn the_table_of_keys_fits_the_schema() {
+    for row in KEYS {
+        let mut part = part_of(row).clone();
+        assert!(part.is_object(), "the schema lacks {}", row.pointer);
+        part["$defs"] = schema()["$defs"].clone();
+        let example: Value = serde_json::from_str(row.example).unwrap();
+        let wrong: Vec<_> = jsonschema::validator_for(&part)
+            .unwrap()
+            .iter_errors(&example)
+            .map(|it| it.to_string())
+            .collect();
+        assert!(wrong.is_empty(), "{}: {wrong:?}", row.pointer);
     }
-    let mut compared = 0;
-    compare("", schema(), &every_key(), &mut compared);
-    assert!(compared > 15, "only {compared} objects were compared");
+    for key in schema()["properties"].as_object().unwrap().keys().filter(|key| *key != "$schema") {
+        assert!(row(&Pointer::root().join(key)).is_some(), "the table lacks {key}");
+    }
 }
 
 #[test]
@@ -181,7 +145,7 @@ fn only_projects_without_python_do_without_dependencies() {
         (json!("./a.ts:g"), false),
     ] {
         let config = json!({"graphs": graphs});
-        let analysis = analyze(&config.to_string(), &MemoryFiles::default());
+        let analysis = analyze("agent.json", &config.to_string(), &MemoryFiles::default());
         let is_missing = analysis
             .diagnostics
             .iter()
@@ -370,7 +334,7 @@ fn nothing_is_made_up(prefix: &str, part: &Value, rows: &[Row]) {
             let inherited = rules.is_some_and(|other| other.rules.contains(key.as_str()));
             row.key == dotted || is_about(&row.key) && (inherited || words.any(|word| word == key))
         };
-        if NOT_IN_SPECIFICATION.contains(&dotted.as_str()) {
+        if property["$comment"] == NOT_SPECIFIED {
             assert!(!rows.iter().any(|row| row.key == dotted), "`{dotted}` is specified by now");
             continue;
         }

@@ -38,7 +38,7 @@ fn name(case: &Path) -> String {
 /// Loads and checks the configuration `config` of `directory`.
 pub(super) fn load(directory: &Path, config: &Path) -> (Project, Analysis) {
     let project = Project::load(directory, config).unwrap();
-    let analysis = analyze(&project.source.text, &project.files);
+    let analysis = analyze("agent.json", &project.source.text, &project.files);
     (project, analysis)
 }
 

@@ -15,7 +15,7 @@ use crate::compiler::words::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 use describe::{describing, keys_at, name_of};
 use explain::explain;
-use rules::{EMPTY_VALUE, MISSING_KEY, OUT_OF_RANGE};
+use rules::{EMPTY_VALUE, MISSING_KEY, OUT_OF_RANGE, UNKNOWN_KEY};
 
 pub use rules::RULES;
 
@@ -81,8 +81,9 @@ pub fn check(document: &Document) -> Checked {
         }
         let found = explain(&error, &at, &value);
         for diagnostic in found {
-            if let Some(pointer) = unusable(&diagnostic) {
-                removed.insert(pointer);
+            // The server may know keys that the schema lacks.
+            if diagnostic.rule.code != UNKNOWN_KEY.code {
+                removed.insert(diagnostic.place.pointer());
             }
             let absent = diagnostic.rule.code == MISSING_KEY.code;
             let silent = absent && (document.broken || is_optional_dependencies(&value, &diagnostic))
@@ -98,7 +99,6 @@ pub fn check(document: &Document) -> Checked {
     diagnostics.retain(|it| it.rule.code != MISSING_KEY.code || !meant.contains(&it.place.pointer()));
     meant.retain(|pointer| value.pointer(pointer.as_str()).is_none());
     removed.extend(meant);
-    let removed: BTreeSet<Pointer> = removed.into_iter().map(with_what_needs_it).collect();
     Checked { diagnostics, value: without(value, &removed), removed }
 }
 
@@ -113,7 +113,7 @@ fn whole_numbers(root: &mut Value) -> Vec<Pointer> {
             }
             Value::Number(number) if number.is_f64() => {
                 let number = number.as_f64().unwrap_or_default();
-                if number.fract() != 0.0 || describing(at).is_none_or(|schema| schema["type"] != "integer") {
+                if number.fract() != 0.0 || !describing(at).is_some_and(takes_whole_numbers) {
                 } else if number.abs() < MAX_WHOLE {
                     *value = Value::from(number as i64);
                 } else if number > 0.0 {
@@ -128,12 +128,11 @@ fn whole_numbers(root: &mut Value) -> Vec<Pointer> {
     found
 }
 
-/// A graph cannot be typed without its `path`, and goes with it; nothing else is needed by what holds it.
-fn with_what_needs_it(pointer: Pointer) -> Pointer {
-    let keys: Vec<String> = pointer.keys().collect();
-    match keys.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["graphs", _, "path"] => pointer.parent().unwrap_or_default(),
-        _ => pointer,
+fn takes_whole_numbers(schema: &Value) -> bool {
+    let is_number = |kind: &Value| kind == "number";
+    match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "integer") && !kinds.iter().any(is_number),
+        kind => kind == "integer",
     }
 }
 
@@ -143,37 +142,21 @@ fn is_optional_dependencies(value: &Value, diagnostic: &Diagnostic) -> bool {
     value.get("source").is_some() && pointer.as_str() == "/dependencies"
 }
 
-/// The place that cannot be typed because of this finding.
-fn unusable(diagnostic: &Diagnostic) -> Option<Pointer> {
-    match &diagnostic.place {
-        Place::Key(_) if diagnostic.rule.code == MISSING_KEY.code => {
-            diagnostic.place.pointer().parent().filter(|parent| parent != &Pointer::root())
-        }
-        place => Some(place.pointer()),
-    }
-}
-
-/// `value` without what stands at `removed`; an array goes as a whole, so that indices stay true.
+/// Replaces the values at `removed` by nothing: members go, items of a list become null, so that the indices of the
+/// others stay those of the text.
 fn without(mut value: Value, removed: &BTreeSet<Pointer>) -> Value {
-    let is_object = |pointer: &Pointer| value.pointer(pointer.as_str()).is_some_and(Value::is_object);
-    let member =
-        |pointer: &Pointer| pointer.ancestors().find(|it| it.parent().is_none_or(|it| is_object(&it)));
-    let members: HashSet<Pointer> = removed.iter().filter_map(member).collect();
-    if members.contains(&Pointer::root()) {
-        return Value::Object(serde_json::Map::new());
-    }
-    if !members.is_empty() {
-        remove(&mut value, &Pointer::root(), &members);
+    for pointer in removed {
+        let Some(parent) = pointer.parent() else { return Value::Object(serde_json::Map::new()) };
+        let key = pointer.keys().last().unwrap_or_default();
+        match value.pointer_mut(parent.as_str()) {
+            Some(Value::Object(members)) => drop(members.shift_remove(&key)),
+            Some(Value::Array(_)) => {
+                if let Some(item) = value.pointer_mut(pointer.as_str()) {
+                    *item = Value::Null;
+                }
+            }
+            _ => {}
+        }
     }
     value
-}
-
-/// Removes the members that `removed` names from `value`, which stands at `at`.
-fn remove(value: &mut Value, at: &Pointer, removed: &HashSet<Pointer>) {
-    let Value::Object(members) = value else { return };
-    members.retain(|key, value| {
-        let pointer = at.join(key);
-        remove(value, &pointer, removed);
-        !removed.contains(&pointer)
-    });
 }

@@ -99,9 +99,11 @@ impl Local {
     }
 }
 
-/// The local ones of the entries of `dependencies`.
-pub fn local_dependencies(entries: Option<&[String]>, files: &dyn Files) -> Vec<Local> {
-    let entries = entries.into_iter().flatten().enumerate();
+/// The local ones of these entries of `dependencies`, given with their indices.
+pub fn local_dependencies<'e>(
+    entries: impl Iterator<Item = (usize, &'e str)>,
+    files: &dyn Files,
+) -> Vec<Local> {
     entries
         .filter_map(|(index, entry)| match classify(entry, files) {
             Dependency::Local { path } => Some(Local::new(index, path, files)),

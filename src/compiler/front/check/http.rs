@@ -1,7 +1,7 @@
 //! `http`: cross-origin requests and the prefix of routes.
 
 use super::Context;
-use crate::compiler::front::config::{CorsConfig, EnvConfig};
+use crate::compiler::front::config::{Config, EnvConfig};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
@@ -13,16 +13,14 @@ pub(super) const RULES: &[&Rule] =
 const ORIGINS: &str = "CORS_ALLOW_ORIGINS";
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(http) = &context.config.http else { return };
-    let prefix = http.mount_prefix.as_deref().and_then(check_prefix);
-    let cors = http.cors.as_ref();
-    let found = [prefix, cors.and_then(check_credentials), cors.and_then(|_| check_variable(context))];
+    let prefix = context.config.str_at("/http/mount_prefix").and_then(check_prefix);
+    let found = [prefix, check_credentials(context.config), check_variable(context)];
     found.into_iter().flatten().for_each(|diagnostic| context.report(diagnostic));
 }
 
-fn check_credentials(cors: &CorsConfig) -> Option<Diagnostic> {
-    cors.allow_origins.iter().flatten().find(|origin| *origin == "*")?;
-    cors.allow_credentials.filter(|&allowed| allowed)?;
+fn check_credentials(config: &Config) -> Option<Diagnostic> {
+    config.strs_at("/http/cors/allow_origins").find(|(_, origin)| *origin == "*")?;
+    config.at("/http/cors/allow_credentials")?.as_bool().filter(|&allowed| allowed)?;
     let place = Place::Value(Pointer::parse("/http/cors/allow_credentials"));
     let message = "credentials are allowed for any origin";
     Some(
@@ -32,6 +30,7 @@ fn check_credentials(cors: &CorsConfig) -> Option<Diagnostic> {
 }
 
 fn check_variable(context: &Context<'_>) -> Option<Diagnostic> {
+    context.config.at("/http/cors")?;
     let env = Pointer::parse("/env");
     let place = match context.config.env.as_ref()? {
         EnvConfig::Map(variables) => Place::Key(variables.contains_key(ORIGINS).then(|| env.join(ORIGINS))?),
@@ -108,35 +107,3 @@ static INVALID_MOUNT_PREFIX: Rule = Rule {
     wrong: r#"{ "http": { "mount_prefix": "agents/" } }"#,
     right: r#"{ "http": { "mount_prefix": "/agents" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn http() {
-        table(
-            &[
-                (r#"{"http":{"mount_prefix":"/a/b","cors":{"allow_origins":["*"]}}}"#, &[]),
-                (
-                    r#"{"http":{"cors":{"allow_origins":["*"],"allow_credentials":true}}}"#,
-                    &["cors-any-origin-with-credentials: true"],
-                ),
-                (
-                    r#"{"http":{"cors":{}},"env":{"CORS_ALLOW_ORIGINS":"x"}}"#,
-                    &[r#"cors-overrides-variable: "CORS_ALLOW_ORIGINS""#],
-                ),
-                (r#"{"http":{"cors":{}},"env":".env"}"#, &[r#"cors-overrides-variable: ".env""#]),
-                (r#"{"http":{"cors":{}},"env":".env.other"}"#, &[]),
-                (r#"{"http":{"mount_prefix":"a"}}"#, &["invalid-mount-prefix: a"]),
-                (r#"{"http":{"mount_prefix":"/a/"}}"#, &["invalid-mount-prefix: /"]),
-                (r#"{"http":{"mount_prefix":""}}"#, &[r#"invalid-mount-prefix: """#]),
-                (r#"{"http":{"mount_prefix":"/é b"}}"#, &["invalid-mount-prefix:  "]),
-            ],
-            &[
-                (".env", "A=1\nexport CORS_ALLOW_ORIGINS = x\n"),
-                (".env.other", "#CORS_ALLOW_ORIGINS=x\nXCORS_ALLOW_ORIGINS=1"),
-            ],
-        );
-    }
-}

@@ -1,10 +1,9 @@
 //! `.dockerignore`: does it leave out what the image needs?
 
 use std::collections::HashSet;
-use std::ops::Range;
 
 use super::{Context, entry, locations, modules, package_json, written};
-use crate::compiler::front::reference::{self, Reference, Role};
+use crate::compiler::front::reference::{self, Reference};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::manifests::package_json::PackageJson;
@@ -101,7 +100,7 @@ fn absolute(context: &Context<'_>, path: &str) -> Option<String> {
 
 /// What the image needs, and the place that says so; directories before what is in them.
 fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
-    let references = reference::all(context.config);
+    let references = reference::all(&context.config.value);
     let mut found: Vec<(Place, String)> = Vec::new();
     let locals = context.directories();
     found.extend(locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone())));
@@ -120,11 +119,9 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
         found.extend(manifests.map(|path| (package_json::place(context), path)));
     }
     for located in references {
-        let end = located.text.rfind(':').filter(|_| located.role != Role::Ui).unwrap_or(located.text.len());
-        let part: Range<usize> = 0..end;
-        let path = match reference::parse(&located.text) {
-            _ if !locations::is_usable(&located.text[..end]) => None,
-            _ if located.role == Role::Ui => Some(paths::normalize(&located.text)),
+        let part = located.path_part();
+        let path = match located.parse() {
+            _ if !locations::is_usable(&located.text[part.clone()]) => None,
             Ok(Reference::File { path, .. }) => Some(path),
             Ok(Reference::Module { module, .. }) => modules::resolve(context, &module),
             Err(_) => None,
@@ -207,85 +204,3 @@ static INVALID_DOCKERIGNORE: Rule = Rule {
     wrong: r#"{ "dependencies": ["./dependency-with-a-broken-dockerignore"] }"#,
     right: r#"{ "dependencies": ["./dependency"] }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    fn ignoring(text: &'static str) -> Vec<(&'static str, &'static str)> {
-        vec![
-            (".dockerignore", text),
-            ("lib/pyproject.toml", "[project]\nname='lib'"),
-            ("lib/lib/a.py", "g = 1"),
-        ]
-    }
-
-    #[test]
-    fn ignored() {
-        let lib = r#"{"dependencies":[".","./lib"],"graphs":{"a":"lib.a:g"}}"#;
-        for (config, ignore, wanted) in [
-            ("{}", "docs\n.env\nrequirements.txt\npackage.json\n", &[] as &[&str]),
-            ("{}", "*.py\n", &["ignored-file: ./agent.py"]),
-            ("{}", "*\n!agent.py\n!pyproject.toml\n", &[]),
-            ("{}", "*.toml\n", &[r#"ignored-file: ".""#]),
-            (lib, "lib\n", &[r#"ignored-file: "./lib""#]),
-            (lib, "lib/lib\n", &["ignored-file: lib.a"]),
-            (lib, "lib\n!lib/lib\n!lib/pyproject.toml\n", &[]),
-            (r#"{"ui":{"a":"./agent.ts"}}"#, "**/*.ts", &["ignored-file: ./agent.ts"]),
-        ] {
-            table(&[(config, wanted)], &ignoring(ignore));
-        }
-        assert!(said("{}", &ignoring("a\n*.py\n")).contains("`*.py` in `./.dockerignore`"));
-        assert!(said("{}", &ignoring("*.py\n")).contains("add `!agent.py`"));
-    }
-
-    #[test]
-    fn what_the_installation_reads() {
-        let dynamic = "[project]\nname='a'\ndynamic=['dependencies']\n\
-                       [tool.setuptools.dynamic]\ndependencies={file=['req/all.txt']}\n";
-        let backend = "[build-system]\nbuild-backend='hatchling.build'\n\
-                       [project]\nname='a'\nreadme='README.md'\n";
-        let computed = format!("{backend}dynamic=['version']\n");
-        let typescript = r#"{"graphs":{"a":"./agent.ts:graph"}}"#;
-        let alone = r#"{"dependencies":["./sub"],"graphs":{"a":"./sub/g.py:g"}}"#;
-        let here: &[&str] = &[r#"ignored-file: ".""#];
-        for (config, ignore, files, wanted) in [
-            ("{}", "**/*.txt", &[("pyproject.toml", dynamic), ("req/all.txt", "")][..], here),
-            ("{}", "*.md", &[("pyproject.toml", &computed), ("README.md", "")], here),
-            // Before the source is there, an empty one does.
-            ("{}", "*.md", &[("pyproject.toml", backend), ("README.md", "")], &[]),
-            (typescript, "package-lock.json", &[("package.json", "{}"), ("package-lock.json", "{}")], here),
-            (typescript, "yarn.lock", &[("package.json", "{}"), ("package-lock.json", "{}")], &[]),
-            ("{}", "package.json", &[("package.json", "{}")], &[]),
-            (
-                alone,
-                "req",
-                &[("sub/g.py", "g = 1"), ("sub/requirements.txt", "-r ../req/a.txt"), ("req/a.txt", "")],
-                &[r#"ignored-file: "./sub""#],
-            ),
-        ] {
-            let files: Vec<_> = files.iter().copied().chain([(".dockerignore", ignore)]).collect();
-            table(&[(config, wanted)], &files);
-        }
-        let files = [
-            ("requirements.txt", "-r ../base.txt"),
-            ("../base.txt", ""),
-            ("../.dockerignore", "base.txt"),
-            ("pyproject.toml", ""),
-        ];
-        table(&[("{}", here)], &files);
-    }
-
-    #[test]
-    fn ignore_files_of_dependencies() {
-        let config = r#"{"dependencies":[".","../shared"],"graphs":{"a":"../shared/g.py:graph"}}"#;
-        let files =
-            |name, text| vec![(name, text), ("../shared/g.py", "graph = 1"), ("../shared/setup.py", "")];
-        table(&[(config, &["ignored-file: ../shared/g.py"])], &files("../shared/.dockerignore", "g.*"));
-        table(&[(config, &["ignored-file: ../shared/g.py"])], &files("../.dockerignore", "shared/g.py"));
-        table(&[(config, &[])], &files(".dockerignore", "g.py"));
-        let broken = files("../shared/.dockerignore", "[");
-        table(&[(config, &[r#"invalid-dockerignore: "../shared""#])], &broken);
-        assert!(said(config, &broken).contains("line 1"));
-    }
-}

@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::compiler::front::config::EnvConfig;
-use crate::compiler::front::reference::{self, Role};
+use crate::compiler::front::reference;
 use crate::compiler::manifests::dependency;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
@@ -49,17 +49,14 @@ fn below_project(context: &Context<'_>, path: &str) -> Option<String> {
 fn written_paths(context: &Context<'_>) -> Vec<(Pointer, String, bool)> {
     let config = context.config;
     let mut found = Vec::new();
-    for (index, text) in config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in config.entries() {
         if matches!(dependency::classify(text, context.files), dependency::Dependency::Local { .. }) {
-            found.push((super::entry(index), text.clone(), true));
+            found.push((super::entry(index), text.to_owned(), true));
         }
     }
-    for located in reference::all(config) {
-        let file = match located.text.rsplit_once(':') {
-            Some((file, _)) if located.role != Role::Ui => file,
-            _ => &located.text,
-        };
-        found.push((located.pointer, file.to_owned(), true));
+    for located in reference::all(&config.value) {
+        let path = located.text[located.path_part()].to_owned();
+        found.push((located.pointer, path, true));
     }
     if let Some(EnvConfig::File(path)) = &config.env {
         found.push((Pointer::parse("/env"), path.clone(), false));
@@ -88,24 +85,3 @@ static UNPRINTABLE_PATH: Rule = Rule {
     wrong: r#"{ "graphs": { "agent": "./agent.py\n:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    #[test]
-    fn locations() {
-        table(
-            &[
-                (r#"{"graphs":{"a":"/project/agent.py:graph"}}"#, &["absolute-path: /project/agent.py"]),
-                (r#"{"graphs":{"a":"C:\\x\\agent.py:graph"}}"#, &[r"absolute-path: C:\\x\\agent.py"]),
-                (r#"{"dependencies":[".","/opt/lib"]}"#, &["absolute-path: /opt/lib"]),
-                (r#"{"graphs":{"a":"./a\t.py:graph"}}"#, &[r"unprintable-path: ./a\t.py"]),
-                (r#"{"env":"a\nb"}"#, &[r"unprintable-path: a\nb"]),
-                (r#"{"pip_config_file":"/etc/pip.conf"}"#, &["absolute-path: /etc/pip.conf"]),
-            ],
-            &[],
-        );
-        assert!(said(r#"{"graphs":{"a":"/project/agent.py:graph"}}"#, &[]).contains("`./agent.py`"));
-    }
-}

@@ -34,27 +34,3 @@ static INVALID_PACKAGE_JSON: Rule = Rule {
     wrong: r#"{ "dependencies": { "zod": "^3" }, }"#,
     right: r#"{ "dependencies": { "zod": "^3" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    const GRAPHS: &str = r#"{"graphs":{"a":"./agent.ts:graph"}}"#;
-
-    #[test]
-    fn broken_manifests() {
-        for (text, why) in [
-            (r#"{"dependencies":{"x":"1"},}"#, "trailing comma at line 1, column 27"),
-            ("{\n  // x\n}", "at line 2, column 3"),
-            ("", "it ends too early at line 1, column 0"),
-            ("[]", "it is not an object"),
-        ] {
-            let files = [("package.json", text)];
-            table(&[(GRAPHS, &[r#"invalid-package-json: ".""#])], &files);
-            assert!(said(GRAPHS, &files).contains(why), "{text}: {}", said(GRAPHS, &files));
-            let mixed = r#"{"node_version":"20"}"#;
-            table(&[(mixed, &[r#"invalid-package-json: ".""#]), ("{}", &[])], &files);
-        }
-        table(&[(GRAPHS, &[])], &[("package.json", "\u{feff}{}\n")]);
-    }
-}

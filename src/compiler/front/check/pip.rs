@@ -48,24 +48,3 @@ static UV_IGNORES_PIP_CONFIG: Rule = Rule {
     wrong: r#"{ "pip_installer": "uv", "pip_config_file": "./pip.conf" }"#,
     right: r#"{ "pip_config_file": "./pip.conf" }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn pip() {
-        table(
-            &[
-                (r#"{"pip_config_file":"./pip.conf","pip_installer":"auto"}"#, &[]),
-                (r#"{"pip_config_file":"gone"}"#, &[r#"pip-config-not-found: "gone""#]),
-                (r#"{"pip_config_file":"sub"}"#, &[r#"pip-config-not-found: "sub""#]),
-                (
-                    r#"{"pip_config_file":"pip.conf","pip_installer":"uv"}"#,
-                    &[r#"uv-ignores-pip-config: "uv""#],
-                ),
-            ],
-            &[("pip.conf", ""), ("sub/x", "")],
-        );
-    }
-}

@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use super::{Context, locations, modules, written};
 use crate::compiler::files::FileKind;
-use crate::compiler::front::reference::{self, Located, Reference, Role};
+use crate::compiler::front::keys::{Form, Languages};
+use crate::compiler::front::reference::{self, Located, Reference};
 use crate::compiler::manifests::symbols::{Definition, Language};
 use crate::compiler::paths;
 use crate::compiler::words::{listed, similar};
@@ -22,7 +23,7 @@ pub(super) const RULES: &[&Rule] = &[
 ];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for located in reference::all(context.config) {
+    for located in reference::all(&context.config.value) {
         if let Some(diagnostic) = check_one(context, &located) {
             context.report(diagnostic);
         }
@@ -31,19 +32,14 @@ pub(super) fn check(context: &mut Context<'_>) {
 
 /// The first thing that is wrong: each of the questions makes sense only where the one before has a good answer.
 fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic> {
-    if located.role == Role::Ui {
-        let path = paths::normalize(&located.text);
-        if !locations::is_usable(&located.text) {
-            return None;
-        }
-        return check_ui(context, located).or_else(|| check_file(context, located, &path));
-    }
-    let end = located.text.rfind(':').unwrap_or(located.text.len());
-    if !locations::is_usable(&located.text[..end]) {
+    if !locations::is_usable(&located.text[located.path_part()]) {
         return None;
     }
-    match reference::parse(&located.text) {
+    match located.parse() {
         Err(malformed) => Some(check_malformed(context, located, malformed)),
+        Ok(Reference::File { path, .. }) if located.form == Form::File => {
+            check_component(context, located).or_else(|| check_file(context, located, &path))
+        }
         Ok(Reference::File { path, name }) => {
             check_file(context, located, &path).or_else(|| check_name(context, located, &path, &name))
         }
@@ -52,7 +48,7 @@ fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic>
 }
 
 /// A UI component is the whole file; a name behind it is a habit from the other references.
-fn check_ui(context: &Context<'_>, located: &Located) -> Option<Diagnostic> {
+fn check_component(context: &Context<'_>, located: &Located) -> Option<Diagnostic> {
     let colon = located.text.rfind(':')?;
     let file = &located.text[..colon];
     if !paths::is_javascript(file) || context.files.is_file(&paths::normalize(&located.text)) {
@@ -67,44 +63,25 @@ fn within(located: &Located, part: Range<usize>) -> Place {
     Place::Within(located.pointer.clone(), part)
 }
 
-/// The bytes of the path in a reference, and those of the name.
-fn parts(located: &Located) -> (Range<usize>, Range<usize>) {
-    let end = located.text.len();
-    match located.text.rfind(':') {
-        Some(colon) if located.role != Role::Ui => (0..colon, colon + 1..end),
-        _ => (0..end, end..end),
-    }
-}
-
 fn check_malformed(context: &Context<'_>, located: &Located, malformed: reference::Malformed) -> Diagnostic {
     let text = &located.text;
     let path = paths::normalize(text.split(':').next().unwrap_or_default());
-    let example = if context.files.is_file(&path) { written(&path) } else { "./agent.py".to_owned() };
-    let name = usual_name(located.role);
+    let example = located.key.example.trim_matches('"');
+    let example = match example.rsplit_once(':').filter(|_| context.files.is_file(&path)) {
+        Some((_, name)) => format!("{}:{name}", written(&path)),
+        None => example.to_owned(),
+    };
     let (place, message) = if text.is_empty() {
         (Place::Value(located.pointer.clone()), "this names no file".to_owned())
     } else {
         (within(located, malformed.part), format!("`{}` {}", text.escape_debug(), malformed.message))
     };
     Diagnostic::new(&MALFORMED_REFERENCE, place, message)
-        .help(format!("write the file, a `:` and the name defined in it, such as `{example}:{name}`"))
-}
-
-fn usual_name(role: Role) -> &'static str {
-    match role {
-        Role::Auth => "auth",
-        Role::Checkpointer => "make_checkpointer",
-        Role::Embed => "embed",
-        Role::Encryption => "encryption",
-        Role::Graph | Role::Ui => "graph",
-        Role::HttpApp => "app",
-        Role::Priority => "priority",
-        Role::Store => "make_store",
-    }
+        .help(format!("write the file, a `:` and the name defined in it, such as `{example}`"))
 }
 
 fn check_file(context: &Context<'_>, located: &Located, path: &str) -> Option<Diagnostic> {
-    let place = within(located, parts(located).0);
+    let place = within(located, located.path_part());
     if !context.files.is_file(path) {
         return not_found(context, place, path);
     }
@@ -131,9 +108,9 @@ fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnost
 }
 
 fn check_type(located: &Located, place: Place, path: &str) -> Option<Diagnostic> {
-    let (takes, help) = match located.role {
-        Role::Ui => (vec![".tsx", ".ts", ".jsx", ".js"], "name a .tsx, .ts, .jsx or .js file"),
-        Role::Priority => (vec![".py"], "name a .py file: only the Python server has a priority function"),
+    let (takes, help) = match located.languages {
+        Languages::Component => (vec![".tsx", ".ts", ".jsx", ".js"], "name a .tsx, .ts, .jsx or .js file"),
+        Languages::Python => (vec![".py"], "name a .py file: only the Python server has a priority function"),
         _ if Language::of(path).is_some() => return None,
         _ => (vec![], "name a .py, .ts or .js file"),
     };
@@ -167,8 +144,7 @@ fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagn
 
 /// Whether there is a list that a Python file could be in; where there is none, that was reported.
 fn has_dependencies(context: &Context<'_>) -> bool {
-    let graphs = context.config.graphs.iter().flatten();
-    let javascript = graphs.into_iter().all(|(_, graph)| paths::is_javascript(&graph.path));
+    let javascript = context.config.graphs.values().all(|graph| paths::is_javascript(graph));
     match &context.config.dependencies {
         Some(list) => !list.is_empty() || javascript,
         None => javascript,
@@ -193,7 +169,7 @@ fn check_module(
 }
 
 fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
-    let place = within(located, parts(located).1);
+    let place = within(located, located.name_part());
     let shown = written(path);
     // What cannot be read does not tell.
     let module = context.module(path)?;
@@ -279,6 +255,3 @@ static UNSUPPORTED_FILE_TYPE: Rule = Rule {
     wrong: r#"{ "graphs": { "agent": "./agent.ipynb:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests;

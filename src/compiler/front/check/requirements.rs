@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&INVALID_REQUIREMENT];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let Dependency::Package(text) = classify(text, context.files) else { continue };
         let Err(fault) = requirement::parse(&text) else { continue };
         let fault = option(&text).unwrap_or(fault);
@@ -57,26 +57,3 @@ static INVALID_REQUIREMENT: Rule = Rule {
     wrong: r#"{ "dependencies": [".", "langchain=0.3", "-r requirements.txt"] }"#,
     right: r#"{ "dependencies": [".", "langchain==0.3.*"] }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    #[test]
-    fn requirements() {
-        table(
-            &[
-                (r#"{"dependencies":[".","langchain[a]>=0.3,<1; python_version>'3'"]}"#, &[]),
-                (r#"{"dependencies":[".","langchain=0.3"]}"#, &["invalid-requirement: ="]),
-                (r#"{"dependencies":[".","lang chain"]}"#, &["invalid-requirement: chain"]),
-                (r#"{"dependencies":[".","-r ./requirements.txt"]}"#, &["invalid-requirement: -r"]),
-                (
-                    r#"{"dependencies":[".","--index-url=https://x.example"]}"#,
-                    &["invalid-requirement: --index-url"],
-                ),
-            ],
-            &[],
-        );
-        assert!(said(r#"{"dependencies":[".","--index-url=https://x"]}"#, &[]).contains("pip_config_file"));
-    }
-}

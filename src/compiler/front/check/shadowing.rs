@@ -111,39 +111,3 @@ static SHADOWED_MODULE: Rule = Rule {
     wrong: r#"{ "dependencies": ["./graphs_with_httpx_py"] }"#,
     right: r#"{ "dependencies": ["./graphs"] }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn shadowing() {
-        let files = &[
-            ("a/pyproject.toml", "[project]\nname = 'LangGraph_API'"),
-            ("langgraph/__init__.py", ""),
-            ("x/src/__init__.py", ""),
-            ("tools/__init__.py", ""),
-            ("my-tools/__init__.py", ""),
-            ("plain/httpx.py", ""),
-            ("plain/pydantic/__init__.py", ""),
-            ("plain/langsmith/data.py", ""),
-            ("plain/langgraph-api.py", ""),
-            ("mine/pyproject.toml", "[project]\nname = 'mine'"),
-            ("mine/httpx/__init__.py", ""),
-        ];
-        table(
-            &[
-                (r#"{"dependencies":[".","./tools","./mine"]}"#, &[]),
-                (r#"{"dependencies":[".","./a"]}"#, &[r#"reserved-package-name: "./a""#]),
-                (r#"{"dependencies":[".","./langgraph"]}"#, &[r#"reserved-package-name: "./langgraph""#]),
-                (r#"{"dependencies":[".","./x/src"]}"#, &[r#"reserved-package-name: "./x/src""#]),
-                (r#"{"dependencies":[".","./my-tools"]}"#, &[r#"invalid-package-directory: "./my-tools""#]),
-                (
-                    r#"{"dependencies":[".","./plain"]}"#,
-                    &[r#"shadowed-module: "./plain""#, r#"shadowed-module: "./plain""#],
-                ),
-            ],
-            files,
-        );
-    }
-}

@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&SOURCE_NOT_SUPPORTED];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    if context.config.source.is_some() {
+    if context.config.at("/source").is_some() {
         let place = Place::Key(Pointer::root().join("source"));
         context
             .report(Diagnostic::new(&SOURCE_NOT_SUPPORTED, place, "`source` is not supported yet").help(

@@ -9,9 +9,12 @@ use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&INVALID_EMBED, &MISSING_DIMS, &MISSING_EMBED];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(index) = context.config.store.as_ref().and_then(|store| store.index.as_ref()) else { return };
     let at = Pointer::parse("/store/index");
-    let Some(embed) = &index.embed else {
+    let config = context.config;
+    if config.at("/store/index").is_none() {
+        return;
+    }
+    let Some(embed) = config.str_at("/store/index/embed") else {
         if !context.is_removed("/store/index/embed") {
             context.report(
                 Diagnostic::new(&MISSING_EMBED, Place::Key(at), "`store.index` says nothing of what embeds")
@@ -21,7 +24,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         return;
     };
     let place = Place::Value(at.join("embed"));
-    if index.dims.is_none() && !context.is_removed("/store/index/dims") {
+    if config.at("/store/index/dims").is_none() && !context.is_removed("/store/index/dims") {
         let message = format!("the length of the vectors of `{}` is missing", embed.escape_debug());
         let diagnostic = Diagnostic::new(&MISSING_DIMS, place.clone(), message);
         context.report(diagnostic.help(r#"add `"dims"` beside it, such as `"dims": 1536`"#));
@@ -71,29 +74,3 @@ static MISSING_EMBED: Rule = Rule {
     wrong: r#"{ "store": { "index": { "dims": 1536 } } }"#,
     right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn store() {
-        table(
-            &[
-                (r#"{"store":{"index":{"embed":"bedrock:amazon.titan-v1:0","dims":3}}}"#, &[]),
-                (r#"{"store":{"index":{"embed":"./agent.py:make","dims":3}}}"#, &[]),
-                (
-                    r#"{"store":{"index":{"embed":"./agent.py:make"}}}"#,
-                    &[r#"missing-dims: "./agent.py:make""#],
-                ),
-                (r#"{"store":{"index":{"embed":"openai:x"}}}"#, &[r#"missing-dims: "openai:x""#]),
-                (r#"{"store":{"index":{"dims":3}}}"#, &[r#"missing-embed: "index""#]),
-                (r#"{"store":{"index":{"embed":"text-3","dims":3}}}"#, &[r#"invalid-embed: "text-3""#]),
-                (r#"{"store":{"index":{"embed":"openai:","dims":3}}}"#, &[r#"invalid-embed: "openai:""#]),
-                (r#"{"store":{"index":{"embed":"openai:x","dims":"3"}}}"#, &[r#"wrong-type: "3""#]),
-                (r#"{"store":{"index":{"embed":3,"dims":3}}}"#, &["wrong-type: 3"]),
-            ],
-            &[],
-        );
-    }
-}

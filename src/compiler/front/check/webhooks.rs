@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::Context;
-use crate::compiler::server;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// What this check reports.
@@ -16,20 +15,19 @@ pub(super) const RULES: &[&Rule] = &[
 ];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(webhooks) = &context.config.webhooks else { return };
-    let at = Pointer::parse("/webhooks");
+    let config = context.config;
     let unknown = context.is_removed("/webhooks/env_prefix");
-    let prefix = (!unknown).then(|| webhooks.env_prefix.as_deref().unwrap_or(server::WEBHOOK_PREFIX));
+    let given = config.str_at("/webhooks/env_prefix");
+    let prefix = (!unknown).then(|| given.unwrap_or(config.dialect.webhook_prefix()));
     let mut found = Vec::new();
-    for (name, value) in webhooks.headers.iter().flatten() {
-        let pointer = at.join("headers").join(name);
+    for (name, value) in config.members_at("/webhooks/headers") {
+        let pointer = Pointer::parse("/webhooks/headers").join(name);
         found.extend(check_header_name(name, &pointer));
         found.extend(check_header_value(name, value, &pointer));
         found.extend(check_templates(value, &pointer, prefix));
     }
-    let domains = webhooks.url.as_ref().and_then(|url| url.allowed_domains.as_ref());
-    for (index, domain) in domains.into_iter().flatten().enumerate() {
-        found.extend(check_domain(domain, &at.join("url").join("allowed_domains").join(index)));
+    for (pointer, domain) in config.strs_at("/webhooks/url/allowed_domains") {
+        found.extend(check_domain(domain, &pointer));
     }
     found.into_iter().for_each(|diagnostic| context.report(diagnostic));
 }
@@ -210,65 +208,3 @@ static UNSUPPORTED_WILDCARD: Rule = Rule {
     wrong: r#"{ "webhooks": { "url": { "allowed_domains": ["https://*example.com"] } } }"#,
     right: r#"{ "webhooks": { "url": { "allowed_domains": ["*.example.com"] } } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    fn header(value: &str) -> String {
-        serde_json::json!({"webhooks": {"headers": {"a": value}}}).to_string()
-    }
-
-    #[test]
-    fn templates() {
-        for (value, wanted) in [
-            ("plain $x {{ y }}", &[] as &[&str]),
-            ("é ${{ env.AGENT_WEBHOOK_A }} ${{ env.AGENT_WEBHOOK_B }}", &[]),
-            ("Bearer ${{ env.TOKEN }}", &["template-outside-prefix: TOKEN"]),
-            ("é ${{env.A}}", &["template-outside-prefix: A"]),
-            ("${{env.AGENT_WEBHOOK_A}} ${{\t env.AGENT_WEBHOOK_B\n}}", &[]),
-            ("${{ env. A }}", &["malformed-template: ${{ env. A }}"]),
-            ("a\tb\u{7f}", &["invalid-header-value: \u{7f}"]),
-            ("a\r\n${{ x }}", &["invalid-header-value: \\r", "malformed-template: ${{ x }}"]),
-            (
-                "${{ secrets.A }} ${{ env.A-B }}",
-                &["malformed-template: ${{ secrets.A }}", "malformed-template: ${{ env.A-B }}"],
-            ),
-            ("x ${{ env.A", &["malformed-template: ${{ env.A"]),
-        ] {
-            table(&[(&header(value), wanted)], &[]);
-        }
-        assert!(said(&header("${{TOKEN}}"), &[]).contains("write `${{ env.AGENT_WEBHOOK_TOKEN }}`"));
-        table(
-            &[
-                (r#"{"webhooks":{"env_prefix":"MY_","headers":{"a":"${{ env.MY_A }}"}}}"#, &[]),
-                (r#"{"webhooks":{"env_prefix":3,"headers":{"a":"${{ env.MY_A }}"}}}"#, &["wrong-type: 3"]),
-            ],
-            &[],
-        );
-    }
-
-    #[test]
-    fn names_and_domains() {
-        table(
-            &[
-                (
-                    r#"{"webhooks":{"headers":{"a b":"","":""}}}"#,
-                    &[r#"invalid-header-name: "a b""#, r#"invalid-header-name: """#],
-                ),
-                (r#"{"webhooks":{"url":{"allowed_domains":["example.com","*.example.com"]}}}"#, &[]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["*"]}}}"#, &["unsupported-wildcard: *"]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["a.*.com"]}}}"#, &["unsupported-wildcard: *"]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["*a.com"]}}}"#, &["unsupported-wildcard: *"]),
-                (
-                    r#"{"webhooks":{"url":{"allowed_domains":["https://a.com"]}}}"#,
-                    &["unsupported-wildcard: https://"],
-                ),
-                (r#"{"webhooks":{"url":{"allowed_domains":["a.com:80"]}}}"#, &["unsupported-wildcard: :80"]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["a.com/x"]}}}"#, &["unsupported-wildcard: /x"]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["a..com"]}}}"#, &["unsupported-wildcard: a..com"]),
-            ],
-            &[],
-        );
-    }
-}
