@@ -101,6 +101,10 @@ impl<'a> Supervisor<'a> {
             let message = format!("port {} is taken by {holder}; using {port}", options.port.number());
             hooks.event(&Event::Note { message });
         }
+        if !port::is_loopback(&options.host) {
+            let message = format!("other machines can reach the server at {}, port {port}", options.host);
+            hooks.event(&Event::Note { message });
+        }
         let client = probe::client().map_err(|reason| Error::Client { reason })?;
         let address = Address { port, public: None };
         let mut tick = interval(TICK);
@@ -166,9 +170,9 @@ impl<'a> Supervisor<'a> {
             self.warn_of_lost_state(&place);
         }
         self.hooks.event(&Event::Starting { program: runtime.program.clone() });
-        if let Some(debugger) = self.options.debugger {
+        if let Some(debugger) = &self.options.debugger {
             let waits = if debugger.waits { "; the server waits for it" } else { "" };
-            let message = format!("a debugger can attach at {}:{}{waits}", self.options.host, debugger.port);
+            let message = format!("a debugger can attach at {}:{}{waits}", debugger.host, debugger.port);
             self.hooks.event(&Event::Note { message });
         }
         let child = server::start(&self.session, self.options, runtime, &self.address)?;
@@ -206,7 +210,7 @@ impl<'a> Supervisor<'a> {
     }
 
     async fn happening(&mut self) -> Result<Happening, Error> {
-        let waits = self.options.debugger.is_some_and(|debugger| debugger.waits);
+        let waits = self.options.debugger.as_ref().is_some_and(|debugger| debugger.waits);
         let patience = (!waits).then_some(self.options.patience);
         let (child, starting) = match &mut self.server {
             Some(Server { child, since, probe: Some(probe) }) => (Some(child), Some((*since, probe))),

@@ -145,6 +145,7 @@ impl World {
             file: Vec::new(),
             given: Vec::new(),
             watch: Watch { root: ".".to_owned(), ignore: Vec::new(), files: Vec::new() },
+            addresses: Default::default(),
             urls: Urls { ok: format!("{api}/ok"), docs: None, studio: api.clone(), debugger: None, api },
         }
     }

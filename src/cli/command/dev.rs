@@ -43,6 +43,10 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     debug_port: Option<u16>,
 
+    /// Address for the debugger to listen on; whoever can reach it can run any code
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "debug_port")]
+    debug_host: String,
+
     /// Start only when a debugger is attached
     #[arg(long, requires = "debug_port")]
     wait_for_client: bool,
@@ -143,7 +147,11 @@ impl Dev {
             port: self.port.map_or(Port::From(local::PORT), Port::Exactly),
             reload: !self.no_reload,
             jobs: self.n_jobs_per_worker,
-            debugger: self.debug_port.map(|port| Debugger { port, waits: self.wait_for_client }),
+            debugger: self.debug_port.map(|port| Debugger {
+                host: self.debug_host.clone(),
+                port,
+                waits: self.wait_for_client,
+            }),
             allow_blocking: self.allow_blocking,
             tunnel: self.tunnel,
             python: self.python.as_ref().map(|path| env.directory.join(path)),

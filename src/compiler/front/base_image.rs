@@ -106,9 +106,9 @@ mod tests {
             (python, r#""python_version": "3.12-bookworm""#, "langchain/langgraph-api:3.12-bookworm", &[]),
             (
                 python,
-                r#""python_version": "3.12-bookworm", "image_distro": "wolfi", "api_version": "0.8""#,
+                r#""python_version": "3.12-bookworm", "api_version": "0.8""#,
                 "langchain/langgraph-api:0.8-py3.12-bookworm",
-                &["image_distro"],
+                &[],
             ),
             (
                 python,
