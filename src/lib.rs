@@ -60,5 +60,6 @@ pub mod host;
 pub mod live;
 pub mod probe;
 pub mod project;
+pub mod ship;
 pub mod up;
 pub mod watch;

@@ -285,7 +285,7 @@ impl SetupArguments {
         let http = plan.contract.get(keys::HTTP);
         let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
         let prefix = own.or(configured).filter(|_| !is_javascript).unwrap_or_default();
-        let api = format!("{}{prefix}", self.address(self.port));
+        let api = format!("{}{}", self.address(self.port), prefix.trim_end_matches('/'));
         let (studio, connect) = local::STUDIO;
         Urls {
             ok: format!("{api}{}", local::OK_ROUTE),

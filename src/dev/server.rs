@@ -141,5 +141,5 @@ fn mount_prefix(session: &Session, options: &Options) -> String {
     let variables = local::MOUNT_PREFIX.iter().find_map(variable);
     let http = session.plan.local.contract.get(keys::HTTP);
     let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
-    variables.or(configured).unwrap_or_default()
+    variables.or(configured).unwrap_or_default().trim_end_matches('/').to_owned()
 }

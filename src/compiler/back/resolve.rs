@@ -68,7 +68,7 @@ impl Resolved {
         Self {
             variant,
             base_image: base_image::base_image(config),
-            pinned_python: config.python_version.is_some().then(|| base_image::python(config).0.to_owned()),
+            pinned_python: config.python().map(str::to_owned),
             node: (variant != Variant::Python).then(|| base_image::node(config).to_owned()),
             installer,
             pip_config: config.pip_config_file.as_deref().filter(|_| is_read).map(paths::normalize),

@@ -3,6 +3,7 @@
 //! A check looks at the typed configuration and at the [`Files`] view, and reports; it changes nothing. What the
 //! schema already refused is gone from the configuration (see [`Context::is_removed`]).
 
+mod auth;
 mod checkpointer;
 mod credentials;
 mod dependencies;
@@ -11,6 +12,7 @@ mod env;
 mod http;
 mod ignore;
 mod image;
+mod ineffective;
 mod locations;
 mod manifests;
 mod modules;
@@ -21,6 +23,7 @@ mod requirements;
 mod shadowing;
 mod source;
 mod store;
+mod variables;
 mod versions;
 mod webhooks;
 
@@ -31,7 +34,6 @@ use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
 use crate::compiler::manifests::dependency::{self, Local};
 use crate::compiler::manifests::symbols::{Language, Module};
-pub use crate::compiler::urls::masked;
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 
 /// One topic: the function that looks, and the rules it reports.
@@ -56,12 +58,15 @@ pub const CHECKS: &[Check] = &[
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },
+    Check { run: variables::check, rules: variables::RULES },
+    Check { run: auth::check, rules: auth::RULES },
     Check { run: store::check, rules: store::RULES },
     Check { run: checkpointer::check, rules: checkpointer::RULES },
     Check { run: http::check, rules: http::RULES },
     Check { run: webhooks::check, rules: webhooks::RULES },
     Check { run: versions::check, rules: versions::RULES },
     Check { run: pip::check, rules: pip::RULES },
+    Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },
 ];
 

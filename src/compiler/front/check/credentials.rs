@@ -50,7 +50,7 @@ fn is_comment(text: &str, at: usize) -> bool {
     text[..at].lines().next_back().is_some_and(|line| line.trim_start().starts_with('#'))
 }
 
-static CREDENTIALS_IN_URL: Rule = Rule {
+pub(super) static CREDENTIALS_IN_URL: Rule = Rule {
     code: "credentials-in-url",
     severity: Severity::Error,
     summary: "a password or token in the URL of a dependency",
