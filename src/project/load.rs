@@ -60,7 +60,7 @@ impl Project {
         let shown = name.to_string_lossy().into_owned();
         let path = directory.join(name);
         let text = match fs::read(&path) {
-            Ok(bytes) => decode(bytes),
+            Ok(bytes) => decode(bytes).map_err(|error| *error),
             Err(error) => Err((String::new(), refused(&path, &shown, &error))),
         };
         match text {
@@ -167,10 +167,11 @@ fn names_in(directory: &Path) -> Vec<String> {
 }
 
 /// Decodes `bytes`, or returns the text as far as it can be shown and a diagnostic.
-fn decode(bytes: Vec<u8>) -> Result<String, (String, Diagnostic)> {
+fn decode(bytes: Vec<u8>) -> Result<String, Box<(String, Diagnostic)>> {
     if let Some(encoding) = wide_encoding(&bytes) {
         let found = finding(&NOT_UTF8, format!("the file is encoded as {encoding}, not UTF-8"));
-        return Err((String::new(), found.help("save it as UTF-8 without a byte order mark")));
+        let diagnostic = found.help("save it as UTF-8 without a byte order mark");
+        return Err(Box::new((String::new(), diagnostic)));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -182,7 +183,7 @@ fn decode(bytes: Vec<u8>) -> Result<String, (String, Diagnostic)> {
             position.line, position.column
         );
         let place = Place::Span(at..at + '\u{fffd}'.len_utf8());
-        (text, Diagnostic::new(&NOT_UTF8, place, message).help(latin1_help(byte)))
+        Box::new((text, Diagnostic::new(&NOT_UTF8, place, message).help(latin1_help(byte))))
     })
 }
 

@@ -1,5 +1,7 @@
 //! Requirements in `dependencies`, `requirements.txt` and `pyproject.toml`: are they valid?
 
+use std::ops::Range;
+
 use super::manifests::{MAX_FINDINGS, invalid};
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
@@ -63,15 +65,15 @@ fn option(text: &str) -> Option<Broken> {
 /// Errors in the `project.dependencies` of a local package.
 fn in_pyproject(context: &Context<'_>, local: &Local) -> Vec<Diagnostic> {
     let path = paths::join(&local.path, "pyproject.toml");
-    let Some(requirements) = local.pyproject.requirements() else { return Vec::new() };
+    let Some(mut requirements) = local.pyproject.requirements() else { return Vec::new() };
     // Build backends may substitute variables.
     let is_invalid = |it: &&str| !it.contains('{') && requirement::read(it).is_err();
-    if requirements.filter(is_invalid).next().is_none() {
+    if !requirements.any(|it| is_invalid(&it)) {
         return Vec::new();
     }
     let text = manifests::excerpt(&path, context.files);
     let all = pyproject::dependencies(&text).into_iter().filter(|(it, _)| is_invalid(&it.as_str()));
-    let finding = |(it, span): (String, std::ops::Range<usize>)| {
+    let finding = |(it, span): (String, Range<usize>)| {
         let broken = requirement::read(&it).err()?;
         let quoted = &text[span.clone()];
         let at = quoted.find(&*it).map(|at| span.start + at);
