@@ -16,7 +16,7 @@ use super::env::Env;
 use super::image::{self, Wanted};
 use super::variables;
 use crate::compiler::back::lower::setup::{SetupOptions, is_project_name, project_name, setup};
-use crate::compiler::back::plan::{Service, ServiceImage, Setup, Variable, Variant};
+use crate::compiler::back::plan::{Service, ServiceImage, Setup, Variable};
 use crate::compiler::files::Files as _;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::keys;
@@ -25,7 +25,8 @@ use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::server::{local, setup as contract};
 use crate::engine::{Engine, EngineEnv};
 use crate::error::Error;
-use crate::up::{Image, Session, Urls};
+use crate::live::{self, Urls};
+use crate::up::{Image, Session};
 
 /// The file that keys are looked for in, beside the configuration.
 pub(super) const DOTENV: &str = ".env";
@@ -321,22 +322,10 @@ impl SetupArguments {
 
     fn urls(&self, planned: &Planned, values: &[(String, Option<String>)]) -> Urls {
         let plan = &planned.plan;
-        let is_javascript = plan.server.variant == Variant::Javascript;
-        let own = local::MOUNT_PREFIX
-            .iter()
-            .find_map(|name| values.iter().find(|(known, _)| known == name)?.1.clone());
-        let http = plan.contract.get(keys::HTTP);
-        let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
-        let prefix = own.or(configured).filter(|_| !is_javascript).unwrap_or_default();
-        let api = format!("{}{}", self.server_url(), prefix.trim_end_matches('/'));
-        let (studio, connect) = local::STUDIO;
-        Urls {
-            ok: format!("{api}{}", local::OK_ROUTE),
-            docs: (!is_javascript).then(|| format!("{api}{}", local::DOCS_ROUTE)),
-            studio: format!("{studio}{connect}{api}"),
-            debugger: self.debugger_port.map(|port| self.url(port)),
-            api,
-        }
+        let variable = |name: &str| values.iter().find(|(known, _)| known == name)?.1.clone();
+        let prefix = live::mount_prefix(plan, plan.contract.get(keys::HTTP), variable);
+        let urls = Urls::new(plan, self.server_url(), &prefix, None, local::STUDIO.0);
+        urls.with_debugger(self.debugger_port.map(|port| self.url(port)))
     }
 }
 

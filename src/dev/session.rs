@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
-use super::event::Event;
 use crate::compiler::back::plan::Plan;
+use crate::live::Event;
 
 /// A planned project and the values of its `env`. There is no `Debug`: the values are secrets.
 pub struct Session {

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::event::{Event, Urls};
 use crate::compiler::back::plan::{Service, Setup, Variable, Watch};
 use crate::engine::{self, BuildEvent, BuildRequest};
+use crate::live::{Event, Urls};
 use indexmap::IndexMap;
 
 /// A planned setup and the values of its variables. There is no `Debug`: the values are secrets.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cli::check::ConfigOption;
 use crate::cli::compile;
 use crate::cli::env::Env;
-use crate::cli::follow::{Follow, Look};
+use crate::cli::follow::Follow;
 use crate::cli::variables;
 use crate::compiler::server::local;
 use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
@@ -128,10 +128,9 @@ impl Dev {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let session = session(env, &self.config)?;
         let options = self.options(env)?;
-        let look = Look { is_json: self.json, waits: options.reload };
         let opens_browser = !self.no_browser && env.out.is_terminal;
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let mut follow = Follow::new(env, &self.config, look, opens_browser);
+        let mut follow = Follow::new(env, &self.config, self.json, opens_browser);
         runtime.block_on(dev::run(session, &options, &mut follow, &stop))?;
         Ok(())
     }
