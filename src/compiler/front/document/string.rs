@@ -52,13 +52,16 @@ fn hex4(rest: &str) -> Option<u32> {
     }
 }
 
-/// The offset in the string literal `raw` (quotes included) of the byte `offset` of the decoded string.
+/// The offset in the string literal `raw` (quotes included, which may be curly) of the byte `offset` of the decoded
+/// string.
 pub(super) fn raw_offset(raw: &str, offset: usize) -> usize {
+    let mut at = raw.chars().next().map_or(0, char::len_utf8);
+    let end = raw.len() - raw.chars().next_back().map_or(0, char::len_utf8);
     if !raw.contains('\\') {
-        return (offset + 1).min(raw.len().saturating_sub(1));
+        return (at + offset).min(end);
     }
-    let (mut at, mut decoded) = (1, 0);
-    while decoded < offset && at < raw.len().saturating_sub(1) {
+    let mut decoded = 0;
+    while decoded < offset && at < end {
         let unit = unit(&raw[at..]);
         at += unit.raw;
         decoded += unit.decoded.map_or(0, char::len_utf8);
