@@ -14,6 +14,7 @@ mod filter;
 mod pages;
 mod patience;
 mod rules;
+pub mod time;
 mod transport;
 mod upload;
 mod vocabulary;

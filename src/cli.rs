@@ -5,7 +5,7 @@
 
 mod account;
 mod artifact;
-mod ask;
+pub mod ask;
 mod attach;
 pub mod check;
 pub mod command;
@@ -23,7 +23,6 @@ mod service;
 mod settings;
 mod setup;
 mod table;
-mod time;
 mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};

@@ -13,6 +13,7 @@
 
 mod answers;
 mod build;
+mod call;
 mod connect;
 mod containers;
 mod credentials;
@@ -35,6 +36,5 @@ pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep, Refusal};
 pub use events::{BuildEvent, Step, StepOrigin};
 pub use images::Downloaded;
-pub use logs::Lines;
 pub use push::{Layer, Login, PushEvent, PushRequest, Pushed};
 pub use shared::Shared;

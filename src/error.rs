@@ -22,6 +22,11 @@ pub const INTERNAL: u8 = 70;
 /// The exit code of a command that was interrupted, as shells have it: 128 and the number of SIGINT.
 const INTERRUPTED: u8 = 130;
 
+/// Standard output or standard error could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the output: {}", project::reason(.0))]
+pub struct OutputError(pub std::io::Error);
+
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -90,9 +95,15 @@ pub enum Error {
         /// Where one can be given.
         hint: String,
     },
-    /// The results could not be written to where they should go.
-    #[error("the output cannot be written: {}", project::reason(.0))]
-    Output(#[from] std::io::Error),
+    /// The results could not be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A command could not be run under a guard.
+    #[error("cannot run the command: {}", project::reason(.source))]
+    Guard {
+        /// The system's reason.
+        source: std::io::Error,
+    },
     /// The async runtime or the signal handlers could not be set up.
     #[error("cannot start the async runtime: {}", project::reason(.source))]
     Runtime {
@@ -169,6 +180,7 @@ impl Error {
             | Error::Declined
             | Error::DeploymentFailed { .. }
             | Error::Dev(_)
+            | Error::Guard { .. }
             | Error::Output(_)
             | Error::Project(_)
             | Error::Runtime { .. }
@@ -193,6 +205,7 @@ impl Error {
             | Error::Child { .. }
             | Error::Config
             | Error::Declined
+            | Error::Guard { .. }
             | Error::Output(_)
             | Error::Runtime { .. } => None,
             Error::DeploymentFailed { hint, .. }
@@ -238,6 +251,7 @@ fn engine_code(error: &engine::Error) -> u8 {
         | engine::Error::Lost { .. }
         | engine::Error::LostPush { .. }
         | engine::Error::Push { refusal: Refusal::Unavailable, .. }
+        | engine::Error::Timeout { .. }
         | engine::Error::Unreachable { .. } => 4,
         _ => 1,
     }

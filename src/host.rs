@@ -7,7 +7,6 @@
 mod answer;
 mod archive;
 mod body;
-mod clock;
 mod connection;
 mod deployments;
 mod error;

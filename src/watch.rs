@@ -12,7 +12,7 @@ use ::ignore::gitignore::Gitignore;
 use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
 use crate::compiler::back::plan;
 use crate::compiler::manifests::dockerignore::{Ignore, Trail};
@@ -39,8 +39,12 @@ pub struct Watcher {
     scope: Scope,
     directory: PathBuf,
     pending: BTreeSet<PathBuf>,
+    /// When the first and the last pending change arrived.
+    burst: Option<(Instant, Instant)>,
     /// Directories that are watched.
     watched: HashSet<PathBuf>,
+    /// Those that could not be, until that is reported.
+    unwatched: Vec<Error>,
 }
 
 /// Changes that belong together.
@@ -66,7 +70,7 @@ impl Watcher {
     ///
     /// # Errors
     ///
-    /// The system does not watch a directory that counts.
+    /// The system does not watch the project's directory, or that of a file that counts.
     pub fn new(directory: &Path, watch: &plan::Watch) -> Result<Self, Error> {
         let (sender, events) = mpsc::unbounded_channel();
         let notify = notify::recommended_watcher(move |event| drop(sender.send(event)));
@@ -77,8 +81,10 @@ impl Watcher {
             events,
             directory: directory.to_owned(),
             pending: BTreeSet::new(),
+            burst: None,
             scope,
             watched: HashSet::new(),
+            unwatched: Vec::new(),
         };
         let files = watcher.scope.files.clone();
         // A file may be named in a directory that is not there.
@@ -86,25 +92,17 @@ impl Watcher {
             watcher.add(parent)?;
         }
         let root = watcher.scope.root.clone();
-        watcher.enter(&root, &Trail::default(), false)?;
+        watcher.add(&root)?;
+        watcher.enter(&root, &Trail::default(), false);
         Ok(watcher)
     }
 
-    /// Waits for changes until no more come. Can be given up and called again.
+    /// Waits for a burst of changes to end. Cancel safe.
     pub async fn changes(&mut self) -> Changes {
-        while self.pending.is_empty() {
-            match self.events.recv().await {
-                Some(event) => self.take(event),
-                None => std::future::pending().await,
-            }
+        while let Some(event) = self.next_of_burst().await {
+            self.take(event);
         }
-        let began = Instant::now();
-        while began.elapsed() < LONGEST {
-            match timeout(QUIET, self.events.recv()).await {
-                Ok(Some(event)) => self.take(event),
-                Ok(None) | Err(_) => break,
-            }
-        }
+        self.burst = None;
         let changed = std::mem::take(&mut self.pending);
         let shown = |path: &PathBuf| path.strip_prefix(&self.directory).unwrap_or(path).display().to_string();
         Changes {
@@ -113,11 +111,23 @@ impl Watcher {
         }
     }
 
+    /// The next event; none when the burst is over.
+    async fn next_of_burst(&mut self) -> Option<notify::Result<Event>> {
+        let Some((began, last)) = self.burst else {
+            return match self.events.recv().await {
+                None => std::future::pending().await,
+                event => event,
+            };
+        };
+        let end = (last + QUIET).min(began + LONGEST);
+        if Instant::now() >= end { None } else { timeout_at(end, self.events.recv()).await.ok().flatten() }
+    }
+
     fn take(&mut self, event: notify::Result<Event>) {
         let Ok(event) = event else { return };
         if event.need_rescan() {
             let root = self.scope.root.clone();
-            self.enter(&root, &Trail::default(), true).ok();
+            self.enter(&root, &Trail::default(), true);
         }
         let matters = match event.kind {
             EventKind::Create(_) | EventKind::Remove(_) => true,
@@ -130,25 +140,51 @@ impl Watcher {
         for path in event.paths {
             if path.is_dir() && !self.scope.leaves_out(&path) {
                 let (_, trail) = self.scope.judge(&path);
-                // A directory that vanished meanwhile.
-                self.enter(&path, &trail, true).ok();
+                self.enter(&path, &trail, true);
             } else if self.scope.counts(&path) || self.watched.remove(&path) {
                 self.pending.insert(path);
             }
         }
+        self.extend_burst();
+    }
+
+    fn extend_burst(&mut self) {
+        if !self.pending.is_empty() {
+            let now = Instant::now();
+            let (began, _) = self.burst.unwrap_or((now, now));
+            self.burst = Some((began, now));
+        }
+    }
+
+    /// A warning about the directories that could not be watched since it was last asked for.
+    pub fn warning(&mut self) -> Option<String> {
+        let unwatched = std::mem::take(&mut self.unwatched);
+        let (first, more) = unwatched.split_first()?;
+        let more = match more.len() {
+            0 => String::new(),
+            count => format!("; nor {count} more"),
+        };
+        Some(format!("{first}{more}; changes there are not noticed"))
     }
 
     /// Takes over what another has seen and not told.
     pub fn go_on_from(&mut self, mut other: Self) {
         self.pending.append(&mut other.pending);
+        self.extend_burst();
         while let Ok(event) = other.events.try_recv() {
             self.take(event);
         }
     }
 
-    /// Watches a directory and what is below it. In one that is new, what is there already is a change.
-    fn enter(&mut self, directory: &Path, trail: &Trail, is_new: bool) -> Result<(), Error> {
-        self.add(directory)?;
+    /// Watches a directory and those below it. In a new one, the files that are there already are changes.
+    fn enter(&mut self, directory: &Path, trail: &Trail, is_new: bool) {
+        if let Err(error) = self.add(directory) {
+            // One that is gone again needs no watch.
+            if directory.is_dir() {
+                self.unwatched.push(error);
+            }
+            return;
+        }
         self.scope.read_gitignore(directory);
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -157,19 +193,19 @@ impl Watcher {
                 let (excluded, below) = self.scope.step(trail, &path);
                 let hidden = self.scope.is_ignored_by_git(&path, true);
                 if !hidden && (!excluded || self.scope.may_include_below(&path)) {
-                    self.enter(&path, &below, is_new)?;
+                    self.enter(&path, &below, is_new);
                 }
             } else if is_new && self.scope.counts(&path) {
                 self.pending.insert(path);
             }
         }
-        Ok(())
     }
 
     fn add(&mut self, directory: &Path) -> Result<(), Error> {
         let watched = self.notify.watch(directory, RecursiveMode::NonRecursive);
+        watched.map_err(|error| refused(directory, &error))?;
         self.watched.insert(directory.to_owned());
-        watched.map_err(|error| refused(directory, &error))
+        Ok(())
     }
 }
 
@@ -255,7 +291,7 @@ impl Scope {
 
 fn refused(path: &Path, error: &notify::Error) -> Error {
     let reason = match &error.kind {
-        notify::ErrorKind::MaxFilesWatch => "the system watches as many directories as it may".to_owned(),
+        notify::ErrorKind::MaxFilesWatch => "the limit fs.inotify.max_user_watches is reached".to_owned(),
         notify::ErrorKind::Io(error) => crate::project::reason(error),
         _ => error.to_string(),
     };

@@ -5,6 +5,7 @@ mod failures;
 mod javascript;
 mod lifecycle;
 mod options;
+mod output;
 mod provision;
 mod reload;
 mod wheel;
@@ -156,6 +157,7 @@ struct Dev {
     events: Receiver<Value>,
     /// Every event so far.
     seen: Vec<Value>,
+    /// Its stderr, and the lines of its server.
     talk: Arc<Mutex<String>>,
 }
 
@@ -163,12 +165,17 @@ impl Dev {
     fn new(mut process: Child) -> Self {
         let (sender, events) = mpsc::channel();
         let out = BufReader::new(process.stdout.take().unwrap());
+        let talk = Arc::new(Mutex::new(String::new()));
+        let logged = talk.clone();
         thread::spawn(move || {
             for line in out.lines().map_while(Result::ok) {
-                sender.send(serde_json::from_str(&line).unwrap_or(Value::String(line))).ok();
+                let event = serde_json::from_str(&line).unwrap_or(Value::String(line));
+                if event["event"] == "log" {
+                    *logged.lock().unwrap() += &format!("{}\n", event["line"].as_str().unwrap());
+                }
+                sender.send(event).ok();
             }
         });
-        let talk = Arc::new(Mutex::new(String::new()));
         let (heard, mut err) = (talk.clone(), process.stderr.take().unwrap());
         thread::spawn(move || {
             let mut bytes = [0; 4096];

@@ -12,6 +12,7 @@ use std::{env, fs};
 
 use agentcli::api::Patience;
 use agentcli::cli;
+use agentcli::cli::ask::Input;
 use agentcli::cli::env::{Env, Stream};
 use tempfile::TempDir;
 
@@ -127,7 +128,7 @@ impl TestEnv {
             arguments: ["agentcli"].into_iter().chain(arguments.split_whitespace()).map(Into::into).collect(),
             variables: Box::new(move |name| variables.get(name).cloned()),
             directory: self.directory.clone(),
-            input: Box::new(io::empty()),
+            input: Input::new(Box::new(io::empty())),
             out: Stream::new(out, self.is_terminal),
             err: Stream::new(err, self.is_terminal),
             width: self.width,

@@ -28,5 +28,7 @@ mod registry;
 mod reports;
 #[cfg(feature = "host")]
 mod ship;
+#[cfg(feature = "host")]
+mod terminal;
 mod up;
 mod validate;

@@ -1,6 +1,7 @@
 //! `agentcli up` and `down` on a real engine, with real databases.
 
 mod faults;
+pub(crate) mod hung;
 mod interrupts;
 mod life;
 mod options;

@@ -4,7 +4,7 @@ mod secrets;
 
 use std::error::Error as StdError;
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::patience::retry_after;
 use super::wire::Problem;
-use super::{Call, Error};
+use super::{Call, Error, time};
 pub(super) use secrets::Secrets;
 
 /// No more is shown of what the service says, in characters.
@@ -78,7 +78,7 @@ impl Failure {
         secrets: &Secrets,
     ) -> Self {
         let asked = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let retry_after = asked.and_then(|asked| retry_after(asked, SystemTime::now()));
+        let retry_after = asked.and_then(|asked| retry_after(asked, time::now()));
         let (call, mut detail) = (call.clone(), detail(status, headers, body, secrets));
         if let Some(pause) = retry_after {
             detail += &format!(" (it asks for {} s of patience)", pause.as_secs());

@@ -20,7 +20,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// What a shell answers where a program is not there, and what it adds to the number of a signal.
+/// Exit codes of a shell: for a program that cannot be run, for one that does not exist, and the base for signals.
+const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 const BY_SIGNAL: i32 = 128;
 
@@ -45,11 +46,15 @@ async fn guard(command: &[OsString], grace: Duration) -> io::Result<u8> {
     let _kept = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let Some((program, arguments)) = command.split_first() else { return Ok(NOT_FOUND) };
     let mut child = match Command::new(program).args(arguments).stdin(Stdio::null()).spawn() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            writeln!(io::stderr(), "there is no program {}", program.display()).ok();
-            return Ok(NOT_FOUND);
+        Ok(child) => child,
+        Err(error) => {
+            let (code, reason) = match error.kind() {
+                ErrorKind::NotFound => (NOT_FOUND, "no such program".to_owned()),
+                _ => (NOT_EXECUTABLE, error.to_string()),
+            };
+            writeln!(io::stderr(), "cannot run `{}`: {reason}", program.display()).ok();
+            return Ok(code);
         }
-        child => child?,
     };
     tokio::select! {
         status = child.wait() => {

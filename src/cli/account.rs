@@ -1,11 +1,14 @@
-//! Which deployment service is meant, and the key to it.
+//! The address of the deployment service and the API key.
 
 use std::path::Path;
+
+use tokio::runtime::Runtime;
 
 use super::compile::directory_of;
 use super::console::{note, warn};
 use super::env::Env;
-use super::settings::{Setting, Settings};
+use super::service::ask;
+use super::settings::{Origin, Setting, Settings};
 use crate::api::wire::Redacted;
 use crate::api::{Account, Vocabulary};
 use crate::compiler::server::hosted;
@@ -58,19 +61,29 @@ fn redacted(text: &str) -> Result<Redacted, String> {
 }
 
 impl AccountOptions {
-    /// Which service, and the key: the options first, then the environment, then `.env` beside `config`, or in the
-    /// current directory where no configuration is named. With -v, says where each comes from.
-    pub(super) fn resolve(&self, env: &mut Env, config: Option<&Path>) -> Result<Account, Error> {
+    /// The service's address and the key: from the options, else from the environment, else from `.env` beside `config`,
+    /// or in the current directory if no configuration is named.
+    ///
+    /// # Errors
+    ///
+    /// There is no address or no key, or the address was set by the project, which may be somebody else's, and the key
+    /// was not, and the user does not confirm that the key is sent there.
+    pub(super) fn resolve(
+        &self,
+        env: &mut Env,
+        config: Option<&Path>,
+        runtime: &Runtime,
+    ) -> Result<Account, Error> {
         let directory =
             config.map_or_else(|| env.directory.clone(), |it| directory_of(&env.directory.join(it)));
         let settings = Settings::read(env, &directory);
         let host = self.host(env, &settings, &directory, config)?;
         let address = host.value.expose();
-        say(env, &format!("the deployment service is {}, by {}", Account::harmless(address), host.origin));
+        say(env, &format!("deployment service: {} ({})", Account::harmless(address), host.origin));
         let key = self.key(env, &settings)?;
         let tenant = settings.find(env, &[TENANT]).or_else(|| settings.find(env, &[hosted::TENANT]));
-        say(env, &format!("the key is that of {}", key.origin));
-        tenant.iter().for_each(|tenant| say(env, &format!("the workspace is that of {}", tenant.origin)));
+        say(env, &format!("API key: {}", key.origin));
+        tenant.iter().for_each(|tenant| say(env, &format!("workspace: {}", tenant.origin)));
         let of_address = || Vocabulary::of_address(address);
         let account = Account {
             host: address.to_owned(),
@@ -79,14 +92,10 @@ impl AccountOptions {
             vocabulary: self.vocabulary.map_or_else(of_address, Vocabulary::from),
         };
         if account.is_open() {
-            warn(env, "the key is sent without encryption; https:// would keep it secret");
+            warn(env, "the API key is sent unencrypted; use an https:// address");
         }
-        if is_of_file(&host.origin) && !is_of_file(&key.origin) {
-            let (host, key) = (&host.origin, &key.origin);
-            warn(
-                env,
-                &format!("the key, from {key}, is sent to the address that {host} gives; is that meant?"),
-            );
+        if !may_send_key(&host.origin, &key.origin) {
+            confirm_address(env, runtime, &account, &host.origin, &key.origin)?;
         }
         Ok(account)
     }
@@ -107,7 +116,7 @@ impl AccountOptions {
         let public = || {
             let address = || Setting {
                 value: Redacted::new(Vocabulary::PUBLIC_ADDRESS),
-                origin: format!("default for {}", hosted::CONFIGURATION),
+                origin: Origin::Default(hosted::CONFIGURATION),
             };
             let of_platform = || {
                 let Setting { value, origin } = settings.find(env, &[hosted::ENDPOINT])?;
@@ -116,10 +125,10 @@ impl AccountOptions {
             settings.find(env, &[hosted::HOST]).or_else(of_platform).unwrap_or_else(address)
         };
         found.or_else(|| (name == hosted::CONFIGURATION).then(public)).ok_or_else(|| Error::Usage {
-            message: "it is not known where the deployment service is".to_owned(),
+            message: "no address of a deployment service is set".to_owned(),
             hint: Some(format!(
-                "give its address with --host-url, or as {HOST} in the environment or in .env; `agentcli host serve` \
-                 starts a service on this machine"
+                "pass --host-url, or set {HOST} in the environment or in .env; `agentcli host serve` starts a service \
+                 on this machine"
             )),
         })
     }
@@ -128,22 +137,67 @@ impl AccountOptions {
         let given = self.api_key.as_ref().map(|key| option(key.clone(), "--api-key"));
         let found = given.or_else(|| settings.find(env, KEYS)).or_else(|| settings.find(env, hosted::KEYS));
         found.ok_or_else(|| Error::NoKey {
-            hint: format!("give it with --api-key, or as {} in the environment or in .env", KEYS.join(", ")),
+            hint: format!("pass --api-key, or set {} in the environment or in .env", KEYS.join(", ")),
         })
     }
 }
 
-fn option(value: Redacted, name: &str) -> Setting {
-    Setting { value, origin: name.to_owned() }
+fn option(value: Redacted, name: &'static str) -> Setting {
+    Setting { value, origin: Origin::Option(name) }
 }
 
-/// Whether a setting comes with the files of a project, which may be somebody else's.
-fn is_of_file(origin: &str) -> bool {
-    origin.ends_with(" of .env")
+/// Whether the key may be sent to the address without asking: an address that a project's files set gets a key from the
+/// same files alone.
+fn may_send_key(host: &Origin, key: &Origin) -> bool {
+    !host.is_project() || (host.is_only_project() && key.is_only_project())
+}
+
+fn confirm_address(
+    env: &mut Env,
+    runtime: &Runtime,
+    account: &Account,
+    host: &Origin,
+    key: &Origin,
+) -> Result<(), Error> {
+    let address = Account::harmless(&account.host);
+    if !env.err.is_terminal {
+        return Err(Error::Usage {
+            message: format!(
+                "refusing to send the API key to {address}: the address is set by {host}, the key by {key}"
+            ),
+            hint: Some(format!(
+                "if you trust this address, pass it with --host-url or set {HOST} in the environment"
+            )),
+        });
+    }
+    let question =
+        format!("The project sets the address {address} ({host}). Send the API key ({key}) there?");
+    if ask(env, runtime, &question)? { Ok(()) } else { Err(Error::Declined) }
 }
 
 fn say(env: &mut Env, text: &str) {
     if env.verbose {
         note(env, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn project_addresses_get_project_keys_alone() {
+        let file = |is_expanded| Origin::File { name: "X".to_owned(), is_expanded };
+        let environment = Origin::Environment("X".to_owned());
+        for host in [Origin::Option("--host-url"), environment.clone(), Origin::Default("x")] {
+            for key in [Origin::Option("--api-key"), environment.clone(), file(false), file(true)] {
+                assert!(may_send_key(&host, &key), "{host}, {key}");
+            }
+        }
+        assert!(may_send_key(&file(false), &file(false)));
+        for key in [Origin::Option("--api-key"), environment, file(true)] {
+            assert!(!may_send_key(&file(false), &key), "{key}");
+        }
+        assert!(!may_send_key(&file(true), &file(false)));
     }
 }

@@ -1,40 +1,71 @@
 //! Questions to the user.
 
 use std::future::Future;
-use std::io::{self, BufRead as _, BufReader, Write};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use tokio::sync::oneshot;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::console::visible;
 use super::env::{Env, Stream};
 
-/// Asks `question`; an empty line is `default`. Ctrl-C is heard meanwhile.
+/// Standard input, as a whole or line by line.
+pub struct Input {
+    /// The stream, until a line is asked for: reads cannot be interrupted, so a thread does them from then on.
+    unread: Option<(Box<dyn Read + Send>, UnboundedSender<String>)>,
+    lines: Arc<Mutex<UnboundedReceiver<String>>>,
+}
+
+impl Input {
+    /// Input from `stream`.
+    pub fn new(stream: Box<dyn Read + Send>) -> Self {
+        let (sender, lines) = unbounded_channel();
+        Self { unread: Some((stream, sender)), lines: Arc::new(Mutex::new(lines)) }
+    }
+
+    /// The next line, with its end if it has one; none when the input has ended.
+    fn line(&mut self) -> impl Future<Output = Option<String>> + 'static {
+        if let Some((stream, sender)) = self.unread.take() {
+            thread::spawn(move || {
+                let mut stream = BufReader::new(stream);
+                let mut line = String::new();
+                while stream.read_line(&mut line).is_ok_and(|length| length > 0)
+                    && sender.send(std::mem::take(&mut line)).is_ok()
+                {}
+            });
+        }
+        let lines = self.lines.clone();
+        async move { lines.lock().await.recv().await }
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.unread.as_mut().map_or(Ok(0), |(stream, _)| stream.read(bytes))
+    }
+}
+
+/// Asks a yes-or-no question. An empty line means `default`; the end of the input means no.
 pub(super) fn confirm(env: &mut Env, question: &str, default: bool) -> impl Future<Output = bool> + 'static {
     let choice = if default { "[Y/n]" } else { "[y/N]" };
     env.err.write(&format!("{} {choice} ", visible(question))).and_then(|()| env.err.flush()).ok();
     let is_open = open_line(&mut env.err);
-    let input = std::mem::replace(&mut env.input, Box::new(io::empty()));
-    let (sender, answer) = oneshot::channel();
-    // A thread of its own: nothing interrupts a read.
-    thread::spawn(move || {
-        let mut line = String::new();
-        // Without an answer it is no.
-        let is_answered = BufReader::new(input).read_line(&mut line).is_ok_and(|read| read > 0);
+    let line = env.input.line();
+    async move {
+        let line = line.await.unwrap_or_default();
         is_open.fetch_and(!line.ends_with('\n'), Ordering::Relaxed);
-        let agreed = match line.trim().to_lowercase().as_str() {
-            "" => default,
+        match line.trim().to_lowercase().as_str() {
+            "" => default && !line.is_empty(),
             answer => matches!(answer, "y" | "yes"),
-        };
-        sender.send(is_answered && agreed).ok();
-    });
-    async { answer.await.unwrap_or(false) }
+        }
+    }
 }
 
-/// The line of a question stays open where an interrupt, or the end of the input, is the answer: what is written next
-/// begins a new one. Whether it is open is what this returns.
+/// Makes the next output begin a new line, unless an answer has ended the line of the question. The flag says whether
+/// that line is still open.
 fn open_line(stream: &mut Stream) -> Arc<AtomicBool> {
     let is_open = Arc::new(AtomicBool::new(true));
     let inner = std::mem::replace(stream, Stream::new(Box::new(io::sink()), stream.is_terminal));
@@ -53,13 +84,13 @@ struct AfterQuestion {
 impl Write for AfterQuestion {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_open.swap(false, Ordering::Relaxed) {
-            self.inner.write("\n")?;
+            self.inner.write("\n").map_err(|error| error.0)?;
         }
-        self.inner.write(&String::from_utf8_lossy(bytes))?;
+        self.inner.write(&String::from_utf8_lossy(bytes)).map_err(|error| error.0)?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
+        self.inner.flush().map_err(|error| error.0)
     }
 }

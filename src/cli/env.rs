@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 
 use terminal_size::terminal_size;
 use tokio::runtime::{Builder, Runtime};
 
+use super::ask::Input;
 use crate::api::Patience;
-use crate::error::Error;
+use crate::error::{Error, OutputError};
 use crate::live::Stop;
 
 /// The width of text that goes to no terminal, in columns.
@@ -27,7 +28,7 @@ pub struct Env {
     /// The directory that relative paths start from.
     pub directory: PathBuf,
     /// Standard input.
-    pub input: Box<dyn Read + Send>,
+    pub input: Input,
     /// Standard output: results.
     pub out: Stream,
     /// Standard error: talk.
@@ -51,7 +52,7 @@ impl Env {
             arguments: std::env::args_os().collect(),
             variables: Box::new(|name| std::env::var(name).ok()),
             directory: std::env::current_dir().unwrap_or_default(),
-            input: Box::new(io::stdin()),
+            input: Input::new(Box::new(io::stdin())),
             out: Stream::new(Box::new(io::stdout()), io::stdout().is_terminal()),
             err: Stream::new(Box::new(io::stderr()), io::stderr().is_terminal()),
             width: terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)),
@@ -166,24 +167,24 @@ impl Stream {
     }
 
     /// Writes `text`. A reader that has gone away (`| head`) is no error: it has seen all that it wanted.
-    pub fn write(&mut self, text: &str) -> io::Result<()> {
+    pub fn write(&mut self, text: &str) -> Result<(), OutputError> {
         let done = self.writer.write_all(text.as_bytes());
         self.unless_closed(done)
     }
 
     /// Hands on what is buffered.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub fn flush(&mut self) -> Result<(), OutputError> {
         let done = self.writer.flush();
         self.unless_closed(done)
     }
 
-    fn unless_closed(&mut self, done: io::Result<()>) -> io::Result<()> {
+    fn unless_closed(&mut self, done: io::Result<()>) -> Result<(), OutputError> {
         match done {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 self.is_closed = true;
                 Ok(())
             }
-            done => done,
+            done => done.map_err(OutputError),
         }
     }
 }

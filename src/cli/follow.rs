@@ -1,7 +1,7 @@
 //! A running local server as its user sees it: events in words, or as JSON for programs.
 
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -12,6 +12,9 @@ use super::command::session;
 use super::console::{ERROR, NOTE, WARNING, ready, say, several, visible_line};
 use super::env::Env;
 use crate::dev::{Crash, Event, Hooks, Session, Urls, open_browser};
+
+/// Time for which the lines of an error are held back.
+const HELD: Duration = Duration::from_millis(500);
 
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
@@ -26,8 +29,8 @@ pub(super) struct Follow<'a> {
     spinner: Option<ProgressBar>,
     /// Where the server was last said to be.
     said: Option<Urls>,
-    /// What a starting server says of an error, until it is known whether the error can be told in fewer words.
-    held: Option<Vec<String>>,
+    /// Lines of a starting server from its first error on, and since when: a crash report may say the same in fewer.
+    held: Option<(Instant, Vec<String>)>,
     is_starting: bool,
 }
 
@@ -69,20 +72,21 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// A line of the server's as it is; what it says of an error while it starts is held back.
+    /// Shows a line of the server as it is, or holds it back for a moment if it belongs to an error at startup.
     fn log(&mut self, line: &str) {
         let word = line.to_lowercase();
         if self.is_starting && (word.contains("error") || word.contains("traceback")) {
-            self.held.get_or_insert_default();
+            self.held.get_or_insert_with(|| (Instant::now(), Vec::new()));
         }
         match &mut self.held {
-            Some(held) => held.push(line.to_owned()),
+            Some((_, lines)) => lines.push(line.to_owned()),
             None => self.env.tell(line),
         }
     }
 
     fn release(&mut self) {
-        self.held.take().into_iter().flatten().for_each(|line| self.env.tell(&line));
+        let lines = self.held.take().map(|(_, lines)| lines);
+        lines.into_iter().flatten().for_each(|line| self.env.tell(&line));
     }
 
     /// Where the cause is known, a few lines say more than all that the server says.
@@ -149,7 +153,6 @@ impl Hooks for Follow<'_> {
             _ => {}
         }
         match event {
-            Event::Log { line } if self.look.is_json => self.env.tell(line),
             event if self.look.is_json => {
                 let out = &mut self.env.out;
                 out.write(&format!("{}\n", json!(event))).and_then(|()| out.flush()).ok();
@@ -161,6 +164,12 @@ impl Hooks for Follow<'_> {
             && open_browser(&urls.studio).is_err()
         {
             self.say(NOTE, "note", "no browser could be opened");
+        }
+    }
+
+    fn tick(&mut self) {
+        if self.held.as_ref().is_some_and(|(since, _)| since.elapsed() > HELD) {
+            self.release();
         }
     }
 

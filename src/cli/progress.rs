@@ -6,6 +6,8 @@ mod terminal;
 
 use std::time::Duration;
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 use super::env::Env;
 use crate::engine::{BuildEvent, Step};
 
@@ -78,10 +80,16 @@ fn title(step: &Step, width: usize) -> String {
 }
 
 fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if text.width() <= width {
         return text.to_owned();
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    let mut left = width.saturating_sub(1);
+    let fits = |c: &char| {
+        let rest = left.checked_sub(c.width().unwrap_or(0));
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 /// How a step ended: `cached`, or how long it took.

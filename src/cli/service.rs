@@ -26,13 +26,14 @@ pub(super) struct Service {
 impl Service {
     /// Finds out which service is meant, for the project of `config` where there is one. Nothing is sent as yet.
     pub(super) fn new(env: &mut Env, options: &AccountOptions, config: Option<&Path>) -> Result<Self, Error> {
-        let account = options.resolve(env, config)?;
+        let runtime = env.runtime()?;
+        let account = options.resolve(env, config, &runtime)?;
         let (sender, notes) = unbounded_channel();
         let client = Client::new(account)?.with_patience(env.patience).telling(move |note| {
             // Nobody listens where the command is over.
             sender.send(note).ok();
         });
-        Ok(Self { client, runtime: env.runtime()?, notes })
+        Ok(Self { client, runtime, notes })
     }
 
     /// Calls the service.
@@ -87,4 +88,10 @@ impl Service {
         };
         Ok(found.ok_or_else(missing)?)
     }
+}
+
+/// Asks the user a question, to which the default answer is no.
+pub(super) fn ask(env: &mut Env, runtime: &Runtime, question: &str) -> Result<bool, Error> {
+    let answer = confirm(env, question, false);
+    Ok(runtime.block_on(env.stop.unless_asked(answer))?)
 }

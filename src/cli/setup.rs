@@ -16,10 +16,10 @@ use super::variables;
 use crate::compiler::back::lower::setup::{SetupOptions, is_project_name, project_name, setup};
 use crate::compiler::back::plan::{ServiceImage, Setup, Variable, Variant};
 use crate::compiler::files::Files as _;
-use crate::compiler::front::check;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::keys;
 use crate::compiler::manifests::dotenv;
+use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::server::{local, setup as contract};
 use crate::engine::{Engine, EngineEnv};
 use crate::error::Error;
@@ -191,7 +191,7 @@ impl SetupArguments {
                 "give another --debugger-port",
             );
         }
-        if let Some(image) = self.image.as_deref().filter(|image| !check::is_image(image)) {
+        if let Some(image) = self.image.as_deref().filter(|image| ImageName::parse(image).is_err()) {
             let message = format!("--image: `{}` is not the name of an image", visible_line(image));
             return usage(&message, "write it as registry/name:tag");
         }

@@ -89,7 +89,9 @@ impl Files for MemoryFiles {
     fn list(&self, path: &str) -> Vec<(String, FileKind)> {
         let below = Self::below(path);
         let mut entries = BTreeMap::new();
-        for rest in self.files.keys().filter_map(|file| file.strip_prefix(&below)) {
+        // An absolute path is not below a relative directory.
+        let files = self.files.keys().filter(|file| file.starts_with('/') == path.starts_with('/'));
+        for rest in files.filter_map(|file| file.strip_prefix(&below)) {
             match rest.split_once('/') {
                 Some((directory, _)) => entries.insert(directory.to_owned(), FileKind::Directory),
                 None => entries.insert(rest.to_owned(), FileKind::File),

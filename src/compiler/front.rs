@@ -1,5 +1,6 @@
 //! Text → checked, typed configuration.
 
+pub mod base_image;
 pub mod check;
 pub mod config;
 pub mod dialect;

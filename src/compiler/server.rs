@@ -5,8 +5,8 @@
 pub const PYTHON_IMAGE: &str = "langchain/langgraph-api";
 /// The image of the JavaScript server.
 pub const JAVASCRIPT_IMAGE: &str = "langchain/langgraphjs-api";
-/// Repositories of this name carry the version in the tag already, so that the language is appended to it.
-pub const VERSIONED_REPOSITORY: &str = "/langgraph-server";
+/// The tags of this repository start with the version of the server, and the language is appended.
+pub const VERSIONED_REPOSITORY: &str = "langgraph-server";
 
 /// The Python that an image has where none is asked for.
 pub const DEFAULT_PYTHON: &str = "3.11";
@@ -21,6 +21,10 @@ pub const DEFAULT_DISTRO: &str = "debian";
 pub const PORT: u16 = 8000;
 /// How a container tells whether its server is well.
 pub const HEALTHCHECK: &[&str] = &["python", "/api/healthcheck.py"];
+
+/// A path file in the directory that Python installs packages into, as a word of the shell in the image.
+pub const PATH_FILE: &str =
+    r#""$(python3 -m sysconfig | sed -n 's/.*purelib = "\(.*\)"/\1/p')/agentcli.pth""#;
 
 /// Where the project lies in an image. The same on every machine, whatever the directory is called there.
 pub const PROJECT: &str = "/deps/app";
@@ -143,7 +147,12 @@ pub const OWN_PROJECT: &str = "/api";
 
 /// Package tools of the Python image.
 pub const PACKAGE_TOOLS: &[&str] = &["pip", "setuptools", "wheel"];
-/// What each tool leaves behind in the import path besides itself.
+/// Programs of each tool, as shell patterns that match nothing of other packages, such as pipx or pip-audit.
+pub const TOOL_PROGRAMS: &[(&str, &[&str])] =
+    &[("pip", &["pip", "pip3", "pip3.[0-9]*"]), ("wheel", &["wheel"])];
+/// Programs of uv, which goes when all package tools go.
+pub const UV_PROGRAMS: [&str; 2] = ["uv", "uvx"];
+/// What each tool leaves in the import path besides itself.
 pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
     ("pip", &[]),
     ("setuptools", &["pkg_resources", "_distutils_hack", "distutils-precedence.pth"]),

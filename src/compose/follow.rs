@@ -89,7 +89,7 @@ impl<'a> Follow<'a> {
         let mut why = None;
         loop {
             match self.happening(&mut child, ready, why.is_some()).await? {
-                Happening::Next(Next::Line(line)) => self.say(&line),
+                Happening::Next(Next::Lines(lines)) => lines.iter().for_each(|line| self.say(line)),
                 Happening::Next(Next::Ended(status)) => {
                     return why.map_or_else(|| self.ended(command, status), Err);
                 }
@@ -133,9 +133,9 @@ impl<'a> Follow<'a> {
         Ok(tokio::select! {
             biased;
             () = self.stop.above(self.level) => Happening::Interrupted,
-            next = child.next() => Happening::Next(next?),
             () = probe => Happening::Ready,
             () = late => Happening::Late,
+            next = child.next() => Happening::Next(next?),
         })
     }
 

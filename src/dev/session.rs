@@ -119,6 +119,9 @@ pub trait Hooks {
     /// Something happened.
     fn event(&mut self, event: &Event);
 
+    /// Called several times a second while the server runs.
+    fn tick(&mut self);
+
     /// Whether the user agrees to what is asked. Can be given up.
     fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>>;
 

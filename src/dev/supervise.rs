@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 use std::future::pending;
 use std::io;
+use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, timeout};
 
 use super::environment::Environment;
 use super::error::Error;
@@ -20,13 +21,16 @@ use super::session::{Hooks, Options, Session};
 use super::state;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
-use crate::child::{Child, Next, Status};
+use crate::child::{self, Child, Next, Status};
 use crate::live::Stop;
 use crate::probe::{self, Client, Probe};
 use crate::watch::{Changes, Watcher};
 
 /// How many of its last lines are told of a server that ended.
 const TOLD_LINES: usize = 12;
+
+/// Interval of [`Hooks::tick`].
+const TICK: Duration = Duration::from_millis(250);
 
 /// How long ending may take before it is told.
 const UNTOLD: Duration = Duration::from_secs(1);
@@ -51,8 +55,9 @@ pub async fn run(
         () = stop.asked() => Ok(()),
         done = supervisor.work() => done,
     };
-    if stop.unless_forced(supervisor.end_server()).await.is_err() {
-        supervisor.kill_server().await;
+    if stop.unless_forced(supervisor.end()).await.is_err() {
+        child::kill_all();
+        child::all_ended().await;
     }
     supervisor.hooks.event(&Event::Stopped);
     done
@@ -67,6 +72,7 @@ struct Supervisor<'a> {
     tunnel: Option<Tunnel>,
     watcher: Option<Watcher>,
     server: Option<Server>,
+    tick: Interval,
 }
 
 /// A started server.
@@ -82,8 +88,9 @@ enum Happening {
     Changed(Changes),
     Ended(Status),
     Late,
-    Line(String),
+    Lines(Vec<String>),
     Ready,
+    Tick,
     TunnelClosed(String),
 }
 
@@ -96,7 +103,9 @@ impl<'a> Supervisor<'a> {
         }
         let client = probe::client().map_err(|reason| Error::Client { reason })?;
         let address = Address { port, public: None };
-        Ok(Self { session, options, hooks, address, client, tunnel: None, watcher: None, server: None })
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Ok(Self { session, options, hooks, address, client, tunnel: None, watcher: None, server: None, tick })
     }
 
     async fn work(&mut self) -> Result<(), Error> {
@@ -146,6 +155,11 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
+    fn warn_of_unwatched(&mut self) {
+        let warning = self.watcher.as_mut().and_then(Watcher::warning);
+        warning.into_iter().for_each(|message| self.hooks.event(&Event::Warning { message }));
+    }
+
     fn start(&mut self, runtime: &Runtime) -> Result<(), Error> {
         let lost = state::prepare(&self.session.directory, &self.session.plan)?;
         if let Some(place) = lost {
@@ -176,8 +190,12 @@ impl<'a> Supervisor<'a> {
                 }
                 Happening::Ended(status) => self.ended(status.to_string())?,
                 Happening::Late => self.late().await?,
-                Happening::Line(line) => self.tell(line),
+                Happening::Lines(lines) => lines.into_iter().for_each(|line| self.tell(line)),
                 Happening::Ready => self.ready(),
+                Happening::Tick => {
+                    self.hooks.tick();
+                    self.warn_of_unwatched();
+                }
                 Happening::TunnelClosed(message) => {
                     self.tunnel = None;
                     self.hooks.event(&Event::Warning { message });
@@ -197,14 +215,16 @@ impl<'a> Supervisor<'a> {
         };
         tokio::select! {
             biased;
-            next = next(child) => match next {
-                Ok(Next::Line(line)) => Ok(Happening::Line(line)),
-                Ok(Next::Ended(status)) => Ok(Happening::Ended(status)),
-                Err(source) => Err(Error::Run { program: "the server".to_owned(), source }),
-            },
+            _ = self.tick.tick() => Ok(Happening::Tick),
             changes = changes(self.watcher.as_mut()) => Ok(Happening::Changed(changes)),
             why = closed(self.tunnel.as_mut()) => Ok(Happening::TunnelClosed(why)),
             happening = until_ready(patience, starting) => Ok(happening),
+            // Last: there may always be lines.
+            next = next(child) => match next {
+                Ok(Next::Lines(lines)) => Ok(Happening::Lines(lines)),
+                Ok(Next::Ended(status)) => Ok(Happening::Ended(status)),
+                Err(source) => Err(Error::Run { program: "the server".to_owned(), source }),
+            },
         }
     }
 
@@ -298,27 +318,29 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    async fn end_server(&mut self) {
-        let Some(server) = &mut self.server else { return };
-        let hooks = RefCell::new(&mut *self.hooks);
-        let tell = |event| hooks.borrow_mut().event(&event);
-        let told = async {
-            sleep(UNTOLD).await;
-            let message = "waiting for the server to end; Ctrl-C again ends it at once".to_owned();
-            tell(Event::Note { message });
-            pending().await
-        };
-        tokio::select! {
-            () = server.child.stop(|line| tell(Event::Log { line: line.to_owned() })) => {}
-            () = told => {}
-        }
-        self.server = None;
+    /// Stops the server, the tunnel and an interrupted installer, and waits until they have exited.
+    async fn end(&mut self) {
+        self.tunnel = None;
+        self.end_server().await;
+        wait_for("child processes", |event| self.hooks.event(event), child::all_ended()).await;
     }
 
-    async fn kill_server(&mut self) {
-        if let Some(mut server) = self.server.take() {
-            server.child.kill().await;
-        }
+    async fn end_server(&mut self) {
+        let Some(mut server) = self.server.take() else { return };
+        let hooks = RefCell::new(&mut *self.hooks);
+        let tell = |event: &Event| hooks.borrow_mut().event(event);
+        let stopped = server.child.stop(|line| tell(&Event::Log { line: line.to_owned() }));
+        wait_for("the server", tell, stopped).await;
+    }
+}
+
+/// Waits until `what` has exited, with a note if that takes long.
+async fn wait_for(what: &str, mut tell: impl FnMut(&Event), ended: impl Future<Output = ()>) {
+    let mut ended = pin!(ended);
+    if timeout(UNTOLD, ended.as_mut()).await.is_err() {
+        let message = format!("waiting for {what} to exit; press Ctrl-C again to kill it");
+        tell(&Event::Note { message });
+        ended.await;
     }
 }
 

@@ -28,7 +28,7 @@ impl Tunnel {
     pub(super) async fn closed(&mut self) -> String {
         loop {
             match self.child.next().await {
-                Ok(Next::Line(_)) => {}
+                Ok(Next::Lines(_)) => {}
                 Ok(Next::Ended(status)) => {
                     return format!("the tunnel closed: `{PROGRAM}` ended with {status}");
                 }
@@ -58,8 +58,8 @@ impl Tunnel {
         let named = async {
             loop {
                 match child.next().await.map_err(failed)? {
-                    Next::Line(line) => {
-                        if let Some(url) = address(&line) {
+                    Next::Lines(lines) => {
+                        if let Some(url) = lines.iter().find_map(|line| address(line)) {
                             return Ok::<_, Error>(Ok(url));
                         }
                     }

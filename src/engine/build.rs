@@ -168,7 +168,7 @@ impl Engine {
         for image in &request.images {
             let registry = registry(image);
             let idle = config.needs_helper(&registry) && !request.pull;
-            if !(idle && self.docker.inspect_image(image).await.is_ok()) {
+            if !(idle && matches!(self.inspect_image(image).await, Ok(Some(_)))) {
                 registries.insert(registry);
             }
         }

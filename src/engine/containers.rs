@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use bollard::errors::Error::DockerResponseServerError as Refused;
 use bollard::models::{
     ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum, EndpointSettings, HealthConfig,
     HostConfig, Mount, MountType, NetworkingConfig, PortBinding,
@@ -15,6 +14,7 @@ use bollard::query_parameters::{
 
 use tokio::time::sleep;
 
+use super::call::unless_status;
 use super::connect::Engine;
 use super::error::Error;
 use crate::compiler::back::plan::{Health, Port, VolumeMount};
@@ -22,6 +22,9 @@ use crate::compiler::back::plan::{Health, Port, VolumeMount};
 /// What engines before 25 (API 1.44) look at health with: they know no shorter interval for the start.
 const OLD_INTERVAL: u32 = 5;
 const START_INTERVAL_SINCE: (u32, u32) = (1, 44);
+
+/// The statuses of a container that already is as asked (304), does not exist (404), or is being changed (409).
+const NOTHING_TO_DO: &[u16] = &[304, 404, 409];
 
 /// How long somebody else's removal of a container may take, and how often is looked whether it is over.
 const REMOVAL: Duration = Duration::from_secs(30);
@@ -111,15 +114,14 @@ impl Engine {
     pub async fn containers(&self, label: &str, value: &str) -> Result<Vec<Container>, Error> {
         let filters = HashMap::from([("label".to_owned(), vec![format!("{label}={value}")])]);
         let options = ListContainersOptions { all: true, filters: Some(filters), ..Default::default() };
-        let listed = self.docker.list_containers(Some(options)).await;
-        let listed = listed.map_err(|error| self.failed("list its containers", error))?;
+        let listed = self.call("list its containers", self.docker.list_containers(Some(options))).await?;
         Ok(listed.into_iter().map(container).collect())
     }
 
     /// The container that has opened `port` on the engine's machine.
     pub async fn holder_of(&self, port: u16) -> Result<Option<Container>, Error> {
-        let listed = self.docker.list_containers(None::<ListContainersOptions>).await;
-        let listed = listed.map_err(|error| self.failed("list its containers", error))?;
+        let all = self.docker.list_containers(None::<ListContainersOptions>);
+        let listed = self.call("list its containers", all).await?;
         Ok(listed.into_iter().map(container).find(|container| container.ports.contains(&port)))
     }
 
@@ -131,13 +133,12 @@ impl Engine {
     pub async fn create(&self, spec: &ContainerSpec) -> Result<String, Error> {
         let options = CreateContainerOptions { name: Some(spec.name.clone()), ..Default::default() };
         let has_start_interval = spec.health.is_none() || self.has_start_interval().await?;
-        let made = self.docker.create_container(Some(options), body(spec, has_start_interval)).await;
-        made.map(|made| made.id).map_err(|error| match error {
-            bollard::errors::Error::DockerResponseServerError { status_code: 409, .. } => {
-                Error::NameTaken { name: spec.name.clone() }
-            }
-            error => self.failed(&format!("make the container `{}`", spec.name), error),
-        })
+        let what = format!("create the container `{}`", spec.name);
+        let create = self.docker.create_container(Some(options), body(spec, has_start_interval));
+        match self.call(&what, create).await {
+            Err(Error::Request { status: 409, .. }) => Err(Error::NameTaken { name: spec.name.clone() }),
+            created => created.map(|created| created.id),
+        }
     }
 
     /// Starts a container.
@@ -146,8 +147,9 @@ impl Engine {
     ///
     /// [`Error::PortTaken`] where a port that it opens is somebody else's.
     pub async fn start_container(&self, name: &str, ports: &[Port]) -> Result<(), Error> {
-        let started = self.docker.start_container(name, None::<StartContainerOptions>).await;
-        started.map_err(|error| match self.failed(&format!("start the container `{name}`"), error) {
+        let start = self.docker.start_container(name, None::<StartContainerOptions>);
+        let started = self.call(&format!("start the container `{name}`"), start).await;
+        started.map_err(|error| match error {
             Error::Request { reason, .. } if is_port_taken(&reason) => {
                 Error::PortTaken { port: port_of(&reason, ports), name: name.to_owned() }
             }
@@ -158,14 +160,14 @@ impl Engine {
     /// Asks a container to end, and makes it end after `grace`. One that does not run, or is not there, is fine.
     pub async fn stop(&self, name: &str, grace: Duration) -> Result<(), Error> {
         let t = i32::try_from(grace.as_secs()).ok();
-        let stopped = self.docker.stop_container(name, Some(StopContainerOptions { t, signal: None })).await;
-        self.unless_gone(stopped, &format!("stop the container `{name}`"))
+        let stop = self.docker.stop_container(name, Some(StopContainerOptions { t, signal: None }));
+        unless_status(self.call(&format!("stop the container `{name}`"), stop).await, NOTHING_TO_DO)
     }
 
     /// Ends a container at once.
     pub async fn kill(&self, name: &str) -> Result<(), Error> {
-        let killed = self.docker.kill_container(name, None::<KillContainerOptions>).await;
-        self.unless_gone(killed, &format!("end the container `{name}`"))
+        let kill = self.docker.kill_container(name, None::<KillContainerOptions>);
+        unless_status(self.call(&format!("kill the container `{name}`"), kill).await, NOTHING_TO_DO)
     }
 
     /// Removes a container with the volumes that have no name. One that is being removed already is waited for: its
@@ -175,18 +177,17 @@ impl Engine {
         let deadline = Instant::now() + REMOVAL;
         loop {
             let options = RemoveContainerOptions { v: true, force: true, link: false };
-            match self.docker.remove_container(name, Some(options)).await {
-                Err(Refused { status_code: 409, .. }) if Instant::now() < deadline => sleep(PAUSE).await,
-                Err(Refused { status_code: 404, .. }) => return Ok(()),
-                removed => return removed.map_err(|error| self.failed(&what, error)),
+            match self.call(&what, self.docker.remove_container(name, Some(options))).await {
+                Err(Error::Request { status: 409, .. }) if Instant::now() < deadline => sleep(PAUSE).await,
+                removed => return unless_status(removed, &[404]),
             }
         }
     }
 
     /// How a container ended, or why it is not well.
     pub async fn condition(&self, name: &str) -> Result<Condition, Error> {
-        let found = self.docker.inspect_container(name, None::<InspectContainerOptions>).await;
-        let found = found.map_err(|error| self.failed(&format!("inspect the container `{name}`"), error))?;
+        let inspect = self.docker.inspect_container(name, None::<InspectContainerOptions>);
+        let found = self.call(&format!("inspect the container `{name}`"), inspect).await?;
         let state = found.state.unwrap_or_default();
         let looks = state.health.and_then(|health| health.log).unwrap_or_default();
         let failed = looks.into_iter().rev().find(|look| look.exit_code != Some(0));
@@ -195,37 +196,13 @@ impl Engine {
         Ok(Condition { code: state.exit_code.unwrap_or_default(), health })
     }
 
-    /// What a failed request means.
-    pub(super) fn failed(&self, what: &str, error: bollard::errors::Error) -> Error {
-        use bollard::errors::Error as Bollard;
-        match error {
-            Bollard::DockerResponseServerError { message, .. } => {
-                Error::Request { what: what.to_owned(), reason: message.trim().to_owned() }
-            }
-            Bollard::DockerStreamError { error } => Error::Request { what: what.to_owned(), reason: error },
-            other => Error::Gone { host: self.host.clone(), reason: super::connect::root_cause(&other) },
-        }
-    }
-
-    /// What is not there, or is as it should be (304), or is being done by another (409), need not be done.
-    pub(super) fn unless_gone(
-        &self,
-        done: Result<(), bollard::errors::Error>,
-        what: &str,
-    ) -> Result<(), Error> {
-        match done {
-            Err(Refused { status_code: 304 | 404 | 409, .. }) => Ok(()),
-            done => done.map_err(|error| self.failed(what, error)),
-        }
-    }
-
     /// Whether it looks at a container's health more often while that starts: not so before 25.
     ///
     /// # Errors
     ///
     /// The engine is gone.
     pub async fn has_start_interval(&self) -> Result<bool, Error> {
-        let version = self.docker.version().await.map_err(|error| self.failed("say its version", error))?;
+        let version = self.call("report its version", self.docker.version()).await?;
         let version = version.api_version.unwrap_or_default();
         let version = version
             .split_once('.')

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::events::Step;
 use crate::context;
@@ -119,12 +120,24 @@ pub enum Error {
     Request {
         /// What it was asked to do, such as ``start the container `x` ``.
         what: String,
-        /// Why not, in the engine's words.
+        /// The HTTP status of its answer.
+        status: u16,
+        /// The engine's words.
         reason: String,
     },
     /// A step of the Dockerfile failed.
     #[error("the build failed at {0}")]
     Step(Box<FailedStep>),
+    /// The engine did not answer in time.
+    #[error("the container engine at `{host}` did not {what} within {} s", .after.as_secs())]
+    Timeout {
+        /// The engine's address.
+        host: String,
+        /// What it was asked to do, such as ``start the container `x` ``.
+        what: String,
+        /// The deadline.
+        after: Duration,
+    },
     /// The engine does not answer.
     #[error("the container engine at `{host}` does not answer: {reason}")]
     Unreachable {
@@ -276,6 +289,9 @@ impl Error {
             }
             Error::Tls { .. } => {
                 "DOCKER_CERT_PATH must name the directory of the engine's ca.pem, cert.pem and key.pem"
+            }
+            Error::Timeout { .. } => {
+                "check that the engine responds (`docker version`), or restart it; then run this again"
             }
             Error::Unreachable { .. } => {
                 "check that the engine runs, and that DOCKER_HOST or the docker context is right"

@@ -5,9 +5,7 @@
 //! its labels, too, and a label must be chosen before the files are sent, which may change meanwhile.
 
 use std::future::poll_fn;
-use std::time::Duration;
 
-use bollard::Docker;
 use bollard::models::ImageInspect;
 use futures_util::future::join_all;
 use sha2::{Digest as _, Sha256};
@@ -20,15 +18,12 @@ use crate::context::Listing;
 /// Changes when the same inputs would become another image.
 const FORMAT: &str = "1";
 
-/// How long the engine may take to tell what it knows of an image.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// SHA-256 of the context's archive.
 pub(super) type Files = [u8; 32];
 
 /// Everything that decides on an image, but for its files.
 pub(super) struct Freshness {
-    docker: Docker,
+    engine: Engine,
     records: Records,
     tags: Vec<String>,
     images: Vec<String>,
@@ -62,7 +57,7 @@ impl Freshness {
             return None;
         }
         Some(Self {
-            docker: engine.docker.clone(),
+            engine: engine.clone(),
             records: Records::new(directory, &engine.host),
             tags: request.tags.clone(),
             images: request.images.clone(),
@@ -104,9 +99,8 @@ impl Freshness {
     }
 
     async fn inspect(&self, names: &[String]) -> Option<Vec<Image>> {
-        let images = join_all(names.iter().map(|name| self.docker.inspect_image(name)));
-        let images = tokio::time::timeout(PATIENCE, images).await.ok()?;
-        images.into_iter().map(|image| Image::of(image.ok()?)).collect()
+        let images = join_all(names.iter().map(|name| self.engine.inspect_image(name))).await;
+        images.into_iter().map(|image| Image::of(image.ok()??)).collect()
     }
 
     /// The digest of everything that goes into the image.

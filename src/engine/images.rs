@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::pin::pin;
 
 use bollard::Docker;
+use bollard::models::ImageInspect;
 use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions};
 use futures_util::StreamExt as _;
 
@@ -28,11 +29,15 @@ impl Engine {
     ///
     /// The engine refuses, or is gone.
     pub async fn image(&self, name: &str) -> Result<Option<String>, Error> {
-        use bollard::errors::Error::DockerResponseServerError as Refused;
-        match self.docker.inspect_image(name).await {
-            Ok(image) => Ok(image.id),
-            Err(Refused { status_code: 404, .. }) => Ok(None),
-            Err(error) => Err(self.failed(&format!("inspect the image `{name}`"), error)),
+        Ok(self.inspect_image(name).await?.and_then(|image| image.id))
+    }
+
+    /// All that the engine knows of an image; nothing where it is not here.
+    pub(super) async fn inspect_image(&self, name: &str) -> Result<Option<ImageInspect>, Error> {
+        let what = format!("inspect the image `{name}`");
+        match self.call(&what, self.docker.inspect_image(name)).await {
+            Err(Error::Request { status: 404, .. }) => Ok(None),
+            found => found.map(Some),
         }
     }
 
@@ -82,8 +87,7 @@ impl Engine {
     ///
     /// The engine refuses, as it does for an image in use, or is gone.
     pub async fn remove_unnamed(&self, id: &str) -> Result<(), Error> {
-        let what = format!("remove the image `{id}`");
-        let image = self.docker.inspect_image(id).await.map_err(|error| self.failed(&what, error))?;
+        let Some(image) = self.inspect_image(id).await? else { return Ok(()) };
         if image.repo_tags.is_some_and(|it| !it.is_empty())
             || image.repo_digests.is_some_and(|it| !it.is_empty())
         {
@@ -91,8 +95,8 @@ impl Engine {
         }
         // What it was made of may be somebody's cache.
         let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
-        let removed = self.docker.remove_image(id, Some(options), None).await;
-        removed.map(drop).map_err(|error| self.failed(&what, error))
+        let remove = self.docker.remove_image(id, Some(options), None);
+        self.call(&format!("remove the image `{id}`"), remove).await.map(drop)
     }
 
     fn pull_failed(&self, name: &str, error: bollard::errors::Error) -> Error {

@@ -10,6 +10,7 @@ use bollard::auth::DockerCredentials;
 use bollard::models::CreateImageInfo;
 use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
+use tokio::time::timeout;
 
 use super::answers;
 use super::connect::{Engine, root_cause};
@@ -23,8 +24,8 @@ const ATTEMPTS: u32 = 3;
 /// How long to wait before the second attempt; before the third, twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a question about an image may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time to remove the temporary tag.
+const CLEANUP: Duration = Duration::from_secs(4);
 
 /// What to push, and where to.
 #[derive(Clone)]
@@ -108,9 +109,18 @@ impl Engine {
         mut events: impl FnMut(PushEvent),
         stop: &Stop,
     ) -> Result<Pushed, Error> {
-        let name = stop.unless_asked(Name::give(self, request)).await??;
-        let outcome = stop.unless_asked(self.attempts(request, &mut events)).await;
-        stop.unless_forced(name.take_away()).await?;
+        let name = stop.unless_asked(Name::find(self, request)).await??;
+        let mut given = pin!(name.give(&request.image));
+        let outcome = match stop.unless_asked(given.as_mut()).await {
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(())) => stop.unless_asked(self.attempts(request, &mut events)).await,
+            Err(interrupted) => {
+                // The engine may be about to give it.
+                timeout(CLEANUP, given).await.ok();
+                Err(interrupted)
+            }
+        };
+        stop.unless_forced(timeout(CLEANUP, name.take_away())).await?.ok();
         outcome?
     }
 
@@ -144,9 +154,7 @@ impl Engine {
         let mut digest = None;
         let silent =
             |_| self.lost_push(request, format!("it was silent for {} s", request.silence.as_secs()));
-        while let Some(answer) =
-            tokio::time::timeout(request.silence, answers.next()).await.map_err(silent)?
-        {
+        while let Some(answer) = timeout(request.silence, answers.next()).await.map_err(silent)? {
             let line = answer.map_err(|error| self.explain_push(request, &error))?;
             digest = line.status.as_deref().and_then(digest_in).or(digest);
             if let Some(event) = event(line) {
@@ -236,42 +244,39 @@ struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    async fn give(engine: &'a Engine, request: &'a PushRequest) -> Result<Self, Error> {
+    async fn find(engine: &'a Engine, request: &'a PushRequest) -> Result<Self, Error> {
         let (repository, tag) = (&*request.repository, &*request.tag);
         let name = format!("{repository}:{tag}");
-        let asked = tokio::time::timeout(PATIENCE, engine.docker.inspect_image(&name)).await;
-        let former = asked.ok().and_then(Result::ok).and_then(|image| image.id);
-        let this = Self { engine, repository, tag, former };
-        let silent = |_| engine.lost_push(request, "it is silent".to_owned());
-        let named = tokio::time::timeout(PATIENCE, this.move_to(&request.image)).await.map_err(silent)?;
-        named.map_err(|error| match error {
-            bollard::errors::Error::DockerResponseServerError { status_code: 404, .. } => {
-                Error::NoImage { image: request.image.clone() }
-            }
-            error => engine.explain_push(request, &error),
-        })?;
-        Ok(this)
+        let former = engine.image(&name).await?;
+        Ok(Self { engine, repository, tag, former })
     }
 
-    async fn move_to(&self, image: &str) -> Result<(), bollard::errors::Error> {
+    async fn give(&self, image: &str) -> Result<(), Error> {
+        match self.move_to(image).await {
+            Err(Error::Request { status: 404, .. }) => Err(Error::NoImage { image: image.to_owned() }),
+            given => given,
+        }
+    }
+
+    async fn move_to(&self, image: &str) -> Result<(), Error> {
         let options =
             TagImageOptions { repo: Some(self.repository.to_owned()), tag: Some(self.tag.to_owned()) };
-        self.engine.docker.tag_image(image, Some(options)).await
+        let what = format!("tag the image `{image}`");
+        self.engine.call(&what, self.engine.docker.tag_image(image, Some(options))).await
     }
 
     /// A name that stays behind harms nobody, so that nothing is said of it.
-    async fn take_away(self) {
-        let undone = async {
-            match &self.former {
-                Some(former) => self.move_to(former).await,
-                None => {
-                    let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
-                    let name = format!("{}:{}", self.repository, self.tag);
-                    self.engine.docker.remove_image(&name, Some(options), None).await.map(drop)
-                }
+    async fn take_away(&self) {
+        let undone = match &self.former {
+            Some(former) => self.move_to(former).await,
+            None => {
+                let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
+                let name = format!("{}:{}", self.repository, self.tag);
+                let remove = self.engine.docker.remove_image(&name, Some(options), None);
+                self.engine.call(&format!("remove the tag `{name}`"), remove).await.map(drop)
             }
         };
-        tokio::time::timeout(PATIENCE, undone).await.ok();
+        undone.ok();
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
 use bollard::query_parameters::{ListNetworksOptions, ListVolumesOptions, RemoveVolumeOptions};
 
+use super::call::unless_status;
 use super::connect::Engine;
 use super::error::Error;
 
@@ -27,8 +28,8 @@ impl Engine {
     /// The engine refuses, or is gone; so it is with everything below.
     pub async fn networks(&self, name: &str) -> Result<Vec<Shared>, Error> {
         let filters = HashMap::from([("name".to_owned(), vec![name.to_owned()])]);
-        let listed = self.docker.list_networks(Some(ListNetworksOptions { filters: Some(filters) })).await;
-        let listed = listed.map_err(|error| self.failed("list its networks", error))?;
+        let list = self.docker.list_networks(Some(ListNetworksOptions { filters: Some(filters) }));
+        let listed = self.call("list its networks", list).await?;
         let shared = listed.into_iter().map(|network| Shared {
             name: network.name.unwrap_or_default(),
             id: network.id.unwrap_or_default(),
@@ -45,24 +46,21 @@ impl Engine {
             labels: Some(labels.iter().cloned().collect()),
             ..Default::default()
         };
-        let made = self.docker.create_network(request).await;
-        made.map(drop).map_err(|error| self.failed(&format!("make the network `{name}`"), error))
+        let what = format!("create the network `{name}`");
+        self.call(&what, self.docker.create_network(request)).await.map(drop)
     }
 
     /// Removes a network. One that is not there is fine.
     pub async fn remove_network(&self, id: &str, name: &str) -> Result<(), Error> {
-        let removed = self.docker.remove_network(id).await;
-        match removed {
-            Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => Ok(()),
-            removed => removed.map_err(|error| self.failed(&format!("remove the network `{name}`"), error)),
-        }
+        let what = format!("remove the network `{name}`");
+        unless_status(self.call(&what, self.docker.remove_network(id)).await, &[404])
     }
 
     /// The volumes with this label.
     pub async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Shared>, Error> {
         let filters = HashMap::from([("label".to_owned(), vec![format!("{label}={value}")])]);
-        let listed = self.docker.list_volumes(Some(ListVolumesOptions { filters: Some(filters) })).await;
-        let listed = listed.map_err(|error| self.failed("list its volumes", error))?;
+        let list = self.docker.list_volumes(Some(ListVolumesOptions { filters: Some(filters) }));
+        let listed = self.call("list its volumes", list).await?;
         let shared = listed.volumes.unwrap_or_default().into_iter().map(|volume| Shared {
             id: volume.name.clone(),
             name: volume.name,
@@ -78,16 +76,13 @@ impl Engine {
             labels: Some(labels.iter().cloned().collect()),
             ..Default::default()
         };
-        let made = self.docker.create_volume(request).await;
-        made.map(drop).map_err(|error| self.failed(&format!("make the volume `{name}`"), error))
+        let what = format!("create the volume `{name}`");
+        self.call(&what, self.docker.create_volume(request)).await.map(drop)
     }
 
     /// Removes a volume and all that is in it. One that is not there is fine.
     pub async fn remove_volume(&self, name: &str) -> Result<(), Error> {
-        let removed = self.docker.remove_volume(name, None::<RemoveVolumeOptions>).await;
-        match removed {
-            Err(bollard::errors::Error::DockerResponseServerError { status_code: 404, .. }) => Ok(()),
-            removed => removed.map_err(|error| self.failed(&format!("remove the volume `{name}`"), error)),
-        }
+        let remove = self.docker.remove_volume(name, None::<RemoveVolumeOptions>);
+        unless_status(self.call(&format!("remove the volume `{name}`"), remove).await, &[404])
     }
 }

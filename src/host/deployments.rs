@@ -18,7 +18,8 @@ use super::body::{self, Record};
 use super::query::{Ids, Query};
 use super::rules::Occasion;
 use super::store::{self, Taken};
-use super::{Shared, clock, merge, revisions, rules, worker};
+use super::{Shared, merge, revisions, rules, worker};
+use crate::api::time;
 
 /// `GET /v2/deployments`
 pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<Response, Refusal> {
@@ -108,7 +109,7 @@ fn new(shared: &Shared, asked: DeploymentCreation) -> Result<Deployment, Refusal
     source_config.deployment_type.get_or_insert(DeploymentType::Dev);
     let mut source_revision_config = asked.source_revision_config;
     source_revision_config.other = Object::new();
-    let now = clock::now();
+    let now = time::now_as_text();
     Ok(Deployment {
         name: asked.name,
         source: asked.source,

@@ -14,7 +14,8 @@ use super::body;
 use super::deployments::missing;
 use super::query::{Ids, Query};
 use super::store::{Line, LogKind};
-use super::{Shared, clock, revisions};
+use super::{Shared, revisions};
+use crate::api::time;
 
 /// The most entries of one answer, and how many there are where nothing is said.
 const MOST: u32 = 1000;
@@ -117,15 +118,16 @@ impl Wanted {
         if let Some(LogLevel::Other(_)) = asked.level {
             refuse("level", format!("Must be one of {}.", LogLevel::WORDS.join(", ")), "literal_error");
         }
-        let mut time = |field: &str, text: &Option<String>| {
-            let parsed = clock::parse(text.as_ref()?);
+        let mut parse = |field: &str, text: &Option<String>| {
+            // A `+` in a query that was not encoded has become a space.
+            let parsed = time::parse(&text.as_ref()?.trim().replace(' ', "+"));
             if parsed.is_none() {
                 let msg = "Must be an ISO 8601 time, such as 2026-03-08T12:00:00Z.".to_owned();
                 refuse(field, msg, "datetime_parsing");
             }
             parsed
         };
-        let (start, end) = (time("start_time", &asked.start_time), time("end_time", &asked.end_time));
+        let (start, end) = (parse("start_time", &asked.start_time), parse("end_time", &asked.end_time));
         let after = asked.offset.as_ref().and_then(|offset| match offset {
             Cursor::Number(number) => Some(*number),
             Cursor::Text(text) => text.parse().ok(),

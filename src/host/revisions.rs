@@ -14,11 +14,12 @@ use super::answer::Refusal;
 use super::deployments::{found, missing, spoken};
 use super::query::{Ids, Query};
 use super::store::LogKind;
-use super::{Shared, clock, worker};
+use super::{Shared, worker};
+use crate::api::time;
 
 /// Makes a revision, and sees to it.
 pub(super) fn add(shared: &Arc<Shared>, deployment: &str, source: Source, config: SourceRevisionConfig) {
-    let now = clock::now();
+    let now = time::now_as_text();
     let revision = Revision {
         id: Uuid::new_v4().to_string(),
         created_at: now.clone(),

@@ -7,8 +7,8 @@ use crate::api::wire::{
     Deployment, DeploymentStatus, LogEntry, LogLevel, Object, Revision, RevisionStatus, Timestamp,
 };
 
-use super::clock;
 use super::lock;
+use crate::api::time;
 
 /// The most entries of a revision's log of one kind; the oldest go first.
 const LOG_LENGTH: usize = 10_000;
@@ -110,7 +110,7 @@ impl Store {
         let mut changed = record.deployment.clone();
         let done = change(&mut changed);
         if done.is_ok() {
-            changed.updated_at = clock::now();
+            changed.updated_at = time::now_as_text();
             record.deployment = changed;
         }
         Some(done)
@@ -168,11 +168,11 @@ impl Store {
             return false;
         };
         made.revision.status = status.clone();
-        made.revision.updated_at = clock::now();
+        made.revision.updated_at = time::now_as_text();
         if let (RevisionStatus::Deployed, Some(record)) = (status, state.of_mut(deployment)) {
             record.deployment.active_revision_id = Some(id.to_owned());
             record.deployment.status = DeploymentStatus::Ready;
-            record.deployment.updated_at = clock::now();
+            record.deployment.updated_at = time::now_as_text();
         }
         true
     }
@@ -190,7 +190,7 @@ impl Store {
         if log.len() == LOG_LENGTH {
             log.remove(0);
         }
-        log.push(Line { number, milliseconds: clock::milliseconds(), level, message: message.to_owned() });
+        log.push(Line { number, milliseconds: time::now(), level, message: message.to_owned() });
     }
 
     /// The log of one revision, or of all of a deployment, that `wanted` takes: the oldest first.

@@ -53,6 +53,9 @@ impl Run<'_> {
     }
 
     async fn to_stop(&self) -> Result<Vec<Container>, Error> {
+        if !self.owns_all && self.started.is_empty() {
+            return Ok(Vec::new());
+        }
         let directory = self.session.directory.display().to_string();
         let is_ours = |it: &Container| {
             it.labels.contains_key(labels::OURS) && it.labels.get(labels::DIRECTORY) == Some(&directory)

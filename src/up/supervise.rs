@@ -121,7 +121,7 @@ struct Following {
 enum Happening {
     Changed(watch::Changes),
     Late,
-    Line(String, String),
+    Lines(Vec<(String, String)>),
     Look,
     Ready,
     Rebuilt(Step),
@@ -152,7 +152,7 @@ impl Run<'_> {
         self.follow_logs(&mut following).await?;
         while !self.hooks.is_over() {
             match self.happening(&mut following).await {
-                Happening::Line(service, line) => self.hooks.event(&Event::Log { service, line }),
+                Happening::Lines(lines) => self.show(lines),
                 Happening::Look => self.look(&mut following).await?,
                 Happening::Ready => self.ready(&mut following),
                 Happening::Late => self.late_answer(&mut following)?,
@@ -216,7 +216,7 @@ impl Run<'_> {
             changes = next_changes(watcher.as_mut()) => Happening::Changed(changes),
             happening = until_ready(probe.as_mut()) => happening,
             // Last: there may always be one.
-            (service, line) = logs.next() => Happening::Line(service, line),
+            lines = logs.next() => Happening::Lines(lines),
         }
     }
 
@@ -232,9 +232,14 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn show(&mut self, lines: Vec<(String, String)>) {
+        lines.into_iter().for_each(|(service, line)| self.hooks.event(&Event::Log { service, line }));
+    }
+
     /// Whether everything still runs.
     async fn look(&mut self, following: &mut Following) -> Result<(), Error> {
         following.next_look = Instant::now() + LOOK;
+        self.warn_of_unwatched(following);
         let there = self.there().await?;
         let by_service = by_service(&there);
         let names: Vec<String> = self.session.setup.services.iter().map(|it| it.name.clone()).collect();
@@ -249,9 +254,8 @@ impl Run<'_> {
             if is_running(container) || name == self.session.server && following.is_down {
                 continue;
             }
-            while let Some((service, line)) = following.logs.ready() {
-                self.hooks.event(&Event::Log { service, line });
-            }
+            let lines = following.logs.waiting();
+            self.show(lines);
             if let Err(error) = self.check(&name, container).await {
                 self.unless_servers(error, following)?;
             }
@@ -348,6 +352,11 @@ impl Run<'_> {
             Ok(()) => following.probe = Some(self.probe(since)),
         }
         self.follow_logs(following).await
+    }
+
+    fn warn_of_unwatched(&mut self, following: &mut Following) {
+        let warning = following.watcher.as_mut().and_then(Watcher::warning);
+        warning.into_iter().for_each(|message| self.hooks.event(&Event::Warning { message }));
     }
 
     /// Watches what counts from now on.

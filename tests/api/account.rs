@@ -1,8 +1,11 @@
 //! Which service is meant, and with which key.
 
+use std::process::Command;
+
 use super::{Scene, quiet};
 use crate::harness::TestEnv;
 use crate::host::service::KEY;
+use crate::terminal::Terminal;
 
 const LIST: &str = "deploy list -v";
 
@@ -15,21 +18,21 @@ fn options_win_over_the_environment_and_that_over_the_file() {
     let env = TestEnv::empty().file(".env", &file);
     let output = quiet(env.run(LIST));
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.err.contains(&format!("the deployment service is {url}, by AGENT_HOST_URL of .env")));
-    assert!(output.err.contains("the key is that of FRAMEWORK_API_KEY of .env"), "{output:?}");
+    assert!(output.err.contains(&format!("deployment service: {url} (AGENT_HOST_URL in .env)")));
+    assert!(output.err.contains("API key: FRAMEWORK_API_KEY in .env"), "{output:?}");
 
     let env = TestEnv::empty().file(".env", format!("AGENT_HOST_URL={nowhere}\nAGENT_HOST_API_KEY=wrong\n"));
     let env = env.variable("AGENT_HOST_URL", &url).variable("FRAMEWORK_API_KEY", KEY);
     let output = quiet(env.run(LIST));
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.err.contains("by AGENT_HOST_URL of the environment"), "{output:?}");
-    assert!(output.err.contains("FRAMEWORK_API_KEY of the environment"), "{output:?}");
+    assert!(output.err.contains("(AGENT_HOST_URL in the environment)"), "{output:?}");
+    assert!(output.err.contains("FRAMEWORK_API_KEY in the environment"), "{output:?}");
 
     let env = env.variable("PLATFORM_API_KEY", "wrong").variable("AGENT_HOST_API_KEY", "");
     assert_eq!(env.run(LIST).code, 3);
     let output = quiet(env.run(&format!("{LIST} --api-key {KEY}")));
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.err.contains("the key is that of --api-key"), "{output:?}");
+    assert!(output.err.contains("API key: --api-key"), "{output:?}");
     assert_eq!(env.run(&format!("{LIST} --api-key {KEY} --host-url {nowhere}")).code, 4);
 }
 
@@ -41,12 +44,12 @@ fn names_of_the_hosted_service_come_last() {
     let env = env.variable("LANGSMITH_API_KEY", KEY);
     let output = quiet(env.run(LIST));
     assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.err.contains("LANGSMITH_API_KEY of the environment"), "{output:?}");
+    assert!(output.err.contains("LANGSMITH_API_KEY in the environment"), "{output:?}");
     // A key of one platform is not for another.
     let env = TestEnv::empty().file("langgraph.json", "{}").variable("LANGSMITH_API_KEY", KEY);
     let output = quiet(env.variable("LANGSMITH_ENDPOINT", &format!("{url}/api/v1")).run(LIST));
     assert!(
-        output.err.contains(&format!("is {url}/api-host, by LANGSMITH_ENDPOINT of the envi")),
+        output.err.contains(&format!("service: {url}/api-host (LANGSMITH_ENDPOINT in the envi")),
         "{output:?}"
     );
     assert!(
@@ -57,7 +60,7 @@ fn names_of_the_hosted_service_come_last() {
     let env = env.variable("LANGSMITH_API_KEY", KEY).file(".env", "PLATFORM_API_KEY=wrong");
     let output = env.run(LIST);
     assert_eq!(output.code, 3, "{output:?}");
-    assert!(output.err.contains("PLATFORM_API_KEY of .env"), "{output:?}");
+    assert!(output.err.contains("PLATFORM_API_KEY in .env"), "{output:?}");
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn the_service_must_be_known() {
     // Without a key nothing is sent anywhere.
     let output = TestEnv::empty().file("langgraph.json", "{}").run(LIST);
     assert_eq!(output.code, 3);
-    assert!(output.err.contains("the deployment service is https://api.host.langchain.com"), "{output:?}");
+    assert!(output.err.contains("deployment service: https://api.host.langchain.com"), "{output:?}");
     assert!(output.err.contains("AGENT_HOST_API_KEY"), "{output:?}");
 }
 
@@ -114,7 +117,7 @@ fn a_key_in_the_open_is_warned_of() {
     let told = |address: &str| {
         // An empty workspace would be sent nowhere: the address is refused before.
         let env = TestEnv::empty().variable("AGENT_HOST_API_KEY", "two\nlines");
-        env.run(&format!("{LIST} --host-url {address}")).err.contains("without encryption")
+        env.run(&format!("{LIST} --host-url {address}")).err.contains("sent unencrypted")
     };
     assert!(told("http://host.example") && told("HTTP://10.0.0.1:8900/api"));
     assert!(!told("https://host.example") && !told("http://localhost:1") && !told("http://[::1]:1"));
@@ -123,21 +126,99 @@ fn a_key_in_the_open_is_warned_of() {
     assert!(!told("http://127.0.0.2:1"));
 }
 
+/// A cloned project whose `.env` sets the address of the service, and these variables.
+fn clone(scene: &Scene, variables: &str) -> TestEnv {
+    let file = format!("AGENT_HOST_URL={}\n{variables}\n", scene.proxy.url());
+    TestEnv::project().file(".env", file)
+}
+
 #[test]
-fn a_key_that_goes_where_a_file_of_the_project_says_is_warned_of() {
+fn an_address_set_by_a_project_gets_no_key_of_the_user() {
     let scene = Scene::new();
-    let file = format!("AGENT_HOST_URL={}\n", scene.host.url());
-    let foreign = "the key, from AGENT_HOST_API_KEY of the environment, is sent to the address that AGENT_HOST_URL of \
-                   .env gives";
-    let env = TestEnv::empty().file(".env", &file).variable("AGENT_HOST_API_KEY", KEY);
-    let output = quiet(env.run(LIST));
-    assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.err.contains(foreign), "{output:?}");
-    for env in [
-        TestEnv::empty().file(".env", format!("{file}AGENT_HOST_API_KEY={KEY}\n")),
-        TestEnv::empty().variable("AGENT_HOST_URL", &scene.host.url()).variable("AGENT_HOST_API_KEY", KEY),
+    let id = &scene.id;
+    let env = clone(&scene, "").variable("AGENT_HOST_API_KEY", KEY);
+    for command in [
+        "--name x --remote",
+        "--name x --dry-run",
+        "list",
+        "get agent",
+        "logs --name agent",
+        &format!("logs --deployment-id {id}"),
+        &format!("revisions list {id}"),
+        &format!("repos {}", super::INTEGRATION),
+        &format!("update {id} --resource cpu=2 --yes"),
+        &format!("delete {id} --force"),
     ] {
-        let output = quiet(env.run(LIST));
-        assert!(output.code == 0 && !output.err.contains("is that meant"), "{output:?}");
+        let output = quiet(env.run(&format!("deploy {command}")));
+        assert_eq!(scene.proxy.heads(), [""; 0], "deploy {command}");
+        assert_eq!(output.code, 2, "{output:?}");
+        let message = format!(
+            "error: refusing to send the API key to {}: the address is set by AGENT_HOST_URL in .env, the key by \
+             AGENT_HOST_API_KEY in the environment",
+            scene.proxy.url()
+        );
+        assert!(output.err.contains(&message), "{output:?}");
+        assert!(output.err.contains("pass it with --host-url"), "{output:?}");
     }
+    let output = quiet(clone(&scene, "").run(&format!("{LIST} --api-key {KEY}")));
+    assert_eq!((output.code, scene.proxy.heads().len()), (2, 0), "{output:?}");
+    assert!(output.err.contains("the key by --api-key"), "{output:?}");
+}
+
+#[test]
+fn references_to_the_environment_do_not_make_a_key_the_project_s_own() {
+    let scene = Scene::new();
+    for variables in ["AGENT_HOST_API_KEY=${MINE}", "A=${MINE}\nAGENT_HOST_API_KEY=${A}"] {
+        let output = quiet(clone(&scene, variables).variable("MINE", KEY).run(LIST));
+        assert_eq!((output.code, scene.proxy.heads().len()), (2, 0), "{output:?}");
+        assert!(
+            output.err.contains("AGENT_HOST_API_KEY in .env, which refers to the environment"),
+            "{output:?}"
+        );
+    }
+    // Nor is a key sent as a part of an address.
+    let address = format!("AGENT_HOST_API_KEY=own\nAGENT_HOST_URL={}/${{MINE}}", scene.proxy.url());
+    let output = clone(&scene, &address).variable("MINE", KEY).run("deploy list");
+    assert_eq!((output.code, scene.proxy.heads().len()), (2, 0), "{output:?}");
+}
+
+#[test]
+fn a_trusted_address_gets_the_key() {
+    let scene = Scene::new();
+    let url = scene.proxy.url();
+    let own = format!("AGENT_HOST_API_KEY={KEY}");
+    for (env, options) in [
+        (clone(&scene, &own), String::new()),
+        (clone(&scene, "").variable("AGENT_HOST_API_KEY", KEY), format!("--host-url {url}")),
+        (
+            clone(&scene, "").variable("AGENT_HOST_API_KEY", KEY).variable("AGENT_HOST_URL", &url),
+            String::new(),
+        ),
+        (clone(&scene, &own).variable("AGENT_HOST_URL", &url), String::new()),
+    ] {
+        let output = quiet(env.run(&format!("{LIST} {options}")));
+        assert_eq!(output.code, 0, "{output:?}");
+    }
+}
+
+#[test]
+fn the_user_can_confirm_the_address_of_a_project() {
+    let scene = Scene::new();
+    let env = clone(&scene, "");
+    let begun = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        command.args(["deploy", "list"]).current_dir(env.path("")).env("AGENT_HOST_API_KEY", KEY);
+        command.env_remove("AGENT_HOST_URL");
+        let mut terminal = Terminal::start(command);
+        terminal.expect("AGENT_HOST_API_KEY in the environment) there? [y/N] ");
+        terminal
+    };
+    let mut declined = begun();
+    declined.answer("");
+    assert_eq!(declined.end().code(), Some(1), "{}", declined.printed);
+    assert_eq!(scene.proxy.heads().len(), 0, "{}", declined.printed);
+    let mut confirmed = begun();
+    confirmed.answer("y");
+    assert_eq!(confirmed.end().code(), Some(0), "{}", confirmed.printed);
+    assert!(confirmed.printed.contains("agent"), "{}", confirmed.printed);
 }

@@ -165,3 +165,15 @@ fn without_a_reader_of_its_events_it_ends() {
     assert!(process.wait().unwrap().success());
     assert_eq!(project.processes(), [""; 0]);
 }
+
+#[test]
+fn a_program_that_cannot_be_run_is_named() {
+    let project = Project::of("hello");
+    project.write("tools/python", "no program");
+    let mut guard = std::process::Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let program = project.path("tools/python");
+    let guard = guard.args(["guard", "--grace", "1000", "--"]).arg(&program).output().unwrap();
+    assert_eq!(guard.status.code(), Some(126));
+    let said = String::from_utf8(guard.stderr).unwrap();
+    assert!(said.starts_with(&format!("cannot run `{}`: Permission denied", program.display())), "{said}");
+}

@@ -114,7 +114,7 @@ fn a_server_that_does_not_end_is_ended_at_once_when_asked_again() {
     project.write("src/hello/graph.py", format!("{stuck}{source}"));
     let mut dev = project.ready(&["--no-reload"]);
     dev.signal("INT");
-    assert_eq!(dev.until("note")["message"], "waiting for the server to end; Ctrl-C again ends it at once");
+    assert_eq!(dev.until("note")["message"], "waiting for the server to exit; press Ctrl-C again to kill it");
     let asked = std::time::Instant::now();
     dev.signal("INT");
     assert!(dev.ended().success());

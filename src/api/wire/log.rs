@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{LogLevel, LogOrder, Object, optional_fields};
+use crate::api::time;
 
 optional_fields! {
     /// The body of the POST that reads logs.
@@ -73,12 +74,13 @@ pub enum Timestamp {
     Text(String),
 }
 
+/// ISO 8601, in UTC where the service sent a number.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Milliseconds(time) => time.fmt(f),
-            Self::Fraction(time) => time.fmt(f),
-            Self::Text(time) => time.fmt(f),
+            Self::Milliseconds(time) => f.pad(&time::format(*time)),
+            Self::Fraction(time) => f.pad(&time::format(time.floor() as i64)),
+            Self::Text(time) => f.pad(time),
         }
     }
 }

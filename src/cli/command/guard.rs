@@ -20,7 +20,8 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(super) fn run(self, _: &mut Env) -> Result<(), Error> {
-        match guard::run(&self.command, Duration::from_millis(self.grace))? {
+        let failed = |source| Error::Guard { source };
+        match guard::run(&self.command, Duration::from_millis(self.grace)).map_err(failed)? {
             0 => Ok(()),
             code => Err(Error::Child { code }),
         }

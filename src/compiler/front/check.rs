@@ -30,8 +30,6 @@ mod webhooks;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-pub use image::is_image;
-
 use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
 use crate::compiler::manifests::dependency::{self, Local};

@@ -90,7 +90,7 @@ impl Manager {
     }
 
     /// The same beside the user's source, where no file of the user's may be written.
-    pub fn command_here(&self, files: &dyn Files) -> &'static str {
+    fn command_here(&self, files: &dyn Files) -> &'static str {
         if self.has_lock(files) { self.here_with_lock } else { self.here_without_lock }
     }
 
@@ -170,6 +170,22 @@ impl Manifest {
     pub fn locked_by(&self, files: &dyn Files) -> Vec<String> {
         let locks = self.manager(files).locks.iter().filter(|file| files.is_file(file));
         [NAME].iter().chain(locks).map(|&file| file.to_owned()).collect()
+    }
+
+    /// The command that installs the packages in the user's tree. Yarn 2 and later cannot do without writing a lock file,
+    /// so npm installs where there is none.
+    pub fn command_here(&self, files: &dyn Files) -> &'static str {
+        let manager = self.manager(files);
+        let writes_lock = manager.name == "yarn" && !manager.has_lock(files) && self.has_modern_yarn(files);
+        let npm = MANAGERS.iter().find(|other| writes_lock && other.name == "npm");
+        npm.unwrap_or(manager).command_here(files)
+    }
+
+    /// Whether it is made for Yarn 2 or later.
+    fn has_modern_yarn(&self, files: &dyn Files) -> bool {
+        let version = self.0["packageManager"].as_str().and_then(|it| it.strip_prefix("yarn@"));
+        let major = version.and_then(|version| version.split('.').next());
+        files.is_file(".yarnrc.yml") || major.is_some_and(|major| major != "1")
     }
 
     /// Whether there is nothing to install.

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use reader::Reader;
 use serde_json::json;
 
-use crate::api::wire::{LogEntry, LogLevel, Timestamp};
+use crate::api::time;
+use crate::api::wire::{LogEntry, LogLevel};
 use crate::cli::account::AccountOptions;
 use crate::cli::console::{NOTE, WARNING, paint, visible, visible_line};
 use crate::cli::env::Env;
 use crate::cli::name::deployment_name;
 use crate::cli::service::Service;
-use crate::cli::time;
 use crate::error::Error;
 
 /// How long a service may be away while its log is followed.
@@ -113,7 +113,7 @@ impl From<Level> for LogLevel {
 /// A time of the user's as the service reads it.
 fn iso(text: &str) -> Result<String, String> {
     time::parse(text)
-        .map(time::iso)
+        .map(time::format)
         .ok_or_else(|| "it is not a time in ISO 8601, such as 2026-11-21T10:00:00Z".to_owned())
 }
 
@@ -220,12 +220,7 @@ impl Logs {
 
 /// `2026-11-21T10:00:00.000Z ERROR    what was said`
 fn in_words(env: &Env, entry: &LogEntry) -> String {
-    let time = match &entry.timestamp {
-        Some(Timestamp::Milliseconds(time)) => time::iso(*time),
-        Some(Timestamp::Fraction(time)) => time::iso(*time as i64),
-        Some(Timestamp::Text(time)) => visible_line(time),
-        None => String::new(),
-    };
+    let time = entry.timestamp.as_ref().map(|time| visible_line(&time.to_string())).unwrap_or_default();
     let level = entry.level.as_ref().map_or("", LogLevel::word);
     let style = match &entry.level {
         Some(LogLevel::Error | LogLevel::Critical) => crate::cli::console::ERROR,

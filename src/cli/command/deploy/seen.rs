@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::api::wire::{LogEntry, LogLevel};
-use crate::cli::time;
 
 /// So many are remembered: many more than are said in one moment.
 const REMEMBERED: usize = 20_000;
@@ -56,7 +55,7 @@ impl Look {
 
 /// When it was said, as the service is asked for it.
 pub(in crate::cli::command::deploy) fn when(entry: &LogEntry) -> Option<String> {
-    entry.timestamp.as_ref().map(time::of)
+    entry.timestamp.as_ref().map(ToString::to_string)
 }
 
 #[cfg(test)]

@@ -185,7 +185,8 @@ impl Ship {
         self.platform.as_deref().map(platform).transpose()?;
         let planned = self.options.plan(env)?;
         let config = self.options.config.config.as_deref();
-        let account = self.account.resolve(env, config)?;
+        let runtime = env.runtime()?;
+        let account = self.account.resolve(env, config, &runtime)?;
         let (sender, notes) = unbounded_channel();
         let client = Client::new(account)?.with_patience(env.patience).telling(move |note| {
             // Nobody listens where the command is over.
@@ -193,7 +194,6 @@ impl Ship {
         });
         let secrets = secrets::of(env, &planned);
         let wanted = name::wanted(env, &self, &planned)?;
-        let runtime = env.runtime()?;
         let done = runtime.block_on(async {
             let stop = env.stop.clone();
             let voice = Voice::new(env, self.json);

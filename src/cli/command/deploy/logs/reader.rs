@@ -1,10 +1,10 @@
 //! Reading a log: the newest entries first of all, then what is said since.
 
+use crate::api::time;
 use crate::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest};
 use crate::cli::command::deploy::seen::{Look, Seen, when};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
-use crate::cli::time;
 use crate::error::Error;
 
 /// How many entries are asked for at a time.
@@ -147,7 +147,7 @@ fn are_recent(entries: &[LogEntry]) -> bool {
 
 /// From when on it is asked for entries again; a time that cannot be read is taken as it is.
 fn shortly_before(time: &str) -> String {
-    time::parse(time).map_or_else(|| time.to_owned(), |time| time::iso(time - LATE))
+    time::parse(time).map_or_else(|| time.to_owned(), |time| time::format(time - LATE))
 }
 
 /// The later of two times. One that cannot be read is the earlier; where neither can, it is the second.

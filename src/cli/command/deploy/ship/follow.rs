@@ -9,7 +9,6 @@ use crate::api::wire::{
 };
 use crate::cli::command::deploy::seen::{Look, Seen};
 use crate::cli::console::visible_line;
-use crate::cli::time;
 use crate::error::Error;
 
 /// How much shorter the first pause between two looks is than the longest.
@@ -249,7 +248,7 @@ fn builds(source: &Source, status: &RevisionStatus) -> bool {
 impl Event {
     fn log(entry: LogEntry) -> Self {
         Event::Log {
-            time: entry.timestamp.as_ref().map(time::of),
+            time: entry.timestamp.as_ref().map(ToString::to_string),
             level: entry.level.map(|level| level.word().to_owned()),
             message: entry.message.unwrap_or_default(),
         }

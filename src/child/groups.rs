@@ -1,0 +1,70 @@
+//! The process groups of running children.
+//!
+//! A group's number is that of its guard, and the system may reuse it once the guard has been reaped. So guards are
+//! reaped, and groups signalled, under one lock.
+
+use std::io;
+use std::process::Child;
+use std::sync::LazyLock;
+use std::thread;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::sync::watch;
+
+/// The groups whose guards have not been reaped.
+static RUNNING: LazyLock<watch::Sender<Vec<Pid>>> = LazyLock::new(watch::Sender::default);
+
+/// The process group of one child.
+pub(super) struct Group {
+    id: Pid,
+    /// The guard's exit code, once it has exited; none if a signal killed it.
+    status: watch::Receiver<Option<Option<i32>>>,
+}
+
+impl Group {
+    /// Watches a guard, the leader of its group. When it exits, the rest of the group is killed.
+    pub(super) fn watch(mut guard: Child) -> io::Result<Self> {
+        let id = i32::try_from(guard.id()).ok().and_then(Pid::from_raw);
+        let id = id.ok_or_else(|| io::Error::other("the process has no valid number"))?;
+        let (sender, status) = watch::channel(None);
+        RUNNING.send_modify(|groups| groups.push(id));
+        let reap = move || {
+            let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while waitid(WaitId::Pid(id), exited).is_err_and(|error| error == rustix::io::Errno::INTR) {}
+            RUNNING.send_modify(|groups| {
+                kill_process_group(id, Signal::KILL).ok();
+                let code = guard.wait().ok().and_then(|status| status.code());
+                groups.retain(|group| *group != id);
+                sender.send_replace(Some(code));
+            });
+        };
+        thread::Builder::new().name(format!("child {id:?}")).spawn(reap)?;
+        Ok(Self { id, status })
+    }
+
+    /// Signals every process of the group, unless it has ended.
+    pub(super) fn signal(&self, signal: Signal) {
+        let groups = RUNNING.borrow();
+        if groups.contains(&self.id) {
+            kill_process_group(self.id, signal).ok();
+        }
+    }
+
+    /// Waits for the end of the group; the guard's exit code. Cancel safe.
+    pub(super) async fn ended(&mut self) -> io::Result<Option<i32>> {
+        let status = self.status.wait_for(Option::is_some).await;
+        status.map(|status| status.flatten()).map_err(|_| io::Error::other("the process cannot be watched"))
+    }
+}
+
+/// Waits until no child of this process is left, those included that were dropped.
+pub async fn all_ended() {
+    RUNNING.subscribe().wait_for(Vec::is_empty).await.ok();
+}
+
+/// Kills all children of this process.
+pub fn kill_all() {
+    for group in RUNNING.borrow().iter() {
+        kill_process_group(*group, Signal::KILL).ok();
+    }
+}

@@ -1,0 +1,245 @@
+//! What the server prints, and what is asked, on a server and an installer of this test's own: the real ones cannot be
+//! made to print so much.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{Dev, PATIENCE, Project, signal_process};
+use crate::harness::free_port;
+
+/// Answers what `dev` asks an interpreter, and otherwise runs the server of the test.
+const PYTHON: &str = r#"#!/bin/sh
+case "$1" in
+-I) echo "{\"version\": [3, 12], \"missing\": [$(cat missing 2>/dev/null)]}" ;;
+*) exec python3 server.py "$4" ;;
+esac
+"#;
+
+/// Makes an environment of the interpreter above.
+const UV: &str = r#"#!/bin/sh
+case "$1" in
+venv) for home; do :; done; mkdir -p "$home/bin"; cp tools/python "$home/bin/python" ;;
+pip) sleep "$(cat install-takes 2>/dev/null || echo 0)" ;;
+*) exit 1 ;;
+esac
+"#;
+
+/// Answers every request with 200, in the background.
+const ANSWER: &str = "
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Ok(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+port = json.loads(sys.argv[1])['server']['port']
+threading.Thread(target=HTTPServer(('127.0.0.1', port), Ok).serve_forever, daemon=True).start()
+";
+
+fn project(server: &str) -> Project {
+    let project = Project::of("hello");
+    project.write("server.py", format!("import json, sys, threading, time\n{server}"));
+    for (name, text) in [("python", PYTHON), ("uv", UV)] {
+        project.write(&format!("tools/{name}"), text);
+        fs::set_permissions(project.path(&format!("tools/{name}")), fs::Permissions::from_mode(0o755))
+            .unwrap();
+    }
+    let path = format!("{}:{}", project.path("tools").display(), std::env::var("PATH").unwrap());
+    project.variable("PATH", &path)
+}
+
+fn spawn(project: &Project, arguments: &[&str]) -> (Child, BufReader<ChildStdout>) {
+    let port = free_port().to_string();
+    let all = [&["--no-browser", "--python", "tools/python", "--port", &port], arguments].concat();
+    let mut process = project.command(&all).spawn().unwrap();
+    let out = BufReader::new(process.stdout.take().unwrap());
+    (process, out)
+}
+
+/// Reads events up to one that is like this.
+fn until(out: &mut BufReader<ChildStdout>, is: impl Fn(&Value) -> bool) -> Value {
+    let deadline = Instant::now() + PATIENCE;
+    let events = out.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let mut events = events.take_while(|_| Instant::now() < deadline);
+    events.find(|event| is(event)).expect("no such event")
+}
+
+fn end(mut process: Child, mut out: BufReader<ChildStdout>) {
+    signal_process(process.id(), "INT");
+    out.read_to_end(&mut Vec::new()).unwrap();
+    assert!(process.wait().unwrap().success());
+}
+
+#[test]
+fn a_server_that_prints_without_end_does_not_freeze_dev() {
+    let project = project(&format!("{ANSWER}while True: print('x' * 80)"));
+    let (process, mut out) = spawn(&project, &["--json"]);
+    until(&mut out, |event| event["event"] == "ready");
+    project.edit("src/hello/graph.py", "from typing", "# changed\nfrom typing");
+    until(&mut out, |event| event["event"] == "reloading");
+    until(&mut out, |event| event["event"] == "ready");
+    end(process, out);
+    assert_eq!(project.processes(), [""; 0]);
+
+    project.write("server.py", "while True: print('x' * 80)");
+    let (mut process, mut out) = spawn(&project, &["--json", "--no-reload", "--start-timeout", "2"]);
+    out.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(process.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn memory_stays_flat_without_line_ends() {
+    let flood = "for _ in range(200): sys.stdout.write('x' * 1000000)\nprint()\nprint('end', flush=True)\n";
+    let project = project(&format!("{ANSWER}{flood}time.sleep(600)"));
+    let (process, mut out) = spawn(&project, &["--json"]);
+    let cut = until(&mut out, |event| event["event"] == "log");
+    let line = cut["line"].as_str().unwrap();
+    assert!(line.len() < 70_000 && line.ends_with("x … (cut)"), "{} bytes", line.len());
+    assert_eq!(until(&mut out, |event| event["event"] == "log")["line"], "end");
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim();
+    let kilobytes: u32 = peak.trim_end_matches(" kB").parse().unwrap();
+    assert!(kilobytes < 80_000, "{peak}");
+    end(process, out);
+}
+
+#[test]
+fn lines_after_an_error_are_shown_within_a_second() {
+    let project = project("print('no error so far', flush=True)\ntime.sleep(600)");
+    let (mut process, _out) = spawn(&project, &["--start-timeout", "60"]);
+    let mut err = BufReader::new(process.stderr.take().unwrap()).lines();
+    let began = Instant::now();
+    assert!(err.any(|line| line.unwrap().contains("no error so far")));
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    signal_process(process.id(), "INT");
+    process.wait().unwrap();
+}
+
+#[test]
+fn a_third_signal_ends_the_program_whatever_hangs() {
+    let project = project(&format!("{ANSWER}while True: print('x' * 80)"));
+    let (mut process, mut out) = spawn(&project, &["--json"]);
+    until(&mut out, |event| event["event"] == "ready");
+    // Nobody reads on, and writing blocks.
+    thread::sleep(Duration::from_secs(1));
+    for _ in 0..3 {
+        signal_process(process.id(), "INT");
+        thread::sleep(Duration::from_millis(200));
+    }
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while process.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "three signals did not end it");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(process.wait().unwrap().signal(), Some(2));
+    assert_eq!(project.processes(), [""; 0]);
+}
+
+#[test]
+fn interrupting_an_installer_is_not_silent() {
+    let project = project(ANSWER);
+    project.write("missing", "\"thing\"").write("install-takes", "600");
+    project.write("tools/uv", UV.replace("pip) sleep", "pip) trap '' TERM; sleep"));
+    let mut dev =
+        Dev::new(project.command(&["--json", "--no-browser", "--python", "tools/python"]).spawn().unwrap());
+    dev.until("provisioning");
+    thread::sleep(Duration::from_secs(1));
+    dev.signal("INT");
+    let note = dev.until("note");
+    assert_eq!(note["message"], "waiting for child processes to exit; press Ctrl-C again to kill it");
+    dev.signal("INT");
+    assert!(dev.ended().success());
+    assert_eq!(project.processes(), [""; 0]);
+}
+
+#[test]
+fn every_question_is_asked() {
+    let project = project(&format!("{ANSWER}time.sleep(600)"));
+    project.write("missing", "\"thing\"");
+    let dev = format!(
+        "{} dev --no-browser --python tools/python --port {}",
+        env!("CARGO_BIN_EXE_agentcli"),
+        free_port()
+    );
+    let mut terminal = Command::new("script");
+    terminal.args(["-qfec", &dev, "/dev/null"]).current_dir(project.path(""));
+    for (name, value) in project.command(&[]).get_envs() {
+        value.map(|value| terminal.env(name, value));
+    }
+    let mut process = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut keys, mut out) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+    let screen = Arc::new(Mutex::new(String::new()));
+    let shown = screen.clone();
+    thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(length @ 1..) = out.read(&mut bytes) {
+            shown.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..length]));
+        }
+    });
+    let until = |text: &str, count| {
+        let deadline = Instant::now() + PATIENCE;
+        while screen.lock().unwrap().matches(text).count() < count {
+            assert!(Instant::now() < deadline, "no {text}: {}", screen.lock().unwrap());
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until("[Y/n]", 1);
+    keys.write_all(b"y\n").unwrap();
+    until("ready", 1);
+    project.edit("pyproject.toml", "dependencies = [", "dependencies = [\"other\", ");
+    until("[Y/n]", 2);
+    keys.write_all(b"y\n").unwrap();
+    until("ready", 2);
+    assert!(!screen.lock().unwrap().contains("not installed"), "{}", screen.lock().unwrap());
+    keys.write_all(b"\x03").unwrap();
+    process.wait().unwrap();
+    assert_eq!(project.processes(), [""; 0]);
+}
+
+#[test]
+fn directories_past_the_inotify_limit_are_named() {
+    let project = project(&format!("{ANSWER}time.sleep(600)"));
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        project.write(&format!("src/{name}/x.py"), "");
+    }
+    let mut limited = Command::new("unshare");
+    let port = free_port().to_string();
+    let script = r#"echo 4 >/proc/sys/user/max_inotify_watches && exec "$0" "$@""#;
+    limited.args([
+        "-Ur",
+        "sh",
+        "-c",
+        script,
+        env!("CARGO_BIN_EXE_agentcli"),
+        "dev",
+        "--json",
+        "--no-browser",
+    ]);
+    limited.args(["--python", "tools/python", "--port", &port]).current_dir(project.path(""));
+    for (name, value) in project.command(&[]).get_envs() {
+        value.map(|value| limited.env(name, value));
+    }
+    let mut process = limited.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(process.stdout.take().unwrap());
+    let warning = until(&mut out, |event| event["event"] == "warning");
+    let message = warning["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(&format!(
+            "cannot watch `{}/src/",
+            project.path("").canonicalize().unwrap().display()
+        )),
+        "{message}"
+    );
+    assert!(message.contains("the limit fs.inotify.max_user_watches is reached"), "{message}");
+    assert!(message.ends_with("changes there are not noticed"), "{message}");
+    end(process, out);
+}
