@@ -14,9 +14,9 @@ mod ignore;
 mod image;
 mod ineffective;
 mod locations;
+mod manifests;
 mod modules;
 mod names;
-mod package_json;
 mod pip;
 mod references;
 mod requirements;
@@ -54,7 +54,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: shadowing::check, rules: shadowing::RULES },
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
-    Check { run: package_json::check, rules: package_json::RULES },
+    Check { run: manifests::check, rules: manifests::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },

@@ -172,6 +172,16 @@ impl Config {
         }
     }
 
+    /// The Python version without a distribution.
+    pub fn python(&self) -> Option<&str> {
+        self.python_version.as_deref()?.split('-').next()
+    }
+
+    /// The distribution in `python_version`.
+    pub fn python_distro(&self) -> Option<&str> {
+        Some(self.python_version.as_deref()?.split_once('-')?.1)
+    }
+
     /// Whether pip installs Python packages, rather than uv.
     pub fn uses_pip(&self) -> bool {
         match self.pip_installer.as_deref() {

@@ -38,7 +38,7 @@ pub fn dockerignore(plan: &Plan) -> String {
         "{MARK}from {}. Lies beside the Dockerfile and selects what a build sees.\n",
         heading::name(plan)
     );
-    for line in &plan.context.ignore {
+    for line in plan.context.ignore.iter().chain(&plan.context.withheld) {
         text.push_str(line);
         text.push('\n');
     }

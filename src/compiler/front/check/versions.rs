@@ -5,7 +5,6 @@ use std::str::FromStr;
 use pep508_rs::pep440_rs::Version;
 
 use super::Context;
-use crate::compiler::front::base_image;
 use crate::compiler::front::config::Config;
 use crate::compiler::server::{OLDEST_NODE, RETIRED_DISTROS};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
@@ -23,7 +22,7 @@ pub(super) fn check(context: &mut Context<'_>) {
 
 /// Reports a distribution without an image, unless a base image has it.
 fn check_distro(config: &Config) -> Option<Diagnostic> {
-    let (pointer, distro) = match base_image::python(config).1 {
+    let (pointer, distro) = match config.python_distro() {
         Some(suffix) => ("/python_version", suffix),
         None => ("/image_distro", config.image_distro.as_deref()?),
     };
