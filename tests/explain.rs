@@ -1,5 +1,8 @@
 //! `agentcli explain` and `agentcli schema`.
 
+use std::path::Path;
+use std::{env, fs};
+
 use agentcli::cli::rules;
 use agentcli::compiler::front::schema;
 
@@ -47,12 +50,50 @@ fn codes_are_well_formed_and_unique() {
 fn an_unknown_code_is_wrong_usage() {
     let run = TestEnv::empty().run("explain traling-comma");
     assert_eq!((run.code, run.out.as_str()), (2, ""));
-    assert_eq!(run.err, "error: there is no code `traling-comma`\nhint: did you mean `trailing-comma`?\n");
-    let run = TestEnv::empty().run("explain x");
-    assert_eq!(run.err, "error: there is no code `x`\nhint: `agentcli explain` lists every code\n");
+    assert_eq!(run.err, "error: unknown code or key `traling-comma`\nhint: did you mean `trailing-comma`?\n");
+    let run = TestEnv::empty().run("explain htp.cors");
+    assert!(run.err.ends_with("hint: did you mean `http.cors`?\n"), "{}", run.err);
+    let run = TestEnv::empty().run("explain xyzzy");
+    assert!(run.err.contains("agentcli explain --keys"), "{}", run.err);
 }
 
 #[test]
 fn schema_prints_the_published_schema() {
     assert_eq!(TestEnv::empty().run("schema").out, schema::TEXT);
+}
+
+#[test]
+fn every_key_is_listed_and_explained() {
+    let keys = TestEnv::empty().run("explain --keys").out;
+    assert!(keys.lines().count() > 100, "{keys}");
+    for key in keys.lines() {
+        let run = TestEnv::empty().run(&format!("explain {key}"));
+        assert!(run.code == 0 && run.out.starts_with(key), "{key}: {}{}", run.out, run.err);
+    }
+}
+
+#[test]
+fn a_key_is_explained_with_its_form_and_variable() {
+    let run = TestEnv::empty().run("explain store.path");
+    for part in
+        ["Custom store factory", "`<file>:<name>` or `<module>.<name>`", r#""path": "./store.py:make_store""#]
+    {
+        assert!(run.out.contains(part), "{}", run.out);
+    }
+    assert!(TestEnv::empty().run("explain http").out.contains("Variable: `LANGGRAPH_HTTP`"));
+}
+
+/// `AGENTCLI_BLESS=1` writes the table.
+#[test]
+fn the_readme_has_the_table_of_keys() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let table = TestEnv::empty().run("explain --keys --format markdown").out;
+    let start = readme.find("| key | value | server variable |").unwrap();
+    let end = start + readme[start..].find("\n\n").unwrap() + 1;
+    if env::var_os("AGENTCLI_BLESS").is_some() {
+        fs::write(&path, format!("{}{table}{}", &readme[..start], &readme[end..])).unwrap();
+        return;
+    }
+    assert_eq!(&readme[start..end], table, "AGENTCLI_BLESS=1 cargo test updates the table");
 }

@@ -2,6 +2,7 @@
 
 pub mod github;
 pub mod json;
+pub mod keys;
 pub mod reference;
 pub mod sarif;
 pub mod text;

@@ -9,21 +9,27 @@ use crate::compiler::words::similar;
 use crate::diagnostic::{Rule, Severity};
 use crate::error::Error;
 
-/// Lines longer than this are hard to read, however wide the terminal is.
+/// Maximum line length, for readability.
 const MAX_WIDTH: usize = 90;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  agentcli explain                       list every code
-  agentcli explain unknown-key           explain one
-  agentcli explain --format markdown     the whole reference as one page")]
+  agentcli explain                       List all codes
+  agentcli explain unknown-key           Explain a code
+  agentcli explain http.cors             Explain a key of the configuration
+  agentcli explain --keys                List all keys
+  agentcli explain --format markdown     Print the reference of all codes")]
 pub(crate) struct Explain {
-    /// The code, as findings show it; without one, all are listed
-    #[arg(value_name = "CODE")]
+    /// Code of a finding, or key of the configuration [default: list all codes]
+    #[arg(value_name = "CODE|KEY")]
     code: Option<String>,
 
-    /// How it is written
+    /// List the keys of the configuration
+    #[arg(long, conflicts_with = "code")]
+    keys: bool,
+
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     format: Format,
 }
@@ -40,8 +46,18 @@ enum Format {
 impl Explain {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let rules = rules();
-        let one = self.code.as_deref().map(|code| find(&rules, code)).transpose()?;
         let width = env.width.min(MAX_WIDTH);
+        if self.keys {
+            let text = match self.format {
+                Format::Text => report::keys::names().iter().map(|name| format!("{name}\n")).collect(),
+                Format::Markdown => report::keys::table(),
+            };
+            return Ok(env.out.write(&text)?);
+        }
+        if let Some(text) = self.code.as_deref().and_then(|name| report::keys::explained(name, width)) {
+            return Ok(env.out.write(&text)?);
+        }
+        let one = self.code.as_deref().map(|code| find(&rules, code)).transpose()?;
         let text = match (self.format, one) {
             (Format::Text, Some(rule)) => explained(&env.out, rule, width),
             (Format::Text, None) => listed(&env.out, &rules),
@@ -53,15 +69,22 @@ impl Explain {
 }
 
 fn find(rules: &[&'static Rule], code: &str) -> Result<&'static Rule, Error> {
-    // `error[unknown-key]` may be copied as it stands.
+    // Accept `error[unknown-key]` as copied from a report.
     let bare = code.trim_start_matches("error[").trim_start_matches("warning[").trim_end_matches(']');
     rules.iter().find(|rule| rule.code.eq_ignore_ascii_case(bare)).copied().ok_or_else(|| Error::Usage {
-        message: format!("there is no code `{code}`"),
-        hint: Some(match similar(bare, rules.iter().map(|rule| rule.code)) {
+        message: format!("unknown code or key `{code}`"),
+        hint: Some(match similar_name(bare, rules) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`agentcli explain` lists every code".to_owned(),
+            None => "list all codes with `agentcli explain`, and all keys with `agentcli explain --keys`"
+                .to_owned(),
         }),
     })
+}
+
+fn similar_name(name: &str, rules: &[&'static Rule]) -> Option<String> {
+    let keys = report::keys::names();
+    let codes = rules.iter().map(|rule| rule.code);
+    similar(name, codes.chain(keys.iter().map(String::as_str))).map(str::to_owned)
 }
 
 fn explained(out: &Stream, rule: &Rule, width: usize) -> String {

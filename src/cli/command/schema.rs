@@ -4,28 +4,28 @@ use crate::cli::env::Env;
 use crate::compiler::front::schema;
 use crate::error::Error;
 
-/// What the subcommands of `deploy` print with `--json`.
+/// Schema of the output of `deploy` subcommands with `--json`.
 const DEPLOY: &str = include_str!("../../../schemas/deploy.schema.json");
 
-/// What `deploy --json` prints.
+/// Schema of the output of `deploy --json`.
 const DEPLOY_EVENTS: &str = include_str!("../../../schemas/deploy-events.schema.json");
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
-    /// Of what
+    /// Subject of the schema
     #[arg(value_enum, default_value_t)]
     of: Subject,
 }
 
-/// What there is a schema of.
+/// Subject of a schema.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum Subject {
     /// The configuration
     #[default]
     Config,
-    /// What the subcommands of `deploy` print with --json
+    /// Output of `deploy` subcommands with --json
     Deploy,
-    /// An event of `deploy --json`
+    /// Events of `deploy --json`
     DeployEvents,
 }
 

@@ -11,6 +11,7 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::compiler::front::document::Document;
+use crate::compiler::front::keys::is_secret;
 use crate::compiler::words::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 pub use describe::describing;
@@ -82,9 +83,10 @@ pub fn check(document: &Document) -> Checked {
         }
         let found = explain(&error, &at, &value);
         for diagnostic in found {
-            // The server may know keys that the schema lacks.
-            if diagnostic.rule.code != UNKNOWN_KEY.code {
-                removed.insert(diagnostic.place.pointer());
+            // The server may know keys that the schema lacks, but secrets must not become part of an image.
+            let pointer = diagnostic.place.pointer();
+            if diagnostic.rule.code != UNKNOWN_KEY.code || has_secrets(&value, &pointer) {
+                removed.insert(pointer);
             }
             let absent = diagnostic.rule.code == MISSING_KEY.code;
             let silent = absent && (document.broken || is_optional_dependencies(&value, &diagnostic))
@@ -127,6 +129,19 @@ fn whole_numbers(root: &mut Value) -> Vec<Pointer> {
     let mut found = Vec::new();
     look(&Pointer::root(), root, &mut found);
     found
+}
+
+/// Whether the member at `pointer` of `root` may hold environment variables, at any depth.
+fn has_secrets(root: &Value, pointer: &Pointer) -> bool {
+    fn is_below(value: &Value) -> bool {
+        match value {
+            Value::Object(members) => members.iter().any(|(key, value)| is_secret(key) || is_below(value)),
+            Value::Array(items) => items.iter().any(is_below),
+            _ => false,
+        }
+    }
+    pointer.keys().last().is_some_and(|key| is_secret(&key))
+        || root.pointer(pointer.as_str()).is_some_and(is_below)
 }
 
 fn takes_whole_numbers(schema: &Value) -> bool {

@@ -1,27 +1,27 @@
-//! The text of one configuration file, and how its offsets become lines and columns.
+//! The text of a configuration file, and its lines and columns.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// One file as it was read.
+/// A file and its text.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// The path as the user named it; what every report prints.
+    /// The path as the user named it, for reports.
     pub name: String,
-    /// The text, without any change.
+    /// The unchanged text.
     pub text: String,
-    /// Where each line starts.
+    /// The start of each line.
     lines: Vec<usize>,
-    /// How many characters stand before each multiple of [`STRIDE`] bytes.
+    /// The number of characters before each multiple of [`STRIDE`] bytes.
     characters: Vec<usize>,
-    /// In order, and apart from each other.
+    /// Byte ranges to mask, sorted and disjoint.
     secrets: Vec<Range<usize>>,
 }
 
-/// To tell a column, no more than this many bytes are counted: a file may be a single line with many findings.
+/// Bytes between stored counts, which bounds the cost of a column: a file may be one line with many findings.
 const STRIDE: usize = 1024;
 
-/// A place in a text: line and column from 1, the column in characters.
+/// A line and a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The line, from 1.
@@ -47,7 +47,7 @@ impl Source {
         Self { name: name.into(), text, lines, characters, secrets: Vec::new() }
     }
 
-    /// Hides these byte ranges from everybody to whom the text is shown.
+    /// Masks these byte ranges wherever the text is shown.
     pub fn hide(&mut self, secrets: &[Range<usize>]) {
         self.secrets = secrets.to_vec();
         self.secrets.sort_by_key(|secret| secret.start);
@@ -58,12 +58,12 @@ impl Source {
         });
     }
 
-    /// Where the line starts that holds the byte at `offset`.
+    /// The start of the line with the byte at `offset`.
     pub fn line_start(&self, offset: usize) -> usize {
         self.lines[self.line_index(offset)]
     }
 
-    /// The line that starts at `start` as it may be shown: what is hidden is masked, and as long as before.
+    /// The line that starts at `start`, with masked ranges as stars of the same length.
     pub fn line(&self, start: usize) -> Cow<'_, str> {
         let mut line = Cow::Borrowed(self.text[start..].lines().next().unwrap_or_default());
         let end = start + line.len();
@@ -89,7 +89,7 @@ impl Source {
         self.lines.partition_point(|&start| start <= offset) - 1
     }
 
-    /// The number of characters before `offset`, which is a boundary of one.
+    /// The number of characters before `offset`, which is a character boundary.
     fn characters_before(&self, offset: usize) -> usize {
         let strides = offset / STRIDE;
         self.characters[strides]
@@ -102,7 +102,7 @@ impl Source {
     }
 }
 
-/// How many columns `text` takes.
+/// The number of columns of `text`.
 fn columns(text: &str) -> usize {
     text.chars().filter(|&c| c != '\u{feff}').count()
 }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_right_however_long_the_line() {
+    fn columns_are_exact_in_long_lines() {
         for unit in ["a", "ä", "日本", "\u{feff}x", "😀\n"] {
             let source = Source::new("a", unit.repeat(2000));
             for (offset, _) in source.text.char_indices().chain([(source.text.len(), ' ')]) {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_twice_is_hidden_once() {
+    fn overlapping_masks_are_merged() {
         let mut source = Source::new("a", "0123\n56789");
         source.hide(&[7..10, 1..2, 8..9, 3..6]);
         assert_eq!((&*source.line(0), &*source.line(5)), ("0*2*", "*6***"));

@@ -130,14 +130,14 @@ fn check_type(located: &Located, variant: Variant, place: Place, path: &str) -> 
             "name a .ts or .js file, or set `python_version` to use the Python server",
         ),
         (Languages::Server, Variant::Python | Variant::Mixed) if is_javascript => {
-            ("is a JavaScript file, and the Python server cannot load it here", "name a .py file")
+            ("is not a Python file, and the Python server cannot load it here", "name a .py file")
         }
         (_, Variant::Python) if is_javascript => (
-            "is a JavaScript file, and the image has no Node.js",
+            "needs Node.js, which the image does not have",
             "name a .py file, or set `node_version` to install Node.js",
         ),
         (_, Variant::Mixed) if server::UNKNOWN_ENDINGS.iter().any(|ending| path.ends_with(ending)) => {
-            ("has JSX, which the Python server cannot load", "name a .ts or .js file")
+            ("is a JSX file, which the Python server cannot load", "name a .ts or .js file")
         }
         _ => return None,
     };

@@ -92,7 +92,7 @@ fn described(form: Form) -> String {
         Form::Path => "a path that starts with `/`".to_owned(),
         Form::Lengths(lengths) => {
             let lengths: Vec<String> = lengths.iter().map(usize::to_string).collect();
-            format!("a key of {} bytes", lengths.join(" or "))
+            format!("a key of {} bytes", lengths.join(", "))
         }
         Form::Words(words) => either(words.iter().copied()),
     }

@@ -10,26 +10,21 @@ use crate::compiler::server::{OLDEST_NODE, RETIRED_DISTROS};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// All rules of this check.
-pub(super) const RULES: &[&Rule] = &[
-    &CONFLICTING_DISTRO,
-    &INVALID_API_VERSION,
-    &INVALID_NODE_VERSION,
-    &SERDE_NEEDS_NEWER_SERVER,
-    &UNAVAILABLE_DISTRO,
-];
+pub(super) const RULES: &[&Rule] =
+    &[&INVALID_API_VERSION, &INVALID_NODE_VERSION, &SERDE_NEEDS_NEWER_SERVER, &UNAVAILABLE_DISTRO];
 
 pub(super) fn check(context: &mut Context<'_>) {
     let node = context.config.node_version.as_deref().and_then(check_node);
     let api = context.config.api_version.as_deref().and_then(check_api);
-    let found = [node, api, check_serde(context), check_distro(context.config), check_suffix(context.config)];
+    let found = [node, api, check_serde(context), check_distro(context.config)];
     found.into_iter().flatten().for_each(|diagnostic| context.report(diagnostic));
 }
 
 /// Reports a distribution without an image, unless a base image has it.
 fn check_distro(config: &Config) -> Option<Diagnostic> {
-    let (pointer, distro) = match (config.image_distro.as_deref(), config.python_distro()) {
-        (Some(distro), _) => ("/image_distro", distro),
-        (None, distro) => ("/python_version", distro?),
+    let (pointer, distro) = match config.python_distro() {
+        Some(suffix) => ("/python_version", suffix),
+        None => ("/image_distro", config.image_distro.as_deref()?),
     };
     let (_, other) = RETIRED_DISTROS.iter().find(|(retired, _)| *retired == distro)?;
     if config.base_image.is_some() {
@@ -38,16 +33,6 @@ fn check_distro(config: &Config) -> Option<Diagnostic> {
     let message = format!("there are no current server images for `{distro}`");
     let diagnostic = Diagnostic::new(&UNAVAILABLE_DISTRO, Place::Value(Pointer::parse(pointer)), message);
     Some(diagnostic.help(format!("use `{other}`")))
-}
-
-/// Reports a distribution in `python_version` that is not that of `image_distro`.
-fn check_suffix(config: &Config) -> Option<Diagnostic> {
-    let suffix = config.python_distro()?;
-    let distro = config.image_distro.as_deref().filter(|distro| *distro != suffix)?;
-    let message = format!("`python_version` asks for `{suffix}`, and `image_distro` is `{distro}`");
-    let place = Place::Value(Pointer::parse("/python_version"));
-    let version = config.python().unwrap_or_default();
-    Some(Diagnostic::new(&CONFLICTING_DISTRO, place, message).help(format!("write `\"{version}\"`")))
 }
 
 fn check_node(version: &str) -> Option<Diagnostic> {
@@ -119,15 +104,6 @@ fn check_serde(context: &Context<'_>) -> Option<Diagnostic> {
     let diagnostic = Diagnostic::new(&SERDE_NEEDS_NEWER_SERVER, place, message);
     Some(diagnostic.help("write a later `api_version`, such as `0.5`, or remove `serde`"))
 }
-
-static CONFLICTING_DISTRO: Rule = Rule {
-    code: "conflicting-distro",
-    severity: Severity::Error,
-    summary: "`python_version` and `image_distro` name different distributions",
-    why: "An image has one distribution. Name it in `image_distro`, or as a suffix of `python_version`.",
-    wrong: r#"{ "python_version": "3.12-bookworm", "image_distro": "wolfi" }"#,
-    right: r#"{ "python_version": "3.12", "image_distro": "wolfi" }"#,
-};
 
 static UNAVAILABLE_DISTRO: Rule = Rule {
     code: "unavailable-distro",

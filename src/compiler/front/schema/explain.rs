@@ -4,12 +4,12 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
-use super::SCHEMA;
 use super::describe::{describing, example_at, is_item, keys_at, name_of, noun, type_of};
 use super::rules::{
     EMPTY_VALUE, MISSING_KEY, MISSPELT_KEY, OUT_OF_RANGE, UNKNOWN_KEY, UNKNOWN_VALUE, WRONG_TYPE,
 };
-use crate::compiler::front::keys::{Holds, is_secret_place, row};
+use super::{SCHEMA, has_secrets};
+use crate::compiler::front::keys::{Holds, is_secret, is_secret_place, row};
 use crate::compiler::words::{either, listed, similar};
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 
@@ -21,7 +21,7 @@ pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -
     let here = Place::Value(at.clone());
     match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
-            unexpected.iter().map(|key| unknown_key(at, key)).collect()
+            unexpected.iter().map(|key| unknown_key(at, key, has_secrets(root, &at.join(key)))).collect()
         }
         ValidationErrorKind::Required { property } => {
             vec![missing_key(at, property.as_str().unwrap_or_default())]
@@ -51,7 +51,7 @@ pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -
     }
 }
 
-fn unknown_key(at: &Pointer, key: &str) -> Diagnostic {
+fn unknown_key(at: &Pointer, key: &str, has_secrets: bool) -> Diagnostic {
     let known = keys_at(at);
     let place = Place::Key(at.join(key));
     let owner = name_of(at);
@@ -71,7 +71,13 @@ fn unknown_key(at: &Pointer, key: &str) -> Diagnostic {
             format!("move it to {}", either(homes.iter().map(String::as_str)))
         }
     };
-    let message = match *at == Pointer::root() {
+    let is_root = *at == Pointer::root();
+    if has_secrets && !is_root {
+        let message = format!("unknown key `{key}` in {owner}; it has no effect");
+        return Diagnostic::new(&UNKNOWN_KEY, place, message)
+            .help("move the variables to `env` at the top level");
+    }
+    let message = match is_root {
         true => format!("unknown key `{key}`; it has no effect"),
         false => format!("unknown key `{key}` in {owner}; the server gets it unchanged"),
     };
@@ -104,7 +110,9 @@ fn referred(schema: &Value) -> &Value {
 fn missing_key(at: &Pointer, key: &str) -> Diagnostic {
     let pointer = at.join(key);
     let example = row(&pointer).map_or("…", |row| row.example);
-    let help = format!("add `\"{key}\": {example}`");
+    let is_env = at.keys().last().is_some_and(|key| is_secret(&key));
+    let other = if is_env { ", or move the variables to `env` at the top level" } else { "" };
+    let help = format!("add `\"{key}\": {example}`{other}");
     Diagnostic::new(&MISSING_KEY, Place::Key(pointer), format!("{} needs the key `{key}`", name_of(at)))
         .help(help)
 }
