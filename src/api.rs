@@ -11,6 +11,7 @@ mod client;
 mod error;
 mod failure;
 mod filter;
+pub mod http;
 mod pages;
 mod patience;
 mod rules;

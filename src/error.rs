@@ -14,7 +14,7 @@ use crate::engine::Refusal;
 #[cfg(feature = "host")]
 use crate::host;
 use crate::live::Interrupted;
-use crate::{api, compose, dev, engine, project, up};
+use crate::{api, compose, dev, engine, project, ship, up};
 
 /// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
 pub const INTERNAL: u8 = 70;
@@ -51,22 +51,6 @@ pub enum Error {
     /// The user was asked, and does not want it.
     #[error("nothing was changed")]
     Declined,
-    /// A revision of a deployment has failed.
-    #[error("{message}")]
-    DeploymentFailed {
-        /// A lowercase fragment.
-        message: String,
-        /// What to do about it.
-        hint: String,
-    },
-    /// A revision of a deployment is not ready as yet.
-    #[error("{message}")]
-    DeploymentPending {
-        /// A lowercase fragment.
-        message: String,
-        /// How to go on.
-        hint: String,
-    },
     /// The server could not be run on this machine.
     #[error(transparent)]
     Dev(#[from] dev::Error),
@@ -83,16 +67,10 @@ pub enum Error {
     /// The user, or the system, had enough.
     #[error("interrupted")]
     Interrupted,
-    /// The same, where what was begun elsewhere goes on.
-    #[error("interrupted")]
-    InterruptedWatch {
-        /// Where to see how it goes on.
-        hint: String,
-    },
-    /// No key to the deployment service was given.
-    #[error("there is no key to the deployment service")]
+    /// No API key for the deployment service is set.
+    #[error("no API key for the deployment service is set")]
     NoKey {
-        /// Where one can be given.
+        /// How to set one.
         hint: String,
     },
     /// The results could not be written.
@@ -113,6 +91,9 @@ pub enum Error {
     /// The user's tree refused.
     #[error(transparent)]
     Project(#[from] project::Error),
+    /// The project could not be deployed.
+    #[error(transparent)]
+    Ship(ship::Error),
     /// A generated file is not what would be generated now.
     #[error("{message}")]
     Stale {
@@ -169,6 +150,18 @@ impl From<compose::Error> for Error {
     }
 }
 
+impl From<ship::Error> for Error {
+    fn from(error: ship::Error) -> Self {
+        match error {
+            ship::Error::Api(error) => error.into(),
+            ship::Error::Declined => Self::Declined,
+            ship::Error::Engine(error) => error.into(),
+            ship::Error::Interrupted(interrupted) => interrupted.into(),
+            error => Self::Ship(error),
+        }
+    }
+}
+
 impl Error {
     /// What the process ends with; see the table above.
     pub fn exit_code(&self) -> u8 {
@@ -178,15 +171,14 @@ impl Error {
             Error::Child { code } => *code,
             Error::Config
             | Error::Declined
-            | Error::DeploymentFailed { .. }
             | Error::Dev(_)
             | Error::Guard { .. }
             | Error::Output(_)
             | Error::Project(_)
             | Error::Runtime { .. }
             | Error::Stale { .. } => 1,
-            Error::DeploymentPending { .. } => 4,
-            Error::Interrupted | Error::InterruptedWatch { .. } => INTERRUPTED,
+            Error::Interrupted => INTERRUPTED,
+            Error::Ship(error) => ship_code(error),
             #[cfg(feature = "host")]
             Error::Host(_) => 1,
             Error::NoKey { .. } => 3,
@@ -208,9 +200,6 @@ impl Error {
             | Error::Guard { .. }
             | Error::Output(_)
             | Error::Runtime { .. } => None,
-            Error::DeploymentFailed { hint, .. }
-            | Error::DeploymentPending { hint, .. }
-            | Error::InterruptedWatch { hint } => Some(hint.clone()),
             Error::Interrupted => {
                 Some("run the same command again to continue; completed work is kept".to_owned())
             }
@@ -223,6 +212,7 @@ impl Error {
             Error::Engine(error) => error.hint(),
             Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
+            Error::Ship(error) => error.hint(),
             Error::Up(error) => error.hint(),
             Error::Stale { command, .. } => Some(format!("run `agentcli {command}` again")),
             Error::Usage { hint, .. } => hint.clone(),
@@ -238,6 +228,15 @@ fn api_code(error: &api::Error) -> u8 {
         | api::Error::Lost { .. }
         | api::Error::TryAgainLater { .. }
         | api::Error::Unreachable { .. } => 4,
+        _ => 1,
+    }
+}
+
+fn ship_code(error: &ship::Error) -> u8 {
+    match error {
+        ship::Error::InterruptedWatch { .. } => INTERRUPTED,
+        ship::Error::Pending { .. } => 4,
+        ship::Error::Refused { .. } => 2,
         _ => 1,
     }
 }

@@ -52,7 +52,7 @@ const FILES: &[(&str, &str)] = &[
     ("package.json", r#"{"name": "x", "dependencies": {"y": "^1"}, "scripts": {"build": "tsc"}}"#),
     (
         "requirements.txt",
-        "# all\n-r more.txt\nhttpx >= 0.2 \\\n  ; os_name == 'nt' --hash=sha256:0a\n-e ./lib\n",
+        "# all\n-r requirements.txt\nhttpx >= 0.2 \\\n  ; os_name == 'nt' --hash=sha256:0a\n-e ./lib\n",
     ),
 ];
 

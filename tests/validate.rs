@@ -21,7 +21,7 @@ fn errors_fail_and_are_counted() {
     let run = TestEnv::project().file("agent.json", BROKEN).run("validate");
     assert_eq!(run.code, 1);
     assert!(
-        run.out.starts_with("error[trailing-comma]: a comma after the last item\n --> agent.json:3:44\n"),
+        run.out.starts_with("error[trailing-comma]: trailing comma\n --> agent.json:3:44\n"),
         "{}",
         run.out
     );

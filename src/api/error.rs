@@ -72,6 +72,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// No deployment has this name.
+    #[error("there is no deployment named `{name}`")]
+    NoDeployment {
+        /// The name.
+        name: String,
+    },
     /// The key is wrong, or allows something else: status 401 or 403.
     #[error("{call} is not allowed: {detail}")]
     NotAuthorised {
@@ -160,8 +166,9 @@ impl Error {
             Error::NotFound { call, .. } if call.path == "/v2/deployments" => {
                 "check that --host-url or AGENT_HOST_URL is the address of the deployment service itself, and not of a page"
             }
+            Error::NoDeployment { .. } => "run `agentcli deploy list` to see all deployments",
             Error::NotFound { call, .. } if call.path.starts_with("/v2/deployments") => {
-                "`agentcli deploy list` shows what there is"
+                "run `agentcli deploy list` to see all deployments"
             }
             Error::Conflict { .. } => {
                 "`agentcli deploy get` shows what there is now; do the same again where it is still wanted, or choose \

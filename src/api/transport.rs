@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::failure::{Failure, Secrets, is_json, media_type};
+use super::http::body_up_to;
 use super::wire::expected;
 use super::{Account, Call, Error};
 
@@ -95,7 +96,7 @@ impl Transport {
         let failed = |error: reqwest::Error| Failure::of_transport(&call, &origin(&self.base), &error, limit);
         let response = self.send(request, limit).await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = match bounded(response).await {
+        let body = match body_up_to(MAX_ANSWER, response).await {
             Ok(Some(body)) => body,
             Ok(None) => {
                 return Err(Failure::malformed(&call, format!("it has more than {MAX_ANSWER} bytes")));
@@ -217,18 +218,6 @@ fn header(value: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
     Some(value)
-}
-
-/// The body, unless it is too large.
-async fn bounded(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await? {
-        if body.len() + chunk.len() > MAX_ANSWER {
-            return Ok(None);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(Some(body))
 }
 
 /// What is wrong with the shape of an answer, without the value that has it, which may be a secret.

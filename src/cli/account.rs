@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use super::compile::directory_of;
 use super::console::{note, warn};
 use super::env::Env;
-use super::service::ask;
+use super::service::confirm;
 use super::settings::{Origin, Setting, Settings};
 use crate::api::wire::Redacted;
 use crate::api::{Account, Vocabulary};
@@ -172,7 +172,7 @@ fn confirm_address(
     }
     let question =
         format!("The project sets the address {address} ({host}). Send the API key ({key}) there?");
-    if ask(env, runtime, &question)? { Ok(()) } else { Err(Error::Declined) }
+    confirm(env, runtime, &question)
 }
 
 fn say(env: &mut Env, text: &str) {

@@ -9,3 +9,4 @@ pub mod keys;
 pub mod reference;
 pub mod schema;
 pub mod source;
+pub mod without_env;

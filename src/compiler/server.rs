@@ -36,8 +36,85 @@ pub const NODE_VERSION: &str = "NODE_VERSION";
 
 /// What the configuration calls the document database, and what the server calls it.
 pub const DOCUMENT_DATABASE: (&str, &str) = ("docdb", "mongo");
+/// The variable with the address of the document database.
+pub const DOCUMENT_DATABASE_URI: &str = "LS_MONGODB_URI";
 /// The default of `webhooks.env_prefix` in the specification.
 pub const WEBHOOK_PREFIX: &str = "AGENT_WEBHOOK_";
+
+/// Distributions of the specification without an image, and the one to use instead.
+pub const RETIRED_DISTROS: &[(&str, &str)] = &[("bullseye", "bookworm")];
+/// Mount prefixes that the server reserves for itself.
+pub const RESERVED_MOUNT_PREFIX: &str = "/noauth";
+/// The variable with the origins of cross-origin requests, which `http.cors` overrides.
+pub const CORS_ORIGINS: &str = "CORS_ALLOW_ORIGINS";
+/// Endings of JavaScript files that the Python server takes for Python.
+pub const UNKNOWN_ENDINGS: &[&str] = &[".tsx", ".jsx"];
+
+/// What the value of a variable of the server must be; the server does not start with any other.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// `true`, `false`, `1` or `0`, in any case.
+    Boolean,
+    /// A whole number.
+    Integer,
+    /// JSON text.
+    Json,
+    /// A number.
+    Number,
+    /// A number of minutes, or JSON text.
+    NumberOrJson,
+    /// A path that starts with `/`.
+    Path,
+    /// A text with one of these lengths in bytes.
+    Lengths(&'static [usize]),
+    /// One of these words.
+    Words(&'static [&'static str]),
+}
+
+/// Variables of the server and their forms.
+pub const FORMS: &[(&str, Form)] = &[
+    ("ALLOW_PRIVATE_NETWORK", Form::Boolean),
+    ("BG_JOB_ISOLATED_LOOPS", Form::Boolean),
+    ("BG_JOB_MAX_RETRIES", Form::Integer),
+    ("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", Form::Integer),
+    ("BG_JOB_TIMEOUT_SECS", Form::Number),
+    ("CHECKPOINT_BATCH_DELAY", Form::Number),
+    ("CHECKPOINT_MAX_BATCH_SIZE", Form::Integer),
+    ("CORS_CONFIG", Form::Json),
+    ("DISPATCH_MODE", Form::Words(&["single-process", "multi-process"])),
+    ("FF_CRONS_ENABLED", Form::Boolean),
+    ("GRPC_CLIENT_POOL_SIZE", Form::Integer),
+    ("HTTP_MAX_REQUEST_BODY_BYTES", Form::Integer),
+    ("LANGCHAIN_TRACING", Form::Boolean),
+    ("LANGCHAIN_TRACING_V2", Form::Boolean),
+    ("LANGGRAPH_AES_KEY", Form::Lengths(&[16, 24, 32])),
+    ("LANGGRAPH_CONFIG", Form::Json),
+    ("LANGGRAPH_DEFAULT_RECURSION_LIMIT", Form::Integer),
+    ("LANGGRAPH_JS_READY_TIMEOUT_SECS", Form::Integer),
+    ("LANGGRAPH_LOGS_ENABLED", Form::Boolean),
+    ("LANGGRAPH_METRICS_ENABLED", Form::Boolean),
+    ("LANGGRAPH_METRICS_EXPORT_INTERVAL_MS", Form::Integer),
+    ("LANGGRAPH_POSTGRES_EXTENSIONS", Form::Words(&["standard", "lite"])),
+    ("LANGGRAPH_POSTGRES_POOL_MAX_SIZE", Form::Integer),
+    ("LANGGRAPH_THREAD_TTL", Form::NumberOrJson),
+    ("LANGSMITH_AUTH_VERIFY_TENANT_ID", Form::Boolean),
+    ("LANGSMITH_TRACING", Form::Boolean),
+    ("LANGSMITH_TRACING_V2", Form::Boolean),
+    ("LOG_COLOR", Form::Boolean),
+    ("LOG_JSON", Form::Boolean),
+    ("LS_DEFAULT_CHECKPOINTER_BACKEND", Form::Words(&["default", "mongo"])),
+    ("MAX_STREAM_CHUNK_SIZE_BYTES", Form::Integer),
+    ("MOUNT_PREFIX", Form::Path),
+    ("N_JOBS_PER_WORKER", Form::Integer),
+    ("OTEL_ENABLED", Form::Boolean),
+    ("REDIS_CLUSTER", Form::Boolean),
+    ("REDIS_CONNECT_TIMEOUT", Form::Number),
+    ("REDIS_HEALTH_CHECK_INTERVAL", Form::Number),
+    ("REDIS_MAX_CONNECTIONS", Form::Integer),
+    ("RESUMABLE_STREAM_TTL_SECONDS", Form::Integer),
+    ("RUN_STATS_CACHE_SECONDS", Form::Integer),
+    ("STATS_INTERVAL_SECS", Form::Integer),
+];
 
 /// Installs Node.js into the Python image.
 pub const INSTALL_NODE: &str = "/storage/install-node.sh";

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use axum::http::{StatusCode, header};
-use reqwest::{Client, Response, Url};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::api::http::{self, Client, Response, Url, body_up_to};
 use crate::api::wire::Redacted;
 
 /// How long one answer of the registry may take.
 const ANSWER: Duration = Duration::from_secs(20);
 
-/// More than any manifest or configuration of an image, in bytes.
+/// The largest answer that is read, in bytes: more than any manifest, configuration or token.
 const LARGEST: usize = 4 << 20;
 
 /// What the service runs.
@@ -138,7 +138,7 @@ impl Registry {
     /// The body of the registry's answer.
     async fn get(&self, image: &str, path: &str) -> Result<Vec<u8>, String> {
         let address = url(&self.host, path)?;
-        let lost = |error: reqwest::Error| {
+        let lost = |error: http::Error| {
             let why = if error.is_timeout() { "it takes too long" } else { "it does not answer" };
             format!("cannot ask the registry {} for {image}: {why}", self.host)
         };
@@ -156,17 +156,11 @@ impl Registry {
             }
             status => return Err(format!("the registry {} answers {status} for {image}", self.host)),
         }
-        let mut bytes = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(lost)? {
-            bytes.extend_from_slice(&piece);
-            if bytes.len() > LARGEST {
-                return Err(format!("the registry's answer for {image} is too large"));
-            }
-        }
-        Ok(bytes)
+        let body = body_up_to(LARGEST, response).await.map_err(lost)?;
+        body.ok_or_else(|| format!("the registry's answer for {image} is too large"))
     }
 
-    async fn request(&self, address: Url, token: Option<String>) -> reqwest::Result<Response> {
+    async fn request(&self, address: Url, token: Option<String>) -> http::Result<Response> {
         let request = self.client.get(address).header(header::ACCEPT, ACCEPT);
         let request = match (token, &self.login) {
             (Some(token), _) => request.bearer_auth(token),
@@ -194,7 +188,8 @@ impl Registry {
                 realm.query_pairs_mut().append_pair(name, value);
             }
         }
-        let answer = self.request(realm, None).await.ok()?.bytes().await.ok()?;
+        let answer = self.request(realm, None).await.ok()?;
+        let answer = body_up_to(LARGEST, answer).await.ok()??;
         let answer: Value = serde_json::from_slice(&answer).ok()?;
         let token = answer.get("token").or_else(|| answer.get("access_token"))?;
         token.as_str().map(str::to_owned)

@@ -29,9 +29,8 @@ impl Files for DiskFiles {
         fs::metadata(self.locate(path)).ok().and_then(|metadata| kind_of(metadata.file_type()))
     }
 
-    fn read(&self, path: &str) -> Result<String, String> {
-        let bytes = fs::read(self.locate(path)).map_err(|error| reason(&error))?;
-        String::from_utf8(bytes).map_err(|_| "it is not valid UTF-8".to_owned())
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        fs::read(self.locate(path)).map_err(|error| reason(&error))
     }
 
     fn list(&self, path: &str) -> Vec<(String, FileKind)> {

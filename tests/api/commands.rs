@@ -280,7 +280,7 @@ fn updates_that_are_refused() {
         ("--file container.json", "the variable `TOKEN` of a container has no value"),
         ("--file broken.json", "`broken.json` is no JSON"),
         ("--file missing.json", "`missing.json` cannot be read"),
-        ("--resource cpu=2", "say that it is with --yes"),
+        ("--resource cpu=2", "pass --yes"),
     ] {
         let output = deploy(&env, &scene.proxy.url(), &format!("update {} {arguments}", scene.id));
         assert_eq!(output.code, 2, "{arguments}: {output:?}");
@@ -291,7 +291,7 @@ fn updates_that_are_refused() {
     let env = env.at_a_terminal();
     let output = deploy(&env, &scene.proxy.url(), &format!("update {} --resource cpu=2", scene.id));
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.err.contains("change it? [y/N]"), "{output:?}");
+    assert!(output.err.contains("Apply these changes? [y/N]"), "{output:?}");
     assert_eq!(sent("PATCH"), 0);
 }
 
@@ -301,11 +301,11 @@ fn delete() {
     let arguments = format!("delete {}", scene.id);
     let output = scene.deploy(&arguments);
     assert_eq!(output.code, 2);
-    assert!(output.err.contains("say that it is with --force"), "{output:?}");
+    assert!(output.err.contains("pass --force"), "{output:?}");
     for arguments in [arguments.clone(), format!("{arguments} --json")] {
         let output = deploy(&TestEnv::empty().at_a_terminal(), &scene.proxy.url(), &arguments);
         assert_eq!((output.code, output.out.as_str()), (1, ""), "{output:?}");
-        assert!(output.err.contains("delete the deployment `agent`"), "{output:?}");
+        assert!(output.err.contains("Delete the deployment `agent`"), "{output:?}");
         assert!(output.err.contains("[y/N] \n") && output.err.contains("nothing was changed"), "{output:?}");
     }
     assert_eq!(scene.names(), ["agent"]);
@@ -341,5 +341,16 @@ fn options_that_nobody_may_see_are_in_no_usage_error() {
     {
         let output = quiet(env.run(&format!("deploy {arguments}")));
         assert_eq!(output.code, 2, "{output:?}");
+    }
+}
+
+#[test]
+fn a_name_that_no_deployment_has_is_an_error_about_the_name() {
+    let scene = Scene::new();
+    for command in ["get nope", "logs --name nope"] {
+        let output = scene.deploy(command);
+        assert_eq!(output.code, 1, "{output:?}");
+        let message = "error: there is no deployment named `nope`\nhint: run `agentcli deploy list` to see all deployments\n";
+        assert!(output.err.ends_with(message), "{output:?}");
     }
 }

@@ -1,5 +1,9 @@
 //! Images are looked for in a real registry.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use agentcli::api::wire::Redacted;
@@ -134,4 +138,45 @@ fn push_tokens_have_rules() {
     for address in ["", "a b", "host/UPPER", "host//x", "http://host"] {
         assert!(host::Registry::new(address, None).is_err(), "{address}");
     }
+}
+
+/// The most that a registry below sends as a token, in bytes.
+const ENDLESS: usize = 64 << 20;
+
+/// A registry that hands out tokens without end. The number of bytes that were taken is received.
+fn endless_tokens() -> (String, mpsc::Receiver<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, taken) = mpsc::channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).is_ok_and(|read| read > 0) {}
+            if !head.starts_with("GET /token") {
+                let realm = format!("Bearer realm=\"http://{address}/token\"");
+                let lines = format!("WWW-Authenticate: {realm}\r\nContent-Length: 0\r\nConnection: close");
+                write!(stream, "HTTP/1.1 401 Unauthorized\r\n{lines}\r\n\r\n").ok();
+                continue;
+            }
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {ENDLESS}\r\n\r\n").ok();
+            let chunk = [b'x'; 64 << 10];
+            let sent = (0..ENDLESS / chunk.len()).take_while(|_| stream.write_all(&chunk).is_ok()).count();
+            sender.send(sent * chunk.len()).ok();
+        }
+    });
+    (address.to_string(), taken)
+}
+
+#[test]
+fn a_token_has_a_limit() {
+    let (address, taken) = endless_tokens();
+    let registry = host::Registry::new(&format!("{address}/agents"), None).unwrap();
+    let host = Host::start(|options| options.registry = Some(registry));
+    let id = created(&host, "endless");
+    let image = format!("{address}/agents/endless@sha256:{}", "a".repeat(64));
+    let patch = json!({ "source_revision_config": { "image_uri": image } });
+    host.expect(200, "PATCH", &format!("/v2/deployments/{id}"), Some(&patch));
+    let taken = taken.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert!(taken < ENDLESS, "{taken} bytes were read");
 }

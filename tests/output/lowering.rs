@@ -32,8 +32,8 @@ impl Files for Nested {
         self.0.kind(&Self::real(path))
     }
 
-    fn read(&self, path: &str) -> Result<String, String> {
-        self.0.read(&Self::real(path))
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.0.bytes(&Self::real(path))
     }
 
     fn list(&self, path: &str) -> Vec<(String, FileKind)> {

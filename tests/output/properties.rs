@@ -255,6 +255,7 @@ fn plan(name: String, actions: Vec<Action>) -> Plan {
         include: Vec::new(),
         ignore: vec!["*".into()],
         ignore_from: Vec::new(),
+        withheld: Vec::new(),
     };
     let config = ConfigFile { name, sha256: "0".into() };
     let env = Env { file: None, names: Vec::new() };

@@ -109,7 +109,7 @@ fn a_watch_of_a_service_that_stays_away_ends() {
     proxy.fail("GET", "/revisions/", AWAY, usize::MAX);
     let output = Stage::new(&proxy.url()).deploy("--name x --remote --json --timeout 1");
     assert_eq!(output.code, 4, "{}", output.err);
-    assert!(output.err.contains("it goes on without you"), "{}", output.err);
+    assert!(output.err.contains("the revision continues"), "{}", output.err);
     let said = events(&output);
     assert_eq!(said.last().unwrap()["status"], "pending");
     let warnings = named(&said, "warning");

@@ -17,15 +17,16 @@ fn a_failure_says_why() {
         let stage = Stage::new(&host.url());
         let output = stage.deploy("--name x --remote --json");
         assert_eq!(output.code, 1, "{}", output.err);
-        assert!(output.err.contains("  | out of memory\n"), "{}", output.err);
         let events = events(&output);
+        let logged = named(&events, "log");
+        assert_eq!(logged.last().unwrap()["message"], "out of memory", "{events:?}");
         let id = |field: &str| events.last().unwrap()[field].as_str().unwrap().to_owned();
         let log = format!(
-            "`agentcli deploy logs --deployment-id {} --revision-id {}{type_of_log}` shows",
+            "`agentcli deploy logs --deployment-id {} --revision-id {}{type_of_log}` to see",
             id("deployment_id"),
             id("revision_id")
         );
-        for told in [&format!("ended as {status}"), &log] {
+        for told in [&format!("ended with status {status}"), &log] {
             assert!(output.err.contains(told), "{told} in {}", output.err);
         }
         assert_eq!(id("status"), "failed");

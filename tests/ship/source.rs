@@ -49,7 +49,7 @@ fn without_an_engine_the_service_builds_unless_that_is_forbidden() {
     assert_eq!(output.code, 4, "{}", output.err);
     assert!(deployments(&host).is_empty());
     let events = stage.events("--name x");
-    assert!(named(&events, "note")[0]["message"].as_str().unwrap().contains("the service builds"));
+    assert!(named(&events, "note")[0]["message"].as_str().unwrap().contains("building remotely"));
     assert_eq!(events.last().unwrap()["status"], "deployed");
 }
 
@@ -60,7 +60,7 @@ fn arguments_of_a_build_have_names() {
     for arguments in [".", "--remote .", "--name x . --no-pull"] {
         let output = stage.deploy(arguments);
         assert_eq!(output.code, 2, "{arguments}: {}", output.err);
-        assert!(output.err.contains("as `agentcli build` has them"), "{arguments}: {}", output.err);
+        assert!(output.err.contains("as in `agentcli build`"), "{arguments}: {}", output.err);
     }
     for (wrong, meant) in [("lst", "list"), ("log --follow", "logs"), ("revision list", "revisions")] {
         let output = stage.deploy(wrong);
@@ -167,7 +167,7 @@ fn variables_become_secrets_and_are_not_told() {
     assert_eq!(names(&host), ["TOKEN", "PLAIN"]);
     assert_eq!(fs::read_to_string(stage.env.path(".env")).unwrap(), dotenv);
     let output = stage.deploy("--name x --remote --dry-run");
-    assert!(output.out.contains("these secrets: TOKEN, PLAIN"), "{}", output.out);
+    assert!(output.out.contains("new revision, secrets TOKEN, PLAIN"), "{}", output.out);
     // Without variables, what is there stays.
     let stage = Stage::new(&host.url());
     stage.events("--name x --remote");
@@ -218,7 +218,7 @@ fn somebody_at_a_terminal_is_asked_before_anything_is_made() {
     let output = stage.deploy("--name x --remote");
     assert_eq!(output.code, 1, "{}", output.err);
     assert!(
-        output.err.contains("there is no deployment `x`; create it, of type dev? [Y/n]"),
+        output.err.contains("Deployment `x` does not exist. Create it, with type dev? [Y/n]"),
         "{}",
         output.err
     );
@@ -347,7 +347,7 @@ fn what_is_large_is_told_and_what_is_too_large_is_not_sent() {
     let told = named(&said, "warning");
     assert_eq!(told.len(), 1, "{said:?}");
     let told = told[0]["message"].as_str().unwrap();
-    assert!(told.contains("much to send") && told.contains("`models/0.bin`"), "{told}");
+    assert!(told.contains("the archive is large") && told.contains("`models/0.bin`"), "{told}");
     for index in 1..4 {
         fs::write(stage.env.path(&format!("models/{index}.bin")), &piece).unwrap();
     }

@@ -6,7 +6,6 @@ mod list;
 mod logs;
 mod repos;
 mod revisions;
-mod seen;
 mod ship;
 mod shown;
 mod update;

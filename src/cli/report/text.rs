@@ -7,8 +7,8 @@ use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Sni
 use super::related_name;
 use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{is_invisible, visible, visible_line, wrap};
-use crate::compiler::front::check::masked;
 use crate::compiler::front::source::Source;
+use crate::compiler::urls;
 use crate::diagnostic::{Place, Related, Severity};
 
 /// Indentation of a help text, with room for line numbers of three digits.
@@ -94,7 +94,7 @@ impl<'a> Part<'a> {
             name: visible_line(&related_name(source, place)),
             line: place.line,
             column: place.columns().0,
-            excerpt: Excerpt::of(&masked(&place.text), place.range.clone(), width),
+            excerpt: Excerpt::of(&urls::masked(&place.text), place.range.clone(), width),
             label: Some(&place.label),
         }
     }
@@ -134,8 +134,7 @@ impl Line<'_> {
     fn move_to(&mut self, offset: usize) -> usize {
         let start = self.source.line_start(offset);
         if start != self.start {
-            // Many can read logs; a secret must not be there even if it is in the configuration.
-            self.text = masked(&self.source.line(start)).into_owned();
+            self.text = self.source.line(start).into_owned();
             self.start = start;
         }
         start

@@ -11,6 +11,7 @@ mod python;
 pub mod setup;
 mod tools;
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::compiler::back::plan::{Action, ConfigFile, Env, Note, Plan, Server, Step, Variant};
@@ -68,7 +69,7 @@ pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) 
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
         Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),
     }
-    let context = layout.context(&input);
+    let context = layout.context(&input, name);
     Plan {
         version: 1,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },
@@ -107,6 +108,11 @@ fn env(config: &Config) -> Env {
     }
 }
 
+/// The digest of a configuration without the values of `env`: they are secret, and change nothing in the plan.
 fn digest(config: &Config) -> String {
-    Sha256::digest(config.value.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut value = config.value.clone();
+    if let Some(Value::Object(variables)) = value.get_mut("env") {
+        variables.values_mut().for_each(|value| *value = Value::Null);
+    }
+    Sha256::digest(value.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

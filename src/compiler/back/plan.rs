@@ -80,6 +80,8 @@ pub struct Context {
     pub ignore: Vec<String>,
     /// The .dockerignore files that these lines come from.
     pub ignore_from: Vec<String>,
+    /// Further lines for builds by other programs: files that agentcli sends without the secrets in them.
+    pub withheld: Vec<String>,
 }
 
 /// The user's `env`, without values: they are read when the server starts.

@@ -5,7 +5,7 @@ use crate::compiler::front::base_image::{self, BaseImage};
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::manifests::dependency::{self, Dependency, Local, LocalKind};
 use crate::compiler::manifests::package::{self, Package, UvSettings, uv_settings_for};
-use crate::compiler::manifests::package_json::{Manifest, PackageJson};
+use crate::compiler::manifests::package_json::{self, Manifest};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::requirements_txt::{self, RequirementsFile};
 use crate::compiler::paths;
@@ -64,17 +64,17 @@ impl Resolved {
         let locals = locals(config, files);
         let packages = locals.iter().filter(|local| has_python && local.kind == LocalKind::Package);
         let requirements_files = locals.iter().filter(|local| local.kind != LocalKind::Package);
-        let javascript = (variant != Variant::Python).then(|| PackageJson::read(files).manifest());
+        let javascript = (variant != Variant::Python).then(|| package_json::find(files)?.ok());
         Self {
             variant,
             base_image: base_image::base_image(config),
-            pinned_python: config.python_version.is_some().then(|| base_image::python(config).0.to_owned()),
+            pinned_python: config.python().map(str::to_owned),
             node: (variant != Variant::Python).then(|| base_image::node(config).to_owned()),
             installer,
             pip_config: config.pip_config_file.as_deref().filter(|_| is_read).map(paths::normalize),
             requirements: requirements(config, files),
             files: requirements_files
-                .filter_map(|local| requirements_txt::read(&local.path, files))
+                .filter_map(|local| requirements_txt::find(&local.path, files))
                 .collect(),
             packages: packages.map(|local| LocalPackage::new(local, installer, files)).collect(),
             import_path: import_path(&locals),

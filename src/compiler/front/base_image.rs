@@ -32,7 +32,9 @@ pub fn base_image(config: &Config) -> BaseImage {
     let standard = if is_javascript { server::JAVASCRIPT_IMAGE } else { server::PYTHON_IMAGE };
     let name = config.base_image.as_deref().unwrap_or(standard);
     let tag = tag(name);
-    let (version, suffix) = if is_javascript { (node(config), None) } else { python(config) };
+    let suffix = config.python_distro().filter(|_| !is_javascript);
+    let version =
+        if is_javascript { node(config) } else { config.python().unwrap_or(server::DEFAULT_PYTHON) };
     let distro = suffix.or(config.image_distro.as_deref()).filter(|distro| *distro != server::DEFAULT_DISTRO);
     let ending = distro.map(|distro| format!("-{distro}")).unwrap_or_default();
     let word = if is_javascript { "node" } else { "py" };
@@ -43,13 +45,7 @@ pub fn base_image(config: &Config) -> BaseImage {
         (Tag::Absent, None) => format!("{name}:{version}{ending}"),
     };
     let version = (tag != Tag::Whole).then(|| version.to_owned());
-    BaseImage { reference, version, unused: unused(config, tag, suffix) }
-}
-
-/// The Python version, major.minor, and the suffix of the tag that may follow it, as in `3.12-bookworm`.
-pub fn python(config: &Config) -> (&str, Option<&str>) {
-    let version = config.python_version.as_deref().unwrap_or(server::DEFAULT_PYTHON);
-    version.split_once('-').map_or((version, None), |(version, suffix)| (version, Some(suffix)))
+    BaseImage { reference, version, unused: unused(config, tag) }
 }
 
 /// The major version of Node.js.
@@ -74,7 +70,7 @@ fn names_language(part: &str) -> bool {
     versions.into_iter().any(|version| version.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn unused(config: &Config, tag: Tag, suffix: Option<&str>) -> Vec<(&'static str, String)> {
+fn unused(config: &Config, tag: Tag) -> Vec<(&'static str, String)> {
     let is_digest = config.base_image.as_deref().is_some_and(|image| image.contains('@'));
     let tagged = format!("`base_image` already has a {}", if is_digest { "digest" } else { "tag" });
     let is_javascript = config.variant() == Variant::Javascript;
@@ -85,13 +81,7 @@ fn unused(config: &Config, tag: Tag, suffix: Option<&str>) -> Vec<(&'static str,
         ("image_distro", config.image_distro.is_some(), tag == Tag::Whole),
     ];
     let decided = keys.into_iter().filter(|(_, is_set, is_decided)| *is_set && *is_decided);
-    let mut unused: Vec<_> = decided.map(|(key, ..)| (key, tagged.clone())).collect();
-    let other =
-        config.image_distro.as_deref().and(suffix).filter(|it| config.image_distro.as_deref() != Some(it));
-    if let Some(suffix) = other.filter(|_| tag != Tag::Whole) {
-        unused.push(("image_distro", format!("`python_version` already names `{suffix}`")));
-    }
-    unused
+    decided.map(|(key, ..)| (key, tagged.clone())).collect()
 }
 
 #[cfg(test)]
@@ -116,9 +106,9 @@ mod tests {
             (python, r#""python_version": "3.12-bookworm""#, "langchain/langgraph-api:3.12-bookworm", &[]),
             (
                 python,
-                r#""python_version": "3.12-bookworm", "image_distro": "wolfi", "api_version": "0.8""#,
+                r#""python_version": "3.12-bookworm", "api_version": "0.8""#,
                 "langchain/langgraph-api:0.8-py3.12-bookworm",
-                &["image_distro"],
+                &[],
             ),
             (
                 python,

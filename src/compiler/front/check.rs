@@ -3,6 +3,7 @@
 //! A check looks at the typed configuration and at the [`Files`] view, and reports; it changes nothing. What the
 //! schema already refused is gone from the configuration (see [`Context::is_removed`]).
 
+mod auth;
 mod checkpointer;
 mod credentials;
 mod dependencies;
@@ -11,23 +12,23 @@ mod env;
 mod http;
 mod ignore;
 mod image;
+mod ineffective;
 mod locations;
+mod manifests;
 mod modules;
 mod names;
-mod package_json;
 mod pip;
 mod references;
 mod requirements;
 mod shadowing;
 mod source;
 mod store;
+mod variables;
 mod versions;
 mod webhooks;
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
-
-pub use credentials::masked;
 
 use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
@@ -53,16 +54,19 @@ pub const CHECKS: &[Check] = &[
     Check { run: shadowing::check, rules: shadowing::RULES },
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
-    Check { run: package_json::check, rules: package_json::RULES },
+    Check { run: manifests::check, rules: manifests::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },
+    Check { run: variables::check, rules: variables::RULES },
+    Check { run: auth::check, rules: auth::RULES },
     Check { run: store::check, rules: store::RULES },
     Check { run: checkpointer::check, rules: checkpointer::RULES },
     Check { run: http::check, rules: http::RULES },
     Check { run: webhooks::check, rules: webhooks::RULES },
     Check { run: versions::check, rules: versions::RULES },
     Check { run: pip::check, rules: pip::RULES },
+    Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },
 ];
 

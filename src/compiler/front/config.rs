@@ -31,7 +31,7 @@ pub struct Config {
     pub env: Option<EnvConfig>,
     /// Whether there is a section `ui`.
     pub has_ui: bool,
-    /// Python version, major.minor.
+    /// Python version, major.minor, with an optional distribution such as in `3.12-bookworm`.
     pub python_version: Option<String>,
     /// Major version of Node.js.
     pub node_version: Option<String>,
@@ -170,6 +170,16 @@ impl Config {
             () if self.has_javascript() => Variant::Mixed,
             () => Variant::Python,
         }
+    }
+
+    /// The Python version without a distribution.
+    pub fn python(&self) -> Option<&str> {
+        self.python_version.as_deref()?.split('-').next()
+    }
+
+    /// The distribution in `python_version`.
+    pub fn python_distro(&self) -> Option<&str> {
+        Some(self.python_version.as_deref()?.split_once('-')?.1)
     }
 
     /// Whether pip installs Python packages, rather than uv.

@@ -77,12 +77,7 @@ pub const HTTP: &str = "LANGGRAPH_HTTP";
 
 /// All rows; in this order, sections are handed over to the server.
 pub const KEYS: &[Key] = &[
-    Key {
-        pointer: "/dependencies",
-        holds: Holds::Dependencies,
-        variable: None,
-        example: r#"[".", "./libs/shared", "langchain>=0.3"]"#,
-    },
+    Key { pointer: "/dependencies", holds: Holds::Dependencies, variable: None, example: r#"["."]"# },
     section("/graphs", "LANGSERVE_GRAPHS", r#"{"agent": "./agent.py:graph"}"#),
     reference("/graphs/*", Form::Name, Languages::Any, r#""./agent.py:graph""#),
     reference("/graphs/*/path", Form::Name, Languages::Any, r#""./agent.py:graph""#),
@@ -125,6 +120,10 @@ pub const KEYS: &[Key] = &[
     plain("/source", r#"{"kind": "uv", "root": "../.."}"#),
 ];
 
+/// What may follow `env` in other spellings of it, such as `environment` or `env_vars`.
+const ENVIRONMENT_ENDINGS: &[&str] =
+    &["", "s", "vars", "variables", "ironment", "ironments", "ironmentvars", "ironmentvariables"];
+
 /// The row of the value at `pointer`.
 pub fn row(pointer: &Pointer) -> Option<&'static Key> {
     let keys: Vec<String> = pointer.keys().collect();
@@ -139,12 +138,19 @@ pub fn handed_over() -> impl Iterator<Item = (&'static str, &'static str)> {
     KEYS.iter().filter_map(|row| Some((row.parts().next()?, row.variable?)))
 }
 
-/// Whether values below a member named `key` are secret, wherever it is: `env`, or something that may be meant as it.
+/// Whether values below a member named `key` are secret, wherever it is: `env`, and what may be meant as it.
 pub fn is_secret(key: &str) -> bool {
     let plain: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    let names =
-        KEYS.iter().filter(|row| row.holds == Holds::Environment).filter_map(|row| row.parts().last());
-    names.clone().any(|name| plain.starts_with(name)) || similar(&plain, names).is_some()
+    let secret = KEYS.iter().filter(|row| row.holds == Holds::Environment);
+    let names = secret.filter_map(|row| row.parts().last());
+    let rest = names.clone().find_map(|name| plain.strip_prefix(name));
+    rest.is_some_and(|rest| ENVIRONMENT_ENDINGS.contains(&rest)) || similar(&plain, names).is_some()
+}
+
+/// Whether the value at `pointer` is below a secret key.
+pub fn is_secret_place(pointer: &Pointer) -> bool {
+    let keys: Vec<String> = pointer.keys().collect();
+    keys.split_last().is_some_and(|(_, above)| above.iter().any(|key| is_secret(key)))
 }
 
 impl Key {

@@ -49,7 +49,7 @@ impl Package {
 pub fn package(local: &Local, files: &dyn Files) -> Package {
     match &local.pyproject {
         Pyproject::Manifest(manifest) => from_pyproject(&local.path, manifest, files),
-        Pyproject::Invalid => Package::needing_source(None, None, "pyproject.toml is not valid TOML"),
+        Pyproject::Broken(_) => Package::needing_source(None, None, "pyproject.toml is not valid TOML"),
         Pyproject::Absent => from_setup_py(&local.path, &Table::new(), files),
     }
 }

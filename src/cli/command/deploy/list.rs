@@ -65,7 +65,7 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account, None)?;
+        let mut service = Service::new(env, &self.account)?;
         let filter = DeploymentFilter {
             name_contains: self.name_contains,
             status: self.status.map(|status| status.to_uppercase().into()),
@@ -78,7 +78,7 @@ impl List {
         let at_most = (!self.all).then_some(self.limit as usize);
         // One more tells whether there are more.
         let asked = at_most.map(|at_most| at_most + 1);
-        let mut found = service.ask(env, async |client| client.deployments(&filter, asked).await)?;
+        let mut found = service.call(env, async |client| client.deployments(&filter, asked).await)?;
         let are_more = at_most.is_some_and(|at_most| found.len() > at_most);
         found.truncate(at_most.unwrap_or(usize::MAX));
         if self.json {

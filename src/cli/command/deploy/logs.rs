@@ -127,7 +127,7 @@ impl Logs {
                 hint: None,
             });
         }
-        let mut service = Service::new(env, &self.account, None)?;
+        let mut service = Service::new(env, &self.account)?;
         let mut reader = self.reader(env, &mut service)?;
         let before = reader.newest(env, &mut service, self.limit)?;
         let are_none = before.is_empty();
@@ -153,13 +153,13 @@ impl Logs {
             Some(id) => id.clone(),
             None => {
                 let name = deployment_name(env, self.name.as_deref(), None)?;
-                let found = service.named(env, &name)?;
+                let found = service.deployment_named(env, &name)?;
                 latest = found.latest_revision_id;
                 found.id
             }
         };
         if is_build && self.revision_id.is_none() && self.deployment_id.is_some() {
-            let found = service.ask(env, async |client| client.deployment(&deployment_id).await)?;
+            let found = service.call(env, async |client| client.deployment(&deployment_id).await)?;
             latest = found.latest_revision_id;
         }
         let revision_id = match (&self.revision_id, is_build) {
@@ -201,7 +201,7 @@ impl Logs {
                 }
                 Err(error) => return Err(error),
             }
-            service.pause(env, env.patience.poll)?;
+            service.pause(env.patience.poll)?;
         }
         Ok(())
     }

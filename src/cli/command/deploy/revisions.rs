@@ -52,9 +52,9 @@ impl Revisions {
 
 impl List {
     fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account, None)?;
+        let mut service = Service::new(env, &self.account)?;
         let id = &self.deployment_id;
-        let (found, active) = service.ask(env, async |client| {
+        let (found, active) = service.call(env, async |client| {
             let active = client.deployment(id).await?.active_revision_id;
             Ok((client.revisions(id, self.limit as usize).await?, active))
         })?;

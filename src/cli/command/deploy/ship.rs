@@ -1,37 +1,29 @@
-//! `agentcli deploy` itself: the project to the deployment service, and then it is watched.
+//! `agentcli deploy` itself: its arguments, and the request that they make.
 
-mod event;
-mod follow;
-mod image;
-mod name;
-mod rehearse;
-mod secrets;
-mod source;
+mod printer;
 
-use std::pin::pin;
+use std::ffi::OsString;
 use std::time::Duration;
 
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use printer::Printer;
 
-use event::{Event, Voice};
-use name::Wanted;
-
-use crate::api::wire::{
-    Deployment, DeploymentCreation, DeploymentPatch, DeploymentStatus, DeploymentType, Secret, Source,
-    SourceConfig, SourceRevisionConfig,
-};
-use crate::api::{self, Client};
+use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
-use crate::cli::ask::confirm;
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::env::Env;
-use crate::cli::image::platform;
-use crate::cli::name::check_new;
+use crate::cli::image::{self, Wanted, platform};
+use crate::cli::name::deployment_name;
+use crate::cli::{service, variables};
+use crate::compiler::paths;
 use crate::compiler::words::similar;
+use crate::engine::EngineEnv;
 use crate::error::Error;
-use crate::live::Stop;
+use crate::ship::{self, CREDENTIALS, Method, NO_FILES, PLATFORM, Request, Target};
 
-/// What `agentcli deploy` takes; its help text stands in the parent.
+/// The tag of a pushed image without --tag.
+const TAG: &str = "latest";
+
+/// The arguments of `agentcli deploy` itself; its description is in the parent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,82 +32,82 @@ Examples:
   agentcli deploy -t my-agent:v2 --no-pull         with options of `build`
   agentcli deploy logs --name my-agent --follow")]
 pub(super) struct Ship {
-    /// Nothing: the options of `build` that hold here have names.
+    /// Refused: the build arguments that apply here are options.
     #[arg(hide = true, value_name = "COMMAND", value_parser = refused, trailing_var_arg = true)]
     build_args: Vec<String>,
 
     #[command(flatten)]
     account: AccountOptions,
 
-    /// Name of the deployment [env or .env: PLATFORM_DEPLOYMENT_NAME] [default: the current directory's]
+    /// Name of the deployment [env or .env: PLATFORM_DEPLOYMENT_NAME] [default: name of the current directory]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Deployment to update, whatever its name
+    /// ID of an existing deployment to update
     #[arg(long, value_name = "ID")]
     deployment_id: Option<String>,
 
-    /// What a new deployment is for
+    /// Type of a new deployment
     #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
-    deployment_type: Kind,
+    deployment_type: NewType,
 
-    /// Let the service build the image [default: where no container engine is reachable]
+    /// Build remotely on the deployment service [default: if no container engine is running]
     #[arg(long, overrides_with = "no_remote")]
     remote: bool,
 
-    /// Build the image here or not at all
+    /// Do not fall back to a remote build
     #[arg(long)]
     no_remote: bool,
 
-    /// Push this image of the container engine, and build none
+    /// Push an existing local image instead of building one
     #[arg(long, value_name = "IMAGE", conflicts_with_all = ["remote", "tags", "platform", "no_cache"])]
     image: Option<String>,
 
-    /// What the revision is made from; `codehost` sends nothing and builds what is in the repository
+    /// Source of the revision
     #[arg(long, value_name = "SOURCE", value_enum, conflicts_with_all = ["remote", "image"])]
-    revision_source: Option<From>,
+    revision_source: Option<RevisionSource>,
 
-    /// Do not wait until the revision is deployed
+    /// Exit without waiting for the revision to be deployed
     #[arg(long)]
     no_wait: bool,
 
-    /// How long the revision may take to be deployed, in seconds
+    /// Timeout for the revision to be deployed, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
 
-    /// Say what would be done, and change nothing
+    /// Print the planned changes without applying them
     #[arg(long)]
     dry_run: bool,
 
-    /// Create a deployment without asking
+    /// Create a deployment without confirmation
     #[arg(short, long)]
     yes: bool,
 
-    /// Print events as JSON, one a line
+    /// Print events as JSON Lines (`agentcli schema deploy-events`)
     #[arg(long)]
     json: bool,
 
-    /// Name of the image, as NAME or NAME:TAG; it is pushed with that tag
+    /// Name of the image, as NAME or NAME:TAG; the tag is also used for the push
     #[arg(short, long = "tag", value_name = "TAG")]
     tags: Vec<String>,
 
-    /// Platform to build for [default: linux/amd64]
+    /// Target platform of the build [default: linux/amd64]
     #[arg(long, value_name = "PLATFORM")]
     platform: Option<String>,
 
-    /// Ask the registry for a newer base image (the default)
+    /// Pull a newer base image if there is one (default)
     #[arg(long, overrides_with = "no_pull")]
     pull: bool,
 
-    /// Use the base image that is here
+    /// Use the local base image
     #[arg(long)]
     no_pull: bool,
 
-    /// Build every step anew, even if the image is up to date
+    /// Do not use the build cache
     #[arg(long)]
     no_cache: bool,
 
-    /// Send .env files and files of credentials, too, where .dockerignore does not leave them out
+    /// Include .env files and credential files unless .dockerignore excludes them
     #[arg(long)]
     include_credentials: bool,
 
@@ -123,20 +115,20 @@ pub(super) struct Ship {
     options: PlanOptions,
 }
 
-/// Arguments that an engine's build would take are given with names here, or not at all.
+/// Explains why an argument without a name is refused: it is a misspelt subcommand or a build argument.
 fn refused(word: &str) -> Result<String, String> {
     let commands = super::commands();
     if let Some(close) = similar(word, commands.iter().map(String::as_str)) {
-        return Err(format!("it is no subcommand; did you mean `agentcli deploy {close}`?"));
+        return Err(format!("not a subcommand; did you mean `agentcli deploy {close}`?"));
     }
-    Err("it is no subcommand, and the arguments of a build are options, as `agentcli build` has them: -t, --platform, \
-         --pull, --no-pull, --no-cache; -c names the configuration"
+    Err("not a subcommand; build arguments are options, as in `agentcli build`: -t, --platform, --pull, --no-pull, \
+         --no-cache, and -c for the configuration"
         .to_owned())
 }
 
-/// What a deployment is for.
+/// Type of a new deployment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Kind {
+enum NewType {
     /// Development
     #[default]
     Dev,
@@ -144,40 +136,16 @@ enum Kind {
     Prod,
 }
 
-/// What a revision is made from.
+/// Source of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum From {
-    /// What the deployment's repository has
+enum RevisionSource {
+    /// The repository of the deployment, without sending anything
     Codehost,
-    /// An image that is built here
+    /// An image that is built locally
     InternalContainer,
-    /// The source, which the service builds
+    /// The packed source, which is built remotely
     InternalSource,
-}
-
-/// How the project gets to the service.
-enum Way {
-    /// As an image of this engine.
-    Image(Box<crate::engine::Engine>),
-    /// As a packed source.
-    Source,
-    /// It is there.
-    Repository,
-}
-
-/// A project on its way.
-struct Shipment<'a> {
-    env: &'a mut Env,
-    ship: &'a Ship,
-    planned: Planned,
-    client: &'a Client,
-    /// What the client tells while it works.
-    notes: UnboundedReceiver<String>,
-    stop: Stop,
-    voice: Voice,
-    /// Nothing where the configuration has no variables: what the deployment has stays.
-    secrets: Option<Vec<Secret>>,
 }
 
 impl Ship {
@@ -185,207 +153,81 @@ impl Ship {
         self.platform.as_deref().map(platform).transpose()?;
         let planned = self.options.plan(env)?;
         let config = self.options.config.config.as_deref();
-        let runtime = env.runtime()?;
-        let account = self.account.resolve(env, config, &runtime)?;
-        let (sender, notes) = unbounded_channel();
-        let client = Client::new(account)?.with_patience(env.patience).telling(move |note| {
-            // Nobody listens where the command is over.
-            sender.send(note).ok();
-        });
-        let secrets = secrets::of(env, &planned);
-        let wanted = name::wanted(env, &self, &planned)?;
-        let done = runtime.block_on(async {
-            let stop = env.stop.clone();
-            let voice = Voice::new(env, self.json);
-            let (ship, client) = (&self, &client);
-            let shipment = Shipment { env, ship, planned, client, notes, stop, voice, secrets };
-            shipment.run(wanted).await
-        });
-        // A question may still be waiting for its answer.
+        let (runtime, service) = service::connect(env, &self.account, config)?;
+        let request = self.request(env, &planned)?;
+        let mut printer = Printer::new(env, &planned.project.source, self.json, self.yes);
+        let done = runtime.block_on(ship::run(&request, service, &mut printer));
+        // The thread that reads the answer to a question cannot be interrupted.
         runtime.shutdown_background();
-        done
+        Ok(done?)
+    }
+
+    fn request(&self, env: &mut Env, planned: &Planned) -> Result<Request, Error> {
+        let secrets = secrets(env, planned);
+        let [install_command, build_command] = self.options.commands();
+        let wanted = Wanted {
+            tags: self.tags.clone(),
+            platform: Some(self.platform.clone().unwrap_or_else(|| PLATFORM.to_owned())),
+            pull: !self.no_pull,
+            no_cache: self.no_cache,
+            ignore: if self.include_credentials { NO_FILES } else { CREDENTIALS },
+        };
+        let plan = &planned.plan;
+        Ok(Request {
+            target: self.target(env, planned)?,
+            deployment_type: match self.deployment_type {
+                NewType::Dev => DeploymentType::Dev,
+                NewType::Prod => DeploymentType::Prod,
+            },
+            method: self.method(),
+            image: self.image.clone(),
+            build: image::request(env, planned, wanted)?,
+            engine: EngineEnv::new(|name: &str| (env.variables)(name).map(OsString::from)),
+            tag: self.pushed_tag().to_owned(),
+            config_path: paths::normalize(&format!("{}/{}", plan.context.project, plan.config.name)),
+            commands: SourceConfig { install_command, build_command, ..Default::default() },
+            secrets,
+            wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),
+            poll: env.patience.poll,
+            push_silence: env.patience.push,
+            reads_build_log: self.json || env.verbose,
+            dry_run: self.dry_run,
+        })
+    }
+
+    fn target(&self, env: &mut Env, planned: &Planned) -> Result<Target, Error> {
+        match &self.deployment_id {
+            Some(id) => Ok(Target::Id(id.clone())),
+            None => {
+                let name = deployment_name(env, self.name.as_deref(), Some(&planned.project.path))?;
+                Ok(Target::Name(name))
+            }
+        }
+    }
+
+    fn method(&self) -> Method {
+        match self.revision_source {
+            Some(RevisionSource::Codehost) => Method::Repository,
+            Some(RevisionSource::InternalSource) => Method::Source,
+            None if self.remote => Method::Source,
+            Some(RevisionSource::InternalContainer) => Method::Image,
+            None if self.no_remote || self.image.is_some() => Method::Image,
+            None => Method::Auto,
+        }
+    }
+
+    /// The tag of the first --tag.
+    fn pushed_tag(&self) -> &str {
+        let name = self.tags.first().map_or("", |tag| tag.rsplit_once('/').map_or(&**tag, |(_, name)| name));
+        name.split_once(':').map_or(TAG, |(_, tag)| tag)
     }
 }
 
-impl Shipment<'_> {
-    async fn run(mut self, wanted: Wanted) -> Result<(), Error> {
-        let before = self.find(&wanted).await?;
-        if let (None, Wanted::Name(name)) = (&before, &wanted) {
-            check_new(name)?;
-        }
-        let way = self.way(before.as_ref()).await?;
-        if self.ship.dry_run {
-            return self.rehearse(&wanted, before.as_ref(), &way).await;
-        }
-        self.agree(&wanted, before.as_ref()).await?;
-        let (deployment, patch) = match way {
-            Way::Image(engine) => {
-                let image = self.image(&engine, &wanted.name(before.as_ref())).await?;
-                let deployment = self.existing(&wanted, before, Source::InternalContainer).await?;
-                let pushed = self.push(&engine, &deployment, image).await?;
-                let config = SourceRevisionConfig { image_uri: Some(pushed), ..Default::default() };
-                (deployment, self.patch(Source::InternalContainer, config))
-            }
-            Way::Source => {
-                let packed = self.pack().await?;
-                let deployment = self.existing(&wanted, before, Source::InternalSource).await?;
-                let config = self.upload(&deployment, &packed).await?;
-                (deployment, self.patch(Source::InternalSource, config))
-            }
-            Way::Repository => {
-                let deployment = self.existing(&wanted, before, Source::Codehost).await?;
-                (deployment, self.patch(Source::Codehost, SourceRevisionConfig::default()))
-            }
-        };
-        // What it was when it was found may be long ago by now.
-        let before = self.ask(self.client.deployment(&deployment.id)).await?;
-        let doubt = "there may be a new revision already";
-        let patched = self.ask(self.client.patch(&before, &patch)).await;
-        let patched = patched.map_err(|error| unwatched(error, &before, doubt))?;
-        let revision = self.newest(&before, &patched).await;
-        let revision = revision.map_err(|error| unwatched(error, &before, doubt))?;
-        self.settle(&patched, &revision).await
-    }
-
-    async fn find(&mut self, wanted: &Wanted) -> Result<Option<Deployment>, Error> {
-        let found = match wanted {
-            Wanted::Id(id) => Some(self.ask(self.client.deployment(id)).await?),
-            Wanted::Name(name) => self.ask(self.client.find_by_name(name)).await?,
-        };
-        if let Some(found) = &found {
-            self.say(Event::Found { deployment_id: found.id.clone(), name: found.name.clone() });
-        }
-        match found {
-            Some(Deployment { status: DeploymentStatus::AwaitingDelete, id, name, .. }) => {
-                Err(Error::DeploymentPending {
-                    message: format!("the deployment `{name}` is being deleted"),
-                    hint: format!(
-                        "once `agentcli deploy get {id}` finds it no more, deploy again, or choose another --name"
-                    ),
-                })
-            }
-            found => Ok(found),
-        }
-    }
-
-    /// Asks before something new is made, where there is somebody to ask.
-    async fn agree(&mut self, wanted: &Wanted, before: Option<&Deployment>) -> Result<(), Error> {
-        let Wanted::Name(name) = wanted else { return Ok(()) };
-        if before.is_some() || self.ship.yes || self.ship.json || !self.env.err.is_terminal {
-            return Ok(());
-        }
-        let kind = self.kind();
-        let question = format!("there is no deployment `{name}`; create it, of type {}?", kind.word());
-        let answer = confirm(self.env, &question, true);
-        if self.stop.unless_asked(answer).await? { Ok(()) } else { Err(Error::Declined) }
-    }
-
-    /// The deployment, which is made where there is none.
-    async fn existing(
-        &mut self,
-        wanted: &Wanted,
-        before: Option<Deployment>,
-        source: Source,
-    ) -> Result<Deployment, Error> {
-        let name = match (before, wanted) {
-            (Some(before), _) => return Ok(before),
-            (None, Wanted::Name(name)) => name.clone(),
-            (None, Wanted::Id(id)) => return Err(Error::Internal(format!("`{id}` was found before"))),
-        };
-        let kind = Some(self.kind());
-        let source_config = match source {
-            Source::InternalSource => SourceConfig { deployment_type: kind, ..self.commands() },
-            _ => SourceConfig { deployment_type: kind, ..Default::default() },
-        };
-        let creation = DeploymentCreation {
-            name,
-            source,
-            source_config,
-            source_revision_config: SourceRevisionConfig::default(),
-            secrets: self.secrets.clone().unwrap_or_default(),
-            secret_references: None,
-            other: Default::default(),
-        };
-        let created = match self.ask(self.client.create(&creation)).await {
-            Ok(created) => created,
-            // Somebody else was faster.
-            Err(Error::Api(error @ api::Error::Conflict { .. })) => {
-                return self.taken(&creation, error).await;
-            }
-            Err(error) => return Err(error),
-        };
-        self.say(Event::Created { deployment_id: created.id.clone(), name: created.name.clone() });
-        Ok(created)
-    }
-
-    /// The deployment that took the name meanwhile, where it is such a one as was to be made.
-    async fn taken(&mut self, creation: &DeploymentCreation, error: api::Error) -> Result<Deployment, Error> {
-        let found = self.ask(self.client.find_by_name(&creation.name)).await?;
-        let found = found.filter(|it| it.source == creation.source).ok_or(error)?;
-        self.say(Event::Found { deployment_id: found.id.clone(), name: found.name.clone() });
-        Ok(found)
-    }
-
-    fn patch(&self, source: Source, config: SourceRevisionConfig) -> DeploymentPatch {
-        let commands = self.commands();
-        DeploymentPatch {
-            source_config: (source == Source::InternalSource && commands != SourceConfig::default())
-                .then_some(commands),
-            source_revision_config: (source != Source::Codehost).then_some(config),
-            revision_source: Some(source),
-            secrets: self.secrets.clone(),
-            ..Default::default()
-        }
-    }
-
-    /// Follows the new revision to its end, unless nobody wants to wait.
-    async fn settle(&mut self, deployment: &Deployment, revision: &str) -> Result<(), Error> {
-        let (deployment_id, revision_id) = (deployment.id.clone(), revision.to_owned());
-        self.say(Event::Revision { deployment_id, revision_id });
-        if self.ship.no_wait {
-            self.say(Event::result("submitted", deployment, revision, None));
-            return Ok(());
-        }
-        let done = self.follow(deployment, revision, Duration::from_secs(self.ship.timeout)).await;
-        if let Err(Error::Interrupted) = done {
-            self.say(Event::result("pending", deployment, revision, None));
-        }
-        done.map_err(|error| unwatched(error, deployment, "the revision goes on without you"))
-    }
-
-    /// Calls the service.
-    async fn ask<T>(&mut self, call: impl Future<Output = Result<T, api::Error>>) -> Result<T, Error> {
-        let mut call = pin!(call);
-        loop {
-            tokio::select! {
-                biased;
-                () = self.stop.asked() => return Err(Error::Interrupted),
-                Some(message) = self.notes.recv() => self.say(Event::Note { message }),
-                answer = &mut call => return Ok(answer?),
-            }
-        }
-    }
-
-    fn kind(&self) -> DeploymentType {
-        match self.ship.deployment_type {
-            Kind::Dev => DeploymentType::Dev,
-            Kind::Prod => DeploymentType::Prod,
-        }
-    }
-
-    /// How the service builds a JavaScript project.
-    fn commands(&self) -> SourceConfig {
-        let [install_command, build_command] = self.ship.options.commands();
-        SourceConfig { install_command, build_command, ..Default::default() }
-    }
-
-    fn say(&mut self, event: Event) {
-        self.voice.tell(self.env, event);
-    }
-}
-
-/// Where a revision may be on its way already, the same command would make another one.
-fn unwatched(error: Error, deployment: &Deployment, why: &str) -> Error {
-    let hint = || format!("{why}: see `agentcli deploy revisions list {}`", deployment.id);
-    if let Error::Interrupted = error { Error::InterruptedWatch { hint: hint() } } else { error }
+/// The variables of `env` that can be secrets of a deployment; `None` without any.
+fn secrets(env: &mut Env, planned: &Planned) -> Option<Vec<Secret>> {
+    let values = variables::values(env, &planned.project, &planned.config);
+    let secret =
+        |(name, value)| Secret { name, value: Some(Redacted::new(value)), other: Default::default() };
+    let secrets: Vec<Secret> = variables::deployable(env, values).into_iter().map(secret).collect();
+    (!secrets.is_empty()).then_some(secrets)
 }

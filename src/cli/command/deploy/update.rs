@@ -52,8 +52,8 @@ pub(super) struct Update {
 impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (patch, nulls) = self.patch.patch(env)?;
-        let mut service = Service::new(env, &self.account, None)?;
-        let before = service.ask(env, async |client| client.deployment(&self.id).await)?;
+        let mut service = Service::new(env, &self.account)?;
+        let before = service.call(env, async |client| client.deployment(&self.id).await)?;
         nulls.check(&before)?;
         Client::check_patch(&before, &patch)?;
         let changes = difference(&before, &patch);
@@ -62,10 +62,10 @@ impl Update {
             return self.tell(env, &before, &before, &changes, None);
         }
         tell_changes(env, &before, &changes, makes_revision);
-        if !self.yes && !service.confirm(env, "change it?", "--yes")? {
-            return Err(Error::Declined);
+        if !self.yes {
+            service.confirm(env, "Apply these changes?", "--yes")?;
         }
-        let after = service.ask(env, async |client| client.patch(&before, &patch).await)?;
+        let after = service.call(env, async |client| client.patch(&before, &patch).await)?;
         self.tell(env, &before, &after, &changes, makes_revision)
     }
 

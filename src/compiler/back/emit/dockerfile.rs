@@ -38,7 +38,7 @@ pub fn dockerignore(plan: &Plan) -> String {
         "{MARK}from {}. Selects the build context of the Dockerfile beside it.\n",
         heading::name(plan)
     );
-    for line in &plan.context.ignore {
+    for line in plan.context.ignore.iter().chain(&plan.context.withheld) {
         text.push_str(line);
         text.push('\n');
     }

@@ -107,7 +107,7 @@ impl Layout {
     }
 
     /// The build context.
-    pub(super) fn context(&self, input: &Input<'_>) -> Context {
+    pub(super) fn context(&self, input: &Input<'_>, name: &str) -> Context {
         let mut ignore = Vec::new();
         if self.include != ["."] {
             ignore.push("*".to_owned());
@@ -140,6 +140,15 @@ impl Layout {
             include: self.include.clone(),
             ignore,
             ignore_from,
+            withheld: self.withheld(&input.config.env, name),
+        }
+    }
+
+    /// The configuration `name`, if it holds values of `env`.
+    fn withheld(&self, env: &Option<EnvConfig>, name: &str) -> Vec<String> {
+        match env {
+            Some(EnvConfig::Map(values)) if !values.is_empty() => self.pattern(name).into_iter().collect(),
+            _ => Vec::new(),
         }
     }
 

@@ -1,9 +1,14 @@
-//! `checkpointer`: its backend and its factory belong together.
+//! `checkpointer`: the backend and what belongs to it.
+
+use serde_json::Value;
 
 use super::Context;
+use super::credentials::CREDENTIALS_IN_URL;
+use crate::compiler::front::schema::UNKNOWN_VALUE;
+use crate::compiler::{server, urls};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&MISSING_CHECKPOINTER_PATH, &UNUSED_CHECKPOINTER_PATH];
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -17,12 +22,14 @@ pub(super) fn check(context: &mut Context<'_>) {
                 .help(r#"add `"path": "./checkpointer.py:make_checkpointer"` beside it"#),
         );
     }
+    check_uri(context);
+    check_modules(context);
     let unused = has_path && backend != Some("custom");
     if unused && !context.is_removed("/checkpointer/backend") {
         let (message, help) = match backend {
             None => (
                 "`checkpointer.path` is set without the backend `custom`".to_owned(),
-                r#"add `"backend": "custom"` beside it, so that every server calls the factory"#,
+                r#"add `"backend": "custom"` beside it, so that every server uses the factory"#,
             ),
             Some(name) => (
                 format!("`checkpointer.path` has no effect with the `{name}` backend"),
@@ -35,12 +42,35 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
+/// The URI becomes part of the image, with the password in it.
+fn check_uri(context: &mut Context<'_>) {
+    let pointer = Pointer::parse("/checkpointer/uri");
+    let uri = context.config.str_at(pointer.as_str()).unwrap_or_default();
+    if !urls::userinfo(uri).is_empty() {
+        let message = "`checkpointer.uri` contains a password, which would become part of the image";
+        context.report(Diagnostic::new(&CREDENTIALS_IN_URL, Place::Value(pointer), message).help(format!(
+            "set the variable `{}` when the server runs instead",
+            server::DOCUMENT_DATABASE_URI
+        )));
+    }
+}
+
+fn check_modules(context: &mut Context<'_>) {
+    let pointer = Pointer::parse("/checkpointer/serde/allowed_json_modules");
+    if context.config.at(pointer.as_str()) == Some(&Value::Bool(false)) {
+        let message = "`checkpointer.serde.allowed_json_modules` cannot be `false`";
+        context.report(
+            Diagnostic::new(&UNKNOWN_VALUE, Place::Value(pointer), message)
+                .help("leave it out to allow the safe defaults only"),
+        );
+    }
+}
+
 static MISSING_CHECKPOINTER_PATH: Rule = Rule {
     code: "missing-checkpointer-path",
     severity: Severity::Error,
-    summary: "a custom checkpointer without its factory",
-    why: "`custom` means that a factory of your own makes the checkpointer, and `path` says where it is. The server \
-          would not start without it.",
+    summary: "a custom checkpointer without a factory",
+    why: "With the backend `custom`, the factory at `path` creates the checkpointer. The server does not start without it.",
     wrong: r#"{ "checkpointer": { "backend": "custom" } }"#,
     right: r#"{ "checkpointer": { "backend": "custom", "path": "./checkpointer.py:make_checkpointer" } }"#,
 };
@@ -48,10 +78,9 @@ static MISSING_CHECKPOINTER_PATH: Rule = Rule {
 static UNUSED_CHECKPOINTER_PATH: Rule = Rule {
     code: "unused-checkpointer-path",
     severity: Severity::Warning,
-    summary: "a checkpointer factory without the backend that uses it",
-    why: "`path` is for the `custom` backend only. With another one the server keeps its state in its own database \
-          and never calls the factory. The same holds by default where `backend` is left out; newer servers take the \
-          path as a wish for `custom` then, so it is safer to say it.",
+    summary: "a checkpointer factory without the backend `custom`",
+    why: "Only the backend `custom` uses `path`; the others ignore it. Without `backend`, older servers ignore it too, and \
+          newer ones use it, so set it explicitly.",
     wrong: r#"{ "checkpointer": { "path": "./checkpointer.py:make_checkpointer" } }"#,
     right: r#"{ "checkpointer": { "backend": "custom", "path": "./checkpointer.py:make_checkpointer" } }"#,
 };

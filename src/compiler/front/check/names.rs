@@ -1,9 +1,9 @@
-//! Graph IDs: they stand in the addresses of the server's routes.
+//! Graph IDs, which are part of the paths of routes.
 
 use super::Context;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&INVALID_GRAPH_ID];
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -25,7 +25,7 @@ fn fault(id: &str) -> Option<&'static str> {
     match id {
         "" => Some("is empty"),
         _ if id.chars().any(char::is_control) => Some("has a control character"),
-        _ if id.trim() != id => Some("has white space around it"),
+        _ if id.trim() != id => Some("starts or ends with white space"),
         _ if id.contains('/') => Some("has a `/`"),
         _ => None,
     }
@@ -34,9 +34,9 @@ fn fault(id: &str) -> Option<&'static str> {
 static INVALID_GRAPH_ID: Rule = Rule {
     code: "invalid-graph-id",
     severity: Severity::Error,
-    summary: "a graph ID that cannot stand in an address",
-    why: "Clients ask for a graph by its ID, and the ID is one segment of the path of several routes. An empty one, one \
-          with a slash, or one with white space around it cannot be asked for.",
+    summary: "invalid graph ID",
+    why: "A graph ID is one segment of the path of several routes. Clients cannot request an ID that is empty, contains a \
+          slash or control characters, or starts or ends with white space.",
     wrong: r#"{ "graphs": { "team/agent": "./agent.py:graph" } }"#,
     right: r#"{ "graphs": { "team-agent": "./agent.py:graph" } }"#,
 };

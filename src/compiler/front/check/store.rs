@@ -1,11 +1,11 @@
-//! `store.index`: what embeds, and how long its vectors are.
+//! `store.index`: the embedding model or function, and the length of its vectors.
 
 use super::Context;
 use crate::compiler::front::reference::is_embed_function;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&INVALID_EMBED, &MISSING_DIMS, &MISSING_EMBED];
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -17,21 +17,23 @@ pub(super) fn check(context: &mut Context<'_>) {
     let Some(embed) = config.str_at("/store/index/embed") else {
         if !context.is_removed("/store/index/embed") {
             context.report(
-                Diagnostic::new(&MISSING_EMBED, Place::Key(at), "`store.index` says nothing of what embeds")
-                    .help(r#"add `"embed": "openai:text-embedding-3-small"`, or a function of your own"#),
+                Diagnostic::new(&MISSING_EMBED, Place::Key(at), "`store.index` has no `embed`")
+                    .help(r#"add `"embed": "openai:text-embedding-3-small"`, or a function in your code"#),
             );
         }
         return;
     };
     let place = Place::Value(at.join("embed"));
     if config.at("/store/index/dims").is_none() && !context.is_removed("/store/index/dims") {
-        let message = format!("the length of the vectors of `{}` is missing", embed.escape_debug());
+        let message = format!("the vector length of `{}` is missing", embed.escape_debug());
         let diagnostic = Diagnostic::new(&MISSING_DIMS, place.clone(), message);
         context.report(diagnostic.help(r#"add `"dims"` beside it, such as `"dims": 1536`"#));
     }
     if !is_embed_function(embed) && !is_model(embed) {
-        let message =
-            format!("`{}` is neither a provider's model nor a function in a file", embed.escape_debug());
+        let message = format!(
+            "`{}` is neither a model with its provider nor a function in a file",
+            embed.escape_debug()
+        );
         context.report(
             Diagnostic::new(&INVALID_EMBED, place, message)
                 .help("write for example `openai:text-embedding-3-small` or `./embed.py:embed`"),
@@ -39,7 +41,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-/// `<provider>:<model>`, or a function in an importable module, which looks the same.
+/// Whether this is `<provider>:<model>`; a function in an importable module looks the same.
 fn is_model(embed: &str) -> bool {
     let plain =
         |text: &str| !text.is_empty() && !text.contains(char::is_whitespace) && !paths::is_unprintable(text);
@@ -50,8 +52,7 @@ static INVALID_EMBED: Rule = Rule {
     code: "invalid-embed",
     severity: Severity::Error,
     summary: "`embed` is neither a model nor a function",
-    why: "The server looks for a provider's model, `<provider>:<model>`, or for a function in a file, \
-          `<file>:<name>`. A model without its provider is not enough.",
+    why: "The value is a model, `<provider>:<model>`, or a function, `<file>:<name>`.",
     wrong: r#"{ "store": { "index": { "embed": "text-embedding-3-small", "dims": 1536 } } }"#,
     right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
 };
@@ -59,9 +60,8 @@ static INVALID_EMBED: Rule = Rule {
 static MISSING_DIMS: Rule = Rule {
     code: "missing-dims",
     severity: Severity::Error,
-    summary: "`embed` without the length of its vectors",
-    why: "The database column that holds the vectors is made for one length. It must be what the model or function \
-          returns, and nothing can find it out without calling that.",
+    summary: "`embed` without `dims`",
+    why: "The database stores vectors of a fixed length, which must be the length of what the model or function returns.",
     wrong: r#"{ "store": { "index": { "embed": "./embed.py:embed" } } }"#,
     right: r#"{ "store": { "index": { "embed": "./embed.py:embed", "dims": 768 } } }"#,
 };
@@ -69,8 +69,8 @@ static MISSING_DIMS: Rule = Rule {
 static MISSING_EMBED: Rule = Rule {
     code: "missing-embed",
     severity: Severity::Error,
-    summary: "a search index without anything that embeds",
-    why: "`store.index` turns semantic search on, which needs a model or a function that turns texts into vectors.",
+    summary: "`store.index` without `embed`",
+    why: "`store.index` enables semantic search, which needs a model or function that turns texts into vectors.",
     wrong: r#"{ "store": { "index": { "dims": 1536 } } }"#,
     right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
 };

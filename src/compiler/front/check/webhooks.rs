@@ -1,11 +1,11 @@
-//! `webhooks`: templates in headers, names of headers, and hosts that may be called.
+//! `webhooks`: header names, templates in header values, and allowed domains.
 
 use std::ops::Range;
 
 use super::Context;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[
     &INVALID_HEADER_NAME,
     &INVALID_HEADER_VALUE,
@@ -38,14 +38,14 @@ fn check_header_name(name: &str, pointer: &Pointer) -> Option<Diagnostic> {
         return None;
     }
     let message = match name {
-        "" => "the name of a header is empty".to_owned(),
-        _ => format!("`{}` cannot be the name of a header", name.escape_debug()),
+        "" => "a header name is empty".to_owned(),
+        _ => format!("invalid header name `{}`", name.escape_debug()),
     };
     let diagnostic = Diagnostic::new(&INVALID_HEADER_NAME, Place::Key(pointer.clone()), message);
     Some(diagnostic.help("write letters, digits and `-`, such as `X-Api-Key`"))
 }
 
-/// Characters that cannot be sent. Those inside of templates are not sent.
+/// Reports characters that cannot be sent. Those in templates are not sent.
 fn check_header_value(name: &str, value: &str, pointer: &Pointer) -> Option<Diagnostic> {
     let templates = templates(value);
     let is_sent = |at: &usize| !templates.iter().any(|template| template.contains(at));
@@ -57,7 +57,7 @@ fn check_header_value(name: &str, value: &str, pointer: &Pointer) -> Option<Diag
     Some(Diagnostic::new(&INVALID_HEADER_VALUE, place, message).help("write it on one line, as plain text"))
 }
 
-/// Where templates stand in `value`; one that is never closed goes to its end.
+/// The byte ranges of templates in `value`; an unclosed one goes to the end.
 fn templates(value: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -87,7 +87,7 @@ fn check_templates(value: &str, pointer: &Pointer, prefix: Option<&str>) -> Vec<
     found
 }
 
-/// The bytes of NAME where `template` is `${{ env.NAME }}`, with any white space around or none.
+/// The byte range of NAME in `${{ env.NAME }}`.
 fn variable(template: &str) -> Option<Range<usize>> {
     let name = template.strip_prefix("${{")?.trim_start().strip_prefix("env.")?;
     let start = template.len() - name.len();
@@ -103,9 +103,9 @@ fn is_variable(name: &str) -> bool {
 fn malformed(template: &str, place: Place, prefix: Option<&str>) -> Diagnostic {
     let message = match template.ends_with("}}") {
         true => format!("`{}` is not of the form `${{{{ env.NAME }}}}`", template.escape_debug()),
-        false => "a template is never closed".to_owned(),
+        false => "unclosed template".to_owned(),
     };
-    // The last word that could be the name is most likely meant.
+    // Most likely, the last word is the name.
     let name =
         template.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).find(|word| is_variable(word));
     let name = name.filter(|name| *name != "env").unwrap_or("TOKEN");
@@ -119,7 +119,7 @@ fn check_prefix(name: &str, place: Place, prefix: Option<&str>) -> Option<Diagno
     let message = format!("the variable `{name}` does not start with `{}`", prefix.escape_debug());
     Some(
         Diagnostic::new(&TEMPLATE_OUTSIDE_PREFIX, place, message)
-            .help(format!("rename the variable to `{prefix}{name}`, or set another `env_prefix`")),
+            .help(format!("rename the variable to `{prefix}{name}`, or set `env_prefix`")),
     )
 }
 
@@ -137,19 +137,19 @@ fn domain_fault(domain: &str) -> Option<(&'static str, Range<usize>, String)> {
         return Some(("has a scheme", 0..at + 3, host));
     }
     if let Some(at) = domain.find(['/', '?', '#', '@']) {
-        return Some(("has more than a host", at..domain.len(), host));
+        return Some(("is more than a host", at..domain.len(), host));
     }
     if let Some(at) = domain.find(':') {
         return Some(("has a port", at..domain.len(), "list ports in `allowed_ports`".to_owned()));
     }
     if domain == "*" {
-        let help = "leave `allowed_domains` out where every host may be called".to_owned();
+        let help = "leave `allowed_domains` out to allow every host".to_owned();
         return Some(("is not a host", 0..1, help));
     }
     let rest = domain.strip_prefix("*.").unwrap_or(domain);
     if let Some(at) = rest.find('*').map(|at| at + domain.len() - rest.len()) {
-        let help = "write `*` only as the whole first part, such as `*.example.com`".to_owned();
-        return Some(("has a `*` in a place that is not supported", at..at + 1, help));
+        let help = "write `*` only as the first part, such as `*.example.com`".to_owned();
+        return Some(("has an unsupported `*`", at..at + 1, help));
     }
     let odd = |c: char| c.is_whitespace() || c.is_control();
     (rest.split('.').any(str::is_empty) || domain.contains(odd)).then_some((
@@ -162,9 +162,8 @@ fn domain_fault(domain: &str) -> Option<(&'static str, Range<usize>, String)> {
 static INVALID_HEADER_NAME: Rule = Rule {
     code: "invalid-header-name",
     severity: Severity::Error,
-    summary: "a name that no HTTP header can have",
-    why: "HTTP allows letters, digits and a few marks in the name of a header. A request with any other could not be \
-          sent.",
+    summary: "invalid header name",
+    why: "Header names consist of letters, digits and a few symbols such as `-`. The server cannot send requests with others.",
     wrong: r#"{ "webhooks": { "headers": { "X Api Key:": "1" } } }"#,
     right: r#"{ "webhooks": { "headers": { "X-Api-Key": "1" } } }"#,
 };
@@ -172,9 +171,9 @@ static INVALID_HEADER_NAME: Rule = Rule {
 static INVALID_HEADER_VALUE: Rule = Rule {
     code: "invalid-header-value",
     severity: Severity::Error,
-    summary: "a value that no HTTP header can have",
-    why: "A line break would end the header, and HTTP allows no other control character in a value but a tab. The \
-          request could not be sent.",
+    summary: "invalid header value",
+    why: "Header values must not contain line breaks or other control characters except tabs. The server cannot send \
+          such a request.",
     wrong: r#"{ "webhooks": { "headers": { "X-Source": "agent\nserver" } } }"#,
     right: r#"{ "webhooks": { "headers": { "X-Source": "agent, server" } } }"#,
 };
@@ -182,9 +181,9 @@ static INVALID_HEADER_VALUE: Rule = Rule {
 static MALFORMED_TEMPLATE: Rule = Rule {
     code: "malformed-template",
     severity: Severity::Error,
-    summary: "a header template that is not `${{ env.NAME }}`",
-    why: "Only environment variables can be put into headers, in this form. Anything else would be refused when the \
-          server starts, or sent as it stands.",
+    summary: "invalid template in a header",
+    why: "Templates insert environment variables, as `${{ env.NAME }}`. The server rejects others when it starts, or sends \
+          them unchanged.",
     wrong: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ secrets.TOKEN }}" } } }"#,
     right: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.AGENT_WEBHOOK_TOKEN }}" } } }"#,
 };
@@ -192,9 +191,9 @@ static MALFORMED_TEMPLATE: Rule = Rule {
 static TEMPLATE_OUTSIDE_PREFIX: Rule = Rule {
     code: "template-outside-prefix",
     severity: Severity::Error,
-    summary: "a header template reads a variable without the prefix",
-    why: "Templates may read only variables that start with `webhooks.env_prefix`, AGENT_WEBHOOK_ where it is not set, \
-          so that no other secret of the server can leave in a header.",
+    summary: "a template uses a variable without the prefix",
+    why: "Templates may use only variables that start with `webhooks.env_prefix`, so that no other secret of the server is \
+          sent. The default is AGENT_WEBHOOK_ in agent.json, and LG_WEBHOOK_ in langgraph.json.",
     wrong: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.OPENAI_API_KEY }}" } } }"#,
     right: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.AGENT_WEBHOOK_TOKEN }}" } } }"#,
 };
@@ -202,9 +201,9 @@ static TEMPLATE_OUTSIDE_PREFIX: Rule = Rule {
 static UNSUPPORTED_WILDCARD: Rule = Rule {
     code: "unsupported-wildcard",
     severity: Severity::Error,
-    summary: "an allowed domain in a form that is not supported",
-    why: "A domain is a host, or `*.` and a host for every subdomain of it. A star elsewhere, a scheme, a port or a path \
-          would match nothing.",
+    summary: "invalid allowed domain",
+    why: "A domain is a host, or `*.` and a host for all of its subdomains. Domains with a scheme, a port, a path or \
+          another `*` match nothing.",
     wrong: r#"{ "webhooks": { "url": { "allowed_domains": ["https://*example.com"] } } }"#,
     right: r#"{ "webhooks": { "url": { "allowed_domains": ["*.example.com"] } } }"#,
 };

@@ -4,7 +4,7 @@ use toml::{Table, Value};
 
 use super::{string, strings};
 use crate::compiler::files::Files;
-use crate::compiler::manifests::pyproject::{parsed, table};
+use crate::compiler::manifests::pyproject::{read, table};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::symbols::setup_py::setup_call;
 use crate::compiler::paths;
@@ -85,7 +85,7 @@ pub(super) fn manifests(path: &str, manifest: &Table, files: &dyn Files) -> Resu
     check_active(manifest, "")?;
     if module == HATCHLING {
         if let Some(text) = files.text(&paths::join(path, "hatch.toml")) {
-            let settings = parsed(&text).ok_or("hatch.toml is not valid TOML")?;
+            let settings = read(&text).map_err(|_| "hatch.toml is not valid TOML")?;
             check_active(&settings, "tool.hatch.")?;
         }
         manifests.push("hatch.toml".to_owned());

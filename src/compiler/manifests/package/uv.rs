@@ -3,7 +3,7 @@
 use toml::Value;
 
 use crate::compiler::files::Files;
-use crate::compiler::manifests::pyproject::{parsed, table};
+use crate::compiler::manifests::pyproject::{read, table};
 use crate::compiler::paths;
 
 /// Keys of `tool.uv` that affect neither resolution nor builds.
@@ -46,9 +46,9 @@ pub fn uv_settings(directory: &str, files: &dyn Files) -> Option<UvSettings> {
     let own = paths::join(directory, "uv.toml");
     let has_own = files.is_file(&own);
     let settings = match files.text(if has_own { &own } else { &pyproject })? {
-        text if has_own => parsed(&text).unwrap_or_default(),
+        text if has_own => read(&text).unwrap_or_default(),
         // Parsing takes longer than this look, and most have no settings.
-        text if text.contains("uv") => table(&parsed(&text)?, &["tool", "uv"])?.clone(),
+        text if text.contains("uv") => table(&read(&text).ok()?, &["tool", "uv"])?.clone(),
         _ => return None,
     };
     if !has_own && settings.keys().all(|key| HARMLESS.contains(&key.as_str())) {

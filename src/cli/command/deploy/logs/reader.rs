@@ -2,10 +2,11 @@
 
 use crate::api::time;
 use crate::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest};
-use crate::cli::command::deploy::seen::{Look, Seen, when};
+
 use crate::cli::env::Env;
 use crate::cli::service::Service;
 use crate::error::Error;
+use crate::ship::{Reading, Shown};
 
 /// How many entries are asked for at a time.
 const PAGE: u32 = 100;
@@ -29,14 +30,14 @@ pub(super) struct Log {
 /// A log, and what of it was read.
 pub(super) struct Reader {
     log: Log,
-    seen: Seen,
+    shown: Shown,
     /// When the newest of what was read was said.
     last: Option<String>,
 }
 
 impl Reader {
     pub(super) fn new(log: Log) -> Self {
-        Self { log, seen: Seen::default(), last: None }
+        Self { log, shown: Shown::default(), last: None }
     }
 
     /// The newest entries, at most `limit`, the oldest of them first. Where it is followed, what was said shortly
@@ -68,8 +69,8 @@ impl Reader {
             cursor = next;
         }
         found.reverse();
-        let mut look = Look::default();
-        found.retain(|entry| self.seen.is_new(&mut look, entry));
+        let mut reading = Reading::default();
+        found.retain(|entry| self.shown.is_new(&mut reading, entry));
         self.last = found.iter().filter_map(when).fold(None, later);
         Ok(found.split_off(found.len().saturating_sub(most)))
     }
@@ -87,7 +88,7 @@ impl Reader {
             Some(since) => later(start, since),
             None => start,
         };
-        let (mut look, mut cursor) = (Look::default(), None);
+        let (mut reading, mut cursor) = (Reading::default(), None);
         loop {
             let request = LogRequest {
                 limit: Some(PAGE),
@@ -99,7 +100,7 @@ impl Reader {
             let page = self.page(env, service, &request)?;
             let is_last = page.logs.is_empty();
             let mut new = page.logs;
-            new.retain(|entry| self.seen.is_new(&mut look, entry));
+            new.retain(|entry| self.shown.is_new(&mut reading, entry));
             self.last = new.iter().filter_map(when).fold(self.last.take(), later);
             show(env, new)?;
             let next = beyond(cursor, page.next_offset);
@@ -115,7 +116,7 @@ impl Reader {
         let Log { deployment_id, revision_id: Some(revision_id), is_build: true, .. } = &self.log else {
             return Ok(false);
         };
-        let revision = service.ask(env, async |client| client.revision(deployment_id, revision_id).await)?;
+        let revision = service.call(env, async |client| client.revision(deployment_id, revision_id).await)?;
         Ok(revision.status.is_built())
     }
 
@@ -130,11 +131,16 @@ impl Reader {
 
     fn page(&self, env: &mut Env, service: &mut Service, request: &LogRequest) -> Result<LogPage, Error> {
         let Log { deployment_id, revision_id, is_build, .. } = &self.log;
-        service.ask(env, async |client| match revision_id {
+        service.call(env, async |client| match revision_id {
             Some(revision_id) if *is_build => client.build_logs(deployment_id, revision_id, request).await,
             revision_id => client.deploy_logs(deployment_id, revision_id.as_deref(), request).await,
         })
     }
+}
+
+/// When an entry was logged.
+fn when(entry: &LogEntry) -> Option<String> {
+    entry.timestamp.as_ref().map(ToString::to_string)
 }
 
 /// Whether all of them, the newest first, were said in the time that is asked for again.

@@ -1,0 +1,27 @@
+//! The project, deployed to a deployment service: as an image that is built here and pushed, as packed source that the
+//! service builds, or from the repository that the deployment has.
+//!
+//! [`run`] finds or creates the deployment, makes a revision and waits until it is deployed. Each step can be repeated:
+//! a run that was interrupted leaves nothing that the next one has to clean up.
+
+mod deploy;
+mod error;
+mod event;
+mod follow;
+mod image;
+mod name;
+mod rehearse;
+mod request;
+mod service;
+mod shown;
+mod source;
+
+pub use deploy::run;
+pub use error::Error;
+pub use event::{Event, Hooks};
+pub use image::PLATFORM;
+pub use name::slug;
+pub use request::{Method, Request, Target};
+pub use service::Service;
+pub use shown::{Reading, Shown};
+pub use source::{CREDENTIALS, NO_FILES};

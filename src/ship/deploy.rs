@@ -1,0 +1,191 @@
+//! From a request to a deployed revision.
+
+use super::event::{Event, Hooks};
+use super::image::Route;
+use super::name::check_new;
+use super::request::{Destination, Request, Target};
+use super::{Error, Service};
+use crate::api::wire::{
+    Deployment, DeploymentCreation, DeploymentPatch, DeploymentStatus, Source, SourceConfig,
+    SourceRevisionConfig,
+};
+use crate::api::{self, Client};
+
+/// One run.
+pub(super) struct Shipment<'a, H> {
+    pub(super) request: &'a Request,
+    pub(super) service: Service,
+    pub(super) hooks: &'a mut H,
+}
+
+/// Deploys the project and waits until the revision is deployed.
+///
+/// # Errors
+///
+/// See [`Error`]. Nothing is created at the service before the image is built or the source is packed.
+pub async fn run<H: Hooks>(request: &Request, service: Service, hooks: &mut H) -> Result<(), Error> {
+    Shipment { request, service, hooks }.run().await
+}
+
+impl<H: Hooks> Shipment<'_, H> {
+    async fn run(mut self) -> Result<(), Error> {
+        let destination = self.find().await?;
+        let route = self.route(&destination).await?;
+        if self.request.dry_run {
+            return self.rehearse(&destination, &route).await;
+        }
+        self.confirm(&destination).await?;
+        let (deployment, patch) = match route {
+            Route::Image(engine) => {
+                let image = self.image(&engine, destination.name()).await?;
+                let deployment = self.existing(destination, Source::InternalContainer).await?;
+                let pushed = self.push(&engine, &deployment, image).await?;
+                let config = SourceRevisionConfig { image_uri: Some(pushed), ..Default::default() };
+                (deployment, self.patch(Source::InternalContainer, config))
+            }
+            Route::Source => {
+                let packed = self.pack().await?;
+                let deployment = self.existing(destination, Source::InternalSource).await?;
+                let config = self.upload(&deployment, &packed).await?;
+                (deployment, self.patch(Source::InternalSource, config))
+            }
+            Route::Repository => {
+                let deployment = self.existing(destination, Source::Codehost).await?;
+                (deployment, self.patch(Source::Codehost, SourceRevisionConfig::default()))
+            }
+        };
+        let (deployment, revision) = self.revise(&deployment.id, &patch).await?;
+        self.settle(&deployment, &revision).await
+    }
+
+    async fn find(&mut self) -> Result<Destination, Error> {
+        let found = match &self.request.target {
+            Target::Id(id) => Some(self.call(async |client| client.deployment(id).await).await?),
+            Target::Name(name) => self.call(async |client| client.find_by_name(name).await).await?,
+        };
+        match (found, &self.request.target) {
+            (Some(found), _) => {
+                self.hooks.event(Event::found(&found));
+                check_not_deleted(&found)?;
+                Ok(Destination::Existing(Box::new(found)))
+            }
+            (None, Target::Id(name) | Target::Name(name)) => {
+                check_new(name)?;
+                Ok(Destination::New(name.clone()))
+            }
+        }
+    }
+
+    async fn confirm(&mut self, destination: &Destination) -> Result<(), Error> {
+        let Destination::New(name) = destination else { return Ok(()) };
+        let confirmed = self.hooks.confirm_creation(name, &self.request.deployment_type);
+        if self.service.stop().unless_asked(confirmed).await? { Ok(()) } else { Err(Error::Declined) }
+    }
+
+    /// The deployment, which is created if it does not exist.
+    async fn existing(&mut self, destination: Destination, source: Source) -> Result<Deployment, Error> {
+        let name = match destination {
+            Destination::Existing(deployment) => return Ok(*deployment),
+            Destination::New(name) => name,
+        };
+        let commands = match source {
+            Source::InternalSource => self.request.commands.clone(),
+            _ => SourceConfig::default(),
+        };
+        let creation = DeploymentCreation {
+            name,
+            source,
+            source_config: SourceConfig {
+                deployment_type: Some(self.request.deployment_type.clone()),
+                ..commands
+            },
+            source_revision_config: SourceRevisionConfig::default(),
+            secrets: self.request.secrets.clone().unwrap_or_default(),
+            secret_references: None,
+            other: Default::default(),
+        };
+        match self.call(async |client| client.create(&creation).await).await {
+            Ok(created) => {
+                self.hooks
+                    .event(Event::Created { deployment_id: created.id.clone(), name: created.name.clone() });
+                Ok(created)
+            }
+            Err(Error::Api(error @ api::Error::Conflict { .. })) => {
+                self.created_meanwhile(&creation, error).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The deployment that somebody else created under the same name, if it has the same source.
+    async fn created_meanwhile(
+        &mut self,
+        creation: &DeploymentCreation,
+        error: api::Error,
+    ) -> Result<Deployment, Error> {
+        let found = self.call(async |client| client.find_by_name(&creation.name).await).await?;
+        let found = found.filter(|it| it.source == creation.source).ok_or(error)?;
+        self.hooks.event(Event::found(&found));
+        Ok(found)
+    }
+
+    fn patch(&self, source: Source, config: SourceRevisionConfig) -> DeploymentPatch {
+        let commands = self.request.commands.clone();
+        DeploymentPatch {
+            source_config: (source == Source::InternalSource && commands != SourceConfig::default())
+                .then_some(commands),
+            source_revision_config: (source != Source::Codehost).then_some(config),
+            revision_source: Some(source),
+            secrets: self.request.secrets.clone(),
+            ..Default::default()
+        }
+    }
+
+    /// Makes a revision; returns the deployment and the revision's ID.
+    async fn revise(&mut self, id: &str, patch: &DeploymentPatch) -> Result<(Deployment, String), Error> {
+        // The deployment may have changed since it was found.
+        let before = self.call(async |client| client.deployment(id).await).await?;
+        let made = async {
+            let patched = self.call(async |client| client.patch(&before, patch).await).await?;
+            let revision = self.newest(&before, &patched).await?;
+            Ok((patched, revision))
+        };
+        let made: Result<_, Error> = made.await;
+        made.map_err(|error| error.while_revision_continues(id, "a revision may have been created"))
+    }
+
+    /// Follows the new revision to its end, unless the request does not wait.
+    async fn settle(&mut self, deployment: &Deployment, revision: &str) -> Result<(), Error> {
+        let (deployment_id, revision_id) = (deployment.id.clone(), revision.to_owned());
+        self.hooks.event(Event::Revision { deployment_id, revision_id });
+        let Some(timeout) = self.request.wait else {
+            self.hooks.event(Event::result("submitted", deployment, revision, None));
+            return Ok(());
+        };
+        let done = self.follow(deployment, revision, timeout).await;
+        if let Err(Error::Interrupted(_)) = done {
+            self.hooks.event(Event::result("pending", deployment, revision, None));
+        }
+        done.map_err(|error| error.while_revision_continues(&deployment.id, "the revision continues"))
+    }
+
+    /// Calls the service.
+    pub(super) async fn call<T>(
+        &mut self,
+        call: impl AsyncFnOnce(&Client) -> Result<T, api::Error>,
+    ) -> Result<T, Error> {
+        let Self { service, hooks, .. } = self;
+        service.call(call, |message| hooks.event(Event::Note { message })).await
+    }
+}
+
+fn check_not_deleted(deployment: &Deployment) -> Result<(), Error> {
+    let Deployment { id, name, status, .. } = deployment;
+    if *status != DeploymentStatus::AwaitingDelete {
+        return Ok(());
+    }
+    Err(Error::Pending {
+        message: format!("the deployment `{name}` is being deleted"),
+        hint: format!("wait until `agentcli deploy get {id}` no longer finds it, or pass another --name"),
+    })
+}

@@ -1,0 +1,75 @@
+//! Why a deployment did not happen.
+
+use crate::live::Interrupted;
+use crate::{api, engine};
+
+/// Why a deployment did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The deployment service refused, or could not be reached.
+    #[error(transparent)]
+    Api(#[from] api::Error),
+    /// The user does not want to create the deployment.
+    #[error("nothing was changed")]
+    Declined,
+    /// The container engine refused, or could not be reached.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    /// The revision has failed.
+    #[error("{message}")]
+    Failed {
+        /// A lowercase fragment.
+        message: String,
+        /// What to do next.
+        hint: String,
+    },
+    /// The user stopped it before a revision was made.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// The user stopped it; the service continues with the revision.
+    #[error("interrupted")]
+    InterruptedWatch {
+        /// How to see the revision.
+        hint: String,
+    },
+    /// The revision is not deployed yet.
+    #[error("{message}")]
+    Pending {
+        /// A lowercase fragment.
+        message: String,
+        /// What to do next.
+        hint: String,
+    },
+    /// The deployment cannot be deployed to in the requested way.
+    #[error("{message}")]
+    Refused {
+        /// A lowercase fragment.
+        message: String,
+        /// What to do next.
+        hint: String,
+    },
+}
+
+impl Error {
+    /// What to do next, if there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Api(error) => error.hint(),
+            Self::Engine(error) => error.hint(),
+            Self::Declined | Self::Interrupted(_) => None,
+            Self::Failed { hint, .. }
+            | Self::InterruptedWatch { hint }
+            | Self::Pending { hint, .. }
+            | Self::Refused { hint, .. } => Some(hint.clone()),
+        }
+    }
+
+    /// The same, where the service may have the revision already: an interrupt ends only the watching.
+    pub(super) fn while_revision_continues(self, deployment_id: &str, state: &str) -> Self {
+        let hint = || format!("{state}; see `agentcli deploy revisions list {deployment_id}`");
+        match self {
+            Self::Interrupted(_) => Self::InterruptedWatch { hint: hint() },
+            error => error,
+        }
+    }
+}

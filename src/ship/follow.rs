@@ -1,0 +1,250 @@
+//! The new revision, watched until it is deployed or has failed.
+
+use std::time::{Duration, Instant};
+
+use super::deploy::Shipment;
+use super::event::{Event, Hooks};
+use super::{Error, Reading, Shown};
+use crate::api::wire::{
+    Cursor, Deployment, LogEntry, LogOrder, LogRequest, Revision, RevisionStatus, Source,
+};
+
+/// The first interval between two queries is so much shorter than the longest.
+const FIRST_INTERVAL: u32 = 8;
+
+/// Timeout for a new revision to be listed.
+const LISTED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Number of log entries that are shown when a revision fails.
+const LAST_ENTRIES: u32 = 30;
+
+/// Number of log entries of one request.
+const PAGE: u32 = 100;
+
+/// The log of a remote build, as far as it was read.
+#[derive(Default)]
+struct BuildLog {
+    /// The last page, which is read again, since it may have grown.
+    page: Option<Cursor>,
+    shown: Shown,
+}
+
+impl<H: Hooks> Shipment<'_, H> {
+    /// The ID of the revision that a patch has made. A service may list it later than it answers.
+    pub(super) async fn newest(&mut self, before: &Deployment, after: &Deployment) -> Result<String, Error> {
+        let is_new = |id: &String| before.latest_revision_id.as_ref() != Some(id);
+        if let Some(newest) = after.latest_revision_id.clone().filter(is_new) {
+            return Ok(newest);
+        }
+        let start = Instant::now();
+        let mut interval = self.first_interval();
+        while start.elapsed() < LISTED_WITHIN {
+            let newest = self.call(async |client| client.revisions(&after.id, 1).await).await?;
+            if let Some(newest) = newest.into_iter().map(|it| it.id).next().filter(is_new) {
+                return Ok(newest);
+            }
+            self.rest(&mut interval).await?;
+        }
+        Err(Error::Pending {
+            message: format!("the service lists no new revision of `{}`", after.name),
+            hint: format!("run `agentcli deploy revisions list {}` to see all revisions", after.id),
+        })
+    }
+
+    /// Waits until `revision` is deployed.
+    pub(super) async fn follow(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        timeout: Duration,
+    ) -> Result<(), Error> {
+        let start = Instant::now();
+        let mut interval = self.first_interval();
+        let mut log = self.request.reads_build_log.then(BuildLog::default);
+        let mut status: Option<RevisionStatus> = None;
+        let mut is_away = false;
+        loop {
+            let is_late = start.elapsed() > timeout;
+            if let Some(found) = self.query(deployment, revision, &mut is_away).await? {
+                let now = found.status;
+                if status.as_ref() != Some(&now) {
+                    let seconds = start.elapsed().as_secs_f64();
+                    self.hooks.event(Event::Status { status: now.word().to_owned(), seconds });
+                    interval = self.first_interval();
+                }
+                if let Some(log) = log.as_mut().filter(|_| has_build_log(&found.source, &now)) {
+                    self.show_build_log(deployment, revision, log).await?;
+                }
+                // The log of a finished build is complete, and was just read.
+                log = log.filter(|_| !now.is_built());
+                if now.is_final() {
+                    return self.end(deployment, revision, now).await;
+                }
+                status = Some(now);
+            }
+            if is_late {
+                return self.give_up(deployment, revision, status.as_ref(), timeout);
+            }
+            self.rest(&mut interval).await?;
+        }
+    }
+
+    /// The revision; `None` while the service cannot be reached, which is reported once.
+    async fn query(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        is_away: &mut bool,
+    ) -> Result<Option<Revision>, Error> {
+        match self.call(async |client| client.revision(&deployment.id, revision).await).await {
+            Ok(found) => {
+                *is_away = false;
+                Ok(Some(found))
+            }
+            Err(Error::Api(error)) if error.may_pass() => {
+                if !std::mem::replace(is_away, true) {
+                    let message = format!("{error}; still waiting for the revision");
+                    self.hooks.event(Event::Warning { message });
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn first_interval(&self) -> Duration {
+        self.request.poll / FIRST_INTERVAL
+    }
+
+    async fn rest(&self, interval: &mut Duration) -> Result<(), Error> {
+        self.service.stop().unless_asked(tokio::time::sleep(*interval)).await?;
+        *interval = (*interval * 3 / 2).min(self.request.poll);
+        Ok(())
+    }
+
+    /// Reports the new entries of the build log. A log that cannot be read is skipped.
+    async fn show_build_log(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        log: &mut BuildLog,
+    ) -> Result<(), Error> {
+        let mut reading = Reading::default();
+        loop {
+            let request = LogRequest {
+                limit: Some(PAGE),
+                order: Some(LogOrder::Ascending),
+                offset: log.page.clone(),
+                ..Default::default()
+            };
+            let page = self.call(async |client| client.build_logs(&deployment.id, revision, &request).await);
+            let page = match page.await {
+                Err(Error::Api(_)) => return Ok(()),
+                page => page?,
+            };
+            let is_empty = page.logs.is_empty();
+            for entry in page.logs {
+                if log.shown.is_new(&mut reading, &entry) {
+                    self.hooks.event(Event::log(entry));
+                }
+            }
+            match page.next_offset {
+                Some(next) if !is_empty && Some(&next) != log.page.as_ref() => log.page = Some(next),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    async fn end(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        status: RevisionStatus,
+    ) -> Result<(), Error> {
+        if status == RevisionStatus::Deployed {
+            let url = match self.call(async |client| client.deployment(&deployment.id).await).await {
+                Err(Error::Api(_)) => deployment.source_config.custom_url.clone(),
+                now => now?.source_config.custom_url,
+            };
+            self.hooks.event(Event::result("deployed", deployment, revision, url));
+            return Ok(());
+        }
+        match self.last_entries(deployment, revision, &status).await {
+            Ok(entries) => entries.into_iter().rev().for_each(|entry| self.hooks.event(Event::log(entry))),
+            Err(Error::Api(error)) => {
+                let message = format!("cannot read the log of the revision: {error}");
+                self.hooks.event(Event::Warning { message });
+            }
+            Err(error) => return Err(error),
+        }
+        self.hooks.event(Event::result("failed", deployment, revision, None));
+        let id = &deployment.id;
+        let logs = format!("agentcli deploy logs --deployment-id {id} --revision-id {revision}");
+        let hint = match status {
+            RevisionStatus::Skipped => {
+                format!("a newer revision replaced it; see `agentcli deploy revisions list {id}`")
+            }
+            RevisionStatus::Interrupted => {
+                "it was stopped on the service; run `agentcli deploy` to try again".to_owned()
+            }
+            RevisionStatus::BuildFailed => {
+                format!("run `{logs} --type build` to see the whole log of the build")
+            }
+            _ => format!("run `{logs}` to see the whole log of the server"),
+        };
+        Err(Error::Failed {
+            message: format!("revision {revision} of `{}` ended with status {status}", deployment.name),
+            hint,
+        })
+    }
+
+    /// The end of the log that shows why a revision failed, the newest entry first.
+    async fn last_entries(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        status: &RevisionStatus,
+    ) -> Result<Vec<LogEntry>, Error> {
+        let request =
+            LogRequest { limit: Some(LAST_ENTRIES), order: Some(LogOrder::Descending), ..Default::default() };
+        let (id, request) = (&deployment.id, &request);
+        let page = match status {
+            RevisionStatus::BuildFailed => {
+                self.call(async |client| client.build_logs(id, revision, request).await).await?
+            }
+            RevisionStatus::DeployFailed => {
+                self.call(async |client| client.deploy_logs(id, Some(revision), request).await).await?
+            }
+            _ => return Ok(Vec::new()),
+        };
+        Ok(page.logs)
+    }
+
+    fn give_up(
+        &mut self,
+        deployment: &Deployment,
+        revision: &str,
+        status: Option<&RevisionStatus>,
+        timeout: Duration,
+    ) -> Result<(), Error> {
+        let status = status.map_or("of unknown status", RevisionStatus::word);
+        self.hooks.event(Event::result("pending", deployment, revision, None));
+        Err(Error::Pending {
+            message: format!(
+                "revision {revision} of `{}` is still {status} after {} s",
+                deployment.name,
+                timeout.as_secs()
+            ),
+            hint: format!(
+                "the revision continues; see `agentcli deploy revisions list {}`, or raise --timeout",
+                deployment.id
+            ),
+        })
+    }
+}
+
+/// Whether the service builds such a revision, and has started to.
+fn has_build_log(source: &Source, status: &RevisionStatus) -> bool {
+    let is_image = matches!(source, Source::InternalContainer | Source::ExternalContainer);
+    !is_image && (*status == RevisionStatus::Building || status.is_built())
+}

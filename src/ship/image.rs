@@ -1,0 +1,121 @@
+//! How the project gets to the service; as an image, built here and pushed to the service's registry.
+
+use super::deploy::Shipment;
+use super::event::{Event, Hooks};
+use super::name::slug;
+use super::request::{Destination, Method};
+use super::{Error, Request};
+use crate::api::wire::{Deployment, Source};
+use crate::engine::{self, BuildRequest, Engine, Login, PushRequest};
+
+/// The platform of deployment services.
+pub const PLATFORM: &str = "linux/amd64";
+
+/// How the project gets to the service.
+pub(super) enum Route {
+    /// As an image of this engine.
+    Image(Box<Engine>),
+    /// As packed source.
+    Source,
+    /// It is in the deployment's repository.
+    Repository,
+}
+
+impl<H: Hooks> Shipment<'_, H> {
+    /// Chooses the route. Only deployments that were created from an image can be pushed to.
+    pub(super) async fn route(&mut self, destination: &Destination) -> Result<Route, Error> {
+        check_source(destination, self.request)?;
+        match self.request.method {
+            Method::Repository => return Ok(Route::Repository),
+            Method::Source => return Ok(Route::Source),
+            Method::Image | Method::Auto => {}
+        }
+        if let Some(source) = destination.source().filter(|source| **source != Source::InternalContainer) {
+            let message = format!("`{}` was created from {source}; building remotely", destination.name());
+            self.hooks.event(Event::Note { message });
+            return Ok(Route::Source);
+        }
+        match self.service.stop().unless_asked(Engine::connect(&self.request.engine)).await? {
+            Ok(engine) => Ok(Route::Image(Box::new(engine))),
+            Err(error @ (engine::Error::NoEngine { .. } | engine::Error::Unreachable { .. }))
+                if self.request.method == Method::Auto =>
+            {
+                self.hooks.event(Event::Note { message: format!("{error}; building remotely") });
+                Ok(Route::Source)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The name or ID of the image to push, which is built unless it is given.
+    pub(super) async fn image(&mut self, engine: &Engine, name: &str) -> Result<String, Error> {
+        if let Some(image) = &self.request.image {
+            return Ok(image.clone());
+        }
+        let mut build: BuildRequest = self.request.build.clone();
+        if build.tags.is_empty() {
+            build.tags = vec![format!("agentcli-deploy/{}", slug(name))];
+        }
+        let Self { service, hooks, .. } = self;
+        let building = engine.build(build, |event| hooks.building(&event));
+        let built = service.stop().unless_asked(building).await?;
+        let built = built.inspect_err(|error| self.hooks.build_failed(error))?;
+        self.hooks.event(Event::Built { id: built.id.clone(), tags: built.tags });
+        Ok(built.id)
+    }
+
+    /// Pushes `image`; returns its name in the registry, with its digest.
+    pub(super) async fn push(
+        &mut self,
+        engine: &Engine,
+        deployment: &Deployment,
+        image: String,
+    ) -> Result<String, Error> {
+        let token = self.call(async |client| client.push_token(&deployment.id).await).await?;
+        let repository = token.repository_url.as_ref().unwrap_or(&token.registry_url);
+        let request = PushRequest {
+            image,
+            repository: without_scheme(repository).to_owned(),
+            tag: self.request.tag.clone(),
+            login: Some(Login {
+                user: token.username().to_owned(),
+                password: token.token.expose().to_owned(),
+            }),
+            silence: self.request.push_silence,
+        };
+        let Self { service, hooks, .. } = self;
+        let pushed = engine.push(&request, |event| hooks.pushing(event), service.stop()).await?;
+        let uri = format!("{}@{}", pushed.repository, pushed.digest);
+        self.hooks.event(Event::Pushed { image: uri.clone() });
+        Ok(uri)
+    }
+}
+
+/// Refuses methods that the deployment does not accept.
+fn check_source(destination: &Destination, request: &Request) -> Result<(), Error> {
+    let refused = |message: String, hint: String| Err(Error::Refused { message, hint });
+    let name = destination.name();
+    match (destination, destination.source(), request.method) {
+        (Destination::Existing(deployment), Some(Source::ExternalContainer), _) => refused(
+            format!("cannot deploy to `{name}`: it runs images of your own registry"),
+            format!(
+                "push the image there and run `agentcli deploy update {} --image IMAGE@DIGEST`",
+                deployment.id
+            ),
+        ),
+        (_, None, Method::Repository) => refused(
+            format!("cannot build from a repository: there is no deployment `{name}`"),
+            "run `agentcli deploy list` to see all deployments, or pass --deployment-id".to_owned(),
+        ),
+        (_, Some(source), Method::Image) if *source != Source::InternalContainer => refused(
+            format!("cannot push an image to `{name}`: it was created from {source}"),
+            "pass --remote to build the image on the deployment service".to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// `registry.example/x` of `https://registry.example/x/`
+fn without_scheme(address: &str) -> &str {
+    address.split_once("://").map_or(address, |(_, rest)| rest).trim_end_matches('/')
+}

@@ -1,0 +1,88 @@
+//! As packed source, which the service builds.
+
+use std::cell::RefCell;
+
+use super::Error;
+use super::deploy::Shipment;
+use super::event::{Event, Hooks};
+use crate::api::Archive;
+use crate::api::wire::{Deployment, SourceRevisionConfig};
+use crate::context::Packed;
+use crate::engine;
+
+/// The largest archive that services accept, in bytes.
+const MAX_ARCHIVE: u64 = 200 * 1024 * 1024;
+
+/// Size of an archive that is probably a mistake, in bytes.
+const LARGE: u64 = 50 * 1024 * 1024;
+
+/// Number of paths that a warning about the size names.
+const LARGEST: usize = 3;
+
+/// Patterns of files that hold nothing but credentials, which are not deployed unless the user asks for it.
+pub const CREDENTIALS: &[&str] = &[
+    "**/.env",
+    "**/.env.*",
+    "**/.envrc",
+    "**/.netrc",
+    "**/_netrc",
+    "**/.pypirc",
+    "**/.git-credentials",
+    "**/.aws",
+    "**/.ssh",
+    "**/.gnupg",
+    "**/.kube",
+    "**/.docker/config.json",
+    "**/.config/gcloud",
+    "**/id_rsa",
+    "**/id_ecdsa",
+    "**/id_ed25519",
+];
+
+/// Patterns of no file.
+pub const NO_FILES: &[&str] = &[];
+
+impl<H: Hooks> Shipment<'_, H> {
+    /// Packs the build context.
+    pub(super) async fn pack(&mut self) -> Result<Packed, Error> {
+        let listing = self.request.build.context.list().map_err(engine::Error::Context)?;
+        let (files, largest) = (listing.files(), listing.largest(LARGEST));
+        let packed = self.service.stop().unless_asked(listing.pack(MAX_ARCHIVE)).await?;
+        let packed = packed.map_err(engine::Error::Context)?;
+        self.hooks.event(Event::Packed { files, bytes: packed.bytes() });
+        if packed.bytes() > LARGE {
+            let paths: Vec<String> =
+                largest.iter().map(|(path, _)| format!("`{}`", path.display())).collect();
+            let message = format!(
+                "the archive is large, mostly because of {}; exclude what the image does not need with .dockerignore",
+                paths.join(", ")
+            );
+            self.hooks.event(Event::Warning { message });
+        }
+        Ok(packed)
+    }
+
+    /// Uploads the archive; returns the source of a revision.
+    pub(super) async fn upload(
+        &mut self,
+        deployment: &Deployment,
+        packed: &Packed,
+    ) -> Result<SourceRevisionConfig, Error> {
+        let target = self.call(async |client| client.upload_url(&deployment.id).await).await?;
+        let open = || Ok(Box::new(packed.reader()) as Box<dyn std::io::Read + Send>);
+        let (path, bytes) = (target.object_path.clone(), packed.bytes());
+        let archive = Archive { length: bytes, open: &open };
+        let Self { service, hooks, .. } = self;
+        let hooks = RefCell::new(&mut **hooks);
+        let mut progress = |sent| hooks.borrow_mut().uploading(sent, bytes);
+        let upload =
+            async |client: &crate::api::Client| client.upload(&target, &archive, &mut progress).await;
+        service.call(upload, |message| hooks.borrow_mut().event(Event::Note { message })).await?;
+        self.hooks.event(Event::Uploaded { path: path.clone(), bytes });
+        Ok(SourceRevisionConfig {
+            graph_config_path: Some(self.request.config_path.clone()),
+            source_tarball_path: Some(path),
+            ..Default::default()
+        })
+    }
+}
