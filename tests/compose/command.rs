@@ -119,7 +119,7 @@ fn values_of_the_configuration_arrive_and_are_warned_of() {
     let run = env.run("compose compose.yaml");
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(run.err.contains("a .env file keeps secrets out of both"), "{}", run.err);
-    assert!(run.err.contains("`PORT` of `env` is not used"), "{}", run.err);
+    assert!(run.err.contains("ignoring `PORT` of `env`"), "{}", run.err);
     let compose = config(&env.path(""), &[("X", "replaced")], "compose.yaml").unwrap();
     let variables = environment(&compose, "langgraph-api");
     assert_eq!(variables["NASTY"], "it's $HOME: ${X} #1 \"q\"\n\\");
@@ -178,9 +178,9 @@ fn the_note_of_a_database_says_what_the_command_line_says() {
     let config = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": {"POSTGRES_URI": "postgres://x"}}"#;
     let env = TestEnv::project().file("agent.json", config);
     let own = env.run("compose -").err;
-    assert!(own.contains("is not used: the setup has its own database; give --postgres-uri"), "{own}");
+    assert!(own.contains("the setup has its own database; use --postgres-uri"), "{own}");
     let named = env.run("compose - --postgres-uri postgres://me@db/x").err;
-    assert!(named.contains("is not used: --postgres-uri names another database"), "{named}");
+    assert!(named.contains("--postgres-uri takes precedence"), "{named}");
 }
 
 #[test]

@@ -432,7 +432,7 @@ fn requirements_on_local_packages_are_not_asked_for() {
         ("libs/other/setup.cfg", other),
     ];
     let plan = plan(&format!(r#""dependencies": [".", "./libs/one", "./libs/other"], {GRAPHS}"#), &files);
-    has(&plan, "install --system -c /api/constraints.txt httpx WORKDIR");
+    has(&plan, "install --system -c /api/constraints.txt httpx #");
     // One package needs its source, so all wait for it.
     let packages = "-e /deps/app -e /deps/app/libs/one -e /deps/app/libs/other";
     in_order(&plan, "COPY . /deps/app/", &format!("-c /api/constraints.txt {packages} &&"));
@@ -453,7 +453,7 @@ fn extras_of_local_packages() {
     in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app -e /deps/app/lib &&");
 }
 
-/// Their requirements are there before, and the package tools are removed in the same step.
+/// Their requirements are there before, and just the installer is left to be removed.
 #[test]
 fn packages_that_need_their_source() {
     let package = |name: &str, needs: &str, more: &str| {
@@ -466,8 +466,11 @@ fn packages_that_need_their_source() {
     let entries = format!(r#""dependencies": [".", "./a", "./b"], {GRAPHS}"#);
     let plan = plan(&entries, &files);
     has(&plan, "-c /api/constraints.txt httpx numpy ");
-    let installed = "-c /api/constraints.txt --no-deps -e /deps/app/a -e /deps/app/b && (uv pip uninstall";
+    let installed = "-c /api/constraints.txt --no-deps -e /deps/app/a -e /deps/app/b && rm -f /usr/bin/uv ";
     in_order(&plan, "COPY . /deps/app/", installed);
+    in_order(&plan, "(uv pip uninstall --system pip", "COPY . /deps/app/");
+    let pip = format!(r#"{entries}, "pip_installer": "pip""#);
+    in_order(&self::plan(&pip, &files), "COPY . /deps/app/", "(uv pip uninstall --system pip");
     has_not(&plan, "touch /deps/app");
     let notes: Vec<(&str, &str)> =
         plan.notes.iter().map(|note| (note.key.as_str(), note.message.as_str())).collect();

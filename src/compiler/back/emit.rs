@@ -1,4 +1,4 @@
-//! Plan → artifacts. One file an artifact; none of them decides anything.
+//! Plan → artifacts, one module each. They make no decisions.
 
 pub mod compose;
 pub mod dockerfile;

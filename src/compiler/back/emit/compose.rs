@@ -1,5 +1,5 @@
-//! Setup → compose file. It keeps to the Compose Specification of 2021, the time of the plugin's first releases: what is
-//! newer, such as `start_interval`, is refused with older engines.
+//! Setup → compose file, in the Compose Specification of 2021: the first releases of the plugin refuse newer keys, such as
+//! `start_interval`.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -11,32 +11,32 @@ use crate::compiler::back::plan::{Health, Plan, Port, Service, ServiceImage, Set
 
 const TEMPLATE: &str = include_str!("../../../../templates/compose.yaml.jinja");
 
-/// How a setup is written down, beside what it is.
+/// How to write a setup.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
-    /// Whether the name of the project stands in the file. Compose takes it from the file's directory otherwise, so
-    /// that the file is the same on every machine.
+    /// Whether to write the project name. Without it compose uses the name of the file's directory, and the file is the same
+    /// on every machine.
     pub is_named: bool,
-    /// How the project's image is built; without it, it is used under its name.
+    /// How compose builds the project's image. Without it the image has to exist.
     pub build: Option<Build>,
-    /// Whether all images are on the engine already, so that compose neither builds nor pulls any.
+    /// Whether compose must not pull images, since the engine has all of them.
     pub are_images_here: bool,
-    /// The file of `env`, as the compose file calls it.
+    /// The .env file, relative to the compose file.
     pub env_file: Option<String>,
     /// By service: the IP address that its ports are published on. Without one, they are published on all.
     pub addresses: BTreeMap<String, IpAddr>,
 }
 
-/// How the project's image is built.
+/// A build of the project's image.
 #[derive(Clone, Debug)]
 pub struct Build {
-    /// The context root, as the compose file calls it.
+    /// The context root, relative to the compose file.
     pub context: String,
     /// The Dockerfile, relative to the context root.
     pub dockerfile: String,
 }
 
-/// What the template is given: every text is quoted.
+/// A service as the template needs it, with all strings quoted.
 #[derive(Serialize)]
 struct Rendered<'a> {
     name: String,
@@ -94,7 +94,7 @@ fn rendered<'a>(service: &'a Service, form: &Form) -> Rendered<'a> {
     let environment = service.environment.iter();
     Rendered {
         name: quote::yaml_key(&service.name),
-        // Where compose builds it, compose names it after the project.
+        // Compose names the images that it builds.
         image: build.is_none().then(|| quote::compose(name)),
         build: build.map(|build| RenderedBuild {
             context: quote::compose(&build.context),
@@ -137,7 +137,7 @@ fn variable(value: &Variable) -> String {
     }
 }
 
-/// What compose replaces by the first of `names` that is set and not empty.
+/// A compose expression for the first of `names` that is set and not empty.
 fn first_of(names: &[String], is_needed: bool) -> String {
     let Some((last, others)) = names.split_last() else { return String::new() };
     let last = match is_needed {

@@ -1,4 +1,4 @@
-//! Plan → Dockerfile. Works with every BuildKit since Docker 20.10: no heredocs, no `--link`, no `# syntax`.
+//! Plan → Dockerfile, for every BuildKit since Docker 20.10: no here-documents, no `--link`, no `# syntax`.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::compiler::back::plan::{Action, Command, Mount, Plan, Step};
 
 const TEMPLATE: &str = include_str!("../../../../templates/Dockerfile.jinja");
 
-/// Lines are wrapped here where a wrap is possible.
+/// Maximum line width, where a line can be wrapped.
 const WIDTH: usize = 100;
 
 #[derive(Serialize)]
@@ -19,7 +19,7 @@ struct Rendered {
     instruction: String,
 }
 
-/// The Dockerfile of a plan, with `\n` at the end of each line on every system.
+/// The Dockerfile of a plan, with `\n` line ends on every system.
 pub fn dockerfile(plan: &Plan) -> String {
     let mut before = "";
     let mut steps = Vec::new();
@@ -32,10 +32,10 @@ pub fn dockerfile(plan: &Plan) -> String {
     template::render(TEMPLATE, serde_json::json!({ "config": heading::config(plan), "steps": steps }))
 }
 
-/// The `.dockerignore` that belongs beside it.
+/// The `.dockerignore` for that Dockerfile.
 pub fn dockerignore(plan: &Plan) -> String {
     let mut text = format!(
-        "{MARK}from {}. Lies beside the Dockerfile and selects what a build sees.\n",
+        "{MARK}from {}. Selects the build context of the Dockerfile beside it.\n",
         heading::name(plan)
     );
     for line in plan.context.ignore.iter().chain(&plan.context.withheld) {
@@ -45,12 +45,12 @@ pub fn dockerignore(plan: &Plan) -> String {
     text
 }
 
-/// A word as a POSIX shell reads it.
+/// A word quoted for a POSIX shell.
 pub fn shell_word(word: &str) -> String {
     quote::shell(word)
 }
 
-/// One step as an instruction, over several lines where it is long.
+/// A step as an instruction, wrapped if it is long.
 pub fn instruction(step: &Step) -> String {
     match &step.action {
         Action::Copy { from, sources, target } => {
@@ -115,8 +115,7 @@ fn script(command: &Command) -> Vec<String> {
     }
 }
 
-/// Whether the frontend hands this line to the shell as it is. What it would read as its own syntax, and what one
-/// line cannot hold, goes in as JSON.
+/// Whether the frontend passes this line to the shell unchanged. Other lines are written as JSON.
 fn is_shell_form(line: &str) -> bool {
     !line.chars().any(char::is_control)
         && !line.ends_with('\\')

@@ -1,6 +1,6 @@
-//! Quoting, for each place of a Dockerfile or a compose file that text can land in.
+//! Quoting, for each place in a Dockerfile or a compose file.
 
-/// Characters that mean themselves everywhere.
+/// Characters that need no quotes anywhere.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_./@+-:=,%".contains(c)
 }
@@ -15,17 +15,17 @@ pub(super) fn shell(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A word that the Dockerfile frontend expands: the value of ENV, or a WORKDIR.
+/// A word in which the Dockerfile frontend expands variables: a value of ENV, or WORKDIR.
 pub(super) fn expanded(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { always_expanded(word) }
 }
 
-/// The same, in quotes even where none are needed.
+/// The same, always in quotes.
 pub(super) fn always_expanded(word: &str) -> String {
     format!("\"{}\"", escape(word, "\\\"$"))
 }
 
-/// The arguments of COPY: sources are patterns and a target is not, and both are expanded.
+/// The arguments of COPY. Sources are patterns, and variables are expanded in all of them.
 pub(super) fn copy(sources: &[String], target: &str) -> String {
     let patterns = sources.iter().map(|source| pattern(source));
     let words: Vec<String> = patterns.chain([target.to_owned()]).collect();
@@ -41,7 +41,7 @@ pub(super) fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A YAML string in which compose finds nothing to replace.
+/// A YAML string without interpolation by compose.
 pub(super) fn compose(text: &str) -> String {
     yaml(&text.replace('$', "$$"))
 }
@@ -59,8 +59,8 @@ pub(super) fn yaml(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// A key of a YAML mapping, in which compose replaces nothing. Names of variables and services mostly need no quotes: no
-/// word of YAML's own has a `_` or a `-` in it.
+/// A key of a YAML mapping; compose does not interpolate keys. Names with `_` or `-` need no quotes, since no keyword of YAML
+/// has these.
 pub(super) fn yaml_key(name: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -69,15 +69,15 @@ pub(super) fn yaml_key(name: &str) -> String {
     if is_plain { name.to_owned() } else { yaml(name) }
 }
 
-/// Whether YAML lets a character stand in a string as it is. Line separators may, but are read as line breaks by some.
+/// Whether a character can be part of a YAML string. Unicode line separators are excluded, since some parsers break lines.
 fn is_yaml_text(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
         || c > '\u{ffff}'
 }
 
-/// A pattern that matches just `path`.
+/// A pattern for exactly `path`.
 fn pattern(path: &str) -> String {
-    // Otherwise it would be an option, or a here-document even between quotes.
+    // Without it this would be an option, or a here-document, even in quotes.
     let start = if path.starts_with("--") || path.contains("<<") { "./" } else { "" };
     let letters = start.chars().chain(path.chars());
     letters

@@ -1,4 +1,4 @@
-//! The templates, and the one way to render them.
+//! Rendering of templates.
 
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, filters};
@@ -7,9 +7,9 @@ use serde::Serialize;
 /// Renders `source` with `context`.
 ///
 /// # Panics
-/// When the template is at odds with its context, which is a bug of this program that every test would show.
+/// If the template does not fit its context, which is a bug that every test shows.
 pub(super) fn render(source: &'static str, context: impl Serialize) -> String {
-    // To define all the filters that there are takes longer than to render.
+    // Defining all built-in filters takes longer than rendering.
     let mut environment = Environment::empty();
     environment.add_filter("join", filters::join);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);

@@ -1,9 +1,10 @@
 //! Installation after the source is copied. Every edit repeats it, so it is only for packages that need their source.
 
 use crate::compiler::back::lower::groups::Groups;
-use crate::compiler::back::lower::tools::{Tools, prefixed, removal};
+use crate::compiler::back::lower::tools::{Tools, prefixed, removal, uv_removal};
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::Command;
+use crate::compiler::back::resolve::Installer;
 use crate::compiler::manifests::requirements_txt::RequirementsFile;
 use crate::compiler::{paths, server};
 
@@ -15,8 +16,9 @@ pub(super) struct Late {
 }
 
 impl Late {
-    pub(super) fn new(input: &Input<'_>, tools: &Tools, build: &mut Build) -> Self {
+    pub(super) fn new(input: &Input<'_>, build: &mut Build) -> Self {
         let resolved = input.resolved;
+        let tools = &Tools::for_builds(resolved);
         let mut commands = Vec::new();
         let mut brings_requirements = false;
         if !resolved.is_early() {
@@ -38,20 +40,29 @@ impl Late {
         Self { commands, brings_requirements: brings_requirements || !files.is_empty() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.commands.is_empty()
+    /// Commands that remove package tools before the source is copied, since removing them with every edit takes time.
+    /// The installer stays if it is still needed.
+    pub(super) fn early_removal(&self, input: &Input<'_>) -> Vec<Command> {
+        match input.resolved.installer {
+            _ if self.commands.is_empty() => [removal(input.config), uv_removal(input.config)].concat(),
+            Installer::Uv => removal(input.config),
+            Installer::Pip => Vec::new(),
+        }
     }
 
     /// Adds one step for all of it, since every edit runs it.
     pub(super) fn step(self, input: &Input<'_>, tools: &Tools, build: &mut Build) {
-        if self.is_empty() {
+        if self.commands.is_empty() {
             return;
         }
         let mut commands = self.commands;
         if self.brings_requirements {
             commands.extend(own_packages(tools));
         }
-        commands.extend(removal(input.config));
+        if input.resolved.installer == Installer::Pip {
+            commands.extend(removal(input.config));
+        }
+        commands.extend(uv_removal(input.config));
         build.step("/dependencies", "local packages that need their source", tools.run(commands));
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::compiler::back::lower::common::{base, copy_manifests, source, source_stage};
 use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::late::{Late, own_packages};
-use crate::compiler::back::lower::tools::{Tools, prefixed, removal, words};
+use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input, javascript};
 use crate::compiler::back::plan::{Action, Command, Variant};
 use crate::compiler::manifests::package::UvSettings;
@@ -19,7 +19,7 @@ use crate::compiler::{paths, server};
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
     let is_mixed = input.resolved.variant == Variant::Mixed;
     let tools = Tools::new(input.resolved);
-    let late = Late::new(input, &tools, build);
+    let late = Late::new(input, build);
     Tools::stage(input, build);
     source_stage(input, build);
     base(input, build);
@@ -35,8 +35,9 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if !late.brings_requirements {
         build.step("/dependencies", "restore the server's own packages", tools.run(own_packages(&tools)));
     }
-    if late.is_empty() {
-        remove_tools(input, build);
+    let commands = late.early_removal(input);
+    if !commands.is_empty() {
+        build.step("/keep_pkg_tools", "remove package tools", Action::Run { mounts: Vec::new(), commands });
     }
     build.step("/graphs", "", Action::Workdir { path: input.layout.project.clone() });
     let has_packages = !is_mixed || javascript::packages(input, build);
@@ -153,11 +154,4 @@ fn import_path(input: &Input<'_>, build: &mut Build) {
     let lines = path.iter().map(|directory| input.layout.in_image(directory)).collect();
     let commands = vec![Command::Write { lines, file: server::PATH_FILE.to_owned() }];
     build.step("/dependencies", "import path", Action::Run { mounts: Vec::new(), commands });
-}
-
-fn remove_tools(input: &Input<'_>, build: &mut Build) {
-    let commands = removal(input.config);
-    if !commands.is_empty() {
-        build.step("/keep_pkg_tools", "remove package tools", Action::Run { mounts: Vec::new(), commands });
-    }
 }

@@ -1,4 +1,4 @@
-//! Plan → [`Setup`]: the services that run the whole server in containers.
+//! Plan → [`Setup`]: the server and its databases in containers.
 
 use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
@@ -8,32 +8,32 @@ use crate::compiler::back::plan::{
 };
 use crate::compiler::server::setup::{self, Key};
 
-/// The longest part of a directory's name that becomes part of a project's, in characters.
+/// Maximum length of the directory name within a project name, in characters.
 const MAX_NAME: usize = 40;
 
-/// What the command line and the surroundings add to a plan. There is no `Debug`: `env` may hold secrets.
+/// Options of the command line and the environment. There is no `Debug`, since `env` can hold secrets.
 #[derive(Clone)]
 pub struct SetupOptions {
-    /// The name of the compose project.
+    /// Name of the compose project.
     pub name: String,
-    /// The port of this machine that the server is reached at.
+    /// Port of the server on this machine.
     pub port: u16,
-    /// The port of this machine that the debugger is reached at; there is none without it.
+    /// Port of the debugger on this machine; without it there is no debugger.
     pub debugger_port: Option<u16>,
-    /// Where the debugger's page finds the server; this machine, where it is not given.
+    /// URL of the server for the debugger's page; by default the port of the server on this machine.
     pub debugger_base_url: Option<String>,
-    /// Whether the user names a database, so that there is none in the setup.
+    /// Whether the user has a database, so that the setup has none.
     pub has_database: bool,
-    /// The image to run instead of the one that is built.
+    /// Image to run instead of building one.
     pub image: Option<String>,
-    /// The values of `env`, where the configuration itself holds them.
+    /// Values of `env`, if it is an object.
     pub env: IndexMap<String, String>,
-    /// The names that the file of `env` sets to something.
+    /// Names with a value in the .env file that `env` names.
     pub env_file_names: Vec<String>,
 }
 
-/// The name of a project that lies in `directory`, an absolute path as its parts: the directory's own, as compose would
-/// have it, and a few digits of the whole path, so that two directories of one name are two projects.
+/// The project name for `directory`, an absolute path in parts: the directory's name in the form that compose requires, and
+/// a few digits of a hash of the path, so that directories of the same name are different projects.
 pub fn project_name(directory: &[String]) -> String {
     let own = directory.last().map(|name| name.to_lowercase()).unwrap_or_default();
     let own: String = own.chars().filter(|c| is_name_letter(*c)).collect();
@@ -44,7 +44,7 @@ pub fn project_name(directory: &[String]) -> String {
     format!("{own}-{digits}")
 }
 
-/// Whether compose takes `name` for a project.
+/// Whether compose accepts `name` as a project name.
 pub fn is_project_name(name: &str) -> bool {
     name.chars().all(is_name_letter) && !name.is_empty() && !name.starts_with(['-', '_'])
 }
@@ -53,7 +53,7 @@ fn is_name_letter(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_'
 }
 
-/// The setup that runs the server of `plan`.
+/// The setup for the server of `plan`.
 pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
     let databases = [Some(setup::REDIS), (!options.has_database).then_some(setup::POSTGRES)];
     let mut services: Vec<Service> = databases.iter().flatten().map(beside).collect();
@@ -67,7 +67,7 @@ pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
     Setup { name: options.name.clone(), services, volumes, notes }
 }
 
-/// A service that is not the server's.
+/// A service other than the server.
 fn beside(data: &setup::Service) -> Service {
     let (volume, target) = setup::DATA;
     let has_data = data.name == setup::POSTGRES.name;
@@ -98,7 +98,7 @@ fn server(plan: &Plan, options: &SetupOptions, fixed: Variables, after: Vec<Stri
     }
     let image = match &options.image {
         Some(name) => ServiceImage::Named { name: name.clone() },
-        // What compose itself would call it.
+        // The name that compose would choose.
         None => ServiceImage::Built { name: format!("{}-{}", options.name, setup::SERVER) },
     };
     Service {
@@ -125,7 +125,7 @@ fn debugger(port: u16, options: &SetupOptions) -> Service {
 
 type Variables = IndexMap<String, Variable>;
 
-/// What the setup itself decides: where the server finds the others, and they it.
+/// Variables that the setup sets: the addresses of the other services, and the port.
 fn fixed(plan: &Plan, options: &SetupOptions) -> Variables {
     let database = match options.has_database {
         true => Variable::From { names: vec![setup::OWN_DATABASE.to_owned()], is_needed: true },
@@ -142,15 +142,15 @@ fn notes(fixed: &Variables, options: &SetupOptions) -> Vec<Note> {
     let names = options.env.keys().chain(&options.env_file_names);
     let fixed = names.filter(|name| fixed.contains_key(*name));
     let why = |name: &String| match setup::DATABASE_VARIABLES.contains(&name.as_str()) {
-        true if options.has_database => "--postgres-uri names another database",
-        true => "the setup has its own database; give --postgres-uri to use another",
-        false => "the setup decides it",
+        true if options.has_database => "--postgres-uri takes precedence",
+        true => "the setup has its own database; use --postgres-uri for another",
+        false => "the setup sets it",
     };
-    let message = |name: &String| format!("`{name}` of `env` is not used: {}", why(name));
+    let message = |name: &String| format!("ignoring `{name}` of `env`: {}", why(name));
     fixed.map(|name| Note { key: "/env".to_owned(), message: message(name) }).collect()
 }
 
-/// Whether the user's `env` brings the key: an empty one is none.
+/// Whether the user's `env` has the key. An empty value does not count.
 fn is_given(key: &Key, options: &SetupOptions) -> bool {
     let is_set = |name: &str| {
         options.env.get(name).is_some_and(|value| !value.is_empty())
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_projects_are_as_compose_wants_them() {
+    fn project_names_are_valid_for_compose() {
         for (directory, expected) in [
             ("home/My Agent.v2", "myagentv2"),
             ("home/--_x", "x"),

@@ -18,11 +18,19 @@ const PIP_STAGE: (&str, &str) = ("pip", "/pip.conf");
 pub(super) struct Tools {
     installer: Installer,
     has_config: bool,
+    /// Whether Python writes bytecode: that makes builds faster, and installations larger.
+    writes_bytecode: bool,
 }
 
 impl Tools {
     pub(super) fn new(resolved: &Resolved) -> Self {
-        Self { installer: resolved.installer, has_config: resolved.pip_config.is_some() }
+        let has_config = resolved.pip_config.is_some();
+        Self { installer: resolved.installer, has_config, writes_bytecode: false }
+    }
+
+    /// The tools for packages that every edit builds again. A build runs its backend several times.
+    pub(super) fn for_builds(resolved: &Resolved) -> Self {
+        Self { writes_bytecode: resolved.installer == Installer::Uv, ..Self::new(resolved) }
     }
 
     /// A stage that holds the pip configuration, to mount it from there under a name without special characters.
@@ -44,7 +52,10 @@ impl Tools {
 
     /// Installs `arguments`.
     pub(super) fn unconstrained(&self, arguments: impl IntoIterator<Item = String>) -> Command {
-        let mut variables = IndexMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())]);
+        let mut variables = IndexMap::new();
+        if !self.writes_bytecode {
+            variables.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
+        }
         let program: &[&str] = match self.installer {
             Installer::Pip => &["python3", "-m", "pip", "install"],
             Installer::Uv => &["uv", "pip", "install", "--system"],
@@ -89,7 +100,13 @@ fn removed_tools(config: &Config) -> Vec<&'static str> {
     }
 }
 
-/// Removes package tools: as installed packages, as files that the distribution left, and as programs.
+/// Removes uv, unless a package tool is kept.
+pub(super) fn uv_removal(config: &Config) -> Vec<Command> {
+    let is_removed = removed_tools(config).len() == server::PACKAGE_TOOLS.len();
+    if is_removed { vec![programs_removal(&server::UV_PROGRAMS)] } else { Vec::new() }
+}
+
+/// Removes package tools other than uv: as installed packages, as files that the distribution left, and as programs.
 pub(super) fn removal(config: &Config) -> Vec<Command> {
     let tools = removed_tools(config);
     if tools.is_empty() {
@@ -110,17 +127,16 @@ pub(super) fn removal(config: &Config) -> Vec<Command> {
         find.extend(["-name".to_owned(), name]);
     }
     find.extend([")", "-prune", "-exec", "rm", "-rf", "{}", "+"].map(str::to_owned));
-    let mut commands = vec![uninstall, libraries, prefixed(&[], find)];
     let programs = server::TOOL_PROGRAMS.iter().filter(|(tool, _)| tools.contains(tool));
-    let mut programs: Vec<&str> = programs.flat_map(|(_, programs)| programs.iter().copied()).collect();
-    if tools.len() == server::PACKAGE_TOOLS.len() {
-        programs.extend(server::UV_PROGRAMS);
-    }
+    let programs: Vec<&str> = programs.flat_map(|(_, programs)| programs.iter().copied()).collect();
+    let programs = (!programs.is_empty()).then(|| programs_removal(&programs));
+    [uninstall, libraries, prefixed(&[], find)].into_iter().chain(programs).collect()
+}
+
+fn programs_removal(programs: &[&str]) -> Command {
     let files =
         programs.iter().flat_map(|it| ["/usr/bin", "/usr/local/bin"].map(|bin| format!("{bin}/{it}")));
-    let files: Vec<String> = files.collect();
-    commands.extend((!files.is_empty()).then(|| Command::Shell(format!("rm -f {}", files.join(" ")))));
-    commands
+    Command::Shell(format!("rm -f {}", files.collect::<Vec<_>>().join(" ")))
 }
 
 pub(super) fn words<const N: usize>(words: [&str; N]) -> Command {

@@ -1,5 +1,5 @@
-//! The setup: the services that run the whole server in containers, as `up` runs them and a compose file describes
-//! them. Nothing here is part of a plan: it holds values that the user gave in `env`.
+//! The setup: the server and its databases in containers, for `up` and for compose files. It is not part of the plan, since
+//! it holds values of the user's `env`.
 
 use std::fmt;
 
@@ -8,73 +8,73 @@ use serde::Serialize;
 
 use super::Note;
 
-/// Services, and what they share. They are on one network, on which each is known by its name.
+/// Services on one network, where the name of each is its host name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setup {
-    /// The name of the compose project.
+    /// Name of the compose project.
     pub name: String,
-    /// In an order in which they can be started.
+    /// The services, each after those it depends on.
     pub services: Vec<Service>,
-    /// Volumes that outlive the containers.
+    /// Named volumes.
     pub volumes: Vec<String>,
-    /// What the user should know of the choices made.
+    /// Remarks for the user.
     pub notes: Vec<Note>,
 }
 
-/// One container of the setup.
+/// One container.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Service {
-    /// Its name, also as a host on the network.
+    /// Name, and host name on the network.
     pub name: String,
-    /// What it runs.
+    /// Image.
     pub image: ServiceImage,
-    /// The command, where it is not the image's own.
+    /// Command, if it is not the image's default.
     pub command: Option<Vec<String>>,
-    /// Variables, in order.
+    /// Environment variables, in order.
     pub environment: IndexMap<String, Variable>,
-    /// A .env file whose variables it gets too, relative to the configuration's directory. [`Self::environment`] wins.
+    /// .env file with more variables, relative to the configuration's directory. [`Self::environment`] takes precedence.
     pub env_file: Option<String>,
-    /// Ports that are opened on this machine.
+    /// Published ports.
     pub ports: Vec<Port>,
-    /// Volumes in it.
+    /// Mounted volumes.
     pub mounts: Vec<VolumeMount>,
-    /// How to tell whether it is well.
+    /// Health check.
     pub health: Option<Health>,
-    /// Services that have to be healthy before it is started.
+    /// Services that must be healthy before it starts.
     pub after: Vec<String>,
 }
 
-/// What a service runs.
+/// The image of a service.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum ServiceImage {
-    /// The project's image, which is built under this name.
+    /// The project's image, which is built.
     Built {
-        /// The name.
+        /// Its tag.
         name: String,
     },
-    /// An image that is there or can be pulled.
+    /// An existing image.
     Named {
-        /// Its name.
+        /// Image name.
         name: String,
     },
 }
 
-/// The value of a variable. A text may be a secret that the user put into the configuration, so that nothing prints it.
+/// The value of a variable. It can be a secret of the user's `env`, so `Debug` does not show it.
 #[derive(Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Variable {
-    /// The value of the first of other variables that is set and not empty where the setup is started; a secret, so it
-    /// stands in no file.
+    /// The first non-empty one of some variables of the environment that starts the setup. It can be a secret, so it is not
+    /// written to a file.
     From {
-        /// The names of the others.
+        /// Names of the variables.
         names: Vec<String>,
-        /// Whether nothing can be started without it; else the variable is not set, or empty.
+        /// Whether the setup cannot start without it. Otherwise it is empty or unset.
         is_needed: bool,
     },
-    /// This text, exactly.
+    /// A text.
     Text {
-        /// The text.
+        /// Verbatim.
         text: String,
     },
 }
@@ -88,16 +88,16 @@ impl fmt::Debug for Variable {
     }
 }
 
-/// A port that is opened on this machine.
+/// A published port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Port {
-    /// On this machine.
+    /// Port on this machine.
     pub host: u16,
-    /// In the container.
+    /// Port in the container.
     pub container: u16,
 }
 
-/// A volume in a container.
+/// A volume mounted in a container.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VolumeMount {
     /// One of [`Setup::volumes`].
@@ -106,19 +106,19 @@ pub struct VolumeMount {
     pub target: String,
 }
 
-/// How to tell whether a service is well.
+/// The health check of a service.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Health {
     /// Program and arguments, run in the container.
     pub command: Vec<String>,
-    /// Between two looks, in seconds.
+    /// Interval between checks, in seconds.
     pub interval: u32,
-    /// How long a look may take, in seconds.
+    /// Timeout of a check, in seconds.
     pub timeout: u32,
-    /// Failed looks in a row after which it is not well.
+    /// Consecutive failures before the service is unhealthy.
     pub retries: u32,
-    /// How long failures do not count after the start, in seconds.
+    /// Time after the start in which failures do not count, in seconds.
     pub start_period: u32,
-    /// Between two looks during the start, in seconds, on engines that know it.
+    /// Interval between checks during the start period, in seconds, on engines that support it.
     pub start_interval: u32,
 }
