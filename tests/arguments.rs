@@ -27,7 +27,7 @@ fn wrong_usage_has_its_own_exit_code() {
         ("validate --fromat json", "a similar argument exists: '--format'"),
         ("validate --format yaml", "possible values: text, json, sarif, github"),
         ("validate a.json --config b.json", "cannot be used with"),
-        ("explain no-such", "there is no code `no-such`"),
+        ("explain no-such", "unknown code or key `no-such`"),
     ] {
         let run = TestEnv::empty().run(arguments);
         assert_eq!((run.code, run.out.as_str()), (2, ""), "{arguments}");
