@@ -61,7 +61,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "server",
         ],
     ),
-    ("back::plan", &["front::config", "manifests"]),
+    ("back::plan", &["front::config", "front::keys", "manifests"]),
     ("back::resolve", &["files", "front::base_image", "front::config", "manifests", "paths"]),
     ("files", &["paths"]),
     ("front::base_image", &["front::config", "manifests", "server"]),

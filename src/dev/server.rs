@@ -74,9 +74,10 @@ fn environment(
     address: &Address,
 ) -> Command {
     let plan = &session.plan.local;
-    let mut command = plan.unset.iter().fold(command, |command, name| command.without(name));
+    let unset = plan.unset();
+    let mut command = unset.iter().fold(command, |command, name| command.without(name));
     command = command.variable(local::LOG_COLOUR, options.colour.to_string());
-    let users = session.env.iter().filter(|(name, _)| !plan.unset.contains(name));
+    let users = session.env.iter().filter(|(name, _)| !unset.contains(&name.as_str()));
     for (name, value) in users {
         command = match value {
             Some(value) => command.variable(name, value),

@@ -24,11 +24,6 @@ pub(super) fn contract(input: &Input<'_>, place: impl Fn(String) -> String) -> I
     sections.collect()
 }
 
-/// All variables that hand over a section.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    keys::handed_over().map(|(_, variable)| variable)
-}
-
 /// The sections in `contract`, with their variables.
 pub(super) fn keys(contract: &IndexMap<String, Value>) -> impl Iterator<Item = (&'static str, &'static str)> {
     keys::handed_over().filter(|(_, variable)| contract.contains_key(*variable))

@@ -22,7 +22,6 @@ pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
         |variable: &str| variant != Variant::Javascript || settings.values().any(|it| it == variable);
     let unknown = contract::keys(&contract).filter(|(_, variable)| !is_known(variable));
     Local {
-        unset: contract::names().filter(|name| !contract.contains_key(*name)).map(str::to_owned).collect(),
         unknown: unknown.map(|(key, _)| key.to_owned()).collect(),
         variables: variables(variant, has_bridge),
         state: server::local::STATE.to_owned(),

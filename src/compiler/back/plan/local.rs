@@ -4,6 +4,8 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::compiler::front::keys;
+
 /// The server beside the user's source. All paths are relative to the configuration's directory, which is also the
 /// server's working directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -12,8 +14,6 @@ pub struct Local {
     pub contract: IndexMap<String, Value>,
     /// Variables that make the server run without databases. They take precedence over the user's.
     pub variables: IndexMap<String, String>,
-    /// Variables for server settings that the configuration does not have; they are removed from the environment.
-    pub unset: Vec<String>,
     /// The Python environment; absent on the JavaScript server.
     pub python: Option<PythonPackages>,
     /// The Node.js environment; absent without JavaScript.
@@ -26,6 +26,14 @@ pub struct Local {
     pub state: String,
     /// Changes that restart the server.
     pub watch: Watch,
+}
+
+impl Local {
+    /// The variables of sections that the configuration does not have; they are removed from the environment.
+    pub fn unset(&self) -> Vec<&'static str> {
+        let variables = keys::handed_over().map(|(_, variable)| variable);
+        variables.filter(|variable| !self.contract.contains_key(*variable)).collect()
+    }
 }
 
 /// Packages of the Python environment.
