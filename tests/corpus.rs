@@ -88,8 +88,8 @@ fn stubs(config: &Value, at: &Path) {
     let mut sources: BTreeMap<PathBuf, String> = BTreeMap::new();
     for (file, name) in texts.iter().filter_map(|text| reference(text)) {
         let text = match file.ends_with(".py") {
-            true => format!("{name} = None\n"),
-            false => format!("export const {name} = null;\n"),
+            true => format!("{name} = object()\n"),
+            false => format!("export const {name} = {{}};\n"),
         };
         sources.entry(at.join(file)).or_default().push_str(&text);
     }

@@ -64,7 +64,7 @@ fn project(path: &str, text: &str) -> Vec<Diagnostic> {
 }
 
 fn check(text: &str) -> Result<(), TestCaseError> {
-    let files = MemoryFiles::new([("agent.py", "graph = 1"), ("requirements.txt", "")]);
+    let files = MemoryFiles::new([("agent.py", "graph = object()"), ("requirements.txt", "")]);
     let analysis = analyze("agent.json", text, &files);
     let locate = |diagnostic: Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);

@@ -11,6 +11,8 @@ pub mod pyproject;
 pub mod requirement;
 pub mod requirements_txt;
 pub mod setup_cfg;
+pub mod setup_py;
+mod stack;
 pub mod symbols;
 
 use std::ops::Range;

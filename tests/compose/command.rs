@@ -131,7 +131,7 @@ fn the_env_file_is_named_and_its_differences_are_told() {
     let config_text = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": "../.env"}"#;
     let env = TestEnv::empty()
         .file("app/agent.json", config_text)
-        .file("app/agent.py", "graph = 1\n")
+        .file("app/agent.py", "graph = object()\n")
         .file(".env", "LANGSMITH_API_KEY=mine\nPASSWORD=p$w0rd\n");
     let run = env.run("compose deploy.yml -c app/agent.json");
     assert_eq!(run.code, 0, "{}", run.err);

@@ -145,7 +145,7 @@ fn a_flat_package_at_the_root_keeps_its_name() {
         fs::create_dir(&directory).unwrap();
         for (file, text) in [
             ("agent.json", r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#),
-            ("agent.py", "graph = 1\n"),
+            ("agent.py", "graph = object()\n"),
             ("__init__.py", ""),
         ] {
             fs::write(directory.join(file), text).unwrap();

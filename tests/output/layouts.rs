@@ -21,7 +21,7 @@ fn plan_of(files: &[(&str, &str)]) -> Plan {
 
 fn plan_with(members: &str, files: &[(&str, &str)]) -> Plan {
     let config = format!(r#"{{{members}, "graphs": {{"agent": "./demo/graph.py:graph"}}}}"#);
-    let package = [("demo/__init__.py", ""), ("demo/graph.py", "graph = 1")];
+    let package = [("demo/__init__.py", ""), ("demo/graph.py", "graph = object()")];
     let files = MemoryFiles::new(package.into_iter().chain(files.iter().copied()));
     let analysis = analyze("agent.json", &config, &files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
@@ -209,7 +209,8 @@ fn links_to_python_code_prevent_a_skeleton() {
 
     let manifest = format!("{HATCH}{PROJECT}");
     let tree = TestEnv::empty().file("pyproject.toml", &manifest).file("demo/__init__.py", "");
-    let tree = tree.file("demo/graph.py", "graph = 1").file("data/x.txt", "").file("vendor/common/a.py", "");
+    let tree =
+        tree.file("demo/graph.py", "graph = object()").file("data/x.txt", "").file("vendor/common/a.py", "");
     let skeleton = |tree: &TestEnv| {
         let files = DiskFiles::new(tree.path(""));
         let local = Local::new(0, ".".to_owned(), &files);

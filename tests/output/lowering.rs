@@ -9,8 +9,8 @@ use agentcli::compiler::manifests::dockerignore::Ignore;
 
 use super::properties;
 
-const PYTHON: (&str, &str) = ("agent.py", "graph = 1");
-const TYPESCRIPT: (&str, &str) = ("graph.ts", "export const graph = 1;");
+const PYTHON: (&str, &str) = ("agent.py", "graph = object()");
+const TYPESCRIPT: (&str, &str) = ("graph.ts", "export const graph = {};");
 const GRAPHS: &str = r#""graphs": {"agent": "./agent.py:graph"}"#;
 const JS_GRAPHS: &str = r#""graphs": {"agent": "./graph.ts:graph"}"#;
 const SETUPTOOLS: &str =
@@ -393,7 +393,7 @@ fn included_requirements_are_copied() {
 #[test]
 fn a_monorepos_context_holds_what_is_named_and_nothing_else() {
     let nested = Nested(MemoryFiles::new([
-        ("apps/agent/agent.py", "graph = 1"),
+        ("apps/agent/agent.py", "graph = object()"),
         ("apps/agent/requirements.txt", "-r ../../requirements/base.txt\n"),
         ("requirements/base.txt", "-c limits.txt\nhttpx\n"),
         ("requirements/limits.txt", "httpx<1\n"),

@@ -315,7 +315,7 @@ proptest! {
     fn every_file_name_is_read_back(names in vec(printable(), 1..5)) {
         let mut tree = vec![
             ("pyproject.toml".to_owned(), "[project]\nname = 'p'\nversion = '1'\ndependencies = ['a>1']"),
-            ("agent.py".to_owned(), "graph = 1"),
+            ("agent.py".to_owned(), "graph = object()"),
         ];
         tree.extend(names.iter().map(|name| (format!("{name}/{name}.py"), "")));
         let files = MemoryFiles::new(tree.iter().map(|(name, text)| (name.as_str(), *text)));
@@ -334,7 +334,7 @@ fn every_accepted_configuration_is_read_back() {
     let refused = RefCell::new(BTreeMap::new());
     let cases = 1500;
     let look = |(config, directory, pip): (Value, String, String)| {
-        let files = [("agent.py", "graph = 1"), ("requirements.txt", "x")];
+        let files = [("agent.py", "graph = object()"), ("requirements.txt", "x")];
         let files: Vec<(String, &str)> =
             files.map(|(name, text)| (format!("{directory}/{name}"), text)).into();
         let files = files.iter().map(|(name, text)| (name.as_str(), *text)).chain([(pip.as_str(), "")]);

@@ -31,9 +31,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::compiler::files::Files;
-use crate::compiler::front::config::Config;
+use crate::compiler::front::base_image::base_image;
+use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::manifests::dependency::{self, Local};
-use crate::compiler::manifests::symbols::{Language, Module};
+use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 
 /// One topic: the function that looks, and the rules it reports.
@@ -110,10 +111,21 @@ impl<'a> Context<'a> {
         self.locals.iter().filter(|local| local.is_directory()).cloned().collect()
     }
 
-    /// The module in the file at `path`, read and parsed once however many references name it.
+    /// The Python version of the image. The tag of a base image can stand for any.
+    fn python_version(&self) -> Option<PythonVersion> {
+        if self.config.variant() == Variant::Javascript || self.is_removed("/python_version") {
+            return None;
+        }
+        let version = base_image(self.config).version?;
+        let (major, minor) = version.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
+    /// The module in the file at `path`, read and parsed once for all references to it.
     fn module(&mut self, path: &str) -> Option<Rc<Module>> {
         let files = self.files;
-        let module = || Some(Rc::new(Module::new(Language::of(path)?, &files.text(path)?)));
+        let version = self.python_version();
+        let module = || Some(Rc::new(Module::new(Language::of(path)?, files.text(path)?, version)));
         self.modules.entry(path.to_owned()).or_insert_with(module).clone()
     }
 }

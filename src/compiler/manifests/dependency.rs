@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::pyproject::Pyproject;
-use crate::compiler::manifests::symbols::{Language, setup_py};
-use crate::compiler::manifests::{self, requirement, setup_cfg};
+use crate::compiler::manifests::symbols::Language;
+use crate::compiler::manifests::{self, requirement, setup_cfg, setup_py};
 use crate::compiler::paths;
 
 /// Files that describe a project or list its requirements.

@@ -10,7 +10,7 @@ use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::Local;
 use crate::compiler::manifests::pyproject::{Pyproject, table};
 use crate::compiler::manifests::requirement;
-use crate::compiler::manifests::symbols::setup_py::setup_call;
+use crate::compiler::manifests::setup_py::setup_call;
 use crate::compiler::paths;
 
 pub use skeleton::Skeleton;

@@ -1,21 +1,22 @@
-//! Does a name exist in this source text? A static look at the syntax tree: nothing is run or imported.
+//! The names that a source file defines, found in its syntax tree. Nothing is run or imported.
 //!
-//! The answer is meant to be trusted: [`Definition::Missing`] is said only where no construct in the text
-//! could bring the name in at run time, and everything doubtful is [`Definition::Unknown`].
+//! [`Definition::Missing`] is certain: no construct in the text could define the name at run time. Everything doubtful is
+//! [`Definition::Unknown`].
 
 mod javascript;
 mod python;
-pub mod setup_py;
 
-use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 
-use indexmap::IndexSet;
-use tree_sitter::{Node, Parser, Tree};
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 
-/// A language whose modules can be looked into.
+use super::Broken;
+use super::stack::with_stack_for;
+
+/// A language whose files can be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
     /// Python 3.
@@ -24,12 +25,12 @@ pub enum Language {
     JavaScript,
     /// TypeScript.
     TypeScript,
-    /// TypeScript with JSX, which is a grammar of its own.
+    /// TypeScript with JSX, in which some TypeScript means something else.
     Tsx,
 }
 
 impl Language {
-    /// The language that the ending of `path` names.
+    /// The language of the file at `path`, by its extension.
     pub fn of(path: &str) -> Option<Self> {
         match Path::new(path).extension()?.to_str()? {
             "py" => Some(Self::Python),
@@ -39,166 +40,179 @@ impl Language {
             _ => None,
         }
     }
-
-    fn grammar(self) -> tree_sitter::Language {
-        match self {
-            Self::Python => tree_sitter_python::LANGUAGE,
-            Self::JavaScript => tree_sitter_javascript::LANGUAGE,
-            Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
-            Self::Tsx => tree_sitter_typescript::LANGUAGE_TSX,
-        }
-        .into()
-    }
 }
 
 /// Whether importers of a module find a name in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Definition {
-    /// It is bound at the module's top level (Python) or exported as a value (JavaScript, TypeScript).
+    /// It is bound at the top level of the module (Python) or exported as a value (JavaScript, TypeScript).
     Defined,
-    /// It is surely not there.
+    /// It is certainly not defined.
     Missing {
-        /// What is there instead.
+        /// The names that are.
         names: Vec<String>,
     },
-    /// It is bound at the module's top level, and importers do not see it. JavaScript and TypeScript only.
+    /// It is bound at the top level of the module but not exported. JavaScript and TypeScript only.
     NotExported,
-    /// The text does not tell: it binds names dynamically, or could not be read as a whole.
+    /// It cannot be known: the module binds names dynamically, or could not be parsed.
     Unknown,
 }
 
-/// A source file, parsed once for all the names that are looked for in it.
+/// A value that is certain from its definition alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A literal, with the name of its type and an article, such as `a number`.
+    Literal(&'static str),
+    /// A function. Python only.
+    Function,
+    /// A class. Python only.
+    Class,
+}
+
+/// A version of Python: major and minor.
+pub type PythonVersion = (u8, u8);
+
+/// A source file, parsed once for all names that are looked up in it.
 pub struct Module {
-    language: Language,
     text: String,
-    tree: Option<Tree>,
+    names: Names,
+    syntax_error: Option<Broken>,
+    newer_syntax: Option<Broken>,
 }
 
 impl Module {
-    /// Parses `text`.
-    pub fn new(language: Language, text: &str) -> Self {
-        let text = plain(text).into_owned();
-        let tree = parse(language, &text);
-        Self { language, text, tree }
+    /// Parses `text`. If it is Python, its syntax is compared with that of `version`.
+    pub fn new(language: Language, mut text: String, version: Option<PythonVersion>) -> Self {
+        if text.starts_with('\u{feff}') {
+            text.remove(0);
+        }
+        let parsed = with_stack_for(&text, || match language {
+            Language::Python => python::parse(&text, version),
+            _ => javascript::parse(language, &text),
+        });
+        let Parsed { names, syntax_error, newer_syntax } = parsed.unwrap_or_default();
+        Self { text, names, syntax_error, newer_syntax }
     }
 
-    /// Its text, with `\n` for every line end.
+    /// Its text, without a byte order mark.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Looks for `name`. Of a dotted name only the first part can be looked for: the rest is an attribute of some
-    /// value, so a found first part gives [`Definition::Unknown`].
+    /// The first error that keeps the language from reading the file.
+    pub fn syntax_error(&self) -> Option<&Broken> {
+        self.syntax_error.as_ref()
+    }
+
+    /// The first syntax that the version of Python does not support.
+    pub fn newer_syntax(&self) -> Option<&Broken> {
+        self.newer_syntax.as_ref()
+    }
+
+    /// Looks up `name`. The rest of a dotted name is an attribute of some value, so it is [`Definition::Unknown`] if its
+    /// first part is defined.
     pub fn define(&self, name: &str) -> Definition {
-        let Some(root) = self.tree.as_ref().map(Tree::root_node) else { return Definition::Unknown };
-        let (first, dotted) = name.split_once('.').map_or((name, false), |(first, _)| (first, true));
-        let bindings = match self.language {
-            Language::Python => python::look(root, &self.text, first),
-            _ => javascript::look(root, &self.text, first),
-        };
-        match bindings.verdict(first) {
-            Definition::Defined if dotted => Definition::Unknown,
-            verdict => verdict,
+        match name.split_once('.') {
+            None => self.names.define(name),
+            Some((first, _)) => match self.names.define(first) {
+                Definition::Defined => Definition::Unknown,
+                verdict => verdict,
+            },
         }
+    }
+
+    /// The kind of value that `name` certainly has, and the byte range of its definition.
+    pub fn kind(&self, name: &str) -> Option<(Kind, Range<usize>)> {
+        let names = &self.names;
+        let binding = names.visible.get(name).filter(|_| !names.open && !names.unsure.contains(name))?;
+        Some((binding.kind?, binding.span.clone()))
     }
 }
 
-/// Looks for one name in a text.
+/// Looks up one name in a text.
 #[cfg(test)]
 fn define(language: Language, text: &str, name: &str) -> Definition {
-    Module::new(language, text).define(name)
+    Module::new(language, text.to_owned(), None).define(name)
 }
 
-/// What a look at one module has found out.
+/// The result of parsing one file.
+struct Parsed {
+    names: Names,
+    syntax_error: Option<Broken>,
+    newer_syntax: Option<Broken>,
+}
+
+impl Default for Parsed {
+    /// Nothing is known.
+    fn default() -> Self {
+        Self { names: Names { open: true, ..Names::default() }, syntax_error: None, newer_syntax: None }
+    }
+}
+
+/// The names of one module.
 #[derive(Default)]
-struct Bindings<'t> {
-    /// The names that importers get.
-    visible: IndexSet<&'t str>,
-    /// The names that are bound and that importers do not get.
-    hidden: HashSet<&'t str>,
-    /// The names that may be there or not, depending on what runs.
-    unsure: HashSet<&'t str>,
-    /// Whether something may bring in names that the text does not show.
+struct Names {
+    /// The names that importers get, in source order.
+    visible: IndexMap<String, Binding>,
+    /// The names that are bound but not exported.
+    hidden: HashSet<String>,
+    /// The names that may be defined or not, depending on what runs.
+    unsure: HashSet<String>,
+    /// Whether the module may define names that the text does not show.
     open: bool,
+    /// The same for every name but `default`.
+    open_but_default: bool,
 }
 
-impl Bindings<'_> {
-    fn verdict(mut self, name: &str) -> Definition {
-        // The parser mends a broken text with empty identifiers.
-        self.visible.shift_remove("");
-        if self.visible.contains(name) {
+struct Binding {
+    /// Absent if it is not certain.
+    kind: Option<Kind>,
+    span: Range<usize>,
+}
+
+impl Names {
+    /// Adds a visible name. A name that is bound twice can have either value.
+    fn bind(&mut self, name: &str, kind: Option<Kind>, span: Range<usize>) {
+        match self.visible.entry(name.to_owned()) {
+            Entry::Vacant(entry) => {
+                entry.insert(Binding { kind, span });
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().kind = None,
+        }
+    }
+
+    fn define(&self, name: &str) -> Definition {
+        if self.visible.contains_key(name) {
             Definition::Defined
-        } else if self.open || self.unsure.contains(name) {
+        } else if self.open || self.open_but_default && name != "default" || self.unsure.contains(name) {
             Definition::Unknown
         } else if self.hidden.contains(name) {
             Definition::NotExported
         } else {
-            Definition::Missing { names: self.visible.into_iter().map(str::to_owned).collect() }
+            Definition::Missing { names: self.visible.keys().cloned().collect() }
         }
     }
 }
 
-/// `text` as the grammars expect it: without a byte order mark, and with `\n` for every line end. They take a
-/// lone `\r` for a blank, which would let a comment swallow the lines after it.
-fn plain(text: &str) -> Cow<'_, str> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.contains('\r') {
-        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-thread_local! {
-    // A parser keeps its buffers, and a configuration may name thousands of small files.
-    static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
-}
-
-fn parse(language: Language, text: &str) -> Option<Tree> {
-    PARSER.with_borrow_mut(|parser| {
-        parser.set_language(&language.grammar()).ok()?;
-        parser.parse(text, None)
-    })
-}
-
-/// Visits `root` and the nodes below in source order; `enter` says whether to go into a node. A loop, because
-/// the nesting of a text is its author's to choose and must not exhaust our stack.
-fn walk<'t>(root: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
-    let mut cursor = root.walk();
-    loop {
-        if enter(cursor.node()) && cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return;
-            }
-        }
-    }
-}
-
-/// The named children of `node` without its comments.
-fn parts<'t>(node: Node<'t>) -> Vec<Node<'t>> {
-    node.named_children(&mut node.walk()).filter(|child| !child.is_extra()).collect()
-}
-
-/// The source text of `node`, which is a node of the tree of `text`.
-fn source<'t>(node: Node<'_>, text: &'t str) -> &'t str {
-    text.get(node.byte_range()).unwrap_or_default()
+/// The message of a parser as a lowercase fragment.
+fn fragment(message: &str) -> String {
+    let mut letters = message.trim_end_matches('.').chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;
 
     use super::*;
+    use crate::compiler::manifests::setup_py::setup_call;
 
     const ALL: [Language; 4] = [Language::Python, Language::JavaScript, Language::TypeScript, Language::Tsx];
 
     #[test]
-    fn a_language_is_told_by_its_ending() {
+    fn languages_have_extensions() {
         for (path, expected) in [
             ("src/agent.py", Some(Language::Python)),
             ("./a.js", Some(Language::JavaScript)),
@@ -220,12 +234,69 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_and_empty_names_are_survived() {
-        let deep = 20_000;
-        for open in ["(", "[", "{a:", "a=", "exports=", "f(x=>", "if x:\n ", "-", "a.b(", "case [", "`${"] {
+    fn deep_nesting_is_safe() {
+        for open in [
+            "(",
+            "[",
+            "{",
+            "{a:",
+            "a=",
+            "exports=",
+            "f(x=>",
+            "f(function(){",
+            "if x:\n ",
+            "-",
+            "not ",
+            "a.b(",
+            "a.",
+            "case [",
+            "`${",
+            "f'{",
+            "a?b:",
+            "a?",
+            "a?(b)=>c:",
+            "a?(b):",
+            "x=>",
+            "async (",
+            "(x=",
+            "if(a)",
+            "if(a){}else ",
+            "do ",
+            "a:",
+            "class A extends ",
+            "class A{a(){",
+            "new ",
+            "typeof ",
+            "await ",
+            "let x:A<",
+            "let x:(",
+            "let x:keyof ",
+            "let{a:",
+            "<a>",
+            "<a b={",
+            "<T,>(",
+            "a<",
+            "a**",
+            "a+",
+            "a||",
+            "a and ",
+            "lambda:",
+            "x if y else ",
+            "@a ",
+            "namespace a{",
+            "type A<T extends ",
+            "let x:a extends b?c:",
+            "(a:(",
+            "switch(a){case ",
+            "try{",
+            "for(;;)",
+            "enum a{b=",
+        ] {
             for language in ALL {
-                define(language, &open.repeat(deep), "graph");
-                define(language, &format!("{}graph", open.repeat(deep)), "");
+                let started = std::time::Instant::now();
+                define(language, &open.repeat(4_000), "graph");
+                define(language, &format!("{}graph", open.repeat(4_000)), "");
+                assert!(started.elapsed().as_secs() < 5, "{language:?}: {open}");
             }
         }
         assert_eq!(define(Language::Python, "", ""), Definition::Missing { names: vec![] });
@@ -248,14 +319,14 @@ mod tests {
                 "const { a_NAME: [NAME] } = x; export { NAME };",
                 "export { y as NAME } from './y';",
                 "export class NAME {}",
-                "exports.NAME = `${1}`;",
+                "export let NAME = `${1}`;",
             ],
         }
     }
 
-    fn module() -> impl Strategy<Value = (Language, Vec<(String, usize)>)> {
-        let bound = ("v_[a-z]{1,6}", 0..6usize);
-        (prop::sample::select(&ALL[..]), prop::collection::vec(bound, 0..12))
+    fn module() -> impl Strategy<Value = (Language, BTreeMap<String, usize>)> {
+        let bound = prop::collection::btree_map("v_[a-z]{1,6}", 0..6usize, 0..12);
+        (prop::sample::select(&ALL[..]), bound)
     }
 
     proptest! {
@@ -264,7 +335,7 @@ mod tests {
             for language in ALL {
                 define(language, &text, &name);
             }
-            setup_py::setup_call(&text);
+            setup_call(&text);
         }
 
         #[test]
@@ -280,17 +351,17 @@ mod tests {
             for language in ALL {
                 define(language, &text, "graph");
             }
-            setup_py::setup_call(&text);
+            setup_call(&text);
         }
 
         #[test]
-        fn what_is_bound_is_found_and_nothing_else((language, bound) in module()) {
+        fn exactly_the_bound_names_are_defined((language, bound) in module()) {
             let lines = bound.iter().map(|(name, way)| bindings(language)[*way].replace("NAME", name));
             let text = lines.collect::<Vec<_>>().join("\n");
-            for (name, _) in &bound {
+            for name in bound.keys() {
                 prop_assert_eq!(define(language, &text, name), Definition::Defined);
             }
-            let distinct: BTreeSet<_> = bound.into_iter().map(|(name, _)| name).collect();
+            let distinct: BTreeSet<_> = bound.into_keys().collect();
             match define(language, &text, "absent") {
                 Definition::Missing { names } => prop_assert_eq!(BTreeSet::from_iter(names), distinct),
                 other => prop_assert!(false, "{:?}: {}", other, text),

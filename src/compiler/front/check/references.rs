@@ -1,7 +1,8 @@
-//! References `<file>:<name>`: the file exists, is in the image, can be loaded, and defines the name.
+//! References to code: whether the file exists, is part of the image, can be parsed, and defines the name.
 
 mod nearby;
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{Context, locations, modules, written};
@@ -9,25 +10,34 @@ use crate::compiler::files::FileKind;
 use crate::compiler::front::config::Variant;
 use crate::compiler::front::keys::{Form, Languages};
 use crate::compiler::front::reference::{self, Located, Reference};
-use crate::compiler::manifests::symbols::{Definition, Language};
+use crate::compiler::manifests::Broken;
+use crate::compiler::manifests::symbols::{Definition, Kind, Language};
 use crate::compiler::words::{listed, similar};
 use crate::compiler::{paths, server};
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[
     &MALFORMED_REFERENCE,
     &REFERENCE_NOT_FOUND,
     &REFERENCE_OUTSIDE_DEPENDENCIES,
+    &SOURCE_SYNTAX_ERROR,
     &UNDEFINED_NAME,
     &UNSUPPORTED_FILE_TYPE,
+    &UNSUPPORTED_SYNTAX,
+    &UNUSABLE_VALUE,
 ];
 
 pub(super) fn check(context: &mut Context<'_>) {
+    // A mistake in the syntax of a file is reported once, for the first reference to it.
+    let mut broken = HashSet::new();
     for located in reference::all(&context.config.value) {
-        if let Some(diagnostic) = check_one(context, &located) {
-            context.report(diagnostic);
-        }
+        let found = check_one(context, &located);
+        let is_new = |found: &Diagnostic| {
+            let is_syntax = [SOURCE_SYNTAX_ERROR.code, UNSUPPORTED_SYNTAX.code].contains(&found.rule.code);
+            !is_syntax || found.related.as_ref().is_none_or(|related| broken.insert(related.path.clone()))
+        };
+        found.filter(is_new).into_iter().for_each(|diagnostic| context.report(diagnostic));
     }
 }
 
@@ -38,9 +48,9 @@ fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic>
     }
     match located.parse() {
         Err(malformed) => Some(check_malformed(context, located, malformed)),
-        Ok(Reference::File { path, .. }) if located.form == Form::File => {
-            check_component(context, located).or_else(|| check_file(context, located, &path))
-        }
+        Ok(Reference::File { path, .. }) if located.form == Form::File => check_component(context, located)
+            .or_else(|| check_file(context, located, &path))
+            .or_else(|| check_syntax(context, located, &path)),
         Ok(Reference::File { path, name }) => {
             check_file(context, located, &path).or_else(|| check_name(context, located, &path, &name))
         }
@@ -193,9 +203,37 @@ fn check_module(
 }
 
 fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
+    check_syntax(context, located, path)
+        .or_else(|| check_definition(context, located, path, name))
+        .or_else(|| check_value(context, located, path, name))
+}
+
+/// A file that cannot be read or parsed gives no findings about its names.
+fn check_syntax(context: &mut Context<'_>, located: &Located, path: &str) -> Option<Diagnostic> {
+    let module = context.module(path)?;
+    let place = within(located, located.path_part());
+    let shown = written(path);
+    let related =
+        |mistake: &Broken| Related::new(path, module.text(), mistake.span.clone(), &*mistake.message);
+    if let Some(mistake) = module.syntax_error() {
+        let message = format!("`{shown}` has a syntax error");
+        return Some(Diagnostic::new(&SOURCE_SYNTAX_ERROR, place, message).related(related(mistake)));
+    }
+    let mistake = module.newer_syntax()?;
+    let (major, minor) = context.python_version()?;
+    let message = format!("`{shown}` uses syntax that Python {major}.{minor} does not support");
+    let diagnostic = Diagnostic::new(&UNSUPPORTED_SYNTAX, place, message).related(related(mistake));
+    Some(diagnostic.help("change the code, or set `python_version` to a newer version"))
+}
+
+fn check_definition(
+    context: &mut Context<'_>,
+    located: &Located,
+    path: &str,
+    name: &str,
+) -> Option<Diagnostic> {
     let place = within(located, located.name_part());
     let shown = written(path);
-    // What cannot be read does not tell.
     let module = context.module(path)?;
     match module.define(name) {
         Definition::Defined | Definition::Unknown => None,
@@ -219,14 +257,47 @@ fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &s
     }
 }
 
+/// Reports a definition that certainly has the wrong type: no library turns a literal into a graph.
+fn check_value(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
+    let module = context.module(path)?;
+    let (kind, span) = module.kind(name)?;
+    let is_instance = ["/auth/path", "/encryption/path"].contains(&located.key.pointer);
+    let kind = match kind {
+        Kind::Literal(kind) => kind,
+        Kind::Function if is_instance => "a function",
+        Kind::Class if is_instance => "a class",
+        Kind::Function | Kind::Class => return None,
+    };
+    let expected = expected(located.key.pointer);
+    let message = format!("`{name}` in `{}` is {kind}, not {expected}", written(path));
+    let place = within(located, located.name_part());
+    let related = Related::new(path, module.text(), span, "defined here");
+    let diagnostic = Diagnostic::new(&UNUSABLE_VALUE, place, message).related(related);
+    Some(diagnostic.help(format!("use the name of {expected}")))
+}
+
+/// The value that the server needs for a key.
+fn expected(pointer: &str) -> &'static str {
+    match pointer {
+        "/auth/path" => "an `Auth` object",
+        "/encryption/path" => "an `Encryption` object",
+        "/http/app" => "an app",
+        "/priority/path" => "a function",
+        "/checkpointer/path" => "a checkpointer or a function that returns one",
+        "/store/path" => "a store or a function that returns one",
+        "/store/index/embed" => "an embedding function",
+        _ => "a graph or a function that returns one",
+    }
+}
+
 fn defined(names: &[String]) -> String {
     let shown = names.iter().filter(|name| !name.starts_with('_')).map(String::as_str);
     match shown.clone().count() {
-        0 => "define it there, or name another file".to_owned(),
+        0 => "define it there, or use another file".to_owned(),
         count if count > 8 => {
-            format!("name something that is defined there, such as {}", listed(shown.rev().take(4)))
+            format!("use a name that it defines, such as {}", listed(shown.rev().take(4)))
         }
-        _ => format!("what is defined there is {}", listed(shown)),
+        _ => format!("it defines {}", listed(shown)),
     }
 }
 
@@ -261,12 +332,22 @@ static REFERENCE_OUTSIDE_DEPENDENCIES: Rule = Rule {
     right: r#"{ "dependencies": ["./libs", "."], "graphs": { "agent": "./src/agent.py:graph" } }"#,
 };
 
+static SOURCE_SYNTAX_ERROR: Rule = Rule {
+    code: "source-syntax-error",
+    severity: Severity::Error,
+    summary: "a syntax error in a file that a reference names",
+    why: "The server imports the file when it starts, and would stop with this error. Only errors that certainly keep \
+          Python or Node.js from reading the file are reported, and only the first one of each file.",
+    wrong: r#"{ "graphs": { "agent": "./broken.py:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
 static UNDEFINED_NAME: Rule = Rule {
     code: "undefined-name",
     severity: Severity::Error,
     summary: "a name that the file does not define",
-    why: "The file was read, and nothing in it binds the name at its top level, or the name is not exported. Where a \
-          file could bind it while it runs (`from x import *`, `globals()`), nothing is reported.",
+    why: "Nothing in the file binds the name at its top level, or the name is not exported. If the file could define it \
+          while it runs (`from x import *`, `globals()`), nothing is reported.",
     wrong: r#"{ "graphs": { "agent": "./agent.py:grahp" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
@@ -279,5 +360,26 @@ static UNSUPPORTED_FILE_TYPE: Rule = Rule {
           TypeScript (without JSX) for graphs, `auth.path` and `http.app` if the image has Node.js. The JavaScript server loads \
           JavaScript and TypeScript files. UI components are JavaScript or TypeScript.",
     wrong: r#"{ "graphs": { "agent": "./agent.ipynb:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+static UNSUPPORTED_SYNTAX: Rule = Rule {
+    code: "unsupported-syntax",
+    severity: Severity::Error,
+    summary: "syntax that is newer than the Python version of the image",
+    why: "The image runs the version in `python_version`, by default 3.11. An older version than the code was written \
+          for cannot read the file, so the server would not start.",
+    wrong: r#"{ "python_version": "3.11", "graphs": { "agent": "./uses_type_statement.py:graph" } }"#,
+    right: r#"{ "python_version": "3.12", "graphs": { "agent": "./uses_type_statement.py:graph" } }"#,
+};
+
+static UNUSABLE_VALUE: Rule = Rule {
+    code: "unusable-value",
+    severity: Severity::Error,
+    summary: "a name whose value the server cannot use",
+    why: "The file defines the name as a literal, such as a number or a list, or as a function or class where the \
+          server needs an object. The server checks the type when it starts, and would stop. A value that is not \
+          certain from its definition is not reported.",
+    wrong: r#"{ "graphs": { "agent": "./agent.py:VERSION" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };

@@ -6,7 +6,7 @@ use super::{string, strings};
 use crate::compiler::files::Files;
 use crate::compiler::manifests::pyproject::{read, table};
 use crate::compiler::manifests::requirement;
-use crate::compiler::manifests::symbols::setup_py::setup_call;
+use crate::compiler::manifests::setup_py::setup_call;
 use crate::compiler::paths;
 
 const SETUPTOOLS: &str = "setuptools.build_meta";

@@ -1,210 +1,192 @@
-//! What a JavaScript or TypeScript module exports: its `export` statements, and CommonJS.
+//! The names that a JavaScript or TypeScript module exports: its `export` statements, and CommonJS.
 
 mod commonjs;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
-use tree_sitter::Node;
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{
+    BindingPattern, Declaration, ExportDefaultDeclarationKind, Expression, Program, Statement,
+    VariableDeclaration,
+};
+use oxc_ecmascript::BoundNames;
+use oxc_parser::{ParseOptions, Parser};
+use oxc_span::{GetSpan, SourceType, Span};
+use oxc_syntax::module_record::{ExportEntry, ExportExportName, ModuleRecord};
 
-use super::{Bindings, parts, source, walk};
+use super::{Broken, Kind, Language, Names, Parsed, fragment};
 
-/// Looks at the module `root`, the tree of `text`, as far as is needed to tell about `name`.
-pub(super) fn look<'t>(root: Node<'_>, text: &'t str, name: &str) -> Bindings<'t> {
-    let mut module = Module { text, found: Bindings::default(), types: HashSet::new(), clauses: Vec::new() };
-    for statement in parts(root) {
-        module.statement(statement, name);
+/// The parser backtracks at each level of some nestings, so its time grows with the square of their depth.
+const DEEPEST: usize = 500;
+
+/// Parses `text` and collects its names.
+pub(super) fn parse(language: Language, text: &str) -> Parsed {
+    if is_too_deep(text) {
+        return Parsed::default();
     }
-    let mut found = module.finish();
-    found.open |= root.has_error();
-    if !found.visible.contains(name) {
-        commonjs::look(root, text, &mut found);
+    let typescript = language != Language::JavaScript;
+    let source_type =
+        SourceType::unambiguous().with_typescript(typescript).with_jsx(language != Language::TypeScript);
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, text, source_type).with_options(options).parse();
+    // Errors from which the parser recovers may be ones that the server's more lenient compiler does not report.
+    if parsed.panicked {
+        let syntax_error = parsed.diagnostics.first().and_then(|error| {
+            let span = range(error.labels.first()?.span());
+            Some(Broken::new(span, fragment(&error.message)))
+        });
+        return Parsed { syntax_error, ..Parsed::default() };
     }
-    found
+    let mut names = Module::default().read(&parsed.program, &parsed.module_record);
+    names.open |= !parsed.diagnostics.is_empty();
+    if parsed.module_record.has_module_syntax {
+        // A compiler may put both into one file.
+        names.open |= text.contains("exports");
+    } else {
+        commonjs::read(&parsed.program, &mut names);
+    }
+    Parsed { names, syntax_error: None, newer_syntax: None }
 }
 
-struct Module<'t> {
-    text: &'t str,
-    found: Bindings<'t>,
-    /// The names that the compiler erases: types, and imports of types.
-    types: HashSet<&'t str>,
-    /// What `export { local as exported }` says. Whether `local` is a value shows only at the end.
-    clauses: Vec<(&'t str, &'t str)>,
+/// Whether brackets nest deeper than [`DEEPEST`]. Brackets in strings count, which only makes more files unknown.
+fn is_too_deep(text: &str) -> bool {
+    let (mut depth, mut angles) = (0_usize, 0_usize);
+    text.bytes().any(|byte| {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'<' => angles += 1,
+            b'>' | b';' => angles = 0,
+            _ => {}
+        }
+        depth.max(angles) > DEEPEST
+    })
 }
 
-impl<'t> Module<'t> {
-    fn statement(&mut self, node: Node<'_>, wanted: &str) {
-        match node.kind() {
-            "export_statement" => self.export(node, wanted),
-            "import_statement" => self.import(node),
+/// The declarations at the top level of a module.
+#[derive(Default)]
+struct Module {
+    names: Names,
+    /// The names that the TypeScript compiler erases: types, and imports of types.
+    types: HashSet<String>,
+    /// The kinds and places of values that never change.
+    constants: HashMap<String, (Kind, Span)>,
+}
+
+impl Module {
+    fn read(mut self, program: &Program<'_>, record: &ModuleRecord<'_>) -> Names {
+        for statement in &program.body {
+            self.statement(statement);
+        }
+        for import in &record.import_entries {
+            let names = if import.is_type { &mut self.types } else { &mut self.names.hidden };
+            names.insert(import.local_name.name.to_string());
+        }
+        for export in record.local_export_entries.iter().filter(|export| !export.is_type) {
+            let local = export.local_name.name();
+            // An expression has no local name and can only be the default.
+            let local = local.as_deref().unwrap_or("default");
+            let is_value = self.names.hidden.contains(local) || !self.types.contains(local);
+            if let Some(name) = exported(export).filter(|_| is_value) {
+                let constant = self.constants.get(local);
+                let (kind, span) = constant.map_or((None, export.span), |&(kind, span)| (Some(kind), span));
+                self.names.bind(name, kind, range(span));
+            }
+        }
+        for export in record.indirect_export_entries.iter().filter(|export| !export.is_type) {
+            exported(export).into_iter().for_each(|name| self.names.bind(name, None, range(export.span)));
+        }
+        // `export *` passes on everything but the default export.
+        self.names.open_but_default = record.star_export_entries.iter().any(|export| !export.is_type);
+        self.names
+    }
+
+    fn statement(&mut self, statement: &Statement<'_>) {
+        match statement {
+            Statement::ExportDeclaration(export) => self.declare(&export.declaration),
+            Statement::ExportDefaultDeclaration(export) => self.declare_default(&export.declaration),
+            Statement::TSExportAssignment(_) => self.names.open = true,
+            _ => statement.as_declaration().into_iter().for_each(|it| self.declare(it)),
+        }
+    }
+
+    fn declare_default(&mut self, declaration: &ExportDefaultDeclarationKind<'_>) {
+        let id = match declaration {
+            ExportDefaultDeclarationKind::FunctionDeclaration(it) => it.id.as_ref(),
+            ExportDefaultDeclarationKind::ClassDeclaration(it) => it.id.as_ref(),
+            ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => None,
             _ => {
-                let names = self.declare(node);
-                self.found.hidden.extend(names);
+                let value = declaration.as_expression().and_then(|it| Some((literal(it)?, it.span())));
+                self.constants.extend(value.map(|value| ("default".to_owned(), value)));
+                None
             }
-        }
+        };
+        self.names.hidden.extend(id.map(|id| id.name.to_string()));
     }
 
-    fn export(&mut self, node: Node<'_>, wanted: &str) {
-        if has_token(node, "type") || has_token(node, "namespace") {
-            // `export type { … }` and `export as namespace …`: nothing at run time.
-        } else if has_token(node, "default") {
-            self.export_default(node);
-        } else if let Some(declaration) = node.child_by_field_name("declaration") {
-            let names = self.declare(declaration);
-            self.found.visible.extend(names);
-        } else if has_token(node, "=") {
-            self.found.open = true;
-        } else if has_token(node, "*") {
-            // It passes on everything but the default export.
-            self.found.open |= wanted != "default";
-        } else {
-            self.export_clause(node);
-        }
-    }
-
-    fn export_default(&mut self, node: Node<'_>) {
-        if let Some(declaration) = node.child_by_field_name("declaration") {
-            if declaration.kind() != "interface_declaration" {
-                self.found.visible.insert("default");
+    fn declare(&mut self, declaration: &Declaration<'_>) {
+        let is_type = matches!(
+            declaration,
+            Declaration::TSTypeAliasDeclaration(_) | Declaration::TSInterfaceDeclaration(_)
+        );
+        match declaration {
+            _ if is_type || declaration.declare() => {
+                declaration.bound_names(&mut |id| self.types.extend([id.name.to_string()]));
+                self.types.extend(declaration.id().map(|id| id.name.to_string()));
             }
-            let names = self.declare(declaration);
-            self.found.hidden.extend(names);
-        } else if let Some(value) = node.child_by_field_name("value") {
-            // `export default Name` may name a type.
-            self.clauses.push((source(value, self.text), "default"));
+            Declaration::VariableDeclaration(it) => self.variables(it),
+            _ => self.names.hidden.extend(declaration.id().map(|id| id.name.to_string())),
         }
     }
 
-    /// `export { … }`, with or without `from`, and `export * as name from`.
-    fn export_clause(&mut self, node: Node<'_>) {
-        let passed_on = node.child_by_field_name("source").is_some();
-        for part in parts(node) {
-            match part.kind() {
-                "namespace_export" => self.found.visible.extend(last_child(part).map(|name| self.name(name))),
-                "export_clause" => parts(part).into_iter().for_each(|item| self.specifier(item, passed_on)),
-                _ => {}
-            }
-        }
-    }
-
-    fn specifier(&mut self, specifier: Node<'_>, passed_on: bool) {
-        if specifier.has_error() || has_token(specifier, "type") {
+    fn variables(&mut self, declaration: &VariableDeclaration<'_>) {
+        declaration.bound_names(&mut |id| self.names.hidden.extend([id.name.to_string()]));
+        if !declaration.kind.is_const() {
             return;
         }
-        let Some(local) = specifier.child_by_field_name("name") else { return };
-        let exported = specifier.child_by_field_name("alias").unwrap_or(local);
-        let (local, exported) = (self.name(local), self.name(exported));
-        if passed_on {
-            self.found.visible.insert(exported);
-        } else {
-            self.clauses.push((local, exported));
-        }
-    }
-
-    fn import(&mut self, node: Node<'_>) {
-        let text = self.text;
-        let only_types = has_token(node, "type");
-        walk(node, |part| {
-            let specifier = part.kind() == "import_specifier";
-            if specifier || part.kind() == "identifier" {
-                let bound = part.child_by_field_name("alias").or_else(|| part.child_by_field_name("name"));
-                let erased = only_types || has_token(part, "type");
-                let names = if erased { &mut self.types } else { &mut self.found.hidden };
-                names.insert(source(bound.unwrap_or(part), text));
-            }
-            !specifier
-        });
-    }
-
-    /// The values that a declaration binds; the types it declares are noted.
-    fn declare(&mut self, declaration: Node<'_>) -> Vec<&'t str> {
-        let mut declaration = declaration;
-        // `declare …` wraps a declaration, and a plain `namespace N {}` is parsed as an expression.
-        while matches!(declaration.kind(), "ambient_declaration" | "expression_statement") {
-            let Some(inner) = declaration.named_child(0) else { return Vec::new() };
-            declaration = inner;
-        }
-        let name = declaration.child_by_field_name("name").map(|name| source(name, self.text));
-        match declaration.kind() {
-            "interface_declaration" | "type_alias_declaration" => {
-                self.types.extend(name);
-                Vec::new()
-            }
-            "function_declaration"
-            | "generator_function_declaration"
-            | "function_signature"
-            | "class_declaration"
-            | "abstract_class_declaration"
-            | "enum_declaration" => name.into_iter().collect(),
-            // `namespace A.B {}` binds `A`.
-            "internal_module" | "module" => {
-                name.and_then(|name| name.split('.').next()).into_iter().collect()
-            }
-            "import_alias" => declaration.named_child(0).map(|name| self.name(name)).into_iter().collect(),
-            "lexical_declaration" | "variable_declaration" | "using_declaration" => {
-                self.variables(declaration)
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn variables(&self, declaration: Node<'_>) -> Vec<&'t str> {
-        let declarators = parts(declaration).into_iter();
-        let patterns = declarators.filter_map(|declarator| declarator.child_by_field_name("name"));
-        patterns.flat_map(|pattern| self.names_in(pattern)).collect()
-    }
-
-    /// The names that a pattern such as `{ a, b: [c], ...d }` binds; not its keys and defaults.
-    fn names_in(&self, pattern: Node<'_>) -> Vec<&'t str> {
-        let mut names = Vec::new();
-        let mut defaults = HashSet::new();
-        walk(pattern, |node| {
-            match node.kind() {
-                "identifier" | "shorthand_property_identifier_pattern" if !defaults.contains(&node.id()) => {
-                    names.push(source(node, self.text));
-                }
-                "assignment_pattern" | "object_assignment_pattern" => {
-                    defaults.extend(node.child_by_field_name("right").map(|right| right.id()));
-                }
-                _ => {}
-            }
-            !defaults.contains(&node.id()) && !matches!(node.kind(), "computed_property_name" | "ERROR")
-        });
-        names
-    }
-
-    fn name(&self, node: Node<'_>) -> &'t str {
-        unquoted(source(node, self.text))
-    }
-
-    fn finish(mut self) -> Bindings<'t> {
-        for (local, exported) in self.clauses {
-            let is_value = self.found.hidden.contains(local) || self.found.visible.contains(local);
-            if is_value || !self.types.contains(local) {
-                self.found.visible.insert(exported);
+        for declarator in &declaration.declarations {
+            if let (BindingPattern::BindingIdentifier(id), Some(value)) = (&declarator.id, &declarator.init)
+                && let Some(kind) = literal(value)
+            {
+                self.constants.insert(id.name.to_string(), (kind, id.span));
             }
         }
-        self.found
     }
 }
 
-/// Whether `token`, a keyword or a sign, is a direct child of `node`.
-fn has_token(node: Node<'_>, token: &str) -> bool {
-    node.children(&mut node.walk()).any(|child| !child.is_named() && child.kind() == token)
+/// The name under which importers get an export.
+fn exported<'a>(export: &ExportEntry<'a>) -> Option<&'a str> {
+    match &export.export_name {
+        ExportExportName::Name(name) => Some(name.name.as_str()),
+        ExportExportName::Default(_) => Some("default"),
+        ExportExportName::Null => None,
+    }
 }
 
-fn last_child(node: Node<'_>) -> Option<Node<'_>> {
-    node.child(node.child_count().checked_sub(1)?)
+fn range(span: Span) -> Range<usize> {
+    span.start as usize..span.end as usize
 }
 
-/// A name without the quotes that it may be written in.
-fn unquoted(name: &str) -> &str {
-    name.trim_matches(['"', '\''])
+/// The kind of a value that is neither a graph nor an app, function or object of any library.
+fn literal(value: &Expression<'_>) -> Option<Kind> {
+    let name = match value {
+        Expression::StringLiteral(_) | Expression::TemplateLiteral(_) => "a string",
+        Expression::NumericLiteral(_) | Expression::BigIntLiteral(_) => "a number",
+        Expression::BooleanLiteral(_) => "a boolean",
+        Expression::NullLiteral(_) => "`null`",
+        Expression::RegExpLiteral(_) => "a regular expression",
+        Expression::ArrayExpression(_) => "an array",
+        _ => return None,
+    };
+    Some(Kind::Literal(name))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::compiler::manifests::symbols::Definition::{self, Defined, NotExported, Unknown};
-    use crate::compiler::manifests::symbols::{Language, define};
+    use crate::compiler::manifests::symbols::{Kind, Language, Module, define};
 
     const ALL: [Language; 3] = [Language::JavaScript, Language::TypeScript, Language::Tsx];
 
@@ -238,7 +220,6 @@ mod tests {
             "export * as graph from './a'",
             "export const graph = <T,>(a) => a;\n",
             "export * from './a'; export const graph = 1",
-            "export const graph = 1; const x = (",
         ] {
             for language in ALL {
                 // Only TypeScript has generic arrow functions.
@@ -281,7 +262,7 @@ mod tests {
             ("export const { [graph]: a } = x", missing(&["a"])),
             ("export const a = graph, b = { graph }", missing(&["a", "b"])),
             ("export { graph as a } from './a'", missing(&["a"])),
-            ("export default 1; export let b", missing(&["b", "default"])),
+            ("export default 1; export let b", missing(&["default", "b"])),
             ("const graph = 1", NotExported),
             ("const { a: [graph] } = x; export { a }", NotExported),
             ("function graph() {}\nexport default graph", NotExported),
@@ -309,8 +290,8 @@ mod tests {
             ("export const enum graph { A }", Defined),
             ("export namespace graph { export const x = 1 }", Defined),
             ("export namespace graph.inner {}", Defined),
-            ("export declare const graph: number", Defined),
-            ("export declare function graph(): void", Defined),
+            ("export declare const graph: number", missing(&[])),
+            ("export declare function graph(): void", missing(&[])),
             ("export import graph = a.b", Defined),
             ("export function graph(): void; export function graph(a?: any) {}", Defined),
             ("@decorate export class graph {}", Defined),
@@ -325,12 +306,12 @@ mod tests {
             ("import type { graph } from './a'; export { graph }", missing(&[])),
             ("import { type graph } from './a'; export { graph }", missing(&[])),
             ("export namespace a { export const graph = 1 }", missing(&["a"])),
-            ("declare module 'm' { export const graph: 1 }", missing(&[])),
+            ("declare module 'm' { export const graph: 1 }", Unknown),
             ("declare global { var graph: 1 }", missing(&[])),
             ("export as namespace graph", missing(&[])),
             ("const graph = 1; export type { graph }", NotExported),
             ("namespace graph {}", NotExported),
-            ("declare const graph: 1", NotExported),
+            ("declare const graph: 1", missing(&[])),
             ("import graph = require('a')", NotExported),
             ("const graph = 1; export = graph", Unknown),
         ] {
@@ -343,10 +324,14 @@ mod tests {
     }
 
     #[test]
-    fn these_do_not_tell_about_graph() {
-        for text in
-            ["export * from './a'", "const graph = 1; export * from './a'", "const graph = 1; const x = ("]
-        {
+    fn these_leave_graph_unknown() {
+        for text in [
+            "export * from './a'",
+            "const graph = 1; export * from './a'",
+            "const graph = 1; const x = (",
+            "export const graph = 1; const x = (",
+            "export const a = 1; module.exports.graph = 1",
+        ] {
             for language in ALL {
                 assert_eq!(define(language, text, "graph"), Unknown, "{language:?}: {text}");
             }
@@ -354,14 +339,64 @@ mod tests {
     }
 
     #[test]
-    fn a_star_does_not_pass_on_the_default() {
+    fn a_star_export_omits_the_default() {
         assert_eq!(define(Language::JavaScript, "export * from './a'", "default"), missing(&[]));
     }
 
     #[test]
-    fn jsx_is_read_where_the_ending_allows_it() {
+    fn jsx_is_parsed_if_the_extension_allows_it() {
         let text = "const A = () => <a href='x'>graph</a>; export const graph = A";
         assert_eq!(define(Language::JavaScript, text, "graph"), Defined);
         assert_eq!(define(Language::Tsx, text, "graph"), Defined);
+    }
+
+    #[test]
+    fn kinds_are_certain() {
+        for (text, expected) in [
+            ("export const graph = 1", Some(Kind::Literal("a number"))),
+            ("const a = `x`; export { a as graph }", Some(Kind::Literal("a string"))),
+            ("export let graph = 1", None),
+            ("export const graph = {}", None),
+            ("export const graph = make()", None),
+            ("export function graph() {}", None),
+            ("const graph = 1; export { graph } from './a'", None),
+            ("export const { graph } = 1", None),
+        ] {
+            let module = Module::new(Language::TypeScript, text.to_owned(), None);
+            assert_eq!(module.kind("graph").map(|(kind, _)| kind), expected, "{text}");
+        }
+        let module = Module::new(Language::JavaScript, "export default null".to_owned(), None);
+        assert_eq!(module.kind("default"), Some((Kind::Literal("`null`"), 15..19)));
+    }
+
+    #[test]
+    fn only_certain_syntax_errors_are_reported() {
+        for text in [
+            "return 1",
+            "await f()",
+            "const await = 1",
+            "with (a) {}",
+            "var x = 010; delete x",
+            "<!-- comment\nvar x",
+            "@a @b() class C { accessor x = 1; @c m() {} }",
+            "using x = f()",
+            "import data from './a.json' with { type: 'json' }",
+            "export { x }; export { x }",
+            "let a; let a;",
+            "class A { #x; f(o) { return #x in o } }",
+            "/(?<a>x)|(?<a>y)/v.test(z)",
+            "label: for (;;) break label",
+            "html`<p>${x}</p>`; new.target; import.meta.url",
+            "a ||= b ?? c?.[d]?.(e) ** 2n",
+        ] {
+            for language in ALL {
+                let module = Module::new(language, text.to_owned(), None);
+                assert_eq!(module.syntax_error(), None, "{language:?}: {text}");
+            }
+        }
+        for (text, span) in [("const = 1", 6..7), ("f(", 2..2), ("x = {", 5..5), ("a b", 1..1)] {
+            let module = Module::new(Language::JavaScript, text.to_owned(), None);
+            assert_eq!(module.syntax_error().map(|it| it.span.clone()), Some(span), "{text}");
+        }
     }
 }
