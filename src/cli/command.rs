@@ -50,9 +50,10 @@ commands! {
 
     /// Run the server on this machine, without a container
     ///
-    /// What is missing is installed into .agentcli, a directory beside the configuration that git does not see, and what
-    /// package.json asks for into node_modules; nothing else of yours is changed. State is kept between starts. A change of
-    /// the source, the configuration or the env file starts the server anew.
+    /// Missing packages are installed into .agentcli, a directory beside the configuration that git ignores, and those of
+    /// package.json into node_modules; no other file is changed. State is kept between runs. The server restarts when the
+    /// source, the configuration or the env file changes. If a change breaks the project, dev reports it, keeps the last
+    /// working server, and waits for the next change.
     Dev(dev),
 
     /// Build the image of the server
@@ -70,13 +71,13 @@ commands! {
 
     /// Run the server in containers, with its database
     ///
-    /// Builds the image, starts what is not running, and shows what the server prints until Ctrl-C, which stops everything and
-    /// leaves the data; a second Ctrl-C ends it at once. What did not change is left running.
+    /// Builds the image, starts what is not running, and shows the server's log. Ctrl-C stops all containers and keeps the
+    /// data; a second Ctrl-C kills them. Unchanged containers are left running.
     Up(up),
 
     /// Stop and remove what `up` started
     ///
-    /// The data stays, unless --volumes is given.
+    /// The data is kept unless --volumes is given.
     Down(down),
 
     /// Write the Dockerfile of the configuration

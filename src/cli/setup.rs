@@ -55,15 +55,15 @@ pub(super) struct SetupArguments {
     #[arg(long, value_name = "IMAGE", conflicts_with = "base_image")]
     pub(super) image: Option<String>,
 
-    /// The PostgreSQL database to use (it needs pgvector), instead of one in a container
+    /// PostgreSQL database with pgvector to use instead of one in a container
     #[arg(long, value_name = "URI")]
     postgres_uri: Option<Secret>,
 
-    /// Serve the debugger's page on this port
+    /// Port to publish the debugger's page on
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     debugger_port: Option<u16>,
 
-    /// Where the debugger's page finds the server [default: where it is reached]
+    /// URL of the server for the debugger's page [default: the server's URL]
     #[arg(long, value_name = "URL", requires = "debugger_port")]
     debugger_base_url: Option<String>,
 

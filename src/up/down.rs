@@ -6,15 +6,16 @@ use super::error::Error;
 use super::labels;
 use super::owner::check_owner;
 use super::stop::{service, stop, waves};
+use super::turn::turn;
 use crate::engine::{self, Container, Engine};
 use crate::live::{Change, Event};
 
-/// Stops and removes the containers and the network of a project, and its volumes where `volumes` says so. What others
-/// made in it stays. With an `owner`, the project must be that directory's.
+/// Stops and removes the containers and the network of a project, and with `volumes` its volumes. What other programs
+/// added to the project is kept. With an `owner`, the project must belong to that directory.
 ///
 /// # Errors
 ///
-/// [`Error::Taken`] where it is another's; the engine refuses, or is gone.
+/// [`Error::Taken`] if it belongs to another; the engine refuses or disconnects.
 pub async fn down(
     engine: &Engine,
     project: &str,
@@ -22,6 +23,8 @@ pub async fn down(
     volumes: bool,
     mut event: impl FnMut(&Event),
 ) -> Result<(), Error> {
+    // An `up` that is changing the project finishes first.
+    let _turn = turn(engine, project, &mut event).await;
     let mut tell = |service: &str, change| event(&Event::Service { service: service.to_owned(), change });
     if let Some(directory) = owner {
         check_owner(engine, project, directory).await?;

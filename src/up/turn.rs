@@ -56,8 +56,7 @@ fn waiting(project: &str, file: &mut File) -> Event {
     file.read_to_string(&mut process).ok();
     let who =
         process.parse::<u32>().map_or_else(|_| String::new(), |process| format!(" (process {process})"));
-    let message = format!(
-        "another `agentcli up` of the project `{project}`{who} is at work; this one goes on when it is done, Ctrl-C ends it"
-    );
+    let message =
+        format!("waiting for another `agentcli up` or `down` of the project `{project}`{who} to finish");
     Event::Note { message }
 }

@@ -38,7 +38,8 @@ fn two_runs_at_once_take_turns() {
     let project = Project::new();
     let mut first = project.start(&["--wait"]);
     first.until(|event| event["change"] == "created");
-    let waits = |event: &Value| event["message"].as_str().is_some_and(|it| it.contains("is at work"));
+    let waits =
+        |event: &Value| event["message"].as_str().is_some_and(|it| it.starts_with("waiting for another"));
     let (mut given_up, mut second) = (project.start(&["--wait"]), project.start(&["--wait"]));
     let said = given_up.until(waits);
     assert!(
@@ -85,4 +86,16 @@ fn a_second_ctrl_c_does_not_wait() {
 
 fn seconds() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs()
+}
+
+#[test]
+fn down_waits_for_an_up_that_is_starting() {
+    let project = Project::new();
+    let mut up = project.start(&["--wait"]);
+    up.until(|event| event["change"] == "created");
+    let mut down = super::Running::new(project.command(&["down", "--json"]).spawn().unwrap());
+    let note = down.until(|event| event["event"] == "note");
+    assert!(note["message"].as_str().unwrap().starts_with("waiting for another `agentcli up`"), "{note}");
+    assert_eq!((up.code(), down.code()), (0, 0), "{:#?} {:#?}", up.seen, down.seen);
+    assert!(project.left().iter().all(|line| line.starts_with("volume")), "{:?}", project.left());
 }

@@ -16,9 +16,9 @@ use crate::error::Error;
 #[command(after_help = "\
 Examples:
   agentcli dev                                    run ./agent.json on http://127.0.0.1:2024
-  agentcli dev --port 8080 --no-browser           on this port or none
+  agentcli dev --port 8080 --no-browser           fail if port 8080 is taken
   agentcli dev --debug-port 5678 --wait-for-client
-  agentcli dev --json | jq                        events for a program")]
+  agentcli dev --json | jq                        print events as JSON Lines")]
 pub(crate) struct Dev {
     #[command(flatten)]
     config: ConfigOption,
@@ -27,19 +27,19 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     host: String,
 
-    /// Port to listen on [default: 2024, or the next that is free]
+    /// Port to listen on [default: 2024 or the next free one]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
 
-    /// Do not start anew when something changes
+    /// Do not restart on changes
     #[arg(long)]
     no_reload: bool,
 
-    /// How many runs are worked on at once
+    /// Number of concurrent runs
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     n_jobs_per_worker: u32,
 
-    /// Let a debugger attach on this port: debugpy, or the inspector of Node.js
+    /// Port for a debugger to attach to (debugpy, or the Node.js inspector)
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     debug_port: Option<u16>,
 
@@ -47,7 +47,7 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "debug_port")]
     debug_host: String,
 
-    /// Start only when a debugger is attached
+    /// Wait for a debugger before starting the server
     #[arg(long, requires = "debug_port")]
     wait_for_client: bool,
 
@@ -55,52 +55,52 @@ pub(crate) struct Dev {
     #[arg(long)]
     no_browser: bool,
 
-    /// The studio to link to
+    /// URL of the studio to link to
     #[arg(long, value_name = "URL", default_value = local::STUDIO.0)]
     studio_url: String,
 
-    /// Let blocking calls in asynchronous Python through
+    /// Allow blocking calls in asynchronous Python code
     #[arg(long)]
     allow_blocking: bool,
 
-    /// Make the server public through a tunnel
+    /// Make the server public through a Cloudflare tunnel
     #[arg(long, conflicts_with = "ssl_certfile")]
     tunnel: bool,
 
-    /// The Python interpreter [default: of the active or the project's virtual environment, else of uv, pyenv or PATH]
+    /// Python interpreter [default: the active or the project's virtual environment, then uv, pyenv, PATH]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
 
-    /// Install nothing
+    /// Do not install missing packages
     #[arg(long, conflicts_with = "yes")]
     no_install: bool,
 
-    /// Install what is missing without asking
+    /// Install missing packages without asking
     #[arg(short, long)]
     yes: bool,
 
-    /// Certificate to serve HTTPS with (PEM)
+    /// TLS certificate, in PEM format
     #[arg(long, value_name = "FILE", requires = "ssl_keyfile")]
     ssl_certfile: Option<PathBuf>,
 
-    /// Key of the certificate (PEM)
+    /// Private key of the TLS certificate, in PEM format
     #[arg(long, value_name = "FILE", requires = "ssl_certfile")]
     ssl_keyfile: Option<PathBuf>,
 
-    /// How much the server logs
+    /// Log level of the server
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t, ignore_case = true)]
     server_log_level: LogLevel,
 
-    /// How long the server may take to start, in seconds
+    /// Timeout for the server to start, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     start_timeout: u64,
 
-    /// Print events as JSON, one a line
+    /// Print events as JSON Lines
     #[arg(long)]
     json: bool,
 }
 
-/// How much the server logs.
+/// Log level of the server.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum LogLevel {
     Debug,
@@ -112,7 +112,7 @@ enum LogLevel {
 }
 
 impl LogLevel {
-    /// What Python calls it.
+    /// Its name in Python.
     fn word(self) -> &'static str {
         match self {
             Self::Debug => "DEBUG",
@@ -192,7 +192,7 @@ fn surroundings(env: &Env) -> Surroundings {
     }
 }
 
-/// Reads, checks and plans what is run. The directory is real, so that its paths are those that programs tell of.
+/// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
 pub(in crate::cli) fn session(env: &mut Env, config: &ConfigOption) -> Result<dev::Session, Error> {
     let (project, config) = config.load(env)?;
     let plan = compile::lowered(&project, &config, &Default::default());

@@ -16,7 +16,7 @@ use crate::up;
 #[command(after_help = "\
 Examples:
   agentcli down             stop and remove the containers and their network
-  agentcli down --volumes   and the data")]
+  agentcli down --volumes   also remove the data")]
 pub(crate) struct Down {
     #[command(flatten)]
     config: ConfigOption,
@@ -24,22 +24,22 @@ pub(crate) struct Down {
     #[command(flatten)]
     project: ProjectName,
 
-    /// The compose file that `up` was given, whose services are stopped and removed too
+    /// Also stop and remove the services of this compose file, as given to `up`
     #[arg(short, long, value_name = "FILE")]
     docker_compose: Option<PathBuf>,
 
-    /// Remove the volumes, and all data in them
+    /// Remove the volumes and all data in them
     #[arg(long)]
     volumes: bool,
 
-    /// Print events as JSON, one a line
+    /// Print events as JSON Lines
     #[arg(long)]
     json: bool,
 }
 
 impl Down {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        // Where the configuration lies says what the project is called; what it says need not be right any more.
+        // The configuration's directory names the project; its contents need not be valid any more.
         let config = self.config.path(env);
         let directory = real_directory(&env.directory.join(config));
         let name = self.project.name(env, &directory)?;
@@ -49,7 +49,7 @@ impl Down {
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let engine = engine(env, &runtime)?;
         runtime.block_on(async {
-            // Whoever names a project means that one; a name that comes from elsewhere may be another's.
+            // A name that was not given on the command line may be another directory's project.
             let owner = self.project.project_name.is_none().then_some(directory.as_path());
             let mut printer = Printer::new(env, self.json);
             let down = up::down(&engine, &name, owner, self.volumes, |event| printer.show(event));
@@ -58,7 +58,7 @@ impl Down {
         Ok(())
     }
 
-    /// Compose alone knows what it started.
+    /// Only compose knows what it started.
     fn with_compose(
         &self,
         env: &mut Env,

@@ -14,38 +14,37 @@ use crate::up::{self, Mode, Options};
 #[command(after_help = "\
 Examples:
   agentcli up                     run it, on port 8123
-  agentcli up --wait              leave it running; `agentcli down` ends it
-  agentcli up --watch --no-pull   take over every change of the source")]
+  agentcli up --wait              leave it running; stop it with `agentcli down`
+  agentcli up --watch --no-pull   rebuild and restart on every change of the source")]
 pub(crate) struct Up {
     #[command(flatten)]
     setup: SetupArguments,
 
-    /// A compose file with services to run beside the server; docker compose runs everything then. Its relative paths
-    /// start at the configuration's directory
+    /// Run the services of this compose file beside the server, with docker compose; not available with --watch
     #[arg(short, long, value_name = "FILE", conflicts_with = "watch")]
     docker_compose: Option<PathBuf>,
 
-    /// Wait until every service is well, and leave them running
+    /// Wait until all services are healthy, and leave them running
     #[arg(long)]
     wait: bool,
 
-    /// How long everything may take until it is well, in seconds
+    /// Timeout for all services to become healthy, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     wait_timeout: u64,
 
-    /// Build and start anew when the source, the configuration or its env file changes
+    /// Rebuild and restart when the source, the configuration or its env file changes
     #[arg(long, conflicts_with = "wait")]
     watch: bool,
 
-    /// Take the newest images from their registries (the default)
+    /// Pull newer images (the default)
     #[arg(long, overrides_with = "no_pull")]
     pull: bool,
 
-    /// Use the images that are here
+    /// Use local images only
     #[arg(long)]
     no_pull: bool,
 
-    /// Make every container anew, even if nothing changed
+    /// Recreate all containers, even if nothing changed
     #[arg(long, overrides_with = "no_recreate")]
     recreate: bool,
 
@@ -53,7 +52,7 @@ pub(crate) struct Up {
     #[arg(long)]
     no_recreate: bool,
 
-    /// Print events as JSON, one a line
+    /// Print events as JSON Lines
     #[arg(long)]
     json: bool,
 }
