@@ -39,7 +39,7 @@ pub(super) struct SetupArguments {
     #[command(flatten)]
     pub(super) plan: PlanOptions,
 
-    /// Port of this machine that the server is reached at
+    /// Port to publish the server on
     #[arg(short, long, value_name = "PORT", default_value_t = contract::PORT, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) port: u16,
 
@@ -47,15 +47,15 @@ pub(super) struct SetupArguments {
     #[arg(long, value_name = "IMAGE", conflicts_with = "base_image")]
     pub(super) image: Option<String>,
 
-    /// The PostgreSQL database to use (it needs pgvector), instead of one in a container
+    /// Use this PostgreSQL database, which needs pgvector, instead of one in a container
     #[arg(long, value_name = "URI")]
     postgres_uri: Option<Secret>,
 
-    /// Serve the debugger's page on this port
+    /// Serve the debugger UI on this port
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     debugger_port: Option<u16>,
 
-    /// Where the debugger's page finds the server [default: where it is reached]
+    /// URL at which the debugger UI reaches the server [default: URL of the server]
     #[arg(long, value_name = "URL", requires = "debugger_port")]
     debugger_base_url: Option<String>,
 
@@ -104,7 +104,7 @@ impl ProjectName {
             }
             Some(name) if is_project_name(&name) => Ok(name),
             Some(name) => Err(Error::Usage {
-                message: format!("`{}` is no name for a compose project", visible_line(&name)),
+                message: format!("`{}` is not a valid name of a compose project", visible_line(&name)),
                 hint: Some(
                     "write lowercase letters, digits, `-` and `_`, with a letter or digit first".to_owned(),
                 ),
@@ -169,8 +169,8 @@ impl SetupArguments {
             }
         };
         if !contract::KEYS.iter().any(is_known) {
-            let message = "no key is set; a server that asks for one ends at once (PLATFORM_API_KEY for local use, a \
-                           licence for production, in the environment or .env)";
+            let message = "no API key or license key is set; a server that requires one exits at once (set \
+                           PLATFORM_API_KEY for local use in the environment or in .env)";
             console::note(env, message);
         }
     }
