@@ -9,6 +9,7 @@ use agentcli::compiler::back::emit::dockerfile;
 use agentcli::compiler::back::lower::{self, Options};
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::front::config::Config;
+use agentcli::compiler::front::dialect::Dialect;
 use agentcli::compiler::front::document::{self, Document};
 use agentcli::compiler::front::{check, schema};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -47,13 +48,13 @@ fn collect(directory: &Path, prefix: &str, files: &mut Vec<(String, String)>) ->
 }
 
 fn typed(document: &Document) -> Config {
-    serde_json::from_value(schema::check(document).value).expect("a checked document can be typed")
+    Config::new(schema::check(document).value, Dialect::default())
 }
 
 fn phases(criterion: &mut Criterion) {
     for name in ["hello", "every-key"] {
         let Project { text, files } = Project::read(name).expect("a fixture can be read");
-        assert!(analyze(&text, &files).is_usable(), "{name} has errors");
+        assert!(analyze("agent.json", &text, &files).is_usable(), "{name} has errors");
         let document = document::parse(&text).0;
         let config = typed(&document);
         let options = Options::default();
@@ -67,7 +68,7 @@ fn phases(criterion: &mut Criterion) {
         group.bench_function("emit", |b| b.iter(|| dockerfile::dockerfile(&plan)));
         group.bench_function("whole", |b| {
             b.iter(|| {
-                let config = analyze(&text, &files).config;
+                let config = analyze("agent.json", &text, &files).config;
                 dockerfile::dockerfile(&lower::lower(&config, &files, CONFIG, &options))
             });
         });

@@ -17,6 +17,7 @@ mod follow;
 mod guard;
 pub mod image;
 mod name;
+mod printer;
 pub mod progress;
 pub mod report;
 mod service;

@@ -6,21 +6,23 @@ pub mod front;
 pub mod manifests;
 pub mod paths;
 pub mod server;
+pub mod urls;
 pub mod words;
 
-use crate::diagnostic::{Diagnostic, Rule};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
 use files::Files;
 use front::config::Config;
+use front::dialect::Dialect;
 use front::document::Document;
-use front::{check, document, schema};
+use front::{check, document, keys, schema};
 
-/// What is known of one configuration.
+/// The result of checking a configuration.
 pub struct Analysis {
-    /// The text as a tree, for drawing places.
+    /// The parsed text, for the spans of places.
     pub document: Document,
-    /// The typed configuration, without the parts that are wrong.
+    /// The configuration without the parts that are wrong.
     pub config: Config,
-    /// Every finding, in the order of the text.
+    /// All findings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -31,29 +33,21 @@ impl Analysis {
     }
 }
 
-/// Reads and checks `text`, with `files` as the tree around it.
-pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
+/// Reads and checks the configuration `text` from the file `name`, with `files` as the tree around it.
+pub fn analyze(name: &str, text: &str, files: &dyn Files) -> Analysis {
     let (document, mut diagnostics) = document::parse(text);
     let mut config = Config::default();
     if !matches!(document.root.kind, document::Kind::Hole) {
         let shape = schema::check(&document);
         diagnostics.extend(shape.diagnostics);
-        #[expect(
-            clippy::expect_used,
-            reason = "what the schema accepts has a type; a test holds the two together"
-        )]
-        let typed: Config = serde_json::from_value(shape.value).expect("a checked document can be typed");
-        diagnostics.extend(check::check(&typed, files, &shape.removed));
-        config = typed;
+        config = Config::new(shape.value, Dialect::of(name));
+        diagnostics.extend(check::check(&config, files, &shape.removed));
     }
     if diagnostics.is_empty() {
         return Analysis { document, config, diagnostics };
     }
-    let discretion = document.discretion();
-    let shown = |text: &str| discretion.apply(&check::masked(text));
     for diagnostic in &mut diagnostics {
-        diagnostic.message = shown(&diagnostic.message);
-        diagnostic.help = diagnostic.help.as_deref().map(shown);
+        keep_secrets(diagnostic, &document);
     }
     diagnostics.sort_by_cached_key(|diagnostic| {
         let span = document.span(&diagnostic.place);
@@ -62,7 +56,30 @@ pub fn analyze(text: &str, files: &dyn Files) -> Analysis {
     Analysis { document, config, diagnostics }
 }
 
-/// Every rule there is, by code.
+/// Masks passwords and tokens of URLs in messages about the places that hold them, and removes all details from
+/// messages about values below a key that is only spelt like `env`.
+fn keep_secrets(diagnostic: &mut Diagnostic, document: &Document) {
+    let pointer = diagnostic.place.pointer();
+    if keys::is_secret_place(&pointer)
+        && !pointer.is_within(&Pointer::parse("/env"))
+        && !is_key(&diagnostic.place)
+    {
+        diagnostic.message = diagnostic.rule.summary.to_owned();
+        diagnostic.help = None;
+        return;
+    }
+    let span = document.span(&diagnostic.place);
+    if document.secrets().iter().any(|secret| secret.start < span.end && span.start < secret.end) {
+        diagnostic.message = urls::masked(&diagnostic.message).into_owned();
+        diagnostic.help = diagnostic.help.as_deref().map(|help| urls::masked(help).into_owned());
+    }
+}
+
+fn is_key(place: &Place) -> bool {
+    matches!(place, Place::Key(_))
+}
+
+/// All rules, by code.
 pub fn rules() -> Vec<&'static Rule> {
     let checks = check::CHECKS.iter().flat_map(|check| check.rules);
     let mut rules: Vec<_> = document::RULES.iter().chain(schema::RULES).chain(checks).copied().collect();

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use crate::compiler::back::plan::{Setup, Variable};
 use crate::engine::Engine;
-use crate::live::{Interrupted, Stop};
+use crate::live::{Event, Interrupted, Stop};
 use crate::probe::{self, Probe};
 use crate::project::{self, HOME};
-use crate::up::{self, Event, Hooks, Mode, Options, Session, Turn};
+use crate::up::{self, Hooks, Mode, Options, Session, Turn};
 use follow::{Follow, Ready};
 
 pub use error::Error;

@@ -1,8 +1,8 @@
 //! The build context: the part of the user's tree that a build needs, as one deterministic tar stream.
 //!
-//! What goes in is what `docker build` would send ([`crate::compiler::manifests::dockerignore`]). The same tree gives the same bytes on
-//! every machine: entries are sorted, times and owners are fixed. File contents pass through in small pieces, so memory
-//! does not grow with the tree's bytes.
+//! It holds what `docker build` would send ([`crate::compiler::manifests::dockerignore`]). The same tree gives the same
+//! bytes on every machine: entries are sorted, times and owners are fixed. File contents are streamed, so memory does not
+//! grow with the size of the tree.
 
 mod archive;
 mod links;
@@ -21,19 +21,19 @@ pub use links::leaves;
 pub use pack::Packed;
 pub use stream::Stream;
 
-/// A tree on disk, what of it is left out, and what is added to it.
+/// A tree on disk, the files of it to leave out, and files to add.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The directory whose contents are sent.
     pub root: PathBuf,
-    /// What is left out.
+    /// The files to leave out.
     pub ignore: Ignore,
-    /// Files that do not come from the disk: the path in the archive (`/` between its parts), the contents. They win
-    /// over a file on disk with the same path, and `ignore` does not apply to them.
+    /// Files that do not come from the disk: path in the archive (with `/`) and contents. They override files on disk
+    /// with the same path, and `ignore` does not apply to them.
     pub extra: Vec<(String, Vec<u8>)>,
 }
 
-/// What the archive will hold: names and sizes, no contents.
+/// The contents of the archive to be: names and sizes.
 #[derive(Clone, Debug)]
 pub struct Listing {
     root: PathBuf,
@@ -45,18 +45,18 @@ pub struct Listing {
 pub struct Entry {
     /// The path in the archive, relative to the root.
     pub path: PathBuf,
-    /// What is there.
+    /// Its kind.
     pub kind: Kind,
     /// The permission bits, set-user-id and the like among them.
     pub mode: u32,
 }
 
-/// What an entry is.
+/// The kind of an [`Entry`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
     Directory,
-    /// A file given by its contents.
+    /// A file that does not come from the disk, with its contents.
     Extra(Vec<u8>),
     /// A file on disk, with its size in bytes when it was listed.
     File(u64),
@@ -64,22 +64,22 @@ pub enum Kind {
     Link(PathBuf),
 }
 
-/// Why a context could not be read or sent.
+/// A build context that cannot be read or sent.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file became longer or shorter while it was read.
-    #[error("cannot read `{}` for the build context: its length changed meanwhile", .path.display())]
+    #[error("cannot read `{}` for the build context: it changed while it was read", .path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// A link leads out of the tree.
-    #[error("cannot pack `{}`: it is a link to `{}`, which is outside of the build context", .path.display(),
+    /// A symbolic link leads out of the tree.
+    #[error("cannot pack `{}`: it is a symbolic link to `{}`, outside the build context", .path.display(),
             .target.display())]
     Outside {
         /// The link.
         path: PathBuf,
-        /// What it says.
+        /// Its target.
         target: PathBuf,
     },
     /// A file, link or directory cannot be read.
@@ -87,54 +87,55 @@ pub enum Error {
     Read {
         /// The file, link or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The compressed archive cannot be kept on disk.
-    #[error("cannot keep the packed build context in the directory for temporary files: {}", reason(.source))]
+    /// The compressed archive cannot be written to disk.
+    #[error("cannot write the packed build context to the temporary directory: {}", reason(.source))]
     Spool {
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The compressed archive is larger than it may be.
-    #[error("the build context is too large: packed it has more than {} MB; most of it is {}", .limit / 1_048_576,
+    /// The compressed archive exceeds the limit.
+    #[error("the build context is too large: packed, it exceeds {} MB; the largest paths are {}", .limit / 1_048_576,
             pack::named(.largest))]
     TooLarge {
-        /// How large it may be, in bytes.
+        /// The limit, in bytes.
         limit: u64,
-        /// The paths that most of it comes from, with their bytes, not packed.
+        /// The largest paths, with their sizes in bytes before compression.
         largest: Vec<(PathBuf, u64)>,
     },
-    /// What receives the archive does not take it.
+    /// The receiver of the archive failed.
     #[error("cannot send the build context: {}", reason(.source))]
     Write {
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// What to do next, where there is something to say.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Error::Changed { path } => {
-                Some(format!("stop what writes to `{}`, or leave it out with .dockerignore", path.display()))
-            }
+            Error::Changed { path } => Some(format!(
+                "stop the program that writes to `{}`, or exclude it in .dockerignore",
+                path.display()
+            )),
             Error::Read { path, source } if source.kind() == io::ErrorKind::PermissionDenied => {
                 Some(format!(
-                    "make `{}` readable, or leave it out with .dockerignore if the image does not need it",
+                    "make `{}` readable, or exclude it in .dockerignore if the image does not need it",
                     path.display()
                 ))
             }
             Error::Outside { path, .. } => Some(format!(
-                "put what it points to in its place, or leave `{}` out with .dockerignore",
+                "replace `{}` with the file it points to, or exclude it in .dockerignore",
                 path.display()
             )),
             Error::Spool { source } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("make room there, or set TMPDIR to a directory with more of it".to_owned())
+                Some("free disk space there, or set TMPDIR to another directory".to_owned())
             }
             Error::TooLarge { .. } => {
-                Some("leave out with .dockerignore what the image does not need".to_owned())
+                Some("exclude files that the image does not need in .dockerignore".to_owned())
             }
             Error::Read { .. } | Error::Spool { .. } | Error::Write { .. } => None,
         }
@@ -142,34 +143,34 @@ impl Error {
 }
 
 impl Context {
-    /// Finds what the archive will hold, sorted by the bytes of the paths. Sockets, pipes and devices are left out.
+    /// Lists the files of the archive, sorted by path bytes. Sockets, pipes and devices are left out.
     ///
     /// # Errors
     ///
-    /// A directory or link that is not left out and cannot be read.
+    /// A directory or link that is not left out cannot be read.
     pub fn list(&self) -> Result<Listing, Error> {
         walk::list(self)
     }
 }
 
 impl Listing {
-    /// What the archive will hold, in order.
+    /// The entries, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// How many files it will hold.
+    /// Number of files.
     pub fn files(&self) -> u64 {
         self.entries.iter().filter(|entry| entry.is_file()).count() as u64
     }
 
-    /// The bytes of all files together.
+    /// Total size of the files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.entries.iter().map(Entry::bytes).sum()
     }
 
-    /// The at most `count` paths that most bytes come from, largest first, with their bytes: a directory where many
-    /// of its entries add up, else the one entry that matters.
+    /// The largest paths, at most `count`, largest first, with their sizes in bytes: a directory if many of its entries
+    /// add up, otherwise the single entry that matters.
     pub fn largest(&self, count: usize) -> Vec<(PathBuf, u64)> {
         let mut largest = self.shares(Path::new(""));
         largest.truncate(count);
@@ -183,7 +184,7 @@ impl Listing {
         largest
     }
 
-    /// What is directly in `directory`, with the bytes of each and all below it, largest first.
+    /// The entries directly in `directory` with their total sizes in bytes, largest first.
     fn shares(&self, directory: &Path) -> Vec<(PathBuf, u64)> {
         let depth = directory.components().count();
         let mut shares: BTreeMap<PathBuf, u64> = BTreeMap::new();
@@ -205,7 +206,7 @@ impl Entry {
         matches!(self.kind, Kind::Extra(_) | Kind::File(_))
     }
 
-    /// The bytes of its contents.
+    /// Size of its contents, in bytes.
     pub fn bytes(&self) -> u64 {
         match &self.kind {
             Kind::Extra(contents) => contents.len() as u64,
@@ -215,7 +216,7 @@ impl Entry {
     }
 }
 
-/// An I/O error in words, without the operating system's number.
+/// The text of an I/O error, without the error number of the operating system.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".to_owned(),

@@ -1,22 +1,22 @@
-//! What a check says about the user's configuration: plain data, collected, never thrown.
+//! Findings about the user's configuration: plain data, collected, never thrown.
 //!
-//! A [`Diagnostic`] points with a JSON Pointer (or, for syntax, a byte range); offsets become lines and
-//! columns only where it is drawn. What a code means stands in its [`Rule`], beside the check that uses it.
+//! A [`Diagnostic`] points with a JSON Pointer (or, for syntax, with a byte range); offsets become lines and columns only
+//! where it is rendered. The meaning of a code is in its [`Rule`], beside the check that reports it.
 
 use std::fmt;
 use std::ops::Range;
 
-/// How bad a finding is. An error makes the configuration unusable, a warning does not.
+/// The severity of a finding. An error makes the configuration unusable, a warning does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The configuration cannot be compiled as written.
     Error,
-    /// It compiles, and probably does not do what its author expects.
+    /// It compiles, but probably does not do what its author expects.
     Warning,
 }
 
 impl Severity {
-    /// The word that every output format prints.
+    /// The name in every output format.
     pub fn word(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -25,12 +25,12 @@ impl Severity {
     }
 }
 
-/// One kind of mistake: its stable code and everything that `explain` and the documentation say of it.
+/// One kind of mistake: its stable code, and the texts that `explain` and the documentation print about it.
 #[derive(Debug)]
 pub struct Rule {
     /// The stable name, kebab-case. Never reused for another meaning.
     pub code: &'static str,
-    /// How bad a finding of this kind is.
+    /// The severity of every finding of this kind.
     pub severity: Severity,
     /// One line: what is wrong.
     pub summary: &'static str,
@@ -64,12 +64,12 @@ impl Pointer {
         Self(format!("{}/{key}", self.0))
     }
 
-    /// The pointer to what holds this one; the root has none.
+    /// The pointer to the object or array that holds this one; the root has none.
     pub fn parent(&self) -> Option<Self> {
         self.0.rfind('/').map(|cut| Self(self.0[..cut].to_owned()))
     }
 
-    /// This one and everything that holds it, from the inside out.
+    /// This pointer and its parents, innermost first.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> {
         std::iter::successors(Some(self.clone()), Self::parent)
     }
@@ -79,7 +79,7 @@ impl Pointer {
         self.0.split('/').skip(1).map(|key| key.replace("~1", "/").replace("~0", "~"))
     }
 
-    /// Whether this is `other` or stands below it.
+    /// Whether this is `other` or below it.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.strip_prefix(&other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
@@ -96,12 +96,12 @@ impl fmt::Display for Pointer {
     }
 }
 
-/// Where in the configuration a finding points.
+/// The part of the configuration that a finding points to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The file as a whole: it could not be read, or holds nothing.
+    /// The file as a whole: it could not be read, or is empty.
     File,
-    /// A byte range of the text: for syntax, where there is no tree to point into.
+    /// A byte range of the text, for syntax errors.
     Span(Range<usize>),
     /// The key of the member at this pointer.
     Key(Pointer),
@@ -112,7 +112,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// The value that is meant as a whole.
+    /// The pointer, if this is a value as a whole.
     pub fn value(&self) -> Option<&Pointer> {
         match self {
             Place::Value(pointer) => Some(pointer),
@@ -120,12 +120,52 @@ impl Place {
         }
     }
 
-    /// The pointer that machine-readable formats name; the root for places without one.
+    /// The pointer for machine-readable formats; the root for places without one.
     pub fn pointer(&self) -> Pointer {
         match self {
             Place::File | Place::Span(_) => Pointer::root(),
             Place::Key(pointer) | Place::Value(pointer) | Place::Within(pointer, _) => pointer.clone(),
         }
+    }
+}
+
+/// A place in another file that belongs to a finding: the part of one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Related {
+    /// The file, relative to the configuration's directory.
+    pub path: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The text of that line, so that rendering needs no access to the file.
+    pub text: String,
+    /// A byte range of `text`.
+    pub range: Range<usize>,
+    /// A few words about this place, as a lowercase fragment.
+    pub label: String,
+}
+
+impl Related {
+    /// The byte range `span` of `text`, which is the content of the file at `path`. A span over several lines is cut
+    /// at the end of its first line. Its line is shown as written, so never use this for an `env` file.
+    pub fn new(path: &str, text: &str, span: Range<usize>, label: impl Into<String>) -> Self {
+        let at = text.floor_char_boundary(span.start);
+        let end = text.floor_char_boundary(span.end);
+        let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = text[start..].lines().next().unwrap_or_default();
+        let from = (at - start).min(line.len());
+        Self {
+            path: path.to_owned(),
+            line: text[..start].matches('\n').count() + 1,
+            text: line.to_owned(),
+            range: from..end.saturating_sub(start).clamp(from, line.len()),
+            label: label.into(),
+        }
+    }
+
+    /// The first and the past-the-end column, from 1, in characters.
+    pub fn columns(&self) -> (usize, usize) {
+        let column = |offset: usize| self.text[..offset].chars().filter(|&c| c != '\u{feff}').count() + 1;
+        (column(self.range.start), column(self.range.end))
     }
 }
 
@@ -136,27 +176,56 @@ pub struct Diagnostic {
     pub rule: &'static Rule,
     /// What is wrong here: a lowercase fragment, user text in backticks.
     pub message: String,
-    /// Where.
+    /// The part of the configuration that is wrong.
     pub place: Place,
-    /// What to write instead.
+    /// A place in another file where the mistake is or comes from.
+    pub related: Option<Related>,
+    /// How to fix it, as an imperative.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
     /// A finding of the kind `rule` at `place`.
     pub fn new(rule: &'static Rule, place: Place, message: impl Into<String>) -> Self {
-        Self { rule, message: message.into(), place, help: None }
+        Self { rule, message: message.into(), place, related: None, help: None }
     }
 
-    /// The same finding with a line that says what to write instead.
+    /// Adds a line that says how to fix it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
+    /// Adds a second place, in another file.
+    #[must_use]
+    pub fn related(mut self, place: Related) -> Self {
+        self.related = Some(place);
+        self
+    }
+
     /// Whether this finding makes the configuration unusable.
     pub fn is_error(&self) -> bool {
         self.rule.severity == Severity::Error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_related_place_is_part_of_one_line() {
+        let text = "\u{feff}a = 1\r\nä = (\r\nb";
+        let whole = |span: Range<usize>| {
+            let place = Related::new("a.py", text, span, "");
+            (place.line, place.columns(), place.text)
+        };
+        let at = |part: &str| text.find(part).unwrap();
+        assert_eq!(whole(3..4), (1, (1, 2), "\u{feff}a = 1".to_owned()));
+        assert_eq!(whole(at("(")..text.len()), (2, (5, 6), "ä = (".to_owned()));
+        assert_eq!(whole(at("\nb")..at("\nb") + 1), (2, (6, 6), "ä = (".to_owned()));
+        assert_eq!(whole(999..999), (3, (2, 2), "b".to_owned()));
+        assert_eq!(Related::new("a.py", "", 0..0, "").line, 1);
     }
 }

@@ -28,7 +28,7 @@
 //! | [`watch`] | which changes of the user's tree count; only here is notify | `compiler` |
 //! | [`probe`] | asks a server whether it is well | nothing |
 //! | [`child`] | child processes, none of which outlives this program; only here they are started | `live` |
-//! | [`live`] | what all long-running commands share: stopping, lines | nothing |
+//! | [`live`] | what all long-running commands share: stopping, lines, events, URLs | `compiler` |
 //! | [`dev`] | the server on this machine | `compiler::back::plan`, `live`, `project`, `watch`, `probe`, `child` |
 //! | [`up`] | the whole server in containers | `compiler::back::plan`, `engine`, `live`, `watch`, `probe` |
 //! | [`compose`] | the same with services of the user's own, by docker compose | `compiler::back::plan`, `engine`, `live`, `probe`, `project`, `child`, `up` |

@@ -1,6 +1,6 @@
 //! The only reader and writer of the user's tree.
 //!
-//! A configuration that cannot be read is a finding like any other, so that one run over many files shows them all.
+//! A configuration that cannot be read is a diagnostic like any other, so that one run over many files reports them all.
 
 mod disk;
 mod load;
@@ -15,40 +15,40 @@ pub use load::{Default, Project, Unreadable, default_config};
 pub use rules::RULES;
 pub use write::{hidden_directory, write_atomically};
 
-/// Where everything lies that this program keeps in a project, relative to the configuration's directory.
+/// Directory of the files that agentcli keeps in a project, relative to the configuration's directory.
 pub const HOME: &str = ".agentcli";
 
-/// What the user's tree refused.
+/// A file of the user's tree that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be written.
-    #[error("`{path}` cannot be written: {}", reason(.source))]
+    #[error("cannot write `{path}`: {}", reason(.source))]
     Write {
-        /// As the user named it.
+        /// The path as the user wrote it.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let Error::Write { source, .. } = self;
         match source.kind() {
             io::ErrorKind::NotFound => Some("create the directory first".to_owned()),
-            io::ErrorKind::StorageFull => Some("make room on the disk".to_owned()),
+            io::ErrorKind::StorageFull => Some("free disk space".to_owned()),
             _ => None,
         }
     }
 }
 
-/// The text of a file, where there is one.
+/// The text of a file, if it can be read.
 pub fn text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// Why the system refused, as a lowercase fragment without its number.
+/// The text of an I/O error as a lowercase fragment, without the error number of the operating system.
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),

@@ -9,7 +9,6 @@ mod definition;
 mod down;
 mod end;
 mod error;
-mod event;
 mod images;
 mod labels;
 mod logs;
@@ -25,7 +24,6 @@ mod turn;
 
 pub use down::down;
 pub use error::Error;
-pub use event::{Change, Event, Urls};
 pub use images::images as provide;
 pub use owner::check;
 pub use session::{Hooks, Image, Mode, Options, Session};

@@ -1,5 +1,5 @@
-//! Configurations of real projects, each with stubs at the paths that it names: they compile, or are refused with
-//! good reason. They lie outside of the repository; where they are absent, this says so and passes.
+//! Configurations of real projects, each with a stub for every file that it names: all compile, except those listed
+//! here with the reason. They are kept outside the repository; without them, the test prints a note and passes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,46 +14,46 @@ use tempfile::TempDir;
 
 use crate::output::{drift::shared, properties};
 
-/// The files that are refused: their codes, and why that is right.
+/// The configurations with errors: their codes, and why they are right.
 const REFUSED: &[(&str, &[&str], &str)] = &[
     (
         "CopilotKit__CopilotKit__4",
         &["dependency-is-file"],
-        "`pyproject.toml` as a dependency: the specification wants its directory, which is in the list too",
+        "`pyproject.toml` is not a dependency; its directory, which the specification asks for, is listed too",
     ),
     (
         "langchain-ai__langgraph__8",
         &["source-not-supported"],
-        "a uv workspace as `source` instead of `dependencies`: building something else would be worse",
+        "a uv workspace as `source` instead of `dependencies` is not supported yet",
     ),
     (
         "langchain-ai__langgraphjs__8",
         &["wrong-type"],
-        "`env` as a list of names has no values: the specification knows a file or a mapping",
+        "`env` as a list of names has no values; the specification allows a file or a mapping",
     ),
 ];
 
-/// The files that compile with warnings: their codes, and why that is right.
+/// The configurations with warnings: their codes, and why they are right.
 const WARNED: &[(&str, &[&str], &str)] = &[
     (
         "1Khizar__MediMind-AI__0",
         &["cors-any-origin-with-credentials"],
-        "browsers refuse credentials where any origin is allowed",
+        "browsers reject credentials if any origin is allowed",
     ),
     (
         "Citrus-bit__medrix-flow__0",
         &["unused-checkpointer-path"],
-        "the specification uses a checkpointer's path only with the backend `custom`; newer servers guess it",
+        "the specification uses a checkpointer's path only with the backend `custom`",
     ),
     ("CopilotKit__CopilotKit__2", &["unknown-key"], "nothing reads `package_manager`"),
     (
         "bytedance__deer-flow__0",
         &["unused-checkpointer-path"],
-        "the specification uses a checkpointer's path only with the backend `custom`; newer servers guess it",
+        "the specification uses a checkpointer's path only with the backend `custom`",
     ),
 ];
 
-/// Every string of `value`.
+/// Collects every string in `value`.
 fn strings(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) => found.push(text.clone()),
@@ -63,7 +63,7 @@ fn strings(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The file that a reference names, and the name in it.
+/// Splits a reference into its file and the name in it.
 fn reference(text: &str) -> Option<(String, &str)> {
     let (file, name) = text.rsplit_once(':')?;
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -81,7 +81,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Makes what `config` names, around the directory `at`.
+/// Writes a stub for every file that `config` names, relative to the directory `at`.
 fn stubs(config: &Value, at: &Path) {
     let mut texts = Vec::new();
     strings(config, &mut texts);
@@ -134,7 +134,7 @@ fn real_configurations_compile() {
         let directory = temporary.path().join("one/two/three");
         stubs(&serde_json::from_str(&text).unwrap(), &directory);
         let tree = DiskFiles::new(&directory);
-        let analysis = analyze(&text, &tree);
+        let analysis = analyze("agent.json", &text, &tree);
         let (errors, warnings): (Vec<_>, Vec<_>) = analysis.diagnostics.iter().partition(|it| it.is_error());
         let codes = |list: &[&agentcli::diagnostic::Diagnostic]| {
             list.iter().map(|it| it.rule.code).collect::<Vec<_>>()
@@ -152,6 +152,6 @@ fn real_configurations_compile() {
     let names: Vec<&str> = files.iter().filter_map(|file| file.file_stem()?.to_str()).collect();
     let unknown =
         REFUSED.iter().chain(WARNED).filter(|(name, _, why)| !names.contains(name) || why.is_empty());
-    wrong.extend(unknown.map(|(name, _, _)| format!("{name} is listed, but not there")));
+    wrong.extend(unknown.map(|(name, _, _)| format!("{name} is listed, but not in the corpus")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -11,7 +11,7 @@ fn one_code_is_explained() {
     assert_eq!((run.code, run.err.as_str()), (0, ""));
     assert_eq!(
         run.out,
-        "error[trailing-comma]: a comma after the last item\n\n\
+        "error[trailing-comma]: trailing comma\n\n\
          JSON, unlike JavaScript and Python, does not allow a comma before a closing bracket.\n\n\
          Wrong:\n\n    { \"dependencies\": [\".\"], }\n\n\
          Right:\n\n    { \"dependencies\": [\".\"] }\n"
@@ -53,6 +53,6 @@ fn an_unknown_code_is_wrong_usage() {
 }
 
 #[test]
-fn the_schema_is_printed_as_it_is() {
+fn schema_prints_the_published_schema() {
     assert_eq!(TestEnv::empty().run("schema").out, schema::TEXT);
 }

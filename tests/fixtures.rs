@@ -1,44 +1,132 @@
-//! Every folder of `fixtures/invalid`: a project, and exactly what `agentcli validate` says of it. In a folder
-//! named `edge-…` nothing is wrong, for it shows what must not be reported.
+//! The exact output of `agentcli validate` for each case in `fixtures/invalid/<code>/`.
+//!
+//! - `<case>.json` is the configuration, copied as `agent.json`, and `<case>.txt` the output. A case named
+//!   `<name>.langgraph` is copied as `langgraph.json`.
+//! - The project around it is `fixtures/trees/python`, or `fixtures/trees/<tree>` for a case named `<name>@<tree>`.
+//! - A tree with a directory `project/` has files beside the project too, and the configuration is in that directory.
+//! - The files of a directory `<case>/` are added to the project and replace files of the same name. A case may have
+//!   this directory and no configuration.
+//! - Each case reports the rule whose folder it is in. A case named `fine-…` reports nothing: it shows what the rule
+//!   must accept.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
-use crate::harness::{TestEnv, fixtures, golden};
+use crate::harness::{Output, TestEnv, fixtures, golden};
 
-fn folders() -> Vec<PathBuf> {
-    let entries = fs::read_dir(fixtures("invalid")).unwrap();
-    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    folders
+struct Case {
+    code: String,
+    /// The name with the tree and the file name of the configuration, but without the extension.
+    stem: String,
 }
 
-#[test]
-fn each_invalid_project_is_reported_as_expected() {
-    let mut wrong = Vec::new();
-    for folder in folders() {
-        let run = TestEnv::inside(&folder).run("validate --color never");
-        let said = if run.out.is_empty() { &run.err } else { &run.out };
-        wrong.extend(golden(&folder.join("expected.txt"), said).err());
-        let has_error = run.out.lines().any(|line| line.starts_with("error["));
-        assert_eq!(run.code, u8::from(has_error), "{}: {}", folder.display(), run.err);
-        let is_edge = folder.file_name().unwrap().to_string_lossy().starts_with("edge-");
-        assert_eq!(run.out.is_empty(), is_edge, "{}: only `edge-…` is without findings", folder.display());
+impl Case {
+    /// The file with this ending, `.json` or `.txt`, or with none the directory of additional files.
+    fn path(&self, ending: &str) -> PathBuf {
+        fixtures("invalid").join(&self.code).join(format!("{}{ending}", self.stem))
     }
-    assert!(wrong.is_empty(), "{}\nAGENTCLI_BLESS=1 cargo test writes them anew", wrong.join("\n"));
+
+    fn run(&self) -> Output {
+        let (name, config) = match self.stem.strip_suffix(".langgraph") {
+            Some(name) => (name, "langgraph.json"),
+            None => (&*self.stem, "agent.json"),
+        };
+        let tree = name.split_once('@').map_or("python", |(_, tree)| tree);
+        let env = TestEnv::empty();
+        overlay(&fixtures("trees").join(tree), &env.path(""));
+        if self.path("").exists() {
+            overlay(&self.path(""), &env.path(""));
+        }
+        let project = Some(env.path("project")).filter(|it| it.is_dir()).unwrap_or(env.path(""));
+        if self.path(".json").exists() {
+            fs::copy(self.path(".json"), project.join(config)).unwrap();
+        }
+        TestEnv::inside(&project).run("validate --color never")
+    }
+}
+
+/// Copies the files and symbolic links of `from` into `to`.
+fn overlay(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().unwrap().is_dir() {
+            overlay(&source, &target);
+        } else if source.is_symlink() {
+            symlink(fs::read_link(source).unwrap(), target).unwrap();
+        } else {
+            fs::copy(source, target).unwrap();
+        }
+    }
+}
+
+/// The names in a directory, sorted.
+fn names(directory: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
+    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+/// Every configuration, and every directory that has none, is a case.
+fn cases() -> Vec<Case> {
+    let in_folder = |code: String| {
+        let names = names(&fixtures("invalid").join(&code));
+        let stem = |name: &String| name.trim_end_matches(".json").to_owned();
+        let stems: BTreeSet<String> = names.iter().filter(|name| !name.ends_with(".txt")).map(stem).collect();
+        stems.into_iter().map(move |stem| Case { code: code.clone(), stem })
+    };
+    names(&fixtures("invalid")).into_iter().flat_map(in_folder).collect()
 }
 
 #[test]
-fn each_code_has_a_fixture() {
-    let shown: String =
-        folders().iter().flat_map(|folder| fs::read_to_string(folder.join("expected.txt"))).collect();
-    let shown: BTreeSet<&str> = shown
-        .lines()
-        .filter_map(|line| line.split_once('[')?.1.split_once("]:"))
-        .map(|(code, _)| code)
-        .collect();
-    let missing: Vec<&str> =
-        agentcli::cli::rules().iter().map(|rule| rule.code).filter(|code| !shown.contains(code)).collect();
-    assert!(missing.is_empty(), "no folder of fixtures/invalid shows {}", missing.join(", "));
+fn each_case_prints_the_expected_output() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let Output { code, out, err } = case.run();
+        let name = format!("{}/{}", case.code, case.stem);
+        wrong.extend(golden(&case.path(".txt"), if out.is_empty() { &err } else { &out }).err());
+        if code != u8::from(out.lines().any(|line| line.starts_with("error["))) {
+            wrong.push(format!("{name}: exit code {code}"));
+        }
+        let is_expected = match case.stem.starts_with("fine-") {
+            true => out.is_empty(),
+            false => out.contains(&format!("[{}]: ", case.code)),
+        };
+        if !is_expected {
+            wrong.push(format!(
+                "{name}: reports nothing about `{}`, or something though it is fine",
+                case.code
+            ));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\nAGENTCLI_BLESS=1 cargo test updates the expected output",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn each_rule_has_a_case() {
+    let rules: BTreeSet<String> = agentcli::cli::rules().iter().map(|rule| rule.code.to_owned()).collect();
+    let shown: BTreeSet<String> =
+        cases().into_iter().filter(|case| !case.stem.starts_with("fine-")).map(|case| case.code).collect();
+    assert_eq!(shown, rules, "a rule without a case in fixtures/invalid, or a folder without a rule");
+}
+
+#[test]
+fn every_file_belongs_to_a_case() {
+    let cases = cases();
+    for code in names(&fixtures("invalid")) {
+        let expected: BTreeSet<String> =
+            cases.iter().filter(|case| case.code == code).map(|case| format!("{}.txt", case.stem)).collect();
+        let found = names(&fixtures("invalid").join(&code));
+        let found: BTreeSet<String> = found.into_iter().filter(|name| name.ends_with(".txt")).collect();
+        assert_eq!(found, expected, "fixtures/invalid/{code}");
+    }
+    let named = cases.iter().filter_map(|case| case.stem.trim_end_matches(".langgraph").split_once('@'));
+    let trees: BTreeSet<String> =
+        named.map(|(_, tree)| tree.to_owned()).chain(["python".to_owned()]).collect();
+    assert_eq!(names(&fixtures("trees")), trees);
 }

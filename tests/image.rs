@@ -318,3 +318,39 @@ fn a_failing_step_names_its_last_lines_and_its_key() {
         }
     }
 }
+
+#[test]
+fn values_of_env_are_in_no_image() {
+    const SECRET: &str = "swordfish-7316";
+    const TAG: &str = "agentcli-test-env-values";
+    let project = Copy::of("hello");
+    let file = project.directory.path().join("agent.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    config["env"] = json!({ "TOKEN": SECRET });
+    fs::write(&file, config.to_string()).unwrap();
+    let is_in = |host: &str| {
+        let script = format!("grep -rlsF {SECRET} / --exclude-dir=proc --exclude-dir=sys || true");
+        let found = docker(host, &["run", "--rm", "--entrypoint", "sh", TAG, "-c", &script]);
+        let history = docker(host, &["history", "--no-trunc", TAG]);
+        (found, history.contains(SECRET))
+    };
+    let run = TestEnv::inside(project.directory.path()).run("dockerfile Dockerfile");
+    assert_eq!(run.code, 0, "{}", run.err);
+    for host in hosts() {
+        let built = project.build(&host, TAG, "");
+        assert_eq!(built.code, 0, "{}{}", built.out, built.err);
+        assert_eq!(is_in(&host), (String::new(), false), "agentcli build on {host}");
+        let config = docker(&host, &["run", "--rm", "--entrypoint", "cat", TAG, "/deps/app/agent.json"]);
+        assert_eq!(serde_json::from_str::<Value>(&config).unwrap()["env"], json!({ "TOKEN": "" }));
+
+        let file = project.directory.path().join("Dockerfile");
+        let (file, context) = (file.to_str().unwrap(), project.directory.path().to_str().unwrap());
+        let build = Command::new("docker")
+            .args(["-H", &host, "build", "-f", file, "-t", TAG, context])
+            .env("DOCKER_BUILDKIT", "1")
+            .output()
+            .unwrap();
+        assert!(build.status.success(), "{}", String::from_utf8_lossy(&build.stderr));
+        assert_eq!(is_in(&host), (String::new(), false), "docker build on {host}");
+    }
+}

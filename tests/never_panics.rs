@@ -1,4 +1,6 @@
-//! Whatever the text: no panic, places inside of the text, and nothing but text on the terminal.
+//! For any text: no panic, places inside the text, and no control characters in a report.
+
+use std::collections::BTreeMap;
 
 use agentcli::cli::check::{Checked, Finding};
 use agentcli::cli::report::text::Look;
@@ -7,19 +9,64 @@ use agentcli::compiler::analyze;
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::front::schema;
 use agentcli::compiler::front::source::Source;
+use agentcli::diagnostic::Diagnostic;
 use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::Value;
 
-/// Configurations to break: every key of the schema appears in one of them.
+/// Configurations to break. Together they have every key of the schema.
 const SEEDS: &[&str] = &[
     include_str!("../fixtures/valid/every-key/agent.json"),
     r#"{"dependencies": [".", "langchain>=0.3"], "graphs": {"agent": "./agent.py:graph"}}"#,
     r#"{"graphs": {"a": {"path": "./a.ts:x", "description": "日本語 \u00e9\ud83d\ude00"}}, "node_version": 20}"#,
 ];
 
+/// A configuration that makes the checks read each of [`FILES`].
+const PROJECT: &str = r#"{
+  "dependencies": [".", "./app", "./lib"],
+  "graphs": { "py": "./agent.py:graph", "ts": "./agent.ts:graph", "cjs": "./agent.cjs:graph" },
+  "http": { "cors": {} },
+  "env": ".env"
+}"#;
+
+/// A small project without mistakes.
+const FILES: &[(&str, &str)] = &[
+    (".dockerignore", "docs\n**/*.log\n!docs/[a-z]?.md\n"),
+    (".env", "A=1\nexport B='x # y' # comment\nC=\"${A}\\n\"\n"),
+    ("agent.cjs", "const graph = {};\nmodule.exports = { graph };\nexports.other = graph;\n"),
+    ("agent.py", "from app import x as y\n\n\n@y\ndef make(): ...\n\n\ngraph: object = make()\n"),
+    ("agent.ts", "import { x } from './x';\nexport const graph: object = x`a${1}`;\nexport default graph;\n"),
+    (
+        "app/pyproject.toml",
+        "[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n\n[project]\nname = 'app'\n\
+         version = '1'\ndependencies = ['httpx[http2]>=0.27,<1; python_version > \"3.8\"']\nreadme = 'README.md'\n",
+    ),
+    (
+        "lib/setup.cfg",
+        "[metadata]\nname = lib\n[options]\ninstall_requires =\n  httpx\n  a @ https://a.example/a.whl\n",
+    ),
+    (
+        "lib/setup.py",
+        "from setuptools import setup\n\nsetup(name='lib', install_requires=['httpx'] + [\"x\"])\n",
+    ),
+    ("package.json", r#"{"name": "x", "dependencies": {"y": "^1"}, "scripts": {"build": "tsc"}}"#),
+    (
+        "requirements.txt",
+        "# all\n-r requirements.txt\nhttpx >= 0.2 \\\n  ; os_name == 'nt' --hash=sha256:0a\n-e ./lib\n",
+    ),
+];
+
+/// The project of [`PROJECT`] and [`FILES`], with `text` as the file at `path`.
+fn project(path: &str, text: &str) -> Vec<Diagnostic> {
+    let mut files: BTreeMap<&str, &str> = FILES.iter().copied().collect();
+    files.insert(path, text);
+    analyze("agent.json", PROJECT, &MemoryFiles::new(files)).diagnostics
+}
+
 fn check(text: &str) -> Result<(), TestCaseError> {
     let files = MemoryFiles::new([("agent.py", "graph = 1"), ("requirements.txt", "")]);
-    let analysis = analyze(text, &files);
-    let locate = |diagnostic: agentcli::diagnostic::Diagnostic| {
+    let analysis = analyze("agent.json", text, &files);
+    let locate = |diagnostic: Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);
         Finding { diagnostic, span }
     };
@@ -30,117 +77,192 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     }
     let checked = [Checked { source: Source::new("agent.json", text), findings, graphs: 0 }];
     for width in [0, 60, 100] {
-        let shown = report::render(Format::Text, &checked, Look { is_coloured: false, width });
-        prop_assert!(!shown.chars().any(|c| c != '\n' && c.is_control()), "{shown:?}");
+        let output = report::render(Format::Text, &checked, Look { is_coloured: false, width });
+        prop_assert!(!output.chars().any(|c| c != '\n' && c.is_control()), "{output:?}");
     }
     for format in [Format::Json, Format::Sarif] {
-        let shown = report::render(format, &checked, Look { is_coloured: false, width: 100 });
-        prop_assert!(serde_json::from_str::<serde_json::Value>(&shown).is_ok(), "{shown}");
+        let output = report::render(format, &checked, Look { is_coloured: false, width: 100 });
+        prop_assert!(serde_json::from_str::<Value>(&output).is_ok(), "{output}");
     }
-    let shown = report::render(Format::Github, &checked, Look { is_coloured: false, width: 100 });
-    prop_assert_eq!(shown.lines().count(), checked[0].findings.len());
+    let output = report::render(Format::Github, &checked, Look { is_coloured: false, width: 100 });
+    prop_assert_eq!(output.lines().count(), checked[0].findings.len());
     Ok(())
 }
 
-/// Pieces that mean something to a JSON parser, and some that mean something to a terminal.
-fn piece() -> impl Strategy<Value = String> {
-    let pieces = [
-        "{",
-        "}",
-        "[",
-        "]",
-        ":",
-        ",",
-        "\"",
-        "'",
-        "\\",
-        "\\u12",
-        "\\ud800",
-        "//",
-        "/*",
-        "*/",
-        "#",
-        "\n",
-        "\r\n",
-        "\t",
-        " ",
-        "null",
-        "true",
-        "NaN",
-        "-1e999",
-        "0.5",
-        "01",
-        "\u{feff}",
-        "\u{1b}[31m",
-        "\u{202e}",
-        "日本",
-        "😀",
-        "e\u{301}",
-        "\"graphs\"",
-        "\"dependencies\"",
-        "\"agent\"",
-        "\"./agent.py:graph\"",
-        "\"http\"",
-        "\"cors\"",
-        "\"path\"",
-        "\".\"",
-    ];
-    prop_oneof![4 => prop::sample::select(pieces.to_vec()).prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)]
+/// Tokens of JSON and of terminals' escape sequences.
+const TOKENS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "\"",
+    "'",
+    "\\",
+    "\\u12",
+    "\\ud800",
+    "//",
+    "/*",
+    "*/",
+    "#",
+    "\n",
+    "\r\n",
+    "\t",
+    " ",
+    "null",
+    "true",
+    "NaN",
+    "-1e999",
+    "0.5",
+    "01",
+    "\u{feff}",
+    "\u{1b}[31m",
+    "\u{202e}",
+    "日本",
+    "😀",
+    "e\u{301}",
+    "\"graphs\"",
+    "\"dependencies\"",
+    "\"agent\"",
+    "\"./agent.py:graph\"",
+    "\"http\"",
+    "\"cors\"",
+    "\"path\"",
+    "\".\"",
+];
+
+/// Tokens of the languages and formats of [`FILES`].
+const OTHER_TOKENS: &[&str] = &[
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "<",
+    ">",
+    "=",
+    "==",
+    "~=",
+    "!",
+    "@",
+    "*",
+    "**",
+    "?",
+    "^",
+    "$",
+    "${",
+    "`",
+    "'",
+    "\"",
+    "\"\"\"",
+    "\\",
+    "\\\n",
+    "#",
+    ";",
+    ":",
+    ",",
+    ".",
+    "..",
+    "...",
+    "/",
+    "-",
+    "--",
+    "-r ",
+    "-e ",
+    "\n",
+    "\n  ",
+    "\r\n",
+    "\t",
+    "\0",
+    "\u{feff}",
+    "é",
+    "😀",
+    "export ",
+    "default ",
+    "import ",
+    "from ",
+    "as ",
+    "type ",
+    "const ",
+    "exports",
+    "module",
+    "def ",
+    "class ",
+    "async ",
+    "lambda ",
+    "if ",
+    "with ",
+    "del ",
+    "global ",
+    "match ",
+    "case ",
+    "for ",
+    "in ",
+    "=>",
+    ":=",
+    "f'",
+    "graph",
+    "setup",
+    "[project]",
+    "[[x]]",
+    "and ",
+    "or ",
+    "python_version",
+    "https://",
+    "1",
+    "0.1rc1",
+    "file:",
+];
+
+fn token(tokens: &'static [&'static str]) -> impl Strategy<Value = String> {
+    prop_oneof![4 => select(tokens).prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)]
 }
 
-/// A configuration with a few of its parts cut out, doubled or replaced.
-fn mutated() -> impl Strategy<Value = String> {
-    let change = (any::<prop::sample::Index>(), 0..12usize, piece());
-    (prop::sample::select(SEEDS.to_vec()), prop::collection::vec(change, 1..6)).prop_map(|(seed, changes)| {
-        let mut letters: Vec<char> = seed.chars().collect();
-        for (at, length, piece) in changes {
-            let at = at.index(letters.len() + 1);
-            let end = (at + length).min(letters.len());
-            letters.splice(at..end, piece.chars());
+/// Places, lengths and replacements for [`changed`].
+fn changes(tokens: &'static [&'static str]) -> impl Strategy<Value = Vec<(Index, usize, String)>> {
+    prop::collection::vec((any::<Index>(), 0..12usize, token(tokens)), 1..6)
+}
+
+/// `text` with a few parts cut out or replaced.
+fn changed(text: &str, changes: Vec<(Index, usize, String)>) -> String {
+    let mut letters: Vec<char> = text.chars().collect();
+    for (at, length, replacement) in changes {
+        let at = at.index(letters.len() + 1);
+        let end = (at + length).min(letters.len());
+        letters.splice(at..end, replacement.chars());
+    }
+    letters.into_iter().collect()
+}
+
+/// A configuration with some values replaced: types and shapes are wrong, but the syntax is right.
+fn wrongly_typed() -> impl Strategy<Value = String> {
+    let value =
+        select(vec!["3", "-1", "0.5", "null", "true", "\"\"", "\"x\"", "[]", "[3]", "{}", "{\"x\": 1}"]);
+    let seeds: Vec<Value> = SEEDS.iter().map(|seed| serde_json::from_str(seed).unwrap()).collect();
+    (select(seeds), prop::collection::vec((any::<Index>(), value), 1..4)).prop_map(|(mut seed, changes)| {
+        for (at, value) in changes {
+            let all = pointers(&seed);
+            let target = seed.pointer_mut(&all[at.index(all.len())]).unwrap();
+            *target = serde_json::from_str(value).unwrap();
         }
-        letters.into_iter().collect()
+        serde_json::to_string_pretty(&seed).unwrap()
     })
 }
 
-/// A configuration in which one value has become another one: shape and types are wrong, the syntax is not.
-fn retyped() -> impl Strategy<Value = String> {
-    let value = prop::sample::select(vec![
-        "3",
-        "-1",
-        "0.5",
-        "null",
-        "true",
-        "\"\"",
-        "\"x\"",
-        "[]",
-        "[3]",
-        "{}",
-        "{\"x\": 1}",
-    ]);
-    let seeds: Vec<serde_json::Value> =
-        SEEDS.iter().map(|seed| serde_json::from_str(seed).unwrap()).collect();
-    (prop::sample::select(seeds), prop::collection::vec((any::<prop::sample::Index>(), value), 1..4))
-        .prop_map(|(mut seed, changes)| {
-            for (at, value) in changes {
-                let all = pointers(&seed);
-                let target = seed.pointer_mut(&all[at.index(all.len())]).unwrap();
-                *target = serde_json::from_str(value).unwrap();
-            }
-            serde_json::to_string_pretty(&seed).unwrap()
-        })
-}
-
-fn pointers(value: &serde_json::Value) -> Vec<String> {
-    let below = |key: String, value: &serde_json::Value| -> Vec<String> {
+/// The JSON pointers of every value in `value`.
+fn pointers(value: &Value) -> Vec<String> {
+    let below = |key: String, value: &Value| -> Vec<String> {
         let key = key.replace('~', "~0").replace('/', "~1");
         pointers(value).into_iter().map(|rest| format!("/{key}{rest}")).collect()
     };
     let mut all = vec![String::new()];
     match value {
-        serde_json::Value::Array(items) => {
+        Value::Array(items) => {
             all.extend(items.iter().enumerate().flat_map(|(index, item)| below(index.to_string(), item)));
         }
-        serde_json::Value::Object(members) => {
+        Value::Object(members) => {
             all.extend(members.iter().flat_map(|(key, item)| below(key.clone(), item)));
         }
         _ => {}
@@ -148,8 +270,14 @@ fn pointers(value: &serde_json::Value) -> Vec<String> {
     all
 }
 
+/// PROPTEST_CASES raises the number of cases.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: default.cases.max(2_500), failure_persistence: None, ..default }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn arbitrary_text(text in any::<String>()) {
@@ -157,24 +285,62 @@ proptest! {
     }
 
     #[test]
-    fn nearly_json(pieces in prop::collection::vec(piece(), 0..60)) {
-        check(&pieces.concat())?;
+    fn tokens_in_any_order(tokens in prop::collection::vec(token(TOKENS), 0..60)) {
+        check(&tokens.concat())?;
     }
 
     #[test]
-    fn broken_configurations(text in mutated()) {
+    fn configurations_with_wrong_syntax(seed in select(SEEDS), changes in changes(TOKENS)) {
+        check(&changed(seed, changes))?;
+    }
+
+    #[test]
+    fn configurations_with_wrong_types(text in wrongly_typed()) {
         check(&text)?;
     }
 
     #[test]
-    fn wrongly_typed_configurations(text in retyped()) {
-        check(&text)?;
+    fn other_files_with_wrong_syntax((path, text) in select(FILES), changes in changes(OTHER_TOKENS)) {
+        for finding in project(path, &changed(text, changes)) {
+            if let Some(related) = finding.related {
+                prop_assert!(related.text.get(related.range.clone()).is_some(), "{related:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_files_of_tokens(
+        path in select(FILES).prop_map(|(path, _)| path),
+        tokens in prop::collection::vec(token(OTHER_TOKENS), 0..60),
+    ) {
+        project(path, &tokens.concat());
     }
 }
 
 #[test]
-fn the_seeds_have_every_key() {
-    let seed: serde_json::Value = serde_json::from_str(SEEDS[0]).unwrap();
+fn files_of_the_project_are_without_mistakes() {
+    let codes: Vec<&str> = project("none", "").iter().map(|finding| finding.rule.code).collect();
+    assert!(codes.is_empty(), "{codes:?}");
+}
+
+/// Parsers that recurse would overflow the stack.
+#[test]
+fn deeply_nested_files_are_read() {
+    for opening in
+        ["(", "[", "{", "{\"a\":", "[a", "-", "!", "a=>", "a?", "not ", "lambda:", "if a:\n ", "`${", "f'{"]
+    {
+        let nested = opening.repeat(10_000);
+        for (path, _) in FILES {
+            project(path, &nested);
+            project(path, &format!("graph = {nested}"));
+        }
+        check(&nested).unwrap();
+    }
+}
+
+#[test]
+fn seeds_have_every_key() {
+    let seed: Value = serde_json::from_str(SEEDS[0]).unwrap();
     let keys = schema::schema()["properties"].as_object().unwrap().keys();
     for key in keys.filter(|key| *key != "source") {
         assert!(seed.get(key).is_some(), "fixtures/valid/every-key lacks `{key}`");

@@ -19,7 +19,7 @@ fn the_disk_is_seen_as_the_compiler_wants_it() {
     assert_eq!(files.kind("nothing"), None);
     assert_eq!(files.kind("nul\0l"), None);
     assert_eq!(files.read("b.py").unwrap(), "x = 1\n");
-    assert_eq!(files.read("../bad").unwrap_err(), "it is not UTF-8 text");
+    assert_eq!(files.read("../bad").unwrap_err(), "it is not valid UTF-8");
     assert_eq!(files.read("nothing").unwrap_err(), "no such file or directory");
     assert_eq!(files.read("a").unwrap_err(), "it is a directory");
     assert!(files.list("nothing").is_empty());
@@ -78,11 +78,8 @@ fn a_replaced_file_keeps_its_mode_and_the_links_to_it() {
 fn what_cannot_be_written_says_why() {
     let tree = TestEnv::empty().file("directory/x", "");
     let error = write_atomically(&tree.path("nowhere/x"), b"").unwrap_err();
-    assert!(
-        error.to_string().ends_with("/nowhere/x` cannot be written: no such file or directory"),
-        "{error}"
-    );
+    assert!(error.to_string().ends_with("/nowhere/x`: no such file or directory"), "{error}");
     assert_eq!(error.hint().unwrap(), "create the directory first");
     let error = write_atomically(&tree.path("directory"), b"").unwrap_err();
-    assert!(error.to_string().ends_with("cannot be written: it is a directory"), "{error}");
+    assert!(error.to_string().ends_with("`: it is a directory"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The formats for machines, each with an exact golden; SARIF against its published schema.
+//! The report formats, each against an exact golden, and SARIF against its published schema.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::harness::{TestEnv, fixtures, golden};
 
 #[test]
-fn each_format_is_as_expected() {
+fn each_format_matches_its_golden() {
     let folder = fixtures("reports");
     for format in ["text", "json", "sarif", "github"] {
         let run =
@@ -19,10 +19,10 @@ fn each_format_is_as_expected() {
     }
 }
 
-/// However broken the text is: values of `env` may be secrets.
+/// Values of `env` may be secrets, even if the text around them is broken.
 #[test]
 fn no_format_shows_values_of_env() {
-    // After so many mistakes the rest is not read.
+    // The parser gives up after 20 errors.
     let hopeless = format!(r#""A": [{}], "B": "sekrit1""#, "1 ,,".repeat(21));
     for entries in [
         &*hopeless,
@@ -51,9 +51,8 @@ fn no_format_shows_values_of_env() {
     assert!(run.code == 1 && !run.out.contains("sekrit"), "{}", run.out);
 }
 
-/// What is meant stays under the carets.
 #[test]
-fn hidden_values_move_no_caret() {
+fn masked_values_keep_carets_in_place() {
     let config = r#"{ "env": { "A": "sekrit", "B=": "ä" }, "graphs": { "agent": "./agent.py:graph" }, "dependencies": ["."] }"#;
     let run = TestEnv::project().file("agent.json", config).run("validate");
     let lines: Vec<&str> = run.out.lines().collect();
@@ -61,9 +60,8 @@ fn hidden_values_move_no_caret() {
     assert_eq!(lines[shown].find("\"B=\""), lines[shown + 1].find("^^^^"), "{}", run.out);
 }
 
-/// However long the line: what is meant stays under the carets, and what must not be seen is hidden.
 #[test]
-fn of_a_long_line_only_what_is_near_is_shown() {
+fn long_lines_are_cut_around_the_carets() {
     let keys: String = (0..2000).map(|number| format!(r#", "key{number:04}": "ä""#)).collect();
     let config = format!(
         r#"{{ "graphs": {{ "agent": "./agent.py:graph" }}, "dependencies": ["."], "env": {{ "A": "sekrit{}" }}{keys} }}"#,
@@ -82,7 +80,7 @@ fn of_a_long_line_only_what_is_near_is_shown() {
 }
 
 #[test]
-fn json_says_what_text_says() {
+fn json_has_the_documented_keys() {
     let run = TestEnv::inside(&fixtures("reports")).run("validate agent.json missing.json --format json");
     let report: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(run.err, "");
@@ -100,6 +98,7 @@ fn json_says_what_text_says() {
             "column",
             "end_line",
             "end_column",
+            "related",
             "help"
         ]
     );
@@ -108,8 +107,8 @@ fn json_says_what_text_says() {
 }
 
 #[test]
-fn sarif_follows_its_schema() {
-    // One pattern of the published text has a bracket too many, which is no regular expression at all.
+fn sarif_matches_its_schema() {
+    // One pattern of the published schema has a bracket too many, so it is not a regular expression.
     let schema = fs::read_to_string(sarif_schema()).unwrap().replace("-[a-zA-Z]{2}]?$", "-[a-zA-Z]{2}$");
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -127,7 +126,7 @@ fn sarif_follows_its_schema() {
     );
 }
 
-/// The schema as OASIS publishes it is part of the `serde-sarif` package.
+/// The `serde-sarif` package contains the schema as published by OASIS.
 fn sarif_schema() -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or("cargo".into());
     let output = Command::new(cargo)

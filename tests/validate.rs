@@ -7,21 +7,21 @@ use crate::harness::{TestEnv, VALID};
 
 const BROKEN: &str =
     "{\n  \"dependencies\": [\".\"],\n  \"graphs\": { \"agent\": \"./agent.py:graph\" },\n}\n";
-const DOUBTFUL: &str =
+const WITH_WARNING: &str =
     "{ \"dependencies\": [\".\"], \"graphs\": { \"agent\": \"./agent.py:graph\" }, \"zzzzzz\": 1 }\n";
 
 #[test]
-fn a_valid_project_is_said_to_be_valid_on_stderr() {
+fn valid_project_is_reported_on_stderr() {
     let run = TestEnv::project().run("validate");
     assert_eq!((run.code, run.out.as_str(), run.err.as_str()), (0, "", "agent.json is valid (1 graph)\n"));
 }
 
 #[test]
-fn an_error_fails_and_is_counted() {
+fn errors_fail_and_are_counted() {
     let run = TestEnv::project().file("agent.json", BROKEN).run("validate");
     assert_eq!(run.code, 1);
     assert!(
-        run.out.starts_with("error[trailing-comma]: a comma after the last item\n --> agent.json:3:44\n"),
+        run.out.starts_with("error[trailing-comma]: trailing comma\n --> agent.json:3:44\n"),
         "{}",
         run.out
     );
@@ -32,8 +32,8 @@ fn an_error_fails_and_is_counted() {
 }
 
 #[test]
-fn a_warning_fails_only_where_warnings_are_denied() {
-    let project = TestEnv::project().file("agent.json", DOUBTFUL);
+fn warnings_fail_only_with_deny_warnings() {
+    let project = TestEnv::project().file("agent.json", WITH_WARNING);
     let run = project.run("validate");
     assert_eq!(run.code, 0);
     assert!(run.err.starts_with("agent.json is valid (1 graph), with 1 warning\n"), "{}", run.err);
@@ -43,7 +43,7 @@ fn a_warning_fails_only_where_warnings_are_denied() {
 }
 
 #[test]
-fn langgraph_json_is_read_where_it_stands_alone() {
+fn langgraph_json_is_read_without_agent_json() {
     let run = TestEnv::empty()
         .file("langgraph.json", VALID)
         .file("agent.py", "graph = object()\n")
@@ -59,7 +59,7 @@ fn langgraph_json_is_read_where_it_stands_alone() {
 }
 
 #[test]
-fn several_files_are_checked_in_their_order() {
+fn several_files_are_checked_in_order() {
     let project = TestEnv::project().file("b.json", BROKEN).file("a.json", BROKEN);
     let run = project.run("validate b.json agent.json a.json");
     assert_eq!(run.code, 1);
@@ -69,7 +69,7 @@ fn several_files_are_checked_in_their_order() {
 }
 
 #[test]
-fn many_files_are_checked_in_their_order_too() {
+fn many_files_are_checked_in_order() {
     let names: Vec<String> = (0..100).map(|number| format!("{:02}.json", 99 - number)).collect();
     let project = names.iter().fold(TestEnv::project(), |project, name| project.file(name, BROKEN));
     let run = project.run(&format!("validate {}", names.join(" ")));
@@ -104,15 +104,15 @@ fn verbose_names_each_file() {
 }
 
 #[test]
-fn missing_files_say_what_is_near() {
+fn missing_files_get_suggestions() {
     let project = TestEnv::project().file("apps/agent.json", VALID).file("sub/x.json", "{}");
     for (path, expected) in [
         ("agnet.json", "did you mean `agent.json`?"),
         ("./langgraph.json", "did you mean `./agent.json`?"),
         ("nowhere/agent.json", "there is no directory `nowhere`"),
-        ("apps", "name the file in it: `apps/agent.json`"),
+        ("apps", "pass the file in it: `apps/agent.json`"),
         ("sub", "there is no `agent.json` in this directory"),
-        ("agent.json/x", "`agent.json/x` cannot be read: not a directory"),
+        ("agent.json/x", "cannot read `agent.json/x`: not a directory"),
     ] {
         let run = project.run(&format!("validate {path}"));
         assert!(run.code == 1 && run.out.contains(expected), "{path}: {}", run.out);
@@ -120,25 +120,21 @@ fn missing_files_say_what_is_near() {
     let run = TestEnv::empty().file("apps/one/agent.json", VALID).run("validate");
     assert!(run.out.contains("did you mean `apps/one/agent.json`?"), "{}", run.out);
     let run = TestEnv::empty().file("a/agent.json", VALID).file("b/langgraph.json", VALID).run("validate");
-    assert!(
-        run.out.contains("there are `a/agent.json` and `b/langgraph.json`; name one of them"),
-        "{}",
-        run.out
-    );
+    assert!(run.out.contains("did you mean `a/agent.json` or `b/langgraph.json`?"), "{}", run.out);
     let run = TestEnv::empty().file("a/b/c/agent.json", VALID).run("validate");
-    assert!(run.out.contains("create it, or name another file with `--config`"), "{}", run.out);
+    assert!(run.out.contains("create it, or pass another file with `--config`"), "{}", run.out);
 }
 
 #[cfg(unix)]
 #[test]
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
-fn a_file_that_may_not_be_read_is_a_finding() {
+#[expect(clippy::print_stdout, reason = "a skipped test prints a note")]
+fn file_without_read_permission_is_a_finding() {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     let project = TestEnv::project();
     fs::set_permissions(project.path("agent.json"), fs::Permissions::from_mode(0o0)).unwrap();
     if fs::read(project.path("agent.json")).is_ok() {
-        println!("skipped: this user may read everything");
+        println!("skipped: this user can read every file");
         return;
     }
     let run = project.run("validate");
@@ -147,7 +143,7 @@ fn a_file_that_may_not_be_read_is_a_finding() {
 }
 
 #[test]
-fn frames_follow_the_width_of_the_terminal() {
+fn snippets_fit_the_terminal() {
     let config =
         VALID.replace('\n', "").replace("\"agent\"", &format!("\"{}\": 3, \"agent\"", "x".repeat(300)));
     let run = TestEnv::project().file("agent.json", config).width(60).run("validate");
@@ -158,7 +154,7 @@ fn frames_follow_the_width_of_the_terminal() {
 }
 
 #[test]
-fn user_text_cannot_drive_the_terminal() {
+fn user_text_cannot_control_the_terminal() {
     let config = "{\"\u{1b}[31m\u{9b}0m\u{202e}\": \"\u{7}\", \"\\u001b]0;x\\u0007\": 1}";
     let project = TestEnv::project().file("agent.json", config).file("\u{1b}[1m.json", config);
     for format in ["text", "json", "sarif", "github"] {
@@ -171,21 +167,21 @@ fn user_text_cannot_drive_the_terminal() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_error_but_a_full_disk_is() {
+fn closed_pipe_is_not_an_error_but_full_disk_is() {
     let project = TestEnv::project().file("agent.json", BROKEN);
-    let run = project.run_into("validate", Box::new(Refusing(io::ErrorKind::BrokenPipe)));
+    let run = project.run_into("validate", Box::new(FailingWriter(io::ErrorKind::BrokenPipe)));
     assert_eq!(run.code, 1);
     assert!(run.err.starts_with("1 error in 1 file\n"), "{}", run.err);
-    let run = project.run_into("schema", Box::new(Refusing(io::ErrorKind::BrokenPipe)));
+    let run = project.run_into("schema", Box::new(FailingWriter(io::ErrorKind::BrokenPipe)));
     assert_eq!((run.code, run.err.as_str()), (0, ""));
-    let run = project.run_into("schema", Box::new(Refusing(io::ErrorKind::StorageFull)));
+    let run = project.run_into("schema", Box::new(FailingWriter(io::ErrorKind::StorageFull)));
     assert_eq!(run.code, 1);
     assert!(run.err.starts_with("error: cannot write the output: "), "{}", run.err);
 }
 
-struct Refusing(io::ErrorKind);
+struct FailingWriter(io::ErrorKind);
 
-impl Write for Refusing {
+impl Write for FailingWriter {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(self.0.into())
     }
@@ -196,7 +192,7 @@ impl Write for Refusing {
 }
 
 #[test]
-fn the_real_process_does_the_same() {
+fn spawned_process_does_the_same() {
     let project = TestEnv::project().file("b.json", BROKEN);
     let run = Command::new(env!("CARGO_BIN_EXE_agentcli"))
         .args(["validate", "b.json"])

@@ -108,14 +108,14 @@ fn read(directory: &Path, path: &Path) -> (Checked, Option<(Project, Config)>) {
         Ok(project) => project,
         Err(unreadable) => return (unreadable_file(*unreadable), None),
     };
-    let analysis = compiler::analyze(&project.source.text, &project.files);
+    let analysis = compiler::analyze(&project.source.name, &project.source.text, &project.files);
     project.source.hide(analysis.document.secrets());
     let locate = |diagnostic: Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);
         Finding { diagnostic, span }
     };
     let findings = analysis.diagnostics.into_iter().map(locate).collect();
-    let graphs = analysis.config.graphs.as_ref().map_or(0, indexmap::IndexMap::len);
+    let graphs = analysis.config.graphs.len();
     let checked = Checked { source: project.source.clone(), findings, graphs };
     (checked, Some((project, analysis.config)))
 }

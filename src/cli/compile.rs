@@ -7,8 +7,8 @@ use super::console;
 use super::env::Env;
 use crate::compiler::back::lower::{self, Options};
 use crate::compiler::back::plan::{Plan, Variant};
-use crate::compiler::front::check;
 use crate::compiler::front::config::Config;
+use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::paths;
 use crate::error::Error;
 use crate::project::Project;
@@ -49,7 +49,7 @@ impl PlanOptions {
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
         let (project, mut config) = self.config.load(env)?;
         if let Some(image) = self.base_image()? {
-            config.base_image = Some(image);
+            config.set_base_image(image);
         }
         let options = Options {
             install_command: self.install_command.clone(),
@@ -76,7 +76,7 @@ impl PlanOptions {
     /// The image to build on, where it is named: it goes into the Dockerfile as it is.
     fn base_image(&self) -> Result<Option<String>, Error> {
         match &self.base_image {
-            Some(image) if !check::is_image(image) => Err(Error::Usage {
+            Some(image) if ImageName::parse(image).is_err() => Err(Error::Usage {
                 message: format!("--base-image: `{image}` is not the name of an image"),
                 hint: Some("write it as registry/name:tag".to_owned()),
             }),

@@ -40,7 +40,8 @@ impl Together<'_> {
         let stop = env.stop.clone();
         let Prepared { session, planned } = prepared;
         let (setup, values) = compose::without_values(&session);
-        let form = Form { is_named: true, are_images_here: true, ..Form::default() };
+        let addresses = session.addresses.clone();
+        let form = Form { is_named: true, are_images_here: true, addresses, ..Form::default() };
         let text = compose(&planned.plan, &setup, &form);
         let mut project = project(env, session.directory.clone(), setup.name, self.file);
         project.variables.extend(values);

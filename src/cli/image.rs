@@ -5,10 +5,12 @@ use super::console::{visible_line, warn};
 use super::env::Env;
 use super::progress::{Progress, Style, size};
 use crate::compiler::back::emit::dockerfile;
-use crate::compiler::back::plan::{Action, Step};
+use crate::compiler::back::plan::{Action, Plan, Step};
 use crate::compiler::front::document;
 use crate::compiler::front::source::Source;
+use crate::compiler::front::without_env::without_env_values;
 use crate::compiler::manifests::dockerignore::Ignore;
+use crate::compiler::paths;
 use crate::context::Context;
 use crate::diagnostic::{Place, Pointer};
 use crate::engine::{self, BuildEvent, BuildRequest, Built, Engine, StepOrigin};
@@ -82,7 +84,8 @@ pub fn request(env: &Env, planned: &Planned, wanted: Wanted) -> Result<BuildRequ
     })
 }
 
-/// What a build of `planned` sees: the user's tree without what the plan and `ignore` leave out, and the Dockerfile.
+/// The build context of `planned`: the user's tree without the files that the plan and `ignore` leave out, the Dockerfile,
+/// and the configuration without the values of `env`.
 ///
 /// # Errors
 ///
@@ -92,8 +95,17 @@ pub fn context(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<Context,
     let ignore = Ignore::parse(&lines.collect::<Vec<_>>().join("\n"))
         .map_err(|error| Error::Internal(format!("the ignore rules are checked before: {error}")))?;
     let dockerfile = dockerfile::dockerfile(&planned.plan);
-    let extra = vec![(DOCKERFILE.to_owned(), dockerfile.into_bytes())];
+    let mut extra = vec![(DOCKERFILE.to_owned(), dockerfile.into_bytes())];
+    let path = configuration_path(&planned.plan);
+    if !ignore.excludes(&path) {
+        extra.extend(without_env_values(&planned.project.source.text).map(|text| (path, text.into_bytes())));
+    }
     Ok(Context { root: env.directory.join(&planned.context), ignore, extra })
+}
+
+/// The path of the configuration in the build context.
+pub fn configuration_path(plan: &Plan) -> String {
+    paths::normalize(&format!("{}/{}", plan.context.project, plan.config.name))
 }
 
 /// A platform in the form `os/arch` or `os/arch/variant`.

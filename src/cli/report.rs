@@ -1,4 +1,4 @@
-//! Findings → text in one of several formats. Pure: the caller writes what comes back.
+//! Findings → text in one of several formats. Pure: the caller prints the result.
 
 pub mod github;
 pub mod json;
@@ -7,6 +7,9 @@ pub mod sarif;
 pub mod text;
 
 use super::check::Checked;
+use crate::compiler::front::source::Source;
+use crate::compiler::paths;
+use crate::diagnostic::Related;
 use text::Look;
 
 /// How findings are written.
@@ -24,7 +27,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether a person reads along, so that a summary on stderr helps.
+    /// Whether people read this format, so that a summary on stderr helps.
     pub fn is_for_people(self) -> bool {
         matches!(self, Format::Text | Format::Github)
     }
@@ -40,8 +43,12 @@ pub fn render(format: Format, checked: &[Checked], look: Look) -> String {
     }
 }
 
-/// JSON in which no control or direction character is left as it is: inside of strings, the only place where they
-/// can stand, they become escapes.
+/// The path of a related file, relative to the same directory as the name of `source`.
+fn related_name(source: &Source, related: &Related) -> String {
+    paths::join(&paths::parent(&source.name), &related.path)
+}
+
+/// `json` with control and direction characters as escapes. They can only occur in its strings.
 fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,8 +1,10 @@
 //! The setup that a configuration and the command line ask for together.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -14,15 +16,17 @@ use super::env::Env;
 use super::image::{self, Wanted};
 use super::variables;
 use crate::compiler::back::lower::setup::{SetupOptions, is_project_name, project_name, setup};
-use crate::compiler::back::plan::{ServiceImage, Setup, Variable, Variant};
+use crate::compiler::back::plan::{Service, ServiceImage, Setup, Variable};
 use crate::compiler::files::Files as _;
-use crate::compiler::front::check;
 use crate::compiler::front::config::EnvConfig;
+use crate::compiler::front::keys;
 use crate::compiler::manifests::dotenv;
-use crate::compiler::server::{local, setup as contract, variables as names};
+use crate::compiler::manifests::image_name::ImageName;
+use crate::compiler::server::{local, setup as contract};
 use crate::engine::{Engine, EngineEnv};
 use crate::error::Error;
-use crate::up::{Image, Session, Urls};
+use crate::live::{self, Urls};
+use crate::up::{Image, Session};
 
 /// The file that keys are looked for in, beside the configuration.
 pub(super) const DOTENV: &str = ".env";
@@ -38,6 +42,10 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 pub(super) struct SetupArguments {
     #[command(flatten)]
     pub(super) plan: PlanOptions,
+
+    /// IP address to publish the server's port on [default: 127.0.0.1; on a remote engine all addresses]
+    #[arg(long, value_name = "ADDRESS")]
+    host: Option<IpAddr>,
 
     /// Port to publish the server on
     #[arg(short, long, value_name = "PORT", default_value_t = contract::PORT, value_parser = clap::value_parser!(u16).range(1..))]
@@ -120,13 +128,50 @@ pub(super) struct Prepared {
 }
 
 impl SetupArguments {
-    /// Says on which engine it is going to run, and so where it is reached.
+    /// Sets the engine that everything runs on.
     pub(super) fn runs_on(&self, engine: &Engine) {
         engine.machine().map(|machine| self.machine.set(machine.to_owned()));
     }
 
-    /// The address of a port.
-    fn address(&self, port: u16) -> String {
+    /// By service: the address that its ports are published on. The server's may be opened to others, the debugger's not.
+    pub(super) fn addresses(&self, setup: &Setup) -> BTreeMap<String, IpAddr> {
+        let default = self.machine.get().is_none().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let address = |service: &Service| match &*service.name {
+            contract::SERVER => self.host.or(default),
+            _ => default,
+        };
+        let services = setup.services.iter().filter(|service| !service.ports.is_empty());
+        services.filter_map(|service| Some((service.name.clone(), address(service)?))).collect()
+    }
+
+    /// Says if other machines can reach the server.
+    pub(super) fn note_open_ports(&self, env: &mut Env) {
+        let port = self.port;
+        match (self.host, self.machine.get()) {
+            (Some(host), _) if !host.is_loopback() => {
+                console::note(env, &format!("other machines can reach the server at {host}, port {port}"));
+            }
+            (None, Some(machine)) => {
+                let message =
+                    format!("ports are published on all addresses of {machine}; --host selects one");
+                console::note(env, &message);
+            }
+            _ => {}
+        }
+    }
+
+    /// The URL of the server.
+    fn server_url(&self) -> String {
+        match (self.host, self.machine.get()) {
+            (Some(host), _) if !host.is_unspecified() && !host.is_loopback() => {
+                format!("http://{}", SocketAddr::new(host, self.port))
+            }
+            _ => self.url(self.port),
+        }
+    }
+
+    /// The URL of a port.
+    fn url(&self, port: u16) -> String {
         format!("http://{}:{port}", self.machine.get().map_or("127.0.0.1", String::as_str))
     }
 
@@ -147,7 +192,9 @@ impl SetupArguments {
         let urls = self.urls(&planned, &file);
         let watch = planned.plan.local.watch.clone();
         let server = contract::SERVER.to_owned();
-        let session = Session { directory, config, setup, server, image, file, given, watch, urls };
+        let addresses = self.addresses(&setup);
+        let session =
+            Session { directory, config, setup, server, image, file, given, watch, addresses, urls };
         Ok(Prepared { session, planned })
     }
 
@@ -190,7 +237,7 @@ impl SetupArguments {
                 "give another --debugger-port",
             );
         }
-        if let Some(image) = self.image.as_deref().filter(|image| !check::is_image(image)) {
+        if let Some(image) = self.image.as_deref().filter(|image| ImageName::parse(image).is_err()) {
             let message = format!("--image: `{}` is not the name of an image", visible_line(image));
             return usage(&message, "write it as registry/name:tag");
         }
@@ -225,9 +272,7 @@ impl SetupArguments {
             name: self.project.name(env, directory)?,
             port: self.port,
             debugger_port: self.debugger_port,
-            debugger_base_url: Some(
-                self.debugger_base_url.clone().unwrap_or_else(|| self.address(self.port)),
-            ),
+            debugger_base_url: Some(self.debugger_base_url.clone().unwrap_or_else(|| self.server_url())),
             has_database: self.has_database(),
             image: self.image.clone(),
             env_file_names: names.collect(),
@@ -277,22 +322,10 @@ impl SetupArguments {
 
     fn urls(&self, planned: &Planned, values: &[(String, Option<String>)]) -> Urls {
         let plan = &planned.plan;
-        let is_javascript = plan.server.variant == Variant::Javascript;
-        let own = local::MOUNT_PREFIX
-            .iter()
-            .find_map(|name| values.iter().find(|(known, _)| known == name)?.1.clone());
-        let http = plan.contract.get(names::HTTP);
-        let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
-        let prefix = own.or(configured).filter(|_| !is_javascript).unwrap_or_default();
-        let api = format!("{}{prefix}", self.address(self.port));
-        let (studio, connect) = local::STUDIO;
-        Urls {
-            ok: format!("{api}{}", local::OK_ROUTE),
-            docs: (!is_javascript).then(|| format!("{api}{}", local::DOCS_ROUTE)),
-            studio: format!("{studio}{connect}{api}"),
-            debugger: self.debugger_port.map(|port| self.address(port)),
-            api,
-        }
+        let variable = |name: &str| values.iter().find(|(known, _)| known == name)?.1.clone();
+        let prefix = live::mount_prefix(plan, plan.contract.get(keys::HTTP), variable);
+        let urls = Urls::new(plan, self.server_url(), &prefix, None, local::STUDIO.0);
+        urls.with_debugger(self.debugger_port.map(|port| self.url(port)))
     }
 }
 

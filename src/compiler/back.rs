@@ -3,3 +3,4 @@
 pub mod emit;
 pub mod lower;
 pub mod plan;
+mod resolve;

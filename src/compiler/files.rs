@@ -19,8 +19,8 @@ pub trait Files: Sync {
     /// What stands at `path`, links followed; `None` where there is nothing that can be seen.
     fn kind(&self, path: &str) -> Option<FileKind>;
 
-    /// The text of a file, or why there is none, such as `permission denied`.
-    fn read(&self, path: &str) -> Result<String, String>;
+    /// The content of a file, or why it cannot be read, such as `permission denied`.
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String>;
 
     /// Names and kinds of what a directory holds, sorted by name; links to directories are left out, for they may
     /// lead in circles. Empty where it cannot be read.
@@ -38,6 +38,11 @@ pub trait Files: Sync {
 
     /// The parts of the configuration's directory, from the file system's root down.
     fn directory(&self) -> Vec<String>;
+
+    /// The text of a file, or why it cannot be read.
+    fn read(&self, path: &str) -> Result<String, String> {
+        String::from_utf8(self.bytes(path)?).map_err(|_| "it is not valid UTF-8".to_owned())
+    }
 
     /// Whether a regular file stands at `path`.
     fn is_file(&self, path: &str) -> bool {
@@ -82,14 +87,16 @@ impl Files for MemoryFiles {
         self.files.keys().any(|file| file.starts_with(&below)).then_some(FileKind::Directory)
     }
 
-    fn read(&self, path: &str) -> Result<String, String> {
-        self.files.get(path).cloned().ok_or_else(|| "no such file".to_owned())
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.files.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| "no such file".to_owned())
     }
 
     fn list(&self, path: &str) -> Vec<(String, FileKind)> {
         let below = Self::below(path);
         let mut entries = BTreeMap::new();
-        for rest in self.files.keys().filter_map(|file| file.strip_prefix(&below)) {
+        // An absolute path is not below a relative directory.
+        let files = self.files.keys().filter(|file| file.starts_with('/') == path.starts_with('/'));
+        for rest in files.filter_map(|file| file.strip_prefix(&below)) {
             match rest.split_once('/') {
                 Some((directory, _)) => entries.insert(directory.to_owned(), FileKind::Directory),
                 None => entries.insert(rest.to_owned(), FileKind::File),

@@ -1,8 +1,12 @@
 //! Text → checked, typed configuration.
 
+pub mod base_image;
 pub mod check;
 pub mod config;
+pub mod dialect;
 pub mod document;
+pub mod keys;
 pub mod reference;
 pub mod schema;
 pub mod source;
+pub mod without_env;

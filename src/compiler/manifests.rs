@@ -1,11 +1,80 @@
-//! Readers of other people's formats, each once: what a file says, or where it is broken.
+//! Readers of other people's formats: each returns what a file says, or where it is broken.
 
 pub mod dependency;
+pub mod dockerfile;
 pub mod dockerignore;
 pub mod dotenv;
+pub mod image_name;
 pub mod package;
 pub mod package_json;
 pub mod pyproject;
 pub mod requirement;
 pub mod requirements_txt;
+pub mod setup_cfg;
 pub mod symbols;
+
+use std::ops::Range;
+
+use crate::compiler::files::Files;
+use crate::compiler::urls;
+
+/// A syntax error in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// A lowercase fragment. It repeats no URL, which may hold a password.
+    pub message: String,
+    /// The byte range of the text.
+    pub span: Range<usize>,
+    /// How to fix it, as an imperative.
+    pub help: Option<String>,
+}
+
+impl Broken {
+    fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), span, help: None }
+    }
+}
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// The content of the file at `path`, which must be UTF-8, without a byte order mark; `None` if there is no such file.
+pub fn text(path: &str, files: &dyn Files) -> Option<Result<String, Broken>> {
+    files.is_file(path).then(|| files.bytes(path).map_err(|why| Broken::new(0..0, why)).and_then(utf8))
+}
+
+/// The content of the file at `path` for excerpts: the span of a [`Broken`] lies in it. Passwords in URLs are masked.
+pub fn excerpt(path: &str, files: &dyn Files) -> String {
+    let text = files.bytes(path).map(|bytes| lossy(&bytes)).unwrap_or_default();
+    urls::masked(&text).into_owned()
+}
+
+fn utf8(bytes: Vec<u8>) -> Result<String, Broken> {
+    match String::from_utf8(bytes) {
+        Ok(text) if text.starts_with(BYTE_ORDER_MARK) => Ok(text[BYTE_ORDER_MARK.len()..].to_owned()),
+        Ok(text) => Ok(text),
+        Err(error) => {
+            let valid = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+            let start = valid.trim_start_matches(BYTE_ORDER_MARK).len();
+            Err(Broken::new(start..start + char::REPLACEMENT_CHARACTER.len_utf8(), "invalid UTF-8"))
+        }
+    }
+}
+
+/// UTF-16 with a byte order mark.
+fn utf16(bytes: &[u8]) -> Option<String> {
+    let unit = match bytes {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return None,
+    };
+    let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
+    String::from_utf16(&units).ok()
+}
+
+/// UTF-8 or UTF-16, with a replacement character for each invalid part.
+fn lossy(bytes: &[u8]) -> String {
+    utf16(bytes).unwrap_or_else(|| {
+        let text = String::from_utf8_lossy(bytes);
+        text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text).to_owned()
+    })
+}

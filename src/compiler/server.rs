@@ -5,8 +5,8 @@
 pub const PYTHON_IMAGE: &str = "langchain/langgraph-api";
 /// The image of the JavaScript server.
 pub const JAVASCRIPT_IMAGE: &str = "langchain/langgraphjs-api";
-/// Repositories of this name carry the version in the tag already, so that the language is appended to it.
-pub const VERSIONED_REPOSITORY: &str = "/langgraph-server";
+/// The tags of this repository start with the version of the server, and the language is appended.
+pub const VERSIONED_REPOSITORY: &str = "langgraph-server";
 
 /// The Python that an image has where none is asked for.
 pub const DEFAULT_PYTHON: &str = "3.11";
@@ -22,41 +22,99 @@ pub const PORT: u16 = 8000;
 /// How a container tells whether its server is well.
 pub const HEALTHCHECK: &[&str] = &["python", "/api/healthcheck.py"];
 
+/// A path file in the directory that Python installs packages into, as a word of the shell in the image.
+pub const PATH_FILE: &str =
+    r#""$(python3 -m sysconfig | sed -n 's/.*purelib = "\(.*\)"/\1/p')/agentcli.pth""#;
+
 /// Where the project lies in an image. The same on every machine, whatever the directory is called there.
 pub const PROJECT: &str = "/deps/app";
 /// Versions that an installation must keep to, so that the server still runs.
 pub const CONSTRAINTS: &str = "/api/constraints.txt";
 
-/// Where each part of the configuration is handed over: the variable's name.
-pub mod variables {
-    /// `auth`
-    pub const AUTH: &str = "LANGGRAPH_AUTH";
-    /// `checkpointer`
-    pub const CHECKPOINTER: &str = "LANGGRAPH_CHECKPOINTER";
-    /// `encryption`
-    pub const ENCRYPTION: &str = "LANGGRAPH_ENCRYPTION";
-    /// `graphs`
-    pub const GRAPHS: &str = "LANGSERVE_GRAPHS";
-    /// `http`
-    pub const HTTP: &str = "LANGGRAPH_HTTP";
-    /// `node_version`, where the Python server runs JavaScript graphs too
-    pub const NODE_VERSION: &str = "NODE_VERSION";
-    /// `priority`
-    pub const PRIORITY: &str = "LANGGRAPH_PRIORITY";
-    /// `store`
-    pub const STORE: &str = "LANGGRAPH_STORE";
-    /// `ui`
-    pub const UI: &str = "LANGGRAPH_UI";
-    /// `ui_config`
-    pub const UI_CONFIG: &str = "LANGGRAPH_UI_CONFIG";
-    /// `webhooks`
-    pub const WEBHOOKS: &str = "LANGGRAPH_WEBHOOKS";
-}
+/// The variable with the version of Node.js, where the Python server runs JavaScript graphs too.
+pub const NODE_VERSION: &str = "NODE_VERSION";
 
 /// What the configuration calls the document database, and what the server calls it.
 pub const DOCUMENT_DATABASE: (&str, &str) = ("docdb", "mongo");
-/// The prefix of webhook variables where none is given. The server's own default differs, so it is written out.
+/// The variable with the address of the document database.
+pub const DOCUMENT_DATABASE_URI: &str = "LS_MONGODB_URI";
+/// The default of `webhooks.env_prefix` in the specification.
 pub const WEBHOOK_PREFIX: &str = "AGENT_WEBHOOK_";
+
+/// Distributions of the specification without an image, and the one to use instead.
+pub const RETIRED_DISTROS: &[(&str, &str)] = &[("bullseye", "bookworm")];
+/// Mount prefixes that the server reserves for itself.
+pub const RESERVED_MOUNT_PREFIX: &str = "/noauth";
+/// The variable with the origins of cross-origin requests, which `http.cors` overrides.
+pub const CORS_ORIGINS: &str = "CORS_ALLOW_ORIGINS";
+/// Endings of JavaScript files that the Python server takes for Python.
+pub const UNKNOWN_ENDINGS: &[&str] = &[".tsx", ".jsx"];
+
+/// What the value of a variable of the server must be; the server does not start with any other.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// `true`, `false`, `1` or `0`, in any case.
+    Boolean,
+    /// A whole number.
+    Integer,
+    /// JSON text.
+    Json,
+    /// A number.
+    Number,
+    /// A number of minutes, or JSON text.
+    NumberOrJson,
+    /// A path that starts with `/`.
+    Path,
+    /// A text with one of these lengths in bytes.
+    Lengths(&'static [usize]),
+    /// One of these words.
+    Words(&'static [&'static str]),
+}
+
+/// Variables of the server and their forms.
+pub const FORMS: &[(&str, Form)] = &[
+    ("ALLOW_PRIVATE_NETWORK", Form::Boolean),
+    ("BG_JOB_ISOLATED_LOOPS", Form::Boolean),
+    ("BG_JOB_MAX_RETRIES", Form::Integer),
+    ("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", Form::Integer),
+    ("BG_JOB_TIMEOUT_SECS", Form::Number),
+    ("CHECKPOINT_BATCH_DELAY", Form::Number),
+    ("CHECKPOINT_MAX_BATCH_SIZE", Form::Integer),
+    ("CORS_CONFIG", Form::Json),
+    ("DISPATCH_MODE", Form::Words(&["single-process", "multi-process"])),
+    ("FF_CRONS_ENABLED", Form::Boolean),
+    ("GRPC_CLIENT_POOL_SIZE", Form::Integer),
+    ("HTTP_MAX_REQUEST_BODY_BYTES", Form::Integer),
+    ("LANGCHAIN_TRACING", Form::Boolean),
+    ("LANGCHAIN_TRACING_V2", Form::Boolean),
+    ("LANGGRAPH_AES_KEY", Form::Lengths(&[16, 24, 32])),
+    ("LANGGRAPH_CONFIG", Form::Json),
+    ("LANGGRAPH_DEFAULT_RECURSION_LIMIT", Form::Integer),
+    ("LANGGRAPH_JS_READY_TIMEOUT_SECS", Form::Integer),
+    ("LANGGRAPH_LOGS_ENABLED", Form::Boolean),
+    ("LANGGRAPH_METRICS_ENABLED", Form::Boolean),
+    ("LANGGRAPH_METRICS_EXPORT_INTERVAL_MS", Form::Integer),
+    ("LANGGRAPH_POSTGRES_EXTENSIONS", Form::Words(&["standard", "lite"])),
+    ("LANGGRAPH_POSTGRES_POOL_MAX_SIZE", Form::Integer),
+    ("LANGGRAPH_THREAD_TTL", Form::NumberOrJson),
+    ("LANGSMITH_AUTH_VERIFY_TENANT_ID", Form::Boolean),
+    ("LANGSMITH_TRACING", Form::Boolean),
+    ("LANGSMITH_TRACING_V2", Form::Boolean),
+    ("LOG_COLOR", Form::Boolean),
+    ("LOG_JSON", Form::Boolean),
+    ("LS_DEFAULT_CHECKPOINTER_BACKEND", Form::Words(&["default", "mongo"])),
+    ("MAX_STREAM_CHUNK_SIZE_BYTES", Form::Integer),
+    ("MOUNT_PREFIX", Form::Path),
+    ("N_JOBS_PER_WORKER", Form::Integer),
+    ("OTEL_ENABLED", Form::Boolean),
+    ("REDIS_CLUSTER", Form::Boolean),
+    ("REDIS_CONNECT_TIMEOUT", Form::Number),
+    ("REDIS_HEALTH_CHECK_INTERVAL", Form::Number),
+    ("REDIS_MAX_CONNECTIONS", Form::Integer),
+    ("RESUMABLE_STREAM_TTL_SECONDS", Form::Integer),
+    ("RUN_STATS_CACHE_SECONDS", Form::Integer),
+    ("STATS_INTERVAL_SECS", Form::Integer),
+];
 
 /// Installs Node.js into the Python image.
 pub const INSTALL_NODE: &str = "/storage/install-node.sh";
@@ -89,7 +147,12 @@ pub const OWN_PROJECT: &str = "/api";
 
 /// Package tools of the Python image.
 pub const PACKAGE_TOOLS: &[&str] = &["pip", "setuptools", "wheel"];
-/// What each tool leaves behind in the import path besides itself.
+/// Programs of each tool, as shell patterns that match nothing of other packages, such as pipx or pip-audit.
+pub const TOOL_PROGRAMS: &[(&str, &[&str])] =
+    &[("pip", &["pip", "pip3", "pip3.[0-9]*"]), ("wheel", &["wheel"])];
+/// Programs of uv, which goes when all package tools go.
+pub const UV_PROGRAMS: [&str; 2] = ["uv", "uvx"];
+/// What each tool leaves in the import path besides itself.
 pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
     ("pip", &[]),
     ("setuptools", &["pkg_resources", "_distutils_hack", "distutils-precedence.pth"]),
@@ -98,8 +161,6 @@ pub const TOOL_LEFTOVERS: &[(&str, &[&str])] = &[
 
 /// The server without a container: the in-memory runtime, as it is published for development.
 pub mod local {
-    use super::variables;
-
     /// The Python server's packages, at the versions that are tested together: distribution and version. The extra
     /// `inmem` in pyproject.toml installs the same.
     pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
@@ -123,14 +184,8 @@ pub mod local {
         "node_modules/@langchain/langgraph-api/dist/preload.mjs",
         "node_modules/@langchain/langgraph-api/dist/server.mjs",
     ];
-    /// What of the configuration it knows: its own words, and the variable of the same value.
-    pub const JAVASCRIPT_SETTINGS: &[(&str, &str)] = &[
-        ("graphs", variables::GRAPHS),
-        ("auth", variables::AUTH),
-        ("http", variables::HTTP),
-        ("ui", variables::UI),
-        ("ui_config", variables::UI_CONFIG),
-    ];
+    /// The sections of the configuration that it takes, by the same names.
+    pub const JAVASCRIPT_SETTINGS: &[&str] = &["graphs", "auth", "http", "ui", "ui_config"];
     /// What the JavaScript server is told beside what every server is.
     pub const JAVASCRIPT_VARIABLES: &[(&str, &str)] = &[("NODE_ENV", "development")];
 
@@ -210,8 +265,10 @@ pub mod hosted {
     pub const TENANT: &str = "LANGSMITH_TENANT_ID";
     /// The deployment's name.
     pub const NAME: &str = "LANGSMITH_DEPLOYMENT_NAME";
-    /// The configurations of this name are for it.
+    /// The name of its configuration file.
     pub const CONFIGURATION: &str = "langgraph.json";
+    /// The default of `webhooks.env_prefix` there, which is the server's own.
+    pub const WEBHOOK_PREFIX: &str = "LG_WEBHOOK_";
 
     /// Variables that the service sets itself, or that are for the tool alone: they cannot be secrets of a deployment.
     pub const RESERVED: &[&str] = &[

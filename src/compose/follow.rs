@@ -6,9 +6,9 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Error, program};
 use crate::child::{Child, Command, Next, Status};
-use crate::live::{Interrupted, Level, Stop};
+use crate::live::{Event, Interrupted, Level, Stop, Urls};
 use crate::probe::Probe;
-use crate::up::{Event, Turn, Urls};
+use crate::up::Turn;
 
 /// Who says what no service says.
 const COMPOSE: &str = "compose";
@@ -146,7 +146,7 @@ impl<'a> Follow<'a> {
             _ => (COMPOSE, line.trim_end()),
         };
         if !line.is_empty() && !self.hidden.iter().any(|name| name == service) {
-            (self.say)(&Event::Log { service: service.to_owned(), line: line.to_owned() });
+            (self.say)(&Event::Log { service: Some(service.to_owned()), line: line.to_owned() });
         }
     }
 

@@ -8,8 +8,8 @@ use tar::{EntryType, Header};
 
 use super::{Entry, Error, Kind, Listing};
 
-/// The time of every entry, in seconds since 1970: 1980-01-02. Contents decide what a build reuses, so a real time
-/// would only make equal trees differ; and a zip file, which wheels are, can hold no time before 1980 in any time zone.
+/// Modification time of every entry, in seconds since 1970: 1980-01-02. A build reuses layers by content, so real times
+/// would only make equal trees differ; and a zip file, such as a wheel, cannot hold times before 1980 in any time zone.
 const MODIFIED: u64 = 315_619_200;
 
 impl Listing {
@@ -17,8 +17,7 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read or whose length changes meanwhile; `out` failing. What was written is then no
-    /// archive.
+    /// A file cannot be read or changes while it is read, or `out` fails. The archive is then incomplete.
     pub fn write(&self, out: impl Write) -> Result<(), Error> {
         let mut archive = tar::Builder::new(out);
         for entry in &self.entries {
@@ -68,7 +67,7 @@ fn header(entry: &Entry, kind: EntryType, bytes: u64) -> Header {
     header
 }
 
-/// A file that must yield just as many bytes as it had when it was opened, for the header has promised them.
+/// A file that must yield exactly as many bytes as it had when it was opened, since the header has announced them.
 struct Source {
     path: PathBuf,
     file: File,

@@ -1,23 +1,23 @@
-//! Symbolic links that lead out of the tree. An engine takes them as they are, for it resolves them in the image alone;
-//! whoever unpacks the archive on a disk of their own must not follow one, and most refuse the whole archive.
+//! Symbolic links that lead out of the tree. A container engine accepts them, since it resolves them inside the image; a
+//! service that unpacks the archive on its own disk must not follow them, and most refuse the whole archive.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::{Error, Kind, Listing};
 
-/// How many links may lead to one another: what the system allows. More are a loop, which leads nowhere.
-const MOST: usize = 40;
+/// Longest chain of links, as on Linux. A longer one is a loop.
+const MAX_CHAIN: usize = 40;
 
 impl Listing {
-    /// Looks where the links lead.
+    /// Checks that no link leads out of the root.
     ///
     /// # Errors
     ///
-    /// One is absolute or leads out of the root, by itself or through others.
+    /// A link is absolute, or leads out of the root directly or through other links.
     pub fn check_links(&self) -> Result<(), Error> {
         let links: HashMap<&Path, &Path> = self.entries.iter().filter_map(link).collect();
-        // The tree is the user's own: whatever it takes.
+        // The tree is the user's own, so the effort is not limited.
         let mut effort = u64::MAX;
         let leads_out = |(path, _): &(&Path, &Path)| leaves(path, &links, &mut effort) == Some(true);
         match self.entries.iter().filter_map(link).find(leads_out) {
@@ -34,14 +34,14 @@ fn link(entry: &super::Entry) -> Option<(&Path, &Path)> {
     Some((&entry.path, target))
 }
 
-/// Whether whoever follows `path` from the root is ever outside of it; nothing where that takes more than `effort`, which
-/// is what may be spent on it, and is less by what was: bytes of paths that are looked up. `links` are all links of the
-/// tree, by their paths from the root, with their targets.
+/// Whether following `path` from the root ever leaves it; `None` if finding out takes more than `effort`, a budget in
+/// bytes of looked-up paths that this call reduces. `links` maps all links of the tree, by their paths from the root, to
+/// their targets.
 #[must_use]
 pub fn leaves(path: &Path, links: &HashMap<&Path, &Path>, effort: &mut u64) -> Option<bool> {
     let mut here = PathBuf::new();
     let mut followed = 0;
-    // What is still to be walked, the next part last.
+    // The remaining components, the next one last.
     let mut ahead: Vec<Component<'_>> = path.components().rev().collect();
     while let Some(part) = ahead.pop() {
         *effort = effort.checked_sub(1 + here.as_os_str().len() as u64)?;
@@ -53,7 +53,7 @@ pub fn leaves(path: &Path, links: &HashMap<&Path, &Path>, effort: &mut u64) -> O
                 here.push(name);
                 if let Some(target) = links.get(&*here) {
                     followed += 1;
-                    if followed > MOST {
+                    if followed > MAX_CHAIN {
                         return Some(false);
                     }
                     here.pop();

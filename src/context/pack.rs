@@ -1,5 +1,5 @@
-//! The archive as one compressed file, for whoever builds elsewhere: its size is known before its first byte is sent,
-//! and what was sent can be sent again.
+//! The archive as one compressed file, for a remote build: its size is known before the first byte is sent, and it can be
+//! sent again after a failure.
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -12,33 +12,33 @@ use flate2::write::GzEncoder;
 
 use super::{Error, Listing};
 
-/// How hard it is compressed: source code gets a few per cent smaller with more, in several times the time.
+/// Compression level: higher ones make source code a few per cent smaller in several times the time.
 const LEVEL: u32 = 3;
 
-/// How many of the largest paths are named where there is too much.
+/// Number of large paths to name when the archive is too large.
 const LARGEST: usize = 3;
 
-/// A compressed archive (tar and gzip) on disk. It has no name there, and goes with this value.
+/// A compressed archive (tar and gzip) in an unnamed temporary file, which is deleted with this value.
 #[derive(Debug)]
 pub struct Packed {
     file: Arc<Mutex<File>>,
     bytes: u64,
 }
 
-/// A packed archive from its start to its end. There may be several at once.
+/// Reads a packed archive from start to end. There may be several readers at once.
 struct Reader {
     file: Arc<Mutex<File>>,
     offset: u64,
 }
 
 impl Listing {
-    /// Makes a compressed archive of at most `limit` bytes. The same tree gives the same bytes; memory does not grow
-    /// with it. Dropping the future ends the work.
+    /// Makes a compressed archive of at most `limit` bytes. The same tree gives the same bytes, and memory does not grow
+    /// with its size. Dropping the future stops the work.
     ///
     /// # Errors
     ///
-    /// A link that points outside of the tree, a file that cannot be read or changes meanwhile, an archive larger than
-    /// `limit`, or no room for it in the directory for temporary files.
+    /// A link points outside the tree, a file cannot be read or changes while it is read, the archive exceeds `limit`, or
+    /// the temporary directory is full.
     pub async fn pack(self, limit: u64) -> Result<Packed, Error> {
         self.check_links()?;
         let largest = self.largest(LARGEST);
@@ -46,8 +46,8 @@ impl Listing {
         let file = tempfile::tempfile().map_err(spool)?;
         let mut archive = self.stream();
         let mut out = GzEncoder::new(Counted { file, bytes: 0 }, Compression::new(LEVEL));
-        while let Some(piece) = poll_fn(|task| archive.poll_next(task)).await {
-            out.write_all(&piece?).map_err(spool)?;
+        while let Some(chunk) = poll_fn(|task| archive.poll_next(task)).await {
+            out.write_all(&chunk?).map_err(spool)?;
             if out.get_ref().bytes > limit {
                 return Err(Error::TooLarge { limit, largest });
             }
@@ -61,12 +61,12 @@ impl Listing {
 }
 
 impl Packed {
-    /// Its size in bytes.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Begins to read it.
+    /// A reader at its start.
     pub fn reader(&self) -> impl Read + Send + 'static {
         Reader { file: Arc::clone(&self.file), offset: 0 }
     }
@@ -82,7 +82,7 @@ impl Read for Reader {
     }
 }
 
-/// A file and how much was written to it, in bytes.
+/// A file and the number of bytes written to it.
 struct Counted {
     file: File,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Finding what goes into the archive.
+//! Lists the files of the archive.
 
 use std::collections::HashSet;
 use std::fs::{self, Metadata};
@@ -10,7 +10,7 @@ use crate::compiler::manifests::dockerignore::Trail;
 /// The permission bits of a file that does not come from the disk.
 const EXTRA_MODE: u32 = 0o644;
 
-/// Lists what `context` holds, sorted by the bytes of the paths, so that a directory stands before what is in it.
+/// Lists the entries of `context`, sorted by path bytes, so that a directory precedes its contents.
 pub(super) fn list(context: &Context) -> Result<Listing, Error> {
     let extra = context.extra.iter().map(|(path, contents)| Entry {
         path: PathBuf::from(path),
@@ -39,7 +39,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Lists what is below `path`; says whether there was anything.
+    /// Lists the entries below `path`; returns whether there are any.
     fn directory(&mut self, path: &Path, trail: &Trail) -> Result<bool, Error> {
         let directory = self.context.root.join(path);
         let read = |source| Error::Read { path: directory.clone(), source };
@@ -54,12 +54,12 @@ impl Walk<'_> {
         Ok(found)
     }
 
-    /// Lists `child` and what is below it; says whether there was anything.
+    /// Lists `child` and the entries below it; returns whether there are any.
     fn entry(&mut self, path: PathBuf, child: &fs::DirEntry, trail: &Trail) -> Result<bool, Error> {
         let ignore = &self.context.ignore;
         let name = path.to_string_lossy();
         let (excluded, trail) = ignore.step(trail, &name);
-        // What is left out is not even looked at: it may be unreadable.
+        // An excluded entry is not read at all: it may be unreadable.
         let is_directory = child.file_type().is_ok_and(|kind| kind.is_dir());
         if excluded && !(is_directory && ignore.may_include_below(&name)) {
             return Ok(false);
@@ -76,7 +76,7 @@ impl Walk<'_> {
     }
 }
 
-/// What the archive says of `child`: nothing for sockets, pipes and devices.
+/// The kind of `child` in the archive; `None` for sockets, pipes and devices.
 fn kind(child: &fs::DirEntry, metadata: &Metadata) -> Result<Option<Kind>, Error> {
     let kind = metadata.file_type();
     Ok(if kind.is_dir() {
@@ -97,7 +97,7 @@ pub(super) fn mode(metadata: &Metadata) -> u32 {
     metadata.mode() & 0o7777
 }
 
-/// Where files have no permission bits, everything may be run, as Docker has it.
+/// On systems without permission bits, everything is executable, as with Docker.
 #[cfg(not(unix))]
 pub(super) fn mode(_: &Metadata) -> u32 {
     0o755

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::event::Crash;
+use crate::live::Crash;
 use crate::{project, watch};
 
 /// What went wrong: what was attempted, on what, why.

@@ -31,6 +31,12 @@ pub(super) fn free(count: usize) -> Vec<u16> {
     held.iter().filter_map(|listener| Some(listener.local_addr().ok()?.port())).collect()
 }
 
+/// Whether only this machine can reach the host.
+pub(super) fn is_loopback(host: &str) -> bool {
+    let addresses = (host, 0).to_socket_addrs();
+    addresses.is_ok_and(|mut addresses| addresses.all(|address| address.ip().is_loopback()))
+}
+
 /// Whether the server can listen: on all addresses that the host has, but for those that this machine does not.
 fn bind(host: &str, port: u16) -> io::Result<()> {
     let mut done = Err(io::Error::from(ErrorKind::AddrNotAvailable));

@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::HOME;
 use super::environment::{self, Environment, PYTHON};
 use super::error::Error;
-use super::event::Event;
 use super::interpreter::{self, Interpreter, Look, Wanted, look, on_path};
 use super::session::{Consent, Hooks, Options, Session, Surroundings};
 use crate::child::{Child, Command};
 use crate::compiler::back::plan::PythonPackages;
+use crate::live::Event;
 
 /// How long an installer may take to end once it is told to.
 const GRACE: Duration = Duration::from_secs(5);
@@ -164,7 +164,7 @@ pub(super) async fn run(command: &Command, hooks: &mut dyn Hooks) -> Result<(), 
         .iter()
         .find(|(words, _)| last.iter().any(|line| words.iter().any(|word| line.contains(word))));
     let hint = hint.map(|(_, hint)| (*hint).to_owned());
-    last.into_iter().for_each(|line| hooks.event(&Event::Log { line }));
+    last.into_iter().for_each(|line| hooks.event(&Event::Log { service: None, line }));
     let command = command.shown();
     let short = command.split(" --").next().unwrap_or(&command).to_owned();
     Err(Error::Install { command: short, status: status.to_string(), hint })

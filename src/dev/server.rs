@@ -8,12 +8,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::error::Error;
-use super::event::Urls;
 use super::port;
 use super::session::{Options, Session};
 use crate::child::{Child, Command};
 use crate::compiler::back::plan::Variant;
-use crate::compiler::server::{local, variables};
+use crate::compiler::front::keys;
+use crate::compiler::server::local;
+use crate::live::{self, Urls};
 
 pub(super) use javascript::not_done;
 
@@ -105,16 +106,10 @@ fn environment(
 /// Where the server is reached.
 pub(super) fn urls(session: &Session, options: &Options, address: &Address) -> Urls {
     let scheme = if options.tls.is_some() { "https" } else { "http" };
-    let is_javascript = session.plan.server.variant == Variant::Javascript;
-    let prefix = if is_javascript { String::new() } else { mount_prefix(session, options) };
     let origin = format!("{scheme}://{}:{}", host_in_url(&options.host), address.port);
-    let api = format!("{origin}{prefix}");
-    let public = address.public.as_ref().map(|url| format!("{url}{prefix}"));
-    let (_, connect) = local::STUDIO;
-    let studio = format!("{}{connect}{}", options.studio, public.as_ref().unwrap_or(&api));
-    let ok = format!("{api}{}", local::OK_ROUTE);
-    let docs = (!is_javascript).then(|| format!("{api}{}", local::DOCS_ROUTE));
-    Urls { origin, ok, docs, api, studio, public }
+    let http = session.plan.local.contract.get(keys::HTTP);
+    let prefix = live::mount_prefix(&session.plan, http, |name| variable(session, options, name));
+    Urls::new(&session.plan, origin, &prefix, address.public.as_deref(), &options.studio)
 }
 
 /// The address as a browser on this machine needs it.
@@ -127,18 +122,13 @@ fn host_in_url(host: &str) -> String {
     }
 }
 
-/// What all routes begin with: a variable wins over the configuration, as in the server, and the user's `env` over what
-/// this process has.
-fn mount_prefix(session: &Session, options: &Options) -> String {
-    let own =
-        |name: &&str| session.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-    let ours = |name: &&str| {
-        let known = options.surroundings.mount_prefix.iter().find(|(known, _)| known == name);
-        known.map(|(_, value)| value.clone())
-    };
-    let variable = |name| own(name).unwrap_or_else(|| ours(name));
-    let variables = local::MOUNT_PREFIX.iter().find_map(variable);
-    let http = session.plan.local.contract.get(variables::HTTP);
-    let configured = http.and_then(|http| http["mount_prefix"].as_str()).map(str::to_owned);
-    variables.or(configured).unwrap_or_default()
+/// A variable of the server's environment: the user's `env` takes precedence over this process's.
+fn variable(session: &Session, options: &Options, name: &str) -> Option<String> {
+    match session.env.iter().find(|(known, _)| known == name) {
+        Some((_, value)) => value.clone(),
+        None => {
+            let known = options.surroundings.mount_prefix.iter().find(|(known, _)| known == name);
+            known.map(|(_, value)| value.clone())
+        }
+    }
 }

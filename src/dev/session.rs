@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
-use super::event::Event;
 use crate::compiler::back::plan::Plan;
+use crate::live::Event;
 
 /// A planned project and the values of its `env`. There is no `Debug`: the values are secrets.
 pub struct Session {
@@ -85,9 +85,11 @@ impl Port {
     }
 }
 
-/// How a debugger reaches the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Where a debugger can attach to the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Debugger {
+    /// The address it listens on: an IP address or a name.
+    pub host: String,
     /// The port it listens on.
     pub port: u16,
     /// Whether the server waits until a client is there.

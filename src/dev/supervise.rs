@@ -11,7 +11,6 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, 
 
 use super::environment::Environment;
 use super::error::Error;
-use super::event::{Crash, Event};
 use super::lock::lock;
 use super::node_modules;
 use super::port;
@@ -23,6 +22,7 @@ use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
 use crate::child::{self, Child, Next, Status};
 use crate::live::Stop;
+use crate::live::{Crash, Event};
 use crate::probe::{self, Client, Probe};
 use crate::watch::{Changes, Watcher};
 
@@ -101,6 +101,10 @@ impl<'a> Supervisor<'a> {
             let message = format!("port {} is taken by {holder}; using {port}", options.port.number());
             hooks.event(&Event::Note { message });
         }
+        if !port::is_loopback(&options.host) {
+            let message = format!("other machines can reach the server at {}, port {port}", options.host);
+            hooks.event(&Event::Note { message });
+        }
         let client = probe::client().map_err(|reason| Error::Client { reason })?;
         let address = Address { port, public: None };
         let mut tick = interval(TICK);
@@ -166,9 +170,9 @@ impl<'a> Supervisor<'a> {
             self.warn_of_lost_state(&place);
         }
         self.hooks.event(&Event::Starting { program: runtime.program.clone() });
-        if let Some(debugger) = self.options.debugger {
+        if let Some(debugger) = &self.options.debugger {
             let waits = if debugger.waits { "; the server waits for it" } else { "" };
-            let message = format!("a debugger can attach at {}:{}{waits}", self.options.host, debugger.port);
+            let message = format!("a debugger can attach at {}:{}{waits}", debugger.host, debugger.port);
             self.hooks.event(&Event::Note { message });
         }
         let child = server::start(&self.session, self.options, runtime, &self.address)?;
@@ -206,7 +210,7 @@ impl<'a> Supervisor<'a> {
     }
 
     async fn happening(&mut self) -> Result<Happening, Error> {
-        let waits = self.options.debugger.is_some_and(|debugger| debugger.waits);
+        let waits = self.options.debugger.as_ref().is_some_and(|debugger| debugger.waits);
         let patience = (!waits).then_some(self.options.patience);
         let (child, starting) = match &mut self.server {
             Some(Server { child, since, probe: Some(probe) }) => (Some(child), Some((*since, probe))),
@@ -263,7 +267,7 @@ impl<'a> Supervisor<'a> {
     fn tell(&mut self, line: String) {
         let is_lost = state::is_lost(&line);
         let line = if self.options.colour { line } else { plain(&line) };
-        self.hooks.event(&Event::Log { line });
+        self.hooks.event(&Event::Log { service: None, line });
         if is_lost && let Some(place) = state::save_lost(&self.session.directory) {
             self.warn_of_lost_state(&place);
         }
@@ -296,7 +300,7 @@ impl<'a> Supervisor<'a> {
         let cause = if was_starting { traceback::cause(&all, &self.session.directory) } else { None };
         let last = || all[all.len().saturating_sub(TOLD_LINES)..].to_vec();
         let (cause, last_lines) = cause.map_or_else(|| (None, last()), |it| (Some(it.text), it.lines));
-        let crash = Crash { status, cause, last_lines };
+        let crash = Crash { status, cause, last_lines, restarts: self.watcher.is_some() };
         self.hooks.event(&Event::Crashed(crash.clone()));
         if self.watcher.is_some() { Ok(()) } else { Err(Error::Crashed(Box::new(crash))) }
     }
@@ -329,7 +333,7 @@ impl<'a> Supervisor<'a> {
         let Some(mut server) = self.server.take() else { return };
         let hooks = RefCell::new(&mut *self.hooks);
         let tell = |event: &Event| hooks.borrow_mut().event(event);
-        let stopped = server.child.stop(|line| tell(&Event::Log { line: line.to_owned() }));
+        let stopped = server.child.stop(|line| tell(&Event::Log { service: None, line: line.to_owned() }));
         wait_for("the server", tell, stopped).await;
     }
 }

@@ -54,7 +54,7 @@ impl Engine {
         &self.host
     }
 
-    /// The machine that containers open ports on, as URLs have it, where the engine is reached over the network.
+    /// The machine that ports are published on, as in a URL, if it is another than this one.
     pub fn machine(&self) -> Option<&str> {
         machine(&self.host)
     }
@@ -151,7 +151,7 @@ fn with_port(address: &str, port: u16) -> String {
     if named { address.to_owned() } else { format!("{address}:{port}") }
 }
 
-/// The host of an address with one.
+/// The host of an address, if it is not this machine.
 fn machine(host: &str) -> Option<&str> {
     let (scheme, rest) = host.split_once("://")?;
     let authority = rest.split('/').next().unwrap_or(rest);
@@ -159,8 +159,8 @@ fn machine(host: &str) -> Option<&str> {
         Some(end) if authority.starts_with('[') => &authority[..=end],
         _ => authority.split(':').next().unwrap_or(authority),
     };
-    let is_one = !machine.is_empty() && !["0.0.0.0", "[::]"].contains(&machine);
-    (["tcp", "http", "https"].contains(&scheme) && is_one).then_some(machine)
+    let is_local = ["", "localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"].contains(&machine);
+    (["tcp", "http", "https"].contains(&scheme) && !is_local).then_some(machine)
 }
 
 fn io_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
@@ -193,7 +193,9 @@ mod tests {
             ("tcp://builder.example", Some("builder.example")),
             ("https://10.0.0.7:2376/", Some("10.0.0.7")),
             ("http://[fd00::7]:2375", Some("[fd00::7]")),
-            ("tcp://[::1]", Some("[::1]")),
+            ("tcp://[::1]", None),
+            ("tcp://localhost:2375", None),
+            ("tcp://127.0.0.1:2375", None),
             ("tcp://:2375", None),
             ("tcp://0.0.0.0:2375", None),
             ("tcp://[::]:2375", None),

@@ -1,6 +1,7 @@
 //! Containers: what is there, and making, starting, stopping and removing them.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use bollard::models::{
@@ -43,8 +44,10 @@ pub struct ContainerSpec {
     pub environment: Vec<(String, String)>,
     /// Labels and their values.
     pub labels: Vec<(String, String)>,
-    /// Ports that are opened on the engine's machine.
+    /// Ports that are published on the engine's machine.
     pub ports: Vec<Port>,
+    /// The address that they are published on; all if there is none.
+    pub address: Option<IpAddr>,
     /// Volumes in it, by their names on the engine.
     pub mounts: Vec<VolumeMount>,
     /// How to tell whether it is well.
@@ -244,7 +247,9 @@ fn wellness(status: &str) -> Option<Wellness> {
 
 fn body(spec: &ContainerSpec, has_start_interval: bool) -> ContainerCreateBody {
     let key = |port: &Port| format!("{}/tcp", port.container);
-    let binding = |port: &Port| PortBinding { host_ip: None, host_port: Some(port.host.to_string()) };
+    let host_ip = spec.address.map(|address| address.to_string());
+    let binding =
+        |port: &Port| PortBinding { host_ip: host_ip.clone(), host_port: Some(port.host.to_string()) };
     let bindings = spec.ports.iter().map(|port| (key(port), Some(vec![binding(port)]))).collect();
     let endpoint = EndpointSettings { aliases: Some(spec.aliases.clone()), ..Default::default() };
     ContainerCreateBody {

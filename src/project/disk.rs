@@ -1,4 +1,4 @@
-//! The disk as the compiler sees it.
+//! The compiler's view of the disk.
 
 use std::fs::{self, DirEntry, FileType, Metadata};
 use std::path::{Component, Path, PathBuf};
@@ -13,12 +13,12 @@ pub struct DiskFiles {
 }
 
 impl DiskFiles {
-    /// The tree around a configuration that lies in `root`.
+    /// The tree around a configuration in the directory `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// Where `path`, as the configuration writes it, lies on the disk.
+    /// The path on disk of `path`, as written in the configuration.
     pub fn locate(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
@@ -29,9 +29,8 @@ impl Files for DiskFiles {
         fs::metadata(self.locate(path)).ok().and_then(|metadata| kind_of(metadata.file_type()))
     }
 
-    fn read(&self, path: &str) -> Result<String, String> {
-        let bytes = fs::read(self.locate(path)).map_err(|error| reason(&error))?;
-        String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        fs::read(self.locate(path)).map_err(|error| reason(&error))
     }
 
     fn list(&self, path: &str) -> Vec<(String, FileKind)> {
@@ -64,7 +63,7 @@ impl Files for DiskFiles {
         found
     }
 
-    /// Links are resolved here, once, since `..` leads to the real parent.
+    /// Links are resolved, since `..` leads to the real parent.
     fn directory(&self) -> Vec<String> {
         let root = if self.root.as_os_str().is_empty() { Path::new(".") } else { &self.root };
         let absolute =

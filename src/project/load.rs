@@ -1,4 +1,4 @@
-//! Finding a configuration and reading its text.
+//! Finds a configuration and reads its text.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -6,16 +6,16 @@ use std::{fs, io};
 use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
 use super::{DiskFiles, reason};
 use crate::compiler::front::source::Source;
-use crate::compiler::words::{listed, similar};
+use crate::compiler::words::{either, similar};
 use crate::diagnostic::{Diagnostic, Place, Rule};
 
-/// What a configuration is called, most wanted first.
+/// File names of a configuration, in order of preference.
 const NAMES: &[&str] = &["agent.json", "langgraph.json"];
 
-/// How many directories deep a configuration is looked for, when none is where it should be.
+/// Depth of the search for other configurations when the requested one does not exist.
 const SEARCH_DEPTH: usize = 2;
 
-/// How many of them are named.
+/// Number of found configurations to name.
 const MAX_NEAR: usize = 5;
 
 /// A configuration and the tree around it.
@@ -23,7 +23,7 @@ const MAX_NEAR: usize = 5;
 pub struct Project {
     /// The text of the configuration.
     pub source: Source,
-    /// The tree, as the configuration names what is in it.
+    /// The tree around it.
     pub files: DiskFiles,
     /// The configuration's path.
     pub path: PathBuf,
@@ -32,22 +32,22 @@ pub struct Project {
 /// Why there is no [`Project`].
 #[derive(Debug)]
 pub struct Unreadable {
-    /// The file's name, and as much of its text as can be shown.
+    /// The file's name, and its text as far as it can be shown.
     pub source: Source,
-    /// The finding.
+    /// The diagnostic.
     pub diagnostic: Diagnostic,
 }
 
-/// The configuration that is meant when none is named.
+/// The configuration to use when none is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Default {
     /// The file's name.
     pub name: &'static str,
-    /// Whether another name would have been preferred, so that the user must be told.
+    /// Whether it is not the preferred name, so that the user should be told.
     pub is_second_choice: bool,
 }
 
-/// The configuration in `directory` that is meant when none is named.
+/// The configuration in `directory` to use when none is given.
 pub fn default_config(directory: &Path) -> Default {
     let found =
         NAMES.iter().find(|name| fs::symlink_metadata(directory.join(name)).is_ok()).unwrap_or(&NAMES[0]);
@@ -88,14 +88,14 @@ fn refused(path: &Path, shown: &str, error: &io::Error) -> Diagnostic {
             let inside = NAMES.iter().find(|name| path.join(name).is_file());
             let inside = inside.map(|name| Path::new(shown).join(name));
             match inside {
-                Some(inside) => found.help(format!("name the file in it: `{}`", inside.display())),
-                None => found.help("name the file itself; there is no `agent.json` in this directory"),
+                Some(inside) => found.help(format!("pass the file in it: `{}`", inside.display())),
+                None => found.help("pass the path of a file; there is no `agent.json` in this directory"),
             }
         }
         kind => {
-            let found = finding(&UNREADABLE_FILE, format!("`{shown}` cannot be read: {}", reason(error)));
+            let found = finding(&UNREADABLE_FILE, format!("cannot read `{shown}`: {}", reason(error)));
             match kind {
-                io::ErrorKind::PermissionDenied => found.help("give your user the right to read it"),
+                io::ErrorKind::PermissionDenied => found.help("grant your user read permission"),
                 _ => found,
             }
         }
@@ -104,33 +104,31 @@ fn refused(path: &Path, shown: &str, error: &io::Error) -> Diagnostic {
 
 fn not_found(path: &Path, shown: &str) -> Diagnostic {
     if let Ok(target) = fs::read_link(path) {
-        let message = format!("`{shown}` is a link to `{}`, which does not exist", target.display());
-        return finding(&FILE_NOT_FOUND, message).help("make the link point to the configuration");
+        let message = format!("`{shown}` is a symbolic link to `{}`, which does not exist", target.display());
+        return finding(&FILE_NOT_FOUND, message).help("point the link at the configuration");
     }
     let directory = path.parent().unwrap_or(Path::new("."));
     if !directory.is_dir() {
         let missing = Path::new(shown).parent().unwrap_or(Path::new("."));
         let message = format!("`{shown}` does not exist: there is no directory `{}`", missing.display());
         return finding(&FILE_NOT_FOUND, message)
-            .help("check the path; it is relative to the current directory");
+            .help("check the path; relative paths start at the current directory");
     }
     let found = finding(&FILE_NOT_FOUND, format!("`{shown}` does not exist"));
     let beside = |name: &str| Path::new(shown).with_file_name(name).to_string_lossy().into_owned();
     let near: Vec<String> = near(directory, shown).iter().map(|name| beside(name)).collect();
     match near.as_slice() {
         [] => found.help(
-            "create it, or name another file with `--config`; a minimal one is\n\
+            "create it, or pass another file with `--config`; a minimal one is\n\
              `{\"dependencies\": [\".\"], \"graphs\": {\"agent\": \"./agent.py:graph\"}}`",
         ),
         [one] => found.help(format!("did you mean `{one}`?")),
-        several => {
-            found.help(format!("there are {}; name one of them", listed(several.iter().map(String::as_str))))
-        }
+        several => found.help(format!("did you mean {}?", either(several.iter().map(String::as_str)))),
     }
 }
 
-/// Configurations that may be meant instead of `shown`: one with nearly the same name, or with a usual one, in
-/// `directory`; else those in directories below it.
+/// Configurations that `shown` may have been meant to name: one in `directory` with a similar or a default name, or else
+/// those in directories below it.
 fn near(directory: &Path, shown: &str) -> Vec<String> {
     let names = names_in(directory);
     let wanted = Path::new(shown).file_name().unwrap_or_default().to_string_lossy();
@@ -146,8 +144,8 @@ fn near(directory: &Path, shown: &str) -> Vec<String> {
     found
 }
 
-/// Collects configurations with a usual name in `below` and, where it has none, one or two levels deeper: as deep
-/// as `apps/one/agent.json`.
+/// Collects configurations with a default name in `below` or, if it has none, up to two levels deeper, as in
+/// `apps/one/agent.json`.
 fn usual_names(directory: &Path, below: &Path, found: &mut Vec<String>) {
     let here = directory.join(below);
     if let Some(usual) = NAMES.iter().find(|name| here.join(name).is_file()) {
@@ -168,10 +166,10 @@ fn names_in(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The text that `bytes` are, or as much of it as can be shown and what is wrong.
+/// Decodes `bytes`, or returns the text as far as it can be shown and a diagnostic.
 fn decode(bytes: Vec<u8>) -> Result<String, (String, Diagnostic)> {
     if let Some(encoding) = wide_encoding(&bytes) {
-        let found = finding(&NOT_UTF8, format!("the file is {encoding} text, not UTF-8"));
+        let found = finding(&NOT_UTF8, format!("the file is encoded as {encoding}, not UTF-8"));
         return Err((String::new(), found.help("save it as UTF-8 without a byte order mark")));
     }
     String::from_utf8(bytes).map_err(|error| {
@@ -180,7 +178,7 @@ fn decode(bytes: Vec<u8>) -> Result<String, (String, Diagnostic)> {
         let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
         let position = Source::new("", text.as_str()).position(at);
         let message = format!(
-            "the file is not UTF-8 text: byte 0x{byte:02X} at line {}, column {}",
+            "the file is not valid UTF-8: byte 0x{byte:02X} at line {}, column {}",
             position.line, position.column
         );
         let place = Place::Span(at..at + '\u{fffd}'.len_utf8());
@@ -188,7 +186,7 @@ fn decode(bytes: Vec<u8>) -> Result<String, (String, Diagnostic)> {
     })
 }
 
-/// UTF-16 or UTF-32, told by its byte order mark or by the zero bytes around its first character.
+/// UTF-16 or UTF-32, detected by a byte order mark or by zero bytes around the first character.
 fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => Some("UTF-32"),
@@ -204,7 +202,7 @@ fn latin1_help(byte: u8) -> String {
     let save = "save it as UTF-8";
     match char::from(byte) {
         letter if letter.is_alphabetic() => {
-            format!("{save}; in Windows-1252 or Latin-1 this byte is `{letter}`")
+            format!("{save}; in Windows-1252 or Latin-1, this byte is `{letter}`")
         }
         _ => save.to_owned(),
     }

@@ -1,16 +1,16 @@
-//! What can be wrong with a configuration before its first character is read.
+//! Rules about configurations that cannot be read.
 
 use crate::diagnostic::{Rule, Severity};
 
-/// What reading a configuration can find.
+/// Rules reported when a configuration is read.
 pub const RULES: &[&Rule] = &[&FILE_NOT_FOUND, &IS_A_DIRECTORY, &NOT_UTF8, &UNREADABLE_FILE];
 
 pub(super) static FILE_NOT_FOUND: Rule = Rule {
     code: "file-not-found",
     severity: Severity::Error,
-    summary: "there is no configuration at that path",
-    why: "Without a file name, `agent.json` in the current directory is read, or `langgraph.json` where only that one \
-          is there. Relative paths are looked up from the current directory.",
+    summary: "the configuration does not exist",
+    why: "Without `--config`, agentcli reads `agent.json` in the current directory, or `langgraph.json` if only that one \
+          exists. Relative paths start at the current directory.",
     wrong: "agentcli validate --config agnet.json",
     right: "agentcli validate --config agent.json",
 };
@@ -18,9 +18,9 @@ pub(super) static FILE_NOT_FOUND: Rule = Rule {
 pub(super) static IS_A_DIRECTORY: Rule = Rule {
     code: "is-a-directory",
     severity: Severity::Error,
-    summary: "the path names a directory, not a configuration",
-    why: "The configuration is one JSON file, and everything in it is relative to the directory that it lies in. Name \
-          the file, not its directory.",
+    summary: "the path is a directory, not a configuration file",
+    why: "The configuration is a JSON file, and the paths in it are relative to its directory. Pass the path of the \
+          file, not of its directory.",
     wrong: "agentcli validate ./my-agent",
     right: "agentcli validate ./my-agent/agent.json",
 };
@@ -28,9 +28,9 @@ pub(super) static IS_A_DIRECTORY: Rule = Rule {
 pub(super) static NOT_UTF8: Rule = Rule {
     code: "not-utf8",
     severity: Severity::Error,
-    summary: "the file is not UTF-8 text",
-    why: "JSON is UTF-8. Editors on Windows may save a file as UTF-16 or in a regional encoding instead; every tool \
-          that reads it then fails, or reads other letters.",
+    summary: "the file is not valid UTF-8",
+    why: "JSON files are encoded as UTF-8. Editors on Windows may save UTF-16 or a regional encoding instead; tools \
+          that read such a file fail, or read wrong characters.",
     wrong: "Out-File agent.json -Encoding unicode",
     right: "Out-File agent.json -Encoding utf8NoBOM",
 };
@@ -38,9 +38,9 @@ pub(super) static NOT_UTF8: Rule = Rule {
 pub(super) static UNREADABLE_FILE: Rule = Rule {
     code: "unreadable-file",
     severity: Severity::Error,
-    summary: "the system does not let the file be read",
-    why: "The file is there, but opening or reading it failed: most often its permissions do not allow it, or a link \
-          leads in a circle.",
+    summary: "the file cannot be read",
+    why: "The file exists, but opening or reading it failed. The usual causes are missing permissions and loops of \
+          symbolic links.",
     wrong: "chmod 000 agent.json",
     right: "chmod 644 agent.json",
 };

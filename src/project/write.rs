@@ -1,4 +1,4 @@
-//! Writing so that a reader sees the old file or the new one, never half of one.
+//! Atomic writes: a reader sees the old file or the new one, never a part of one.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 
-/// How many links to a file are followed; the same bound as Linux has.
+/// Longest chain of links to a file, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// Replaces what `path` holds by `bytes`, in one step. Links are followed, so that what they lead to is replaced;
-/// the permissions of a file that is there are kept. Nothing changes where this fails.
+/// Replaces the contents of `path` with `bytes`, in one step. Links are followed, so their target is replaced; the
+/// permissions of an existing file are kept. On failure nothing changes.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace(path, bytes).map_err(|source| Error::Write { path: path.to_string_lossy().into_owned(), source })
 }
 
-/// Makes a directory that git does not see, by a file of its own.
+/// Creates a directory that git ignores, by a .gitignore file inside it.
 pub fn hidden_directory(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)?;
     let ignore = path.join(".gitignore");
@@ -33,7 +33,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let permissions = old.map(|metadata| metadata.permissions());
     let written = fill(&temporary, bytes, permissions).and_then(|()| fs::rename(&temporary, &target));
     if written.is_err() {
-        // What went wrong first is what the user must hear of.
+        // The first error is the one to report.
         fs::remove_file(&temporary).ok();
     }
     written
@@ -56,7 +56,7 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(target),
         }
     }
-    Err(io::Error::other("a link leads in a circle"))
+    Err(io::Error::other("the symbolic link is part of a loop"))
 }
 
 /// A name in the same directory, so that renaming never crosses file systems.

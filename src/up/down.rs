@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::error::Error;
-use super::event::{Change, Event};
 use super::labels;
 use super::owner::check_owner;
 use super::stop::{service, stop, waves};
 use crate::engine::{self, Container, Engine};
+use crate::live::{Change, Event};
 
 /// Stops and removes the containers and the network of a project, and its volumes where `volumes` says so. What others
 /// made in it stays. With an `owner`, the project must be that directory's.

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::error::Error;
-use super::event::{Change, Event};
 use super::labels;
 use super::stop::{GRACE, is_running, service, stop};
 use super::supervise::Run;
 use crate::engine::Container;
 use crate::live::Stop;
+use crate::live::{Change, Event};
 
 /// How long what is being started may take before it is ended, when all is to end at once.
 const LAST_CHANGES: Duration = Duration::from_secs(2);

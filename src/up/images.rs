@@ -6,10 +6,10 @@ use tokio::sync::mpsc;
 
 use super::definition::image_name;
 use super::error::Error;
-use super::event::Event;
 use super::session::{Hooks, Image, Options, Session};
 use crate::compiler::back::plan::ServiceImage;
 use crate::engine::{BuildRequest, Engine};
+use crate::live::Event;
 
 /// Builds or pulls every image of the setup.
 ///

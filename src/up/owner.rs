@@ -17,7 +17,7 @@ use crate::engine::{Container, Engine};
 pub async fn check(engine: &Engine, session: &Session) -> Result<(), Error> {
     let there = engine.containers(labels::PROJECT, &session.setup.name).await?;
     is_owner(&there, &session.setup.name, &session.directory)?;
-    port::check(engine, &session.setup.services, &there).await
+    port::check(engine, session, &there).await
 }
 
 /// Containers of another directory's project of the same name are not ours to change, nor is its data.

@@ -1,21 +1,25 @@
 //! Whose a port is that a service should open.
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 use super::error::Error;
-use crate::compiler::back::plan::Service;
+use super::session::Session;
 use crate::engine::{self, Container, Engine};
 
-/// Whether the ports of `services` are free, or this project's own: then its containers are left as they are.
-pub(super) async fn check(engine: &Engine, services: &[Service], there: &[Container]) -> Result<(), Error> {
-    let all = services.iter().flat_map(|service| service.ports.iter().map(move |port| (service, port.host)));
+/// Whether the ports of all services are free, or this project's own: then its containers are left as they are.
+pub(super) async fn check(engine: &Engine, session: &Session, there: &[Container]) -> Result<(), Error> {
+    let all = session
+        .setup
+        .services
+        .iter()
+        .flat_map(|service| service.ports.iter().map(move |port| (service, port.host)));
     for (service, port) in all {
         if there.iter().any(|container| container.ports.contains(&port)) {
             continue;
         }
         let is_container = engine.holder_of(port).await?.is_some();
-        if is_container || is_here(engine) && is_open(port) {
+        if is_container || is_here(engine) && is_open(session.addresses.get(&service.name), port) {
             let holder = holder(engine, port).await;
             return Err(Error::Port { service: service.name.clone(), port, holder });
         }
@@ -48,7 +52,8 @@ fn is_here(engine: &Engine) -> bool {
 }
 
 /// Whether something listens. Another reason for which it cannot be opened here may not concern the engine.
-fn is_open(port: u16) -> bool {
-    let tried = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port));
+fn is_open(address: Option<&IpAddr>, port: u16) -> bool {
+    let address = address.copied().unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+    let tried = TcpListener::bind((address, port));
     tried.is_err_and(|error| error.kind() == ErrorKind::AddrInUse)
 }

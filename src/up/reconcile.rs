@@ -8,12 +8,12 @@ use tokio::time::{Instant, sleep};
 
 use super::definition::{self, Wanted};
 use super::error::Error;
-use super::event::{Change, Event};
 use super::labels::{self, label};
 use super::port;
 use super::session::Mode;
 use super::stop::GRACE;
 use crate::engine::{self, Container, Engine, State, Wellness};
+use crate::live::{Change, Event};
 use crate::up::supervise::Run;
 
 /// How often it is asked how the containers are.

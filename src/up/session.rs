@@ -1,11 +1,13 @@
 //! What is asked of the room, and what it asks back.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::event::{Event, Urls};
 use crate::compiler::back::plan::{Service, Setup, Variable, Watch};
 use crate::engine::{self, BuildEvent, BuildRequest};
+use crate::live::{Event, Urls};
 use indexmap::IndexMap;
 
 /// A planned setup and the values of its variables. There is no `Debug`: the values are secrets.
@@ -26,6 +28,8 @@ pub struct Session {
     pub given: Vec<(String, String)>,
     /// Which changes count.
     pub watch: Watch,
+    /// By service: the address that its ports are published on. Without one, they are published on all.
+    pub addresses: BTreeMap<String, IpAddr>,
     /// Where the server will be reached.
     pub urls: Urls,
 }

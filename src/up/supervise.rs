@@ -10,7 +10,6 @@ use tokio::time::{Instant, sleep_until};
 use super::change::Changes;
 use super::definition;
 use super::error::Error;
-use super::event::Event;
 use super::images;
 use super::labels;
 use super::logs::Logs;
@@ -21,6 +20,7 @@ use super::session::{Hooks, Mode, Options, Session};
 use super::stop::{is_running, service};
 use super::turn::{Turn, turn};
 use crate::engine::Engine;
+use crate::live::Event;
 use crate::live::Stop;
 use crate::probe::{self, Client, Probe};
 use crate::watch::{self, Watcher};
@@ -233,7 +233,9 @@ impl Run<'_> {
     }
 
     fn show(&mut self, lines: Vec<(String, String)>) {
-        lines.into_iter().for_each(|(service, line)| self.hooks.event(&Event::Log { service, line }));
+        lines
+            .into_iter()
+            .for_each(|(service, line)| self.hooks.event(&Event::Log { service: Some(service), line }));
     }
 
     /// Whether everything still runs.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
-use super::event::Event;
 use crate::engine::Engine;
+use crate::live::Event;
 
 /// How often it is asked for.
 const PAUSE: Duration = Duration::from_millis(100);

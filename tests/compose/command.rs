@@ -36,6 +36,8 @@ fn it_writes_what_compose_takes() {
     assert_eq!(environment(&compose, "langgraph-api")["LANGSMITH_API_KEY"], "key $1");
     let server = &compose["services"]["langgraph-api"];
     assert_eq!(server["ports"][0]["published"], "8125");
+    assert_eq!(server["ports"][0]["host_ip"], "127.0.0.1");
+    assert_eq!(compose["services"]["langgraph-debugger"]["ports"][0]["host_ip"], "127.0.0.1");
     assert_eq!(server["depends_on"]["langgraph-postgres"]["condition"], "service_healthy");
     assert_eq!(compose["services"]["langgraph-postgres"]["ports"], json!(null));
     let url = &environment(&compose, "langgraph-debugger")["VITE_STUDIO_LOCAL_GRAPH_URL"];

@@ -68,7 +68,7 @@ fn what_is_too_large_is_an_error_that_says_why() {
     let error = pack(dir.path(), 2 * 1_048_576).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the build context is too large: packed it has more than 2 MB; most of it is `models/big.bin` (3000 kB)"
+        "the build context is too large: packed, it exceeds 2 MB; the largest paths are `models/big.bin` (3000 kB)"
     );
     assert!(error.hint().unwrap().contains(".dockerignore"));
     assert!(pack(dir.path(), 3 * 1_048_576).is_ok());

@@ -170,6 +170,7 @@ fn help_names_every_option_with_its_default() {
         "--no-reload",
         "--n-jobs-per-worker",
         "--debug-port",
+        "--debug-host",
         "--wait-for-client",
         "--no-browser",
         "--studio-url",

@@ -243,3 +243,19 @@ fn directories_past_the_inotify_limit_are_named() {
     assert!(message.ends_with("changes there are not noticed"), "{message}");
     end(process, out);
 }
+
+#[test]
+fn the_debugger_stays_on_loopback_unless_told_otherwise() {
+    let print = "print(json.loads(sys.argv[1])['debugger'][0], flush=True)";
+    let project = project(&format!("{ANSWER}{print}\ntime.sleep(600)"));
+    let port = free_port().to_string();
+    let open = ["--json", "--host", "0.0.0.0", "--debug-port", &port];
+    for (more, expected) in [(&[][..], "127.0.0.1"), (&["--debug-host", "0.0.0.0"], "0.0.0.0")] {
+        let (process, mut out) = spawn(&project, &[&open, more].concat());
+        let note = until(&mut out, |event| event["event"] == "note");
+        let message = note["message"].as_str().unwrap();
+        assert!(message.starts_with("other machines can reach the server at 0.0.0.0, port "), "{message}");
+        assert_eq!(until(&mut out, |event| event["event"] == "log")["line"], expected);
+        end(process, out);
+    }
+}

@@ -254,7 +254,6 @@ fn mount(mount: &Mount) -> String {
             format!("--mount=type=bind,from={from},source={source},target={target}")
         }
         Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
-        Mount::Tmpfs { target } => format!("--mount=type=tmpfs,target={target}"),
     }
 }
 
@@ -273,32 +272,34 @@ fn ran(script: &str, commands: &[Command]) -> Decoded<()> {
     if let [Command::Shell(line)] = commands {
         return same(&script, &line.as_str());
     }
-    let wanted = joined(commands);
-    let read: Vec<String> = shlex::Shlex::new(script).collect();
+    let wanted = commands.iter().map(command_words).collect::<Vec<_>>().join(&["&&".to_owned()][..]);
+    // The path of a written file is syntax of the shell.
+    let files = commands.iter().filter_map(|command| match command {
+        Command::Write { file, .. } => Some(file),
+        _ => None,
+    });
+    let script = files.fold(script.to_owned(), |script, file| script.replace(file, FILE));
+    let read: Vec<String> = shlex::Shlex::new(&script).collect();
     same(&read, &wanted)?;
-    let has_lines = commands.iter().any(|command| matches!(command, Command::Shell(_)));
-    let attempts = commands.iter().any(|command| matches!(command, Command::Attempt { .. }));
-    let bare = outside_quotes(script)?;
-    let syntax = if attempts { "&(|)" } else { "&" };
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./@+-:=,%".contains(c) || syntax.contains(c);
-    if has_lines || bare.chars().all(is_plain) {
+    let is_shell = |command: &Command| !matches!(command, Command::Words { .. });
+    let bare = outside_quotes(&script)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./@+-:=,%&".contains(c);
+    if commands.iter().any(is_shell) || bare.chars().all(is_plain) {
         Ok(())
     } else {
         Err(format!("syntax of the shell in {bare:?}"))
     }
 }
 
-/// The words of commands that run one after the other.
-fn joined(commands: &[Command]) -> Vec<String> {
-    commands.iter().map(command_words).collect::<Vec<_>>().join(&["&&".to_owned()][..])
-}
+/// Stands for the path of a written file.
+const FILE: &str = "written-file";
 
 fn command_words(command: &Command) -> Vec<String> {
     match command {
         Command::Shell(line) => shlex::Shlex::new(line).collect(),
-        Command::Attempt { attempt, otherwise } => {
-            let word = |word: &str| vec![word.to_owned()];
-            [word("("), joined(attempt), word("||"), command_words(otherwise), word(")")].concat()
+        Command::Write { lines, .. } => {
+            let [start, end] = [["printf", r"%s\n"], [">", FILE]].map(|words| words.map(str::to_owned));
+            [&start[..], lines, &end[..]].concat()
         }
         Command::Words { variables, words } => {
             let variables = variables.iter().map(|(name, value)| format!("{name}={value}"));

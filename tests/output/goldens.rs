@@ -38,7 +38,7 @@ fn name(case: &Path) -> String {
 /// Loads and checks the configuration `config` of `directory`.
 pub(super) fn load(directory: &Path, config: &Path) -> (Project, Analysis) {
     let project = Project::load(directory, config).unwrap();
-    let analysis = analyze(&project.source.text, &project.files);
+    let analysis = analyze("agent.json", &project.source.text, &project.files);
     (project, analysis)
 }
 
@@ -102,8 +102,9 @@ fn each_valid_project_compiles_as_expected() {
 fn the_valid_projects_are_free_of_findings() {
     for case in cases() {
         let (_, analysis) = load(&case, &config_of(&case));
-        let found: Vec<String> =
-            analysis.diagnostics.iter().map(|it| format!("{}: {}", it.rule.code, it.message)).collect();
+        // Some keys of `every-key` have no effect together with others.
+        let found = analysis.diagnostics.iter().filter(|it| it.rule.code != "ineffective-key");
+        let found: Vec<String> = found.map(|it| format!("{}: {}", it.rule.code, it.message)).collect();
         assert!(found.is_empty(), "{}: {found:#?}", case.display());
     }
 }

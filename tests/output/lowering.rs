@@ -32,8 +32,8 @@ impl Files for Nested {
         self.0.kind(&Self::real(path))
     }
 
-    fn read(&self, path: &str) -> Result<String, String> {
-        self.0.read(&Self::real(path))
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.0.bytes(&Self::real(path))
     }
 
     fn list(&self, path: &str) -> Vec<(String, FileKind)> {
@@ -51,7 +51,7 @@ impl Files for Nested {
 
 fn plan_with(config: &str, files: &dyn Files, options: &Options) -> Plan {
     let config = format!("{{{config}}}");
-    let analysis = analyze(&config, files);
+    let analysis = analyze("agent.json", &config, files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
     let plan = lower(&analysis.config, files, "agent.json", options);
     properties::check(&plan).unwrap();
@@ -117,6 +117,8 @@ fn image_tags() {
         ),
         (r#", "base_image": "reg.example:5000/a/b""#, "reg.example:5000/a/b:3.11"),
         (r#", "base_image": "reg.example:5000/a/b:1""#, "reg.example:5000/a/b:1"),
+        (r#", "base_image": "x/langgraph-server:0.2-py3.11""#, "x/langgraph-server:0.2-py3.11"),
+        (r#", "base_image": "my/langgraph-server-extras:7""#, "my/langgraph-server-extras:7"),
         (
             r#", "base_image": "a/b@sha256:0123456789012345678901234567890123456789012345678901234567890123""#,
             "a/b@sha256:0123456789012345678901234567890123456789012345678901234567890123",
@@ -127,6 +129,11 @@ fn image_tags() {
         has(&plan, &format!("FROM {image}\n").replace('\n', " "));
     }
     assert_eq!(javascript(r#", "node_version": 22"#, &[]).server.image, "langchain/langgraphjs-api:22");
+    // The versions in an image whose tag is given are not known.
+    let tagged = python(r#", "base_image": "a/b:1", "python_version": "3.12", "node_version": "22""#, &[]);
+    assert_eq!((tagged.server.python, tagged.server.node.as_deref()), (None, Some("22")));
+    assert_eq!(tagged.local.python.unwrap().version.as_deref(), Some("3.12"));
+    assert_eq!(javascript(r#", "base_image": "a/b:1", "node_version": "22""#, &[]).server.node, None);
     let mixed = plan(
         &format!(r#""dependencies": ["."], {GRAPHS}, "node_version": "20""#),
         &[PYTHON, ("requirements.txt", "")],
@@ -171,6 +178,24 @@ fn javascript_package_managers() {
         &javascript("", &[("package.json", r#"{"packageManager": "yarn@4"}"#), ("package-lock.json", "")]),
         " npm ci ",
     );
+}
+
+/// `dev` changes no file of the user's. Yarn 2 and later write a lock file, and refuse `--no-lockfile`.
+#[test]
+fn javascript_package_managers_of_dev() {
+    for (manager, file, install) in [
+        ("yarn@1.22.22", None, "yarn install --no-lockfile"),
+        ("yarn@4.9.1+sha224.abc", None, "npm install --no-package-lock --no-save"),
+        ("yarn", Some(".yarnrc.yml"), "npm install --no-package-lock --no-save"),
+        ("yarn@4.9.1", Some("yarn.lock"), "yarn install --frozen-lockfile"),
+        ("pnpm@10.0.0", None, "pnpm install --no-lockfile"),
+    ] {
+        let manifest = format!(r#"{{"packageManager": "{manager}", "dependencies": {{"a": "1"}}}}"#);
+        let files: Vec<_> =
+            [("package.json", manifest.as_str())].into_iter().chain(file.map(|file| (file, ""))).collect();
+        let project = javascript("", &files).local.javascript.unwrap().project.unwrap();
+        assert!(project.install.join(" ").starts_with(install), "{manager}: {:?}", project.install);
+    }
 }
 
 #[test]
@@ -232,9 +257,9 @@ fn javascript_commands_of_the_user() {
     assert_eq!(plan.context.include, ["."]);
     has(
         &plan,
-        "COPY . /deps/app/ WORKDIR /deps/app # the project's own installation RUN npm ci --workspaces WORKDIR /deps/app/apps/agent",
+        "COPY . /deps/app/ WORKDIR /deps/app # custom install command RUN npm ci --workspaces WORKDIR /deps/app/apps/agent",
     );
-    in_order(&plan, "WORKDIR /deps/app/apps/agent # the project's own build", "RUN npm run build");
+    in_order(&plan, "WORKDIR /deps/app/apps/agent # custom build command", "RUN npm run build");
 }
 
 #[test]
@@ -319,7 +344,7 @@ fn installed_javascript_packages_stay_where_they_are() {
             let plan = here(ignore, manifest);
             assert!(!sees(&plan, "node_modules/a/b.js"), "{}", dockerignore(&plan));
             assert!(sees(&plan, "graph.ts") && sees(&plan, "libs/node_modules/a"), "{}", dockerignore(&plan));
-            assert!(dockerignore(&plan).contains("\n# The image installs these itself"));
+            assert!(dockerignore(&plan).contains("\n# The image installs its own"));
         }
     }
     // What the project says of it counts.
@@ -396,7 +421,7 @@ fn a_monorepos_context_holds_what_is_named_and_nothing_else() {
 }
 
 #[test]
-fn requirements_of_the_project_itself_are_not_asked_for() {
+fn requirements_on_local_packages_are_not_asked_for() {
     let lib = |name: &str| format!("{SETUPTOOLS}[project]\nname = '{name}'\nversion = '1'\n");
     let app = lib("app") + "dependencies = ['My_Lib>=1', 'other-lib', 'httpx']\n";
     let (one, other) = (lib("my-lib"), "[metadata]\nname = other_lib\n");
@@ -407,17 +432,16 @@ fn requirements_of_the_project_itself_are_not_asked_for() {
         ("libs/other/setup.cfg", other),
     ];
     let plan = plan(&format!(r#""dependencies": [".", "./libs/one", "./libs/other"], {GRAPHS}"#), &files);
-    has(&plan, "install --system -c /api/constraints.txt httpx #");
-    // The neighbour that only setuptools can read is installed behind the copy, and so is what needs it.
-    has(&plan, "-c /api/constraints.txt -e /deps/app/libs/one WORKDIR");
-    in_order(&plan, "COPY . /deps/app/", "--no-deps -e /deps/app");
-    in_order(&plan, "--no-deps -e /deps/app ", "-e /deps/app/libs/other");
-    assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);
+    has(&plan, "install --system -c /api/constraints.txt httpx WORKDIR");
+    // One package needs its source, so all wait for it.
+    let packages = "-e /deps/app -e /deps/app/libs/one -e /deps/app/libs/other";
+    in_order(&plan, "COPY . /deps/app/", &format!("-c /api/constraints.txt {packages} &&"));
+    assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
 }
 
 /// Without its dependencies, nothing would install what the extra of a neighbour asks for.
 #[test]
-fn extras_of_neighbours() {
+fn extras_of_local_packages() {
     let lib = format!(
         "{SETUPTOOLS}[project]\nname = 'lib'\nversion = '1'\n[project.optional-dependencies]\nx = ['rich']\n"
     );
@@ -426,81 +450,59 @@ fn extras_of_neighbours() {
     );
     let files = [PYTHON, ("pyproject.toml", app.as_str()), ("lib/pyproject.toml", &lib)];
     let plan = plan(&format!(r#""dependencies": [".", "./lib"], {GRAPHS}"#), &files);
-    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app &&");
+    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app -e /deps/app/lib &&");
 }
 
+/// Their requirements are there before, and the package tools are removed in the same step.
 #[test]
-fn neighbours_wait_for_each_other() {
+fn packages_that_need_their_source() {
     let package = |name: &str, needs: &str, more: &str| {
         format!("{SETUPTOOLS}[project]\nname = '{name}'\nversion = '1'\ndependencies = [{needs}]\n{more}")
     };
-    let a = package("a", "'b'", "");
-    let b = package("b", "'c', 'httpx'", "");
-    let c = package("c", "'numpy'", "[[tool.setuptools.ext-modules]]\nname = 'c._c'\nsources = ['c.c']\n");
-    let d = package("d", "'rich'", "");
-    let files = [
-        PYTHON,
-        ("a/pyproject.toml", a.as_str()),
-        ("b/pyproject.toml", &b),
-        ("c/pyproject.toml", &c),
-        ("d/pyproject.toml", &d),
-        ("requirements.txt", ""),
-    ];
-    let plan = plan(&format!(r#""dependencies": [".", "./a", "./b", "./c", "./d"], {GRAPHS}"#), &files);
-    has(&plan, "-c /api/constraints.txt httpx numpy rich ");
-    has(&plan, "-c /api/constraints.txt -e /deps/app/d #");
-    has(&plan, "--no-deps -e /deps/app/a -e /deps/app/b -e /deps/app/c )");
-    assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
+    let a = package("a", "'b', 'httpx'", "");
+    let b = package("b", "'numpy'", "[[tool.setuptools.ext-modules]]\nname = 'c._c'\nsources = ['c.c']\n");
+    let files =
+        [PYTHON, ("a/pyproject.toml", a.as_str()), ("b/pyproject.toml", &b), ("requirements.txt", "")];
+    let entries = format!(r#""dependencies": [".", "./a", "./b"], {GRAPHS}"#);
+    let plan = plan(&entries, &files);
+    has(&plan, "-c /api/constraints.txt httpx numpy ");
+    let installed = "-c /api/constraints.txt --no-deps -e /deps/app/a -e /deps/app/b && (uv pip uninstall";
+    in_order(&plan, "COPY . /deps/app/", installed);
+    has_not(&plan, "touch /deps/app");
+    let notes: Vec<(&str, &str)> =
+        plan.notes.iter().map(|note| (note.key.as_str(), note.message.as_str())).collect();
+    let expected = "each edit of the source installs `b` again: \
+                    [tool.setuptools.ext-modules] makes its build run or copy something";
+    assert_eq!(notes, [("/dependencies/2", expected)]);
 }
 
-/// What builds a package is there before its source is, in no layer of the image.
+/// Flit's own metadata has no version: that is in the code.
 #[test]
-fn builders() {
-    let package =
-        |system: &str| format!("{system}[project]\nname = 'a'\ndynamic = ['version']\ndependencies = []\n");
-    let of = |system: &str, members: &str| python(members, &[("pyproject.toml", &package(system))]);
-    for (system, requires, build) in [
-        (
-            "[build-system]\nrequires = ['hatchling>=1', 'x']\nbuild-backend = 'hatchling.build'\n",
-            "'hatchling>=1' x",
-            "hatchling.build",
-        ),
-        (
-            "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['.', 'it']\n",
-            "",
-            "own /deps/app /deps/app/it",
-        ),
-        (
-            "[build-system]\nrequires = ['setuptools', 'wheel']\n",
-            "setuptools wheel",
-            "setuptools.build_meta:__legacy__",
-        ),
-        ("", "setuptools", "setuptools.build_meta:__legacy__"),
-    ] {
-        let plan = of(system, "");
-        in_order(&plan, "FROM langchain/langgraph-api:3.11 AS server", "FROM server AS builder");
-        in_order(&plan, "venv --without-pip /run/agentcli/builder/0", "FROM server #");
-        if !requires.is_empty() {
-            has(&plan, &format!("--python /run/agentcli/builder/0 --compile-bytecode {requires} && cp -a"));
-        }
-        in_order(&plan, "pip uninstall", "COPY . /deps/app/");
-        has(&plan, &format!("build_package.py /deps/app /run/agentcli/wheels {build} && "));
-        in_order(&plan, "-r /run/agentcli/wheels/list.txt ||", "--no-deps -e /deps/app )");
-    }
-    let pip = of("", r#", "pip_installer": "pip""#);
-    has(&pip, "python3 -m pip --python /run/agentcli/builder/0 install setuptools &&");
-    has(&pip, "python3 /run/agentcli/builder/pip install -c /api/constraints.txt --no-deps -r");
-    // What uv alone understands, an address, lines with a stage of their own: all is left to uv.
-    for (system, members) in [
-        ("[tool.uv]\nindex-url = 'https://h/simple'\n", ""),
-        ("[tool.uv.sources]\nx = { path = 'x' }\n[build-system]\nrequires = ['X']\n", ""),
-        ("[build-system]\nrequires = ['x @ https://h/x.whl']\n", ""),
-        ("", r#", "dockerfile_lines": ["RUN a", " from other"]"#),
-    ] {
-        let plan = of(system, members);
-        has_not(&plan, "builder");
-        in_order(&plan, "-c /api/constraints.txt --no-deps -e /deps/app &&", "pip uninstall");
-    }
+fn old_flit_metadata() {
+    let manifest = "[build-system]\nrequires = ['flit_core']\nbuild-backend = 'flit_core.buildapi'\n\
+                    [tool.flit.metadata]\nmodule = 'agent'\nauthor = 'x'\nrequires = ['httpx']\n";
+    let plan = python("", &[("pyproject.toml", manifest)]);
+    has(&plan, "-c /api/constraints.txt httpx #");
+    in_order(&plan, "COPY . /deps/app/", "--no-deps -e /deps/app &&");
+    assert!(plan.notes[0].message.ends_with("Flit reads its version from its code"), "{:?}", plan.notes);
+}
+
+/// In the image and for `dev`, whatever the directories are called.
+#[test]
+fn the_import_path_has_the_order_of_the_dependencies() {
+    let files = [
+        PYTHON,
+        ("b/words.py", ""),
+        ("a/words.py", ""),
+        ("it's/flat/__init__.py", ""),
+        ("a/__init__.py", ""),
+        ("b/requirements.txt", ""),
+    ];
+    let entries = r#"["./b", ".", "./it's/flat", "./a"]"#;
+    let plan = plan(&format!(r#""dependencies": {entries}, {GRAPHS}"#), &files);
+    let write = r"RUN printf '%s\n' /deps/app/b /deps/app '/deps/app/it'\''s' >";
+    has(&plan, write);
+    assert_eq!(plan.local.python.unwrap().path, ["b", ".", "it's"]);
 }
 
 #[test]
@@ -545,6 +547,8 @@ fn kept_package_tools() {
     assert!(all.contains("uninstall --system pip setuptools wheel") && all.contains("/usr/bin/uvx"));
     assert_eq!(removal(r#", "keep_pkg_tools": true"#), "");
     assert_eq!(removal(r#", "keep_pkg_tools": ["wheel", "pip", "setuptools"]"#), "");
+    // pipx, pip-compile and pip-audit are the user's.
+    assert!(all.contains(" /usr/local/bin/pip ") && !all.contains("bin/pip*"), "{all}");
     let some = removal(r#", "keep_pkg_tools": ["pip"]"#);
     assert!(
         some.contains("uninstall --system setuptools wheel")
@@ -577,6 +581,6 @@ fn words_of_the_server() {
     assert_eq!(contract("LANGGRAPH_CHECKPOINTER"), r#"{"backend":"mongo"}"#);
     assert_eq!(
         contract("LANGGRAPH_WEBHOOKS"),
-        r#"{"env_prefix":"AGENT_WEBHOOK_","headers":{"X":"${{ env.AGENT_WEBHOOK_X }}"},"url":{"require_https":true}}"#
+        r#"{"url":{"require_https":true},"headers":{"X":"${{ env.AGENT_WEBHOOK_X }}"},"env_prefix":"AGENT_WEBHOOK_"}"#
     );
 }

@@ -11,6 +11,7 @@ use agentcli::compiler::back::plan::{
     Action, Command, ConfigFile, Context, Env, Mount, Plan, Server, Step, Variant,
 };
 use agentcli::compiler::files::MemoryFiles;
+use agentcli::compiler::server;
 use parse_dockerfile::Instruction;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
@@ -205,17 +206,15 @@ fn value() -> impl Strategy<Value = Value> {
 fn command() -> impl Strategy<Value = Command> {
     let words = (hash_map("[A-Z_]{1,8}", nasty(), 0..2), vec(some_nasty(), 1..40))
         .prop_map(|(variables, words)| Command::Words { variables: variables.into_iter().collect(), words });
-    let words = words.boxed();
-    let attempt = (vec(words.clone(), 1..3), words.clone())
-        .prop_map(|(attempt, otherwise)| Command::Attempt { attempt, otherwise: Box::new(otherwise) });
-    prop_oneof![4 => words, 1 => attempt]
+    let write = vec(some_nasty(), 1..4)
+        .prop_map(|lines| Command::Write { lines, file: server::PATH_FILE.to_owned() });
+    prop_oneof![4 => words, 1 => write]
 }
 
 fn mounts() -> impl Strategy<Value = Vec<Mount>> {
     let bind = Mount::Bind { from: "pip".into(), source: "/pip.conf".into(), target: "/run/pip.conf".into() };
     let cache = Mount::Cache { target: "/root/.cache/uv".into() };
-    let tmpfs = Mount::Tmpfs { target: "/run/wheels".into() };
-    prop::sample::subsequence(vec![cache, bind, tmpfs], 0..=3)
+    prop::sample::subsequence(vec![cache, bind], 0..=2)
 }
 
 fn action() -> impl Strategy<Value = Action> {
@@ -256,6 +255,7 @@ fn plan(name: String, actions: Vec<Action>) -> Plan {
         include: Vec::new(),
         ignore: vec!["*".into()],
         ignore_from: Vec::new(),
+        withheld: Vec::new(),
     };
     let config = ConfigFile { name, sha256: "0".into() };
     let env = Env { file: None, names: Vec::new() };
@@ -320,7 +320,7 @@ proptest! {
         tree.extend(names.iter().map(|name| (format!("{name}/{name}.py"), "")));
         let files = MemoryFiles::new(tree.iter().map(|(name, text)| (name.as_str(), *text)));
         let text = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#;
-        let analysis = analyze(text, &files);
+        let analysis = analyze("agent.json", text, &files);
         prop_assert!(analysis.is_usable(), "{:?}", analysis.diagnostics);
         let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
         prop_assert_eq!(check(&plan), Ok(()));
@@ -339,7 +339,7 @@ fn every_accepted_configuration_is_read_back() {
             files.map(|(name, text)| (format!("{directory}/{name}"), text)).into();
         let files = files.iter().map(|(name, text)| (name.as_str(), *text)).chain([(pip.as_str(), "")]);
         let files = MemoryFiles::new(files);
-        let analysis = analyze(&config.to_string(), &files);
+        let analysis = analyze("agent.json", &config.to_string(), &files);
         if analysis.is_usable() {
             accepted.set(accepted.get() + 1);
             let plan = lower(&analysis.config, &files, "agent.json", &Options::default());

@@ -81,6 +81,10 @@ fn a_database_a_base_image_and_a_debugger_and_then_an_image() {
     assert!(!format!("{up:?}").contains(":own@"), "{up:?}");
     assert_eq!(of_server(&project, "{{index .Config.Labels \"agentcli.test\"}}"), "of-the-base");
 
+    // Only this machine reaches it.
+    let addresses = "{{range .NetworkSettings.Ports}}{{range .}}{{.HostIp}} {{end}}{{end}}";
+    assert_eq!(of_server(&project, addresses), "127.0.0.1");
+
     // There is no database of the setup's, and the rows are in the one that was named.
     assert_eq!(up.changes("langgraph-postgres"), Vec::<&str>::new());
     assert!(!project.left().iter().any(|it| it.contains("postgres") || it.starts_with("volume")), "{up:?}");
@@ -103,6 +107,8 @@ fn a_database_a_base_image_and_a_debugger_and_then_an_image() {
     let mut up = project.up_command(&["--wait", "--image", &own.name, "--postgres-uri", &uri]);
     let up = Ended::of(up.env("DOCKER_HOST", engine).output().unwrap());
     assert_eq!(up.code, 0, "{up:?}");
+    assert!(up.talk.contains("ports are published on all addresses of 127.0.0.2"), "{}", up.talk);
+    assert_ne!(of_server(&project, addresses), "127.0.0.1");
     let ready = up.events.iter().find(|event| event["event"] == "ready").unwrap();
     assert_eq!(ready["api"], format!("http://127.0.0.2:{}", project.port));
     let is_of_build = |name: &str| ["context", "up_to_date"].contains(&name) || name.starts_with("step_");
@@ -111,6 +117,11 @@ fn a_database_a_base_image_and_a_debugger_and_then_an_image() {
     assert_eq!(up.changes("langgraph-debugger"), ["removed"]);
     assert_eq!(of_server(&project, "{{.Config.Image}}"), own.name);
     assert_eq!(project.run(json!({ "name": "Ada" }))["rows"], 2);
+
+    let up = project.up(&["--wait", "--image", &own.name, "--postgres-uri", &uri, "--host", "0.0.0.0"]);
+    assert_eq!(up.code, 0, "{up:?}");
+    assert!(up.talk.contains("other machines can reach the server at 0.0.0.0"), "{}", up.talk);
+    assert_eq!(of_server(&project, addresses), "0.0.0.0");
 }
 
 /// The address at which what listens at a socket is reached, on `machine`.

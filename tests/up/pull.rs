@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use agentcli::compiler::back::plan::{Port, Service, ServiceImage, Setup, Watch};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, EngineEnv, Error, Login, PushRequest};
-use agentcli::live::Stop;
-use agentcli::up::{self, Change, Event, Hooks, Image, Mode, Options, Session, Urls};
+use agentcli::live::{Change, Event, Stop, Urls};
+use agentcli::up::{self, Hooks, Image, Mode, Options, Session};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indexmap::IndexMap;
@@ -145,7 +145,16 @@ impl World {
             file: Vec::new(),
             given: Vec::new(),
             watch: Watch { root: ".".to_owned(), ignore: Vec::new(), files: Vec::new() },
-            urls: Urls { ok: format!("{api}/ok"), docs: None, studio: api.clone(), debugger: None, api },
+            addresses: Default::default(),
+            urls: Urls {
+                origin: api.clone(),
+                ok: format!("{api}/ok"),
+                docs: None,
+                studio: api.clone(),
+                public: None,
+                debugger: None,
+                api,
+            },
         }
     }
 

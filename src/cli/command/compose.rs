@@ -54,6 +54,7 @@ impl Compose {
             false => self.save_path.clone(),
         };
         self.warn(env, &planned);
+        self.setup.note_open_ports(env);
         let artifacts = self.artifacts(env, &planned, &session.setup, &save_path);
         if is_stdout {
             self.tell_of_dockerfile(env, &save_path);
@@ -72,7 +73,8 @@ impl Compose {
     /// The compose file, and what builds the image where it is built.
     fn artifacts(&self, env: &Env, planned: &Planned, setup: &Setup, save_path: &Path) -> Vec<Artifact> {
         let dockerfile = dockerfile_beside(save_path);
-        let form = self.form(env, planned, save_path, &dockerfile);
+        let addresses = self.setup.addresses(setup);
+        let form = Form { addresses, ..self.form(env, planned, save_path, &dockerfile) };
         let text = compose::compose(&planned.plan, setup, &form);
         let mut artifacts = vec![Artifact { path: save_path.to_owned(), text }];
         if self.setup.image.is_none() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cli::check::ConfigOption;
 use crate::cli::compile;
 use crate::cli::env::Env;
-use crate::cli::follow::{Follow, Look};
+use crate::cli::follow::Follow;
 use crate::cli::variables;
 use crate::compiler::server::local;
 use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
@@ -42,6 +42,10 @@ pub(crate) struct Dev {
     /// Let a debugger attach on this port: debugpy, or the inspector of Node.js
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     debug_port: Option<u16>,
+
+    /// Address for the debugger to listen on; whoever can reach it can run any code
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "debug_port")]
+    debug_host: String,
 
     /// Start only when a debugger is attached
     #[arg(long, requires = "debug_port")]
@@ -124,10 +128,9 @@ impl Dev {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let session = session(env, &self.config)?;
         let options = self.options(env)?;
-        let look = Look { is_json: self.json, waits: options.reload };
         let opens_browser = !self.no_browser && env.out.is_terminal;
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let mut follow = Follow::new(env, &self.config, look, opens_browser);
+        let mut follow = Follow::new(env, &self.config, self.json, opens_browser);
         runtime.block_on(dev::run(session, &options, &mut follow, &stop))?;
         Ok(())
     }
@@ -143,7 +146,11 @@ impl Dev {
             port: self.port.map_or(Port::From(local::PORT), Port::Exactly),
             reload: !self.no_reload,
             jobs: self.n_jobs_per_worker,
-            debugger: self.debug_port.map(|port| Debugger { port, waits: self.wait_for_client }),
+            debugger: self.debug_port.map(|port| Debugger {
+                host: self.debug_host.clone(),
+                port,
+                waits: self.wait_for_client,
+            }),
             allow_blocking: self.allow_blocking,
             tunnel: self.tunnel,
             python: self.python.as_ref().map(|path| env.directory.join(path)),

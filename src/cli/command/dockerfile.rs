@@ -39,6 +39,16 @@ impl Dockerfile {
         artifact::refuse_check_of_stdout(self.check, &self.save_path)?;
         let planned = self.options.plan(env)?;
         if self.save_path == Path::new("-") {
+            if !planned.plan.context.withheld.is_empty() {
+                let name = &planned.plan.config.name;
+                let text = format!(
+                    "a build of this Dockerfile copies {name} with the values of `env` into the image"
+                );
+                warn(
+                    env,
+                    &format!("{text}; exclude {name} in .dockerignore, or move the values to a .env file"),
+                );
+            }
             env.out.write(&dockerfile::dockerfile(&planned.plan))?;
             return Ok(());
         }

@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
 use crate::cli::check::ConfigOption;
 use crate::cli::compose::project;
-use crate::cli::console::{NOTE, WARNING, say, visible_line};
 use crate::cli::env::Env;
+use crate::cli::printer::Printer;
 use crate::cli::setup::{ProjectName, engine, real_directory};
 use crate::compose;
 use crate::error::Error;
-use crate::up::{self, Change, Event};
+use crate::live::Event;
+use crate::up;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -52,7 +51,8 @@ impl Down {
         runtime.block_on(async {
             // Whoever names a project means that one; a name that comes from elsewhere may be another's.
             let owner = self.project.project_name.is_none().then_some(directory.as_path());
-            let down = up::down(&engine, &name, owner, self.volumes, |event| self.tell(env, event));
+            let mut printer = Printer::new(env, self.json);
+            let down = up::down(&engine, &name, owner, self.volumes, |event| printer.show(event));
             stop.unless_asked(down).await?
         })?;
         Ok(())
@@ -68,23 +68,9 @@ impl Down {
     ) -> Result<(), Error> {
         let project = project(env, directory, name, file);
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let mut say = |event: &Event| self.tell(env, event);
+        let mut printer = Printer::new(env, self.json);
+        let mut say = |event: &Event| printer.show(event);
         runtime.block_on(compose::down(&project, self.volumes, &mut say, &stop))?;
         Ok(())
-    }
-
-    fn tell(&self, env: &mut Env, event: &Event) {
-        if self.json {
-            env.out.write(&format!("{}\n", json!(event))).and_then(|()| env.out.flush()).ok();
-            return;
-        }
-        match event {
-            Event::Service { service, change: Change::Removed } => env.tell(&format!("  removed  {service}")),
-            Event::Service { service, change: Change::Stopped } => env.tell(&format!("  stopped  {service}")),
-            Event::Note { message } => say(env, NOTE, "note", message),
-            Event::Warning { message } => say(env, WARNING, "warning", message),
-            Event::Log { line, .. } => env.tell(&visible_line(line)),
-            _ => {}
-        }
     }
 }

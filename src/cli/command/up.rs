@@ -67,6 +67,7 @@ impl Up {
         let prepared = self.setup.prepare(env, !self.no_pull)?;
         let engine = engine?;
         self.setup.note_missing_key(env, &prepared.session);
+        self.setup.note_open_ports(env);
         let options = Options {
             mode: match (self.wait, self.watch) {
                 (true, _) => Mode::Detached,

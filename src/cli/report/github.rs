@@ -1,10 +1,11 @@
-//! Workflow commands: GitHub shows each as an annotation at its line.
+//! Workflow commands, which GitHub shows as annotations.
 
+use super::related_name;
 use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{visible, visible_line};
 use crate::compiler::front::source::Source;
 
-/// One command a finding.
+/// One command per finding.
 pub fn render(checked: &[Checked]) -> String {
     let command =
         |file: &Checked| -> String { file.findings.iter().map(|one| command(&file.source, one)).collect() };
@@ -14,16 +15,20 @@ pub fn render(checked: &[Checked]) -> String {
 fn command(source: &Source, finding: &Finding) -> String {
     let (start, end) = source.positions(&finding.span);
     let diagnostic = &finding.diagnostic;
-    // GitHub takes columns only where the finding stands on one line.
+    // GitHub ignores columns if the finding spans several lines.
     let place = if start.line == end.line {
         format!("line={},col={},endLine={},endColumn={}", start.line, start.column, end.line, end.column)
     } else {
         format!("line={},endLine={}", start.line, end.line)
     };
-    let message = match &diagnostic.help {
-        Some(help) => format!("{}\nhelp: {help}", diagnostic.message),
-        None => diagnostic.message.clone(),
-    };
+    let mut message = diagnostic.message.clone();
+    if let Some(related) = &diagnostic.related {
+        let (name, line, column) = (related_name(source, related), related.line, related.columns().0);
+        message += &format!("\n{name}:{line}:{column}: {}", related.label);
+    }
+    if let Some(help) = &diagnostic.help {
+        message += &format!("\nhelp: {help}");
+    }
     format!(
         "::{} file={},{place},title={}::{}\n",
         diagnostic.rule.severity.word(),

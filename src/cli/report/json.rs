@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::harmless;
+use super::{harmless, related_name};
 use crate::cli::check::{Checked, Finding};
 use crate::compiler::front::source::Source;
+use crate::diagnostic;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -13,7 +14,7 @@ struct Report<'a> {
     diagnostics: Vec<Entry<'a>>,
 }
 
-/// Lines and columns count from 1, columns in characters; the end is the first position behind the finding.
+/// Lines and columns count from 1, columns in characters; the end is the first position after the finding.
 #[derive(Serialize)]
 struct Entry<'a> {
     code: &'a str,
@@ -25,7 +26,19 @@ struct Entry<'a> {
     column: usize,
     end_line: usize,
     end_column: usize,
+    related: Option<Related<'a>>,
     help: Option<&'a str>,
+}
+
+/// A place in another file; always within one line.
+#[derive(Serialize)]
+struct Related<'a> {
+    message: &'a str,
+    file: String,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
 }
 
 /// All findings as one line of JSON.
@@ -49,6 +62,19 @@ fn entry<'a>(source: &'a Source, finding: &'a Finding) -> Entry<'a> {
         column: start.column,
         end_line: end.line,
         end_column: end.column,
+        related: diagnostic.related.as_ref().map(|place| related(source, place)),
         help: diagnostic.help.as_deref(),
+    }
+}
+
+fn related<'a>(source: &Source, place: &'a diagnostic::Related) -> Related<'a> {
+    let (column, end_column) = place.columns();
+    Related {
+        message: &place.label,
+        file: related_name(source, place),
+        line: place.line,
+        column,
+        end_line: place.line,
+        end_column,
     }
 }

@@ -1,4 +1,4 @@
-//! What every code means, as one page of Markdown.
+//! The documentation of all codes, as one page of Markdown.
 
 use crate::cli::console::visible;
 use crate::diagnostic::Rule;
@@ -12,7 +12,7 @@ pub fn page(rules: &[&Rule]) -> String {
     let sections: Vec<String> = rules.iter().map(|rule| section(rule)).collect();
     format!(
         "# Findings\n\n\
-         What `agentcli validate` can find. This page is the output of `agentcli explain --format markdown`.\n\n\
+         Everything that `agentcli validate` reports. This page is the output of `agentcli explain --format markdown`.\n\n\
          | code | severity | meaning |\n|---|---|---|\n{rows}\n{}",
         sections.join("\n")
     )

@@ -1,16 +1,16 @@
-//! SARIF 2.1.0, the format of code scanning services.
+//! SARIF 2.1.0, the format that code scanning services read.
 
 use serde_json::{Value, json};
 
-use super::harmless;
+use super::{harmless, related_name};
 use crate::cli::check::{Checked, Finding};
 use crate::compiler::front::source::Source;
-use crate::diagnostic::Rule;
+use crate::diagnostic::{Related, Rule};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// All findings as one log with one run. Only rules that found something are described.
+/// All findings as one log with one run. Only rules with findings are described.
 pub fn render(checked: &[Checked]) -> String {
     let rules = rules_of(checked);
     let results =
@@ -59,7 +59,7 @@ fn result(source: &Source, finding: &Finding, rules: &[&Rule]) -> Value {
         Some(help) => format!("{}\n{help}", diagnostic.message),
         None => diagnostic.message.clone(),
     };
-    json!({
+    let mut result = json!({
         "ruleId": diagnostic.rule.code,
         "ruleIndex": rules.iter().position(|rule| rule.code == diagnostic.rule.code),
         "level": diagnostic.rule.severity.word(),
@@ -73,10 +73,30 @@ fn result(source: &Source, finding: &Finding, rules: &[&Rule]) -> Value {
                 "endColumn": end.column,
             },
         }}],
+    });
+    if let Some(place) = &diagnostic.related {
+        result["relatedLocations"] = json!([related(source, place)]);
+    }
+    result
+}
+
+fn related(source: &Source, place: &Related) -> Value {
+    let (column, end_column) = place.columns();
+    json!({
+        "message": { "text": without_links(&place.label) },
+        "physicalLocation": {
+            "artifactLocation": { "uri": uri(&related_name(source, place)) },
+            "region": {
+                "startLine": place.line,
+                "startColumn": column,
+                "endLine": place.line,
+                "endColumn": end_column,
+            },
+        },
     })
 }
 
-/// User text must not become a link: SARIF reads `[text](target)` in messages.
+/// Escapes links: SARIF reads `[text](target)` in messages.
 fn without_links(text: &str) -> String {
     if text.contains("](") { text.replace('[', "\\[").replace(']', "\\]") } else { text.to_owned() }
 }

@@ -2,30 +2,31 @@
 
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
 
+use super::related_name;
 use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{is_invisible, visible, visible_line, wrap};
-use crate::compiler::front::check::masked;
 use crate::compiler::front::source::Source;
-use crate::diagnostic::{Place, Severity};
+use crate::compiler::urls;
+use crate::diagnostic::{Place, Related, Severity};
 
-/// What stands before a help text, with room for line numbers of three digits.
+/// Indentation of a help text, with room for line numbers of three digits.
 const HELP_INDENT: usize = 12;
 
-/// So many times the width of the terminal is looked at on each side of what is meant, where a line is longer.
+/// Of a long line, this many times the width of the terminal is kept on each side of the marked part.
 const AROUND: usize = 3;
 
-/// How the frames look.
+/// The style of the frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Whether colours are written.
+    /// Whether to write colours.
     pub is_coloured: bool,
     /// Columns.
     pub width: usize,
 }
 
-/// One frame a finding, each followed by an empty line; nothing for files without any.
+/// One frame per finding, each followed by an empty line; nothing for files without findings.
 pub fn render(checked: &[Checked], look: Look) -> String {
     let renderer = if look.is_coloured { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.term_width(look.width);
@@ -44,7 +45,6 @@ fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Findi
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let name = visible_line(&source.name);
     let code = diagnostic.rule.code;
     let indent = diagnostic.rule.severity.word().len() + code.len() + "[]: ".len();
     let message = wrap(&visible_line(&diagnostic.message), width.saturating_sub(indent));
@@ -54,32 +54,75 @@ fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Findi
         .help
         .iter()
         .map(|help| Level::HELP.message(wrap(&visible(help), width.saturating_sub(HELP_INDENT))));
+    let related = diagnostic.related.as_ref().map(|place| Part::related(source, place, width));
+    let related_snippet = related.as_ref().map(|part| part.snippet(AnnotationKind::Context));
     if diagnostic.place == Place::File || source.text.trim().is_empty() {
-        let frame = renderer.render(&[title.element(Origin::path(name)).elements(help)]);
-        return aligned(&frame, title_lines);
+        let origin = Origin::path(visible_line(&source.name));
+        let group = title.element(origin).elements(related_snippet).elements(help);
+        return aligned(&renderer.render(&[group]), title_lines);
     }
-    let at = source.text.floor_char_boundary(finding.span.start);
-    let start = line.move_to(at);
-    let excerpt = Excerpt::of(&line.text, at - start..finding.span.end.max(at) - start, width);
-    let position = source.position(at);
-    let annotation = AnnotationKind::Primary.span(excerpt.start..excerpt.end);
-    let snippet = Snippet::source(&excerpt.line).path(name).line_start(position.line).annotation(annotation);
-    let frame = renderer.render(&[title.element(snippet).elements(help)]);
-    let column = excerpt.line[..excerpt.start].chars().count() + 1;
-    if column == position.column { frame } else { corrected(&frame, title_lines, column, position.column) }
+    let primary = Part::primary(line, finding, width);
+    let snippet = primary.snippet(AnnotationKind::Primary);
+    let group = title.element(snippet).elements(related_snippet).elements(help);
+    let frame = renderer.render(&[group]);
+    std::iter::once(&primary).chain(&related).fold(frame, |frame, part| part.with_column(frame, title_lines))
 }
 
-/// The renderer counts columns in what is left of the line.
-fn corrected(frame: &str, title_lines: usize, counted: usize, column: usize) -> String {
-    let (mark, counted) = (format!(":{column}"), format!(":{counted}"));
-    let lines = frame.lines().enumerate().map(|(index, line)| match line.rfind(&counted) {
-        Some(at) if index == title_lines => [&line[..at], &mark, &line[at + counted.len()..]].concat(),
-        _ => line.to_owned(),
-    });
-    lines.collect::<Vec<_>>().join("\n")
+/// An excerpt of one file, with its position there.
+struct Part<'a> {
+    name: String,
+    line: usize,
+    column: usize,
+    excerpt: Excerpt,
+    label: Option<&'a str>,
 }
 
-/// The line of the last frame as it may be shown: the next finding is often on the same.
+impl<'a> Part<'a> {
+    /// The first line of what `finding` is about.
+    fn primary(line: &mut Line<'_>, finding: &Finding, width: usize) -> Self {
+        let source = line.source;
+        let at = source.text.floor_char_boundary(finding.span.start);
+        let start = line.move_to(at);
+        let excerpt = Excerpt::of(&line.text, at - start..finding.span.end.max(at) - start, width);
+        let position = source.position(at);
+        let name = visible_line(&source.name);
+        Self { name, line: position.line, column: position.column, excerpt, label: None }
+    }
+
+    fn related(source: &Source, place: &'a Related, width: usize) -> Self {
+        Self {
+            name: visible_line(&related_name(source, place)),
+            line: place.line,
+            column: place.columns().0,
+            excerpt: Excerpt::of(&urls::masked(&place.text), place.range.clone(), width),
+            label: Some(&place.label),
+        }
+    }
+
+    fn snippet(&self, kind: AnnotationKind) -> Snippet<'_, Annotation<'_>> {
+        let Excerpt { line, start, end } = &self.excerpt;
+        let label = self.label.map(visible_line);
+        let annotation = kind.span(*start..*end).label(label);
+        Snippet::source(line).path(&self.name).line_start(self.line).annotation(annotation)
+    }
+
+    /// `frame` with the right column: the renderer counts in the part of the line that is kept.
+    fn with_column(&self, frame: String, title_lines: usize) -> String {
+        let counted = self.excerpt.line[..self.excerpt.start].chars().count() + 1;
+        if counted == self.column {
+            return frame;
+        }
+        let position = |column: usize| format!("{}:{}:{column}", self.name, self.line);
+        let (counted, right) = (position(counted), position(self.column));
+        let lines = frame.lines().enumerate().map(|(index, line)| match line.ends_with(&counted) {
+            true if index >= title_lines => line.replace(&counted, &right),
+            _ => line.to_owned(),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The line of the last frame, masked: the next finding is often on the same one.
 struct Line<'s> {
     source: &'s Source,
     start: usize,
@@ -91,15 +134,14 @@ impl Line<'_> {
     fn move_to(&mut self, offset: usize) -> usize {
         let start = self.source.line_start(offset);
         if start != self.start {
-            // Logs are read by many; what must not be in a configuration must not be there either.
-            self.text = masked(&self.source.line(start)).into_owned();
+            self.text = self.source.line(start).into_owned();
             self.start = start;
         }
         start
     }
 }
 
-/// Without a line number the arrow would stand left of where it stands in every other frame.
+/// Indents the arrow of a frame without a line number to where it is in every other frame.
 fn aligned(frame: &str, title_lines: usize) -> String {
     let lines = frame.lines().enumerate();
     let lines =
@@ -107,7 +149,7 @@ fn aligned(frame: &str, title_lines: usize) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What is shown of a line, with everything harmful replaced, and which bytes of it are meant.
+/// The part of a line to show, without invisible characters, and the byte range in it to mark.
 struct Excerpt {
     line: String,
     start: usize,
@@ -115,8 +157,7 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    /// What stands around `meant`. Of a value over several lines, its first line; the rest adds nothing to where it
-    /// stands.
+    /// The surroundings of `meant` in `line`. Of a value over several lines only the first is marked.
     fn of(line: &str, meant: Range<usize>, width: usize) -> Self {
         let (from, to) = (line.floor_char_boundary(meant.start), line.floor_char_boundary(meant.end));
         let before = line[..from].char_indices().rev().nth(AROUND * width).map_or(0, |(at, _)| at);

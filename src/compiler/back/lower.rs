@@ -1,11 +1,8 @@
-//! Config → [`Plan`]: the only place where a default is chosen.
+//! Config → [`Plan`]: every decision that [`Resolved`] leaves open, such as where files go and in which order.
 
-mod builder;
 mod common;
 mod contract;
 mod groups;
-mod image;
-mod installed;
 mod javascript;
 mod late;
 mod layout;
@@ -14,35 +11,37 @@ mod python;
 pub mod setup;
 mod tools;
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::compiler::back::plan::{Action, ConfigFile, Env, Note, Plan, Server, Step, Variant};
+use crate::compiler::back::resolve::Resolved;
 use crate::compiler::files::Files;
 use crate::compiler::front::config::{Config, EnvConfig};
 use crate::compiler::{paths, server};
 use layout::Layout;
 
-/// What the command line adds to the configuration.
+/// Options of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Installs the packages of a JavaScript project, instead of its package manager's usual command.
+    /// Command that installs the packages of a JavaScript project, instead of its package manager's.
     pub install_command: Option<String>,
-    /// Builds a JavaScript project.
+    /// Command that builds a JavaScript project.
     pub build_command: Option<String>,
     /// The directory that `install_command` runs in, relative to the configuration's.
     pub called_from: String,
 }
 
-/// What everything below works on.
+/// The input of lowering.
 struct Input<'a> {
     config: &'a Config,
     files: &'a dyn Files,
     options: &'a Options,
-    variant: Variant,
+    resolved: &'a Resolved,
     layout: &'a Layout,
 }
 
-/// The steps and notes of one plan in the making.
+/// The steps and notes of a plan in the making.
 #[derive(Default)]
 struct Build {
     steps: Vec<Step>,
@@ -59,25 +58,23 @@ impl Build {
     }
 }
 
-/// Plans a configuration without errors; `name` is its file's.
+/// Plans a configuration that has no errors. `name` is the name of its file.
 pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) -> Plan {
-    let variant = image::variant(config);
-    let layout = Layout::new(config, files, variant, options);
-    let input = Input { config, files, options, variant, layout: &layout };
+    let resolved = Resolved::new(config, files);
+    let layout = Layout::new(&resolved, files, options);
+    let input = Input { config, files, options, resolved: &resolved, layout: &layout };
     let contract = contract::contract(&input, |path| layout.in_image(&path));
     let mut build = Build::default();
-    let is_javascript = variant == Variant::Javascript;
-    let packages = if is_javascript { Vec::new() } else { python::packages(&input) };
-    match variant {
+    match resolved.variant {
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
-        Variant::Python | Variant::Mixed => python::steps(&input, &packages, &contract, &mut build),
+        Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),
     }
-    let context = layout.context(config, files, variant, javascript::installs(files, variant, options));
+    let context = layout.context(&input, name);
     Plan {
         version: 1,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },
         server: planned_server(&input),
-        local: local::local(&input, &packages, name, &context),
+        local: local::local(&input, name, &context),
         context,
         contract,
         env: env(config),
@@ -87,11 +84,16 @@ pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) 
 }
 
 fn planned_server(input: &Input<'_>) -> Server {
+    let Resolved { variant, base_image, node, .. } = input.resolved;
+    let (python, node) = match variant {
+        Variant::Javascript => (None, base_image.version.clone()),
+        Variant::Python | Variant::Mixed => (base_image.version.clone(), node.clone()),
+    };
     Server {
-        variant: input.variant,
-        image: image::reference(input.config, input.variant),
-        python: (input.variant != Variant::Javascript).then(|| image::python(input.config)),
-        node: (input.variant != Variant::Python).then(|| image::node(input.config)),
+        variant: *variant,
+        image: base_image.reference.clone(),
+        python,
+        node,
         port: server::PORT,
         healthcheck: server::HEALTHCHECK.iter().map(|&word| word.to_owned()).collect(),
         directory: input.layout.project.clone(),
@@ -106,7 +108,11 @@ fn env(config: &Config) -> Env {
     }
 }
 
+/// The digest of a configuration without the values of `env`: they are secret, and change nothing in the plan.
 fn digest(config: &Config) -> String {
-    let text = serde_json::to_string(config).unwrap_or_default();
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut value = config.value.clone();
+    if let Some(Value::Object(variables)) = value.get_mut("env") {
+        variables.values_mut().for_each(|value| *value = Value::Null);
+    }
+    Sha256::digest(value.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,8 +1,8 @@
-//! The plan: everything that was decided about one configuration, in order, with nothing left open.
+//! The plan: all decisions about one configuration, in order.
 //!
-//! `agentcli plan` prints it, and every output is a rendering of it. An absent value is truly absent, never a
-//! default to be chosen later. Paths inside the image are absolute, paths of the user's tree are relative to the
-//! context root.
+//! `agentcli plan` prints it, and every output is a rendering of it. A null value is absent; it never means that a
+//! default is still to be chosen. Paths in the image are absolute, paths in the user's tree are relative to the context
+//! root.
 
 mod lines;
 mod local;
@@ -12,88 +12,79 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use crate::compiler::front::config::Variant;
 pub use local::{JavascriptPackages, Local, NodeProject, PythonPackages, Watch};
 pub use setup::{Health, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
 
 /// The whole plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
-    /// Version of this format.
+    /// Version of the format.
     pub version: u32,
-    /// What it was made from.
+    /// The configuration.
     pub config: ConfigFile,
-    /// The server that runs.
+    /// The server.
     pub server: Server,
-    /// What a build sees of the user's tree.
+    /// The build context.
     pub context: Context,
-    /// What the server reads from its environment: variable to JSON value. Part of the image.
+    /// Server settings: environment variable to JSON value. Part of the image.
     pub contract: IndexMap<String, Value>,
-    /// What the user's `env` adds when the server runs. Never part of an image.
+    /// The user's `env`, which the server gets when it starts. Never part of an image.
     pub env: Env,
-    /// How the image is made, in order.
+    /// The build steps, in order.
     pub steps: Vec<Step>,
-    /// How the server runs without an image.
+    /// The server for `dev`, without an image.
     pub local: Local,
-    /// What the user should know of the choices made.
+    /// Remarks for the user.
     pub notes: Vec<Note>,
 }
 
-/// The configuration that a plan was made from.
+/// The configuration of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConfigFile {
-    /// Its file name.
+    /// File name.
     pub name: String,
-    /// SHA-256 of its content, in lowercase hexadecimal; formatting does not count.
+    /// SHA-256 of its JSON value, in lowercase hexadecimal. Formatting does not matter.
     pub sha256: String,
 }
 
-/// Which language the server is written in, and which graphs it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Variant {
-    /// The JavaScript server.
-    Javascript,
-    /// The Python server, which runs JavaScript graphs or UI components beside it.
-    Mixed,
-    /// The Python server.
-    Python,
-}
-
-/// The server that runs.
+/// The server of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Server {
-    /// Its kind.
+    /// Kind of server.
     pub variant: Variant,
-    /// The image that the project's image is built on, with its tag.
+    /// Base image, with its tag.
     pub image: String,
-    /// Python, as major.minor; absent in the JavaScript server.
+    /// Python version of the image, major.minor; null on the JavaScript server, and if `base_image` has a tag or digest.
     pub python: Option<String>,
-    /// Node.js, major version; absent where there is no JavaScript.
+    /// Major version of Node.js; null without JavaScript, and if `base_image` decides it with a tag or digest.
     pub node: Option<String>,
-    /// The port it listens on in its container.
+    /// Port of the server in its container.
     pub port: u16,
-    /// The command that tells whether it is well.
+    /// Health check command.
     pub healthcheck: Vec<String>,
-    /// The working directory in the image.
+    /// Working directory in the image.
     pub directory: String,
 }
 
-/// What a build sees of the user's tree.
+/// The build context.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Context {
-    /// The context root, relative to the configuration's directory: `.`, or as many `..` as it takes.
+    /// The context root, relative to the configuration's directory: `.`, or a path of `..`.
     pub root: String,
     /// The configuration's directory, relative to the root.
     pub project: String,
-    /// Directories and files of the root that are needed; `.` for all of it.
+    /// Directories and files of the root that the build needs; `.` for all of it.
     pub include: Vec<String>,
     /// The lines of the .dockerignore that selects them.
     pub ignore: Vec<String>,
-    /// Where the project's own ignore rules come from.
+    /// The .dockerignore files that these lines come from.
     pub ignore_from: Vec<String>,
+    /// Further lines for builds by other programs: files that agentcli sends without the secrets in them.
+    pub withheld: Vec<String>,
 }
 
-/// The user's `env`, by name only: values are read where the server is started.
+/// The user's `env`, without values: they are read when the server starts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Env {
     /// The .env file, relative to the configuration's directory.
@@ -105,29 +96,29 @@ pub struct Env {
 /// One step of the build.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
-    /// Why the step is there, in a few words; empty where that goes without saying.
+    /// Purpose of the step in a few words; may be empty.
     pub why: String,
-    /// JSON Pointer to what asks for it in the configuration.
+    /// JSON Pointer to the key of the configuration that it comes from.
     pub key: String,
-    /// What it does.
+    /// The action.
     #[serde(flatten)]
     pub action: Action,
 }
 
-/// What a step does. One instruction of a Dockerfile each, but for the user's own lines.
+/// The action of a step: one Dockerfile instruction, except for `dockerfile_lines`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "action", rename_all = "lowercase")]
 pub enum Action {
-    /// Copies files of the context, or of an earlier stage.
+    /// Copies files from the context or from a stage.
     Copy {
-        /// The stage; absent for the context.
+        /// The stage; null for the context.
         from: Option<String>,
-        /// Relative to the context root (or absolute, in the stage).
+        /// Relative to the context root; absolute in a stage.
         sources: Vec<String>,
-        /// A directory in the image, with a `/` at its end; or a file, for one source.
+        /// A directory in the image, with a `/` at its end; or a file if there is one source.
         target: String,
     },
-    /// Sets variables to JSON values, written as compact JSON (a string as its text).
+    /// Sets environment variables to compact JSON, strings without quotes.
     Env {
         /// Variable to value.
         variables: IndexMap<String, Value>,
@@ -136,17 +127,17 @@ pub enum Action {
     From {
         /// The image.
         image: String,
-        /// The stage's name; absent for the last one.
+        /// The name of the stage; null for the last one.
         stage: Option<String>,
     },
-    /// The user's own lines.
+    /// Lines of `dockerfile_lines`.
     Lines {
-        /// As they are.
+        /// As written.
         lines: Vec<String>,
     },
-    /// Runs commands, each after the one before succeeded.
+    /// Runs commands until one fails.
     Run {
-        /// What is mounted meanwhile.
+        /// Mounts for the commands.
         mounts: Vec<Mount>,
         /// The commands.
         commands: Vec<Command>,
@@ -158,12 +149,12 @@ pub enum Action {
     },
 }
 
-/// Something mounted while commands run; none of it becomes part of the image. Its paths are the compiler's own, of
-/// plain characters: there is no way to quote others that every BuildKit reads.
+/// A mount while commands run; it does not become part of the image. Paths are chosen by the compiler and plain: not every
+/// BuildKit can read quoted ones.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Mount {
-    /// A file or a folder of an earlier stage.
+    /// A file or directory of a stage.
     Bind {
         /// The stage.
         from: String,
@@ -172,13 +163,8 @@ pub enum Mount {
         /// Absolute.
         target: String,
     },
-    /// A folder that is kept between builds.
+    /// A directory that is kept between builds.
     Cache {
-        /// Absolute.
-        target: String,
-    },
-    /// An empty folder in memory.
-    Tmpfs {
         /// Absolute.
         target: String,
     },
@@ -188,18 +174,18 @@ pub enum Mount {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Command {
-    /// A line of shell that is part of the server's contract, or that the user gave.
+    /// A shell command from the server's contract or from the user.
     Shell(String),
-    /// Commands, each after the one before succeeded, and another that is run where one of them fails.
-    Attempt {
-        /// The commands.
-        attempt: Vec<Command>,
-        /// The other.
-        otherwise: Box<Command>,
+    /// Writes a file.
+    Write {
+        /// The lines of the file.
+        lines: Vec<String>,
+        /// The path, as a word of the shell.
+        file: String,
     },
-    /// A program and its arguments, exactly, with variables set for it alone.
+    /// A program and its arguments.
     Words {
-        /// Variables.
+        /// Environment variables.
         #[serde(skip_serializing_if = "IndexMap::is_empty")]
         variables: IndexMap<String, String>,
         /// Program and arguments.
@@ -207,11 +193,11 @@ pub enum Command {
     },
 }
 
-/// Something worth knowing about how the plan came out.
+/// A remark about the plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Note {
-    /// JSON Pointer to what it is about.
+    /// JSON Pointer to the key that it is about.
     pub key: String,
-    /// A lowercase fragment.
+    /// The text, a lowercase fragment.
     pub message: String,
 }

@@ -3,6 +3,7 @@
 //! A check looks at the typed configuration and at the [`Files`] view, and reports; it changes nothing. What the
 //! schema already refused is gone from the configuration (see [`Context::is_removed`]).
 
+mod auth;
 mod checkpointer;
 mod credentials;
 mod dependencies;
@@ -11,24 +12,23 @@ mod env;
 mod http;
 mod ignore;
 mod image;
+mod ineffective;
 mod locations;
+mod manifests;
 mod modules;
 mod names;
-mod package_json;
 mod pip;
 mod references;
 mod requirements;
 mod shadowing;
 mod source;
 mod store;
+mod variables;
 mod versions;
 mod webhooks;
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
-
-pub use credentials::masked;
-pub use image::is_image;
 
 use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
@@ -54,16 +54,19 @@ pub const CHECKS: &[Check] = &[
     Check { run: shadowing::check, rules: shadowing::RULES },
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
-    Check { run: package_json::check, rules: package_json::RULES },
+    Check { run: manifests::check, rules: manifests::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },
+    Check { run: variables::check, rules: variables::RULES },
+    Check { run: auth::check, rules: auth::RULES },
     Check { run: store::check, rules: store::RULES },
     Check { run: checkpointer::check, rules: checkpointer::RULES },
     Check { run: http::check, rules: http::RULES },
     Check { run: webhooks::check, rules: webhooks::RULES },
     Check { run: versions::check, rules: versions::RULES },
     Check { run: pip::check, rules: pip::RULES },
+    Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },
 ];
 
@@ -82,10 +85,8 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     fn new(config: &'a Config, files: &'a dyn Files, removed: &'a BTreeSet<Pointer>) -> Self {
-        let locals = dependency::local_dependencies(config.dependencies.as_deref(), files)
-            .into_iter()
-            .map(Rc::new)
-            .collect();
+        let locals =
+            dependency::local_dependencies(config.entries(), files).into_iter().map(Rc::new).collect();
         Self { config, files, locals, removed, found: Vec::new(), modules: HashMap::new() }
     }
 
@@ -142,60 +143,16 @@ fn written(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use proptest::prelude::*;
-    use serde_json::{Map, Value};
+    use serde_json::{Value, json};
 
     use crate::compiler::analyze;
     use crate::compiler::files::MemoryFiles;
-    use crate::compiler::front::document::parse;
-    use crate::diagnostic::Diagnostic;
-
-    /// The findings in `config`, which stands in a good project where it and `files` do not say otherwise.
-    pub(super) fn findings(config: &str, files: &[(&str, &str)]) -> (String, Vec<Diagnostic>) {
-        let mut whole: Map<String, Value> = serde_json::from_str(config).expect("a configuration");
-        whole.entry("dependencies").or_insert_with(|| serde_json::json!(["."]));
-        whole.entry("graphs").or_insert_with(|| serde_json::json!({"agent": "./agent.py:graph"}));
-        let mut tree = BTreeMap::from([
-            ("agent.py", "graph = 1\ndef make(): ...\n"),
-            ("agent.ts", "export const graph = 1;\nconst hidden = 2;\n"),
-            ("pyproject.toml", "[project]\nname = 'demo'\n"),
-        ]);
-        tree.extend(files.iter().copied());
-        let text = Value::Object(whole).to_string();
-        let diagnostics = analyze(&text, &MemoryFiles::new(tree)).diagnostics;
-        (text, diagnostics)
-    }
-
-    /// The findings as `code: marked text`.
-    pub(super) fn marks(config: &str, files: &[(&str, &str)]) -> Vec<String> {
-        let (text, diagnostics) = findings(config, files);
-        let document = parse(&text).0;
-        let mark = |it: &Diagnostic| format!("{}: {}", it.rule.code, &text[document.span(&it.place)]);
-        diagnostics.iter().map(mark).collect()
-    }
-
-    /// Holds each configuration of a table against its findings.
-    pub(super) fn table(rows: &[(&str, &[&str])], files: &[(&str, &str)]) {
-        for (config, wanted) in rows {
-            assert_eq!(marks(config, files), *wanted, "{config}");
-        }
-    }
-
-    /// All that is said about `config`, in one text.
-    pub(super) fn said(config: &str, files: &[(&str, &str)]) -> String {
-        let said = findings(config, files)
-            .1
-            .into_iter()
-            .map(|it| format!("{}\n{}\n", it.message, it.help.unwrap_or_default()));
-        said.collect()
-    }
 
     proptest! {
         #[test]
         fn no_text_makes_a_check_panic(text in "([a-zé0-9.*!@:/\\\\= \\n\\[\\];,~^>-]|\\$\\{\\{|\\}\\}|env\\.|://|agent\\.py|:graph|\\.\\./){0,10}") {
-            let config = serde_json::json!({
+            let config = json!({
                 "dependencies": [".", text],
                 "graphs": {"a": text, text.clone(): "./agent.py:graph"},
                 "auth": {"path": format!("./{text}.py:{text}")},
@@ -205,29 +162,27 @@ mod tests {
                 "pip_config_file": text,
                 "node_version": text,
                 "api_version": text,
+                "base_image": text,
+                "dockerfile_lines": [text],
                 "http": {"mount_prefix": text},
                 "webhooks": {"headers": {text.clone(): text}, "url": {"allowed_domains": [text]}},
             });
-            marks(&config.to_string(), &[(".dockerignore", &text), ("requirements.txt", &text), ("pyproject.toml", &text)]);
+            let files = ["agent.py", ".dockerignore", "requirements.txt", "pyproject.toml"];
+            analyze("agent.json", &config.to_string(), &MemoryFiles::new(files.map(|name| (name, text.as_str()))));
         }
     }
 
     #[test]
-    fn examples_are_json_and_codes_are_unique() {
+    fn codes_are_unique_and_examples_are_json() {
         let rules = crate::compiler::rules();
         let codes: std::collections::BTreeSet<_> = rules.iter().map(|rule| rule.code).collect();
         assert_eq!(codes.len(), rules.len());
         for rule in super::CHECKS.iter().flat_map(|check| check.rules) {
-            // Its example is no configuration, and wrong because it is no JSON.
-            let is_of_text = rule.code == "invalid-package-json";
-            for example in [rule.wrong, rule.right].iter().skip(usize::from(is_of_text)) {
+            // This rule is about another file, and its example of that file is not JSON.
+            let skipped = usize::from(rule.code == "invalid-package-json");
+            for example in [rule.wrong, rule.right].iter().skip(skipped) {
                 assert!(serde_json::from_str::<Value>(example).is_ok(), "{}: {example}", rule.code);
             }
         }
-    }
-
-    #[test]
-    fn a_good_project_has_no_findings() {
-        table(&[("{}", &[])], &[]);
     }
 }

@@ -1,37 +1,185 @@
-//! The typed configuration: what the user wrote, without any default chosen yet.
+//! The configuration as the compiler reads it, without any default applied.
 //!
-//! Field by field the same as `schemas/agent.schema.json`; a test holds the two together. Absent means absent:
-//! defaults are chosen in [`lower`](crate::compiler::back::lower), nowhere else.
-
-mod union;
+//! Only keys that the compiler itself needs have a field here. The rest, such as the sections that only the server
+//! reads, stays in [`Config::value`]. Absent means absent: defaults are chosen in
+//! [`lower`](crate::compiler::back::lower).
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Number, Value};
+use serde::Serialize;
+use serde_json::Value;
 
+use crate::compiler::front::dialect::Dialect;
 use crate::compiler::paths;
+use crate::diagnostic::Pointer;
 
-pub use union::{EnvConfig, GraphConfig, JsonModules, KeepPkgTools, NodeVersion};
+/// A checked configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// The JSON value without the parts that are wrong; a wrong item of a list is null.
+    pub value: Value,
+    /// Whose defaults hold.
+    pub dialect: Dialect,
+    /// Local directories and Python packages.
+    pub dependencies: Option<List>,
+    /// Graph ID to reference.
+    pub graphs: IndexMap<String, String>,
+    /// Image that the server image is built on.
+    pub base_image: Option<String>,
+    /// Linux distribution of the base image.
+    pub image_distro: Option<String>,
+    /// Environment of the running server.
+    pub env: Option<EnvConfig>,
+    /// Whether there is a section `ui`.
+    pub has_ui: bool,
+    /// Python version, major.minor, with an optional distribution such as in `3.12-bookworm`.
+    pub python_version: Option<String>,
+    /// Major version of Node.js.
+    pub node_version: Option<String>,
+    /// Path of a pip configuration file.
+    pub pip_config_file: Option<String>,
+    /// `auto`, `pip` or `uv`.
+    pub pip_installer: Option<String>,
+    /// Package tools that stay in the image.
+    pub keep_pkg_tools: Option<KeepPkgTools>,
+    /// Lines after FROM; absent where one of them is wrong, since each continues the one before.
+    pub dockerfile_lines: Option<Vec<String>>,
+    /// Version of the server.
+    pub api_version: Option<String>,
+}
 
-/// Defines configuration structs: every field optional, unknown keys refused, absent fields not written.
-macro_rules! config {
-    ($($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* })*) => {$(
-        #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-        $(#[$about])*
-        #[serde(deny_unknown_fields)]
-        pub struct $name {
-            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)*
-        }
-    )*};
+/// A list of strings. Wrong items are left out, and the others keep the index that they have in the text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct List(Vec<Option<String>>);
+
+/// The value of `env`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EnvConfig {
+    /// Path of a .env file.
+    File(String),
+    /// Values by name.
+    Map(IndexMap<String, String>),
+}
+
+/// The value of `keep_pkg_tools`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KeepPkgTools {
+    /// All or none of them.
+    All(bool),
+    /// The listed ones.
+    Some(Vec<String>),
+}
+
+/// The server that runs, and the languages of what it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// The JavaScript server.
+    Javascript,
+    /// The Python server with Node.js, for JavaScript graphs or UI components.
+    Mixed,
+    /// The Python server.
+    Python,
+}
+
+impl List {
+    /// The items and their indices.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> + Clone {
+        self.0.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_deref()?)))
+    }
+
+    /// Whether the text has no item at all.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl Config {
-    /// Whether something of it is JavaScript, or runs on Node.js.
+    /// Reads `value`; parts that have another shape than the schema asks for count as absent.
+    pub fn new(value: Value, dialect: Dialect) -> Self {
+        let string = |key: &str| value.get(key).and_then(scalar);
+        let strings = |key: &str| Some(value.get(key)?.as_array()?.iter().map(scalar));
+        Self {
+            dialect,
+            dependencies: strings("dependencies").map(|items| List(items.collect())),
+            graphs: graphs(&value),
+            base_image: string("base_image"),
+            image_distro: string("image_distro"),
+            env: value.get("env").and_then(EnvConfig::new),
+            has_ui: value.get("ui").is_some(),
+            python_version: string("python_version"),
+            node_version: string("node_version"),
+            pip_config_file: string("pip_config_file"),
+            pip_installer: string("pip_installer"),
+            keep_pkg_tools: match value.get("keep_pkg_tools") {
+                Some(Value::Bool(all)) => Some(KeepPkgTools::All(*all)),
+                _ => strings("keep_pkg_tools").map(|tools| KeepPkgTools::Some(tools.flatten().collect())),
+            },
+            dockerfile_lines: strings("dockerfile_lines").and_then(|lines| lines.collect()),
+            api_version: string("api_version"),
+            value,
+        }
+    }
+
+    /// The same configuration built on another base image.
+    pub fn set_base_image(&mut self, image: String) {
+        if let Value::Object(members) = &mut self.value {
+            members.insert("base_image".to_owned(), Value::String(image.clone()));
+        }
+        self.base_image = Some(image);
+    }
+
+    /// The value at `pointer`, such as `/http/cors`; null counts as absent.
+    pub fn at(&self, pointer: &str) -> Option<&Value> {
+        self.value.pointer(pointer).filter(|value| !value.is_null())
+    }
+
+    /// The string at `pointer`.
+    pub fn str_at(&self, pointer: &str) -> Option<&str> {
+        self.at(pointer)?.as_str()
+    }
+
+    /// The strings in the list at `pointer`, with the place of each.
+    pub fn strs_at(&self, pointer: &str) -> impl Iterator<Item = (Pointer, &str)> {
+        let at = Pointer::parse(pointer);
+        let items = self.at(pointer).and_then(Value::as_array).into_iter().flatten().enumerate();
+        items.filter_map(move |(index, item)| Some((at.join(index), item.as_str()?)))
+    }
+
+    /// The strings in the object at `pointer`, with the key of each.
+    pub fn members_at(&self, pointer: &str) -> impl Iterator<Item = (&str, &str)> {
+        let members = self.at(pointer).and_then(Value::as_object).into_iter().flatten();
+        members.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+    }
+
+    /// The entries of `dependencies` and their indices.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, &str)> + Clone {
+        self.dependencies.iter().flat_map(List::iter)
+    }
+
+    /// Whether some of it is JavaScript, or asks for Node.js.
     pub fn has_javascript(&self) -> bool {
-        let mut graphs = self.graphs.iter().flatten();
-        self.ui.is_some()
-            || self.node_version.is_some()
-            || graphs.any(|(_, graph)| paths::is_javascript(&graph.path))
+        self.has_ui || self.node_version.is_some() || self.graphs.values().any(|it| paths::is_javascript(it))
+    }
+
+    /// The server that it needs: the Python one, unless all graphs are JavaScript and no Python version is set.
+    pub fn variant(&self) -> Variant {
+        let is_javascript =
+            !self.graphs.is_empty() && self.graphs.values().all(|it| paths::is_javascript(it));
+        match () {
+            () if is_javascript && self.python_version.is_none() => Variant::Javascript,
+            () if self.has_javascript() => Variant::Mixed,
+            () => Variant::Python,
+        }
+    }
+
+    /// The Python version without a distribution.
+    pub fn python(&self) -> Option<&str> {
+        self.python_version.as_deref()?.split('-').next()
+    }
+
+    /// The distribution in `python_version`.
+    pub fn python_distro(&self) -> Option<&str> {
+        Some(self.python_version.as_deref()?.split_once('-')?.1)
     }
 
     /// Whether pip installs Python packages, rather than uv.
@@ -39,258 +187,65 @@ impl Config {
         match self.pip_installer.as_deref() {
             Some("pip") => true,
             Some("uv") => false,
-            // Only pip reads its configuration; uv would ignore it without a word.
+            // uv ignores pip's configuration.
             _ => self.pip_config_file.is_some(),
         }
     }
 }
 
-config! {
-    /// `agent.json`.
-    Config {
-        /// Address of the schema, for editors.
-        #[serde(rename = "$schema")]
-        schema: String,
-        /// Local directories and Python packages.
-        dependencies: Vec<String>,
-        /// Graphs by ID.
-        graphs: IndexMap<String, GraphConfig>,
-        /// Custom authentication.
-        auth: AuthConfig,
-        /// Image that the server image is built on.
-        base_image: String,
-        /// Distribution of the base image.
-        image_distro: String,
-        /// Environment of the running server.
-        env: EnvConfig,
-        /// Long-term memory.
-        store: StoreConfig,
-        /// UI components by name.
-        ui: IndexMap<String, String>,
-        /// Bundling of UI components.
-        ui_config: UiConfig,
-        /// Python, as major.minor.
-        python_version: String,
-        /// Node.js, major version.
-        node_version: NodeVersion,
-        /// Path of a pip configuration file.
-        pip_config_file: String,
-        /// `auto`, `pip` or `uv`.
-        pip_installer: String,
-        /// Package tools that stay.
-        keep_pkg_tools: KeepPkgTools,
-        /// Lines after FROM.
-        dockerfile_lines: Vec<String>,
-        /// State of runs.
-        checkpointer: CheckpointerConfig,
-        /// The HTTP server.
-        http: HttpConfig,
-        /// Calls on run completion.
-        webhooks: WebhooksConfig,
-        /// Version of the server.
-        api_version: String,
-        /// Encryption of stored data.
-        encryption: PathConfig,
-        /// Order of queued runs.
-        priority: PathConfig,
-        /// A uv workspace; not supported yet.
-        source: Map<String, Value>,
+impl EnvConfig {
+    fn new(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(path) => Some(Self::File(path.clone())),
+            Value::Object(members) => {
+                let members = members.iter().filter_map(|(name, it)| Some((name.clone(), scalar(it)?)));
+                Some(Self::Map(members.collect()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The references of the graphs by ID.
+fn graphs(value: &Value) -> IndexMap<String, String> {
+    let members = value.get("graphs").and_then(Value::as_object).into_iter().flatten();
+    let graph = |(id, graph): (&String, &Value)| {
+        Some((id.clone(), graph.as_str().or_else(|| graph.get("path")?.as_str())?.to_owned()))
+    };
+    members.filter_map(graph).collect()
+}
+
+/// A string, number or boolean as text.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn wrong_items_keep_the_indices_of_the_others() {
+        let config = Config::new(json!({"dependencies": [".", null, "a"]}), Dialect::default());
+        assert_eq!(config.entries().collect::<Vec<_>>(), [(0, "."), (2, "a")]);
     }
 
-    /// `auth`.
-    AuthConfig {
-        /// The handler.
-        path: String,
-        /// What the OpenAPI document says.
-        openapi: OpenApiConfig,
-        /// Whether studio requests go through the handler too.
-        disable_studio_auth: bool,
-        /// How long answers are remembered.
-        cache: CacheConfig,
-    }
-
-    /// `auth.openapi`.
-    #[serde(rename_all = "camelCase")]
-    OpenApiConfig {
-        /// Schemes by name.
-        security_schemes: Map<String, Value>,
-        /// What every route needs.
-        security: Vec<Map<String, Value>>,
-        /// What single routes need.
-        paths: Map<String, Value>,
-    }
-
-    /// `auth.cache`.
-    CacheConfig {
-        /// Request headers that make up the key.
-        cache_keys: Vec<String>,
-        /// Seconds.
-        ttl_seconds: u64,
-        /// Answers kept.
-        max_size: u64,
-    }
-
-    /// `store`.
-    StoreConfig {
-        /// Semantic search.
-        index: IndexConfig,
-        /// Expiry.
-        ttl: StoreTtl,
-        /// A custom store factory.
-        path: String,
-    }
-
-    /// `store.index`.
-    IndexConfig {
-        /// Model or function.
-        embed: String,
-        /// Length of the vectors.
-        dims: u64,
-        /// JSON paths.
-        fields: Vec<String>,
-    }
-
-    /// `store.ttl`.
-    StoreTtl {
-        /// Whether reading restarts the timer.
-        refresh_on_read: bool,
-        /// Minutes.
-        default_ttl: Number,
-        /// Minutes.
-        sweep_interval_minutes: u64,
-    }
-
-    /// `ui_config`.
-    UiConfig {
-        /// npm packages shared with the host page.
-        shared: Vec<String>,
-    }
-
-    /// `checkpointer`.
-    CheckpointerConfig {
-        /// `default`, `docdb` or `custom`.
-        backend: String,
-        /// A custom checkpointer factory.
-        path: String,
-        /// Expiry.
-        ttl: CheckpointTtl,
-        /// How state is read back.
-        serde: SerdeConfig,
-    }
-
-    /// `checkpointer.ttl`.
-    CheckpointTtl {
-        /// `delete` or `keep_latest`.
-        strategy: String,
-        /// Minutes.
-        sweep_interval_minutes: u64,
-        /// Minutes.
-        default_ttl: Number,
-        /// Threads in one sweep.
-        sweep_limit: u64,
-    }
-
-    /// `checkpointer.serde`.
-    SerdeConfig {
-        /// Symbols that may be restored.
-        allowed_json_modules: JsonModules,
-        /// Whether pickle is tried.
-        pickle_fallback: bool,
-    }
-
-    /// `http`.
-    HttpConfig {
-        /// A web application whose routes are added.
-        app: String,
-        /// Cross-origin requests.
-        cors: CorsConfig,
-        /// Headers that graphs see.
-        configurable_headers: HeadersConfig,
-        /// Headers that are logged.
-        logging_headers: HeadersConfig,
-        /// `auth_first` or `middleware_first`.
-        middleware_order: String,
-        /// Whether routes of `app` need authentication.
-        enable_custom_route_auth: bool,
-        /// Prefix of all routes.
-        mount_prefix: String,
-        /// Turns off the meta routes.
-        disable_meta: bool,
-        /// Turns off /assistants.
-        disable_assistants: bool,
-        /// Turns off /runs.
-        disable_runs: bool,
-        /// Turns off /threads.
-        disable_threads: bool,
-        /// Turns off /store.
-        disable_store: bool,
-        /// Turns off /ui.
-        disable_ui: bool,
-        /// Turns off /mcp.
-        disable_mcp: bool,
-        /// Turns off /a2a.
-        disable_a2a: bool,
-        /// Turns off webhook calls.
-        disable_webhooks: bool,
-    }
-
-    /// `http.cors`.
-    CorsConfig {
-        /// Origins.
-        allow_origins: Vec<String>,
-        /// Methods.
-        allow_methods: Vec<String>,
-        /// Request headers.
-        allow_headers: Vec<String>,
-        /// Whether credentials may be sent.
-        allow_credentials: bool,
-        /// Regular expression of origins.
-        allow_origin_regex: String,
-        /// Response headers.
-        expose_headers: Vec<String>,
-        /// Seconds.
-        max_age: u64,
-    }
-
-    /// `http.configurable_headers` and `http.logging_headers`.
-    HeadersConfig {
-        /// Patterns to take.
-        includes: Vec<String>,
-        /// Patterns to leave out.
-        excludes: Vec<String>,
-        /// The same as `includes`.
-        include: Vec<String>,
-        /// The same as `excludes`.
-        exclude: Vec<String>,
-    }
-
-    /// `webhooks`.
-    WebhooksConfig {
-        /// Prefix of variables in templates.
-        env_prefix: String,
-        /// Header templates by name.
-        headers: IndexMap<String, String>,
-        /// Which addresses may be called.
-        url: WebhookUrl,
-    }
-
-    /// `webhooks.url`.
-    WebhookUrl {
-        /// Hosts.
-        allowed_domains: Vec<String>,
-        /// Ports.
-        allowed_ports: Vec<u16>,
-        /// Whether http:// is refused.
-        require_https: bool,
-        /// Whether the server's own routes are refused.
-        disable_loopback: bool,
-        /// Characters.
-        max_url_length: u64,
-    }
-
-    /// `encryption` and `priority`.
-    PathConfig {
-        /// The handler.
-        path: String,
+    #[test]
+    fn variants() {
+        for (value, variant) in [
+            (json!({"graphs": {"a": "./a.py:g"}}), Variant::Python),
+            (json!({"graphs": {"a": "./a.ts:g"}}), Variant::Javascript),
+            (json!({"graphs": {"a": {"path": "./a.ts:g"}}, "python_version": "3.12"}), Variant::Mixed),
+            (json!({"graphs": {"a": "./a.py:g"}, "ui": {}}), Variant::Mixed),
+            (json!({}), Variant::Python),
+        ] {
+            assert_eq!(Config::new(value.clone(), Dialect::default()).variant(), variant, "{value}");
+        }
     }
 }

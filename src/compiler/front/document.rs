@@ -1,9 +1,8 @@
-//! Text → [`Document`]: a JSON tree that knows where each key and value stands.
+//! Text → [`Document`]: a JSON tree with the place of each key and value.
 //!
-//! The parser never stops at the first mistake: it reports, repairs and reads on, so that one run shows every
-//! mistake. What it could not read becomes a hole ([`Kind::Hole`]), about which later phases keep silent.
+//! The parser recovers from every mistake: it reports and repairs it, and continues, so that one run shows all
+//! mistakes. A value that it cannot read becomes a hole ([`Kind::Hole`]), which later phases ignore.
 
-mod discretion;
 mod parse;
 mod rules;
 mod string;
@@ -16,7 +15,6 @@ use serde_json::{Number, Value};
 
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 
-pub use discretion::Discretion;
 pub use rules::RULES;
 
 /// A parsed configuration.
@@ -24,15 +22,15 @@ pub use rules::RULES;
 pub struct Document {
     /// The root value.
     pub root: Node,
-    /// Whether the text was broken so badly that something that seems absent may only be unread.
+    /// Whether the syntax is so broken that keys which seem absent may only be unread.
     pub broken: bool,
     text: String,
     secrets: Vec<Range<usize>>,
-    /// Where those objects start that have a member whose key could not be read.
+    /// The start of each object with a member whose key could not be read.
     partial: HashSet<usize>,
 }
 
-/// One value and where it stands.
+/// A value and its place.
 #[derive(Debug)]
 pub struct Node {
     /// Byte range in the text.
@@ -48,34 +46,34 @@ pub enum Kind {
     Array(Vec<Node>),
     /// `true` or `false`
     Bool(bool),
-    /// Something that could not be read; reported already.
+    /// A value that could not be read, and was reported.
     Hole,
     /// `null`
     Null,
     /// A number in JSON's grammar.
     Number(Number),
-    /// `{…}`, by unescaped key, in the order of the text; of duplicate keys the first.
+    /// `{…}` by unescaped key, in the order of the text; the first of duplicate keys.
     Object(IndexMap<String, Member>),
     /// A string, unescaped.
     String(String),
 }
 
-/// One `"key": value` of an object.
+/// A `"key": value` of an object.
 #[derive(Debug)]
 pub struct Member {
-    /// Where the key stands, quotes included.
+    /// The place of the key, quotes included.
     pub key_span: Range<usize>,
     /// The value.
     pub value: Node,
 }
 
-/// Reads `text`. There is always a document, however broken the text is.
+/// Parses `text`; a broken text has a document too.
 pub fn parse(text: &str) -> (Document, Vec<Diagnostic>) {
     parse::Parser::new(text).run()
 }
 
 impl Document {
-    /// The byte range that `place` means; for a pointer into nothing, its nearest ancestor's.
+    /// The byte range of `place`; for a value that is absent, that of its nearest ancestor.
     pub fn span(&self, place: &Place) -> Range<usize> {
         match place {
             Place::File => 0..0,
@@ -86,17 +84,12 @@ impl Document {
         }
     }
 
-    /// The byte ranges that nobody may see: the values below `env`.
+    /// The byte ranges to mask wherever the text is shown: values below `env`, and passwords and tokens in URLs.
     pub fn secrets(&self) -> &[Range<usize>] {
         &self.secrets
     }
 
-    /// What keeps the values below `env` out of messages.
-    pub fn discretion(&self) -> Discretion<'_> {
-        Discretion::new(self.secrets.iter().map(|span| &self.text[span.clone()]))
-    }
-
-    /// Whether the object at `pointer` holds more than could be read.
+    /// Whether the object at `pointer` has members that could not be read.
     pub fn is_partial(&self, pointer: &Pointer) -> bool {
         self.partial.contains(&self.nearest(pointer).span.start)
     }
@@ -106,7 +99,7 @@ impl Document {
         self.root.to_value()
     }
 
-    /// Where the holes are.
+    /// The places of the holes.
     pub fn holes(&self) -> Vec<Pointer> {
         let mut holes = Vec::new();
         self.root.collect_holes(Pointer::root(), &mut holes);
@@ -123,7 +116,7 @@ impl Document {
         .map_or_else(|| self.opening(pointer), |member| member.key_span.clone())
     }
 
-    /// For something that is absent: the first character of what should hold it.
+    /// The first character of the value that should hold an absent member.
     fn opening(&self, pointer: &Pointer) -> Range<usize> {
         let span = &self.nearest(pointer).span;
         span.start..(span.start + 1).min(span.end)

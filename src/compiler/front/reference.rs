@@ -1,82 +1,96 @@
-//! References of the form `<file path>:<name>`, and every place of the configuration that holds one.
+//! References to code, such as `./agent.py:graph`, and where the configuration holds them.
 
 use std::ops::Range;
 
-use crate::compiler::front::config::Config;
+use serde_json::Value;
+
+use crate::compiler::front::keys::{Form, Holds, KEYS, Key, Languages};
 use crate::compiler::paths;
 use crate::diagnostic::Pointer;
 
-/// What a reference is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// `auth.path`
-    Auth,
-    /// `checkpointer.path`
-    Checkpointer,
-    /// `store.index.embed`, where it names a function
-    Embed,
-    /// `encryption.path`
-    Encryption,
-    /// `graphs.*`
-    Graph,
-    /// `http.app`
-    HttpApp,
-    /// `priority.path`
-    Priority,
-    /// `store.path`
-    Store,
-    /// `ui.*`: a file without a name
-    Ui,
-}
-
-/// One reference of the configuration.
+/// A reference in the configuration.
 #[derive(Clone, Debug)]
 pub struct Located {
-    /// What it is for.
-    pub role: Role,
-    /// Where it stands.
+    /// The row of its key.
+    pub key: &'static Key,
+    /// How it is written.
+    pub form: Form,
+    /// The languages of the files that it may name.
+    pub languages: Languages,
+    /// Its place.
     pub pointer: Pointer,
-    /// What is written there.
+    /// The text.
     pub text: String,
 }
 
-/// A reference taken apart.
+/// A parsed reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// A file, normalised, and a name in it.
+    /// A file and a name in it; the name is empty where the key takes a file alone.
     File {
-        /// Relative to the configuration's directory.
+        /// Normalised, relative to the configuration's directory.
         path: String,
-        /// What is defined there.
+        /// The name defined there.
         name: String,
     },
     /// An importable Python module and a name in it.
     Module {
         /// Dotted.
         module: String,
-        /// What is defined there.
+        /// The name defined there.
         name: String,
     },
 }
 
-/// Why a text is not a reference: what is wrong, and which bytes of it.
+/// A text that is not a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// A lowercase fragment.
+    /// What is wrong, as a lowercase fragment that follows the text.
     pub message: String,
-    /// The part that is wrong.
+    /// The bytes that are wrong.
     pub part: Range<usize>,
 }
 
-/// Takes `text` apart.
+impl Located {
+    /// Parses the text.
+    pub fn parse(&self) -> Result<Reference, Malformed> {
+        match self.form {
+            Form::File => Ok(Reference::File { path: paths::normalize(&self.text), name: String::new() }),
+            Form::Dotted if !is_file_path(&self.text[self.path_part()]) => parse_dotted(&self.text),
+            _ => parse(&self.text),
+        }
+    }
+
+    /// The bytes of the file or module.
+    pub fn path_part(&self) -> Range<usize> {
+        0..self.separator().unwrap_or(self.text.len())
+    }
+
+    /// The bytes of the name.
+    pub fn name_part(&self) -> Range<usize> {
+        let end = self.text.len();
+        self.separator().map_or(end..end, |at| at + 1..end)
+    }
+
+    fn separator(&self) -> Option<usize> {
+        let colon = self.text.rfind(':');
+        match self.form {
+            Form::File => None,
+            Form::Dotted if colon.is_none() && !self.text.contains(['/', '\\']) => self.text.rfind('.'),
+            _ => colon,
+        }
+    }
+}
+
+/// Parses `<file>:<name>` or `<module>:<name>`.
 pub fn parse(text: &str) -> Result<Reference, Malformed> {
     let malformed = |message: &str, part: Range<usize>| Err(Malformed { message: message.to_owned(), part });
     let Some(colon) = text.rfind(':') else {
-        return malformed("names a file, but not what is defined in it", 0..text.len());
+        return malformed("names a file, but nothing in it", 0..text.len());
     };
     let (file, name) = (&text[..colon], &text[colon + 1..]);
     if file.trim().is_empty() {
-        return malformed("names no file", 0..text.len());
+        return malformed("has no file before the `:`", 0..text.len());
     }
     if name.is_empty() {
         return malformed("has no name after the `:`", colon..text.len());
@@ -85,22 +99,34 @@ pub fn parse(text: &str) -> Result<Reference, Malformed> {
         return malformed("has more than one `:`", second..text.len());
     }
     if name.contains(['/', '\\']) {
-        return malformed("has a path where the name belongs", colon + 1..text.len());
+        return malformed("has a path after the `:`", colon + 1..text.len());
     }
     if !is_name(name) {
-        return malformed("has a name that no file can define", colon + 1..text.len());
+        return malformed("has an invalid name after the `:`", colon + 1..text.len());
     }
     let name = name.to_owned();
     if is_file_path(file) {
         Ok(Reference::File { path: paths::normalize(file), name })
-    } else if file.split('.').all(is_identifier) {
+    } else if is_name(file) {
         Ok(Reference::Module { module: file.to_owned(), name })
     } else {
         malformed("is neither a file path nor a Python module", 0..colon)
     }
 }
 
-/// Whether the part before the `:` means a file rather than an importable module.
+/// Parses `<module>.<name>`.
+fn parse_dotted(text: &str) -> Result<Reference, Malformed> {
+    let malformed = |message: &str, part: Range<usize>| Err(Malformed { message: message.to_owned(), part });
+    if let Some(colon) = text.find(':') {
+        return malformed("has a `:` after a module", colon..colon + 1);
+    }
+    match text.rsplit_once('.').filter(|_| is_name(text)) {
+        Some((module, name)) => Ok(Reference::Module { module: module.to_owned(), name: name.to_owned() }),
+        None => malformed("is neither a file path nor a dotted name", 0..text.len()),
+    }
+}
+
+/// Whether the part before the `:` is a file rather than an importable module.
 fn is_file_path(file: &str) -> bool {
     file.contains(['/', '\\']) || file.ends_with(".py") || paths::is_javascript(file)
 }
@@ -115,42 +141,40 @@ fn is_identifier(text: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '$')
 }
 
-/// Whether an `embed` value names a function in a file, rather than a provider's model.
+/// Whether a value of `embed` names a function in a file, rather than a provider's model.
 pub fn is_embed_function(embed: &str) -> bool {
     let file = embed.rsplit_once(':').map_or(embed, |(file, _)| file);
-    // A model's name may have slashes and colons too: `ollama:hub/model:latest`.
+    // Names of models may contain slashes and colons: `ollama:hub/model:latest`.
     is_file_path(file) && !file.contains(':')
 }
 
-/// Every reference of `config`, in the order of the schema.
-pub fn all(config: &Config) -> Vec<Located> {
+/// All references of the configuration, in the order of the table of keys.
+pub fn all(config: &Value) -> Vec<Located> {
     let mut found = Vec::new();
-    let mut add = |role, pointer: Pointer, text: Option<&String>| {
-        found.extend(text.map(|text| Located { role, pointer, text: text.clone() }));
-    };
-    let graphs = Pointer::root().join("graphs");
-    for (id, graph) in config.graphs.iter().flatten() {
-        let at = graphs.join(id);
-        add(Role::Graph, if graph.is_object { at.join("path") } else { at }, Some(&graph.path));
+    for key in KEYS {
+        let Holds::Reference(form, languages) = key.holds else { continue };
+        let mut values = vec![(Pointer::root(), config)];
+        for part in key.parts() {
+            values = values.into_iter().flat_map(|(at, value)| members(at, value, part)).collect();
+        }
+        let texts = values.into_iter().filter_map(|(pointer, value)| Some((pointer, value.as_str()?)));
+        let texts = texts.filter(|(_, text)| form != Form::Model || is_embed_function(text));
+        found.extend(texts.map(|(pointer, text)| Located {
+            key,
+            form,
+            languages,
+            pointer,
+            text: text.to_owned(),
+        }));
     }
-    let at = Pointer::parse;
-    add(Role::Auth, at("/auth/path"), config.auth.as_ref().and_then(|it| it.path.as_ref()));
-    let store = config.store.as_ref();
-    let embed = store.and_then(|it| it.index.as_ref()?.embed.as_ref()).filter(|it| is_embed_function(it));
-    add(Role::Embed, at("/store/index/embed"), embed);
-    add(Role::Store, at("/store/path"), store.and_then(|it| it.path.as_ref()));
-    for (name, file) in config.ui.iter().flatten() {
-        add(Role::Ui, at("/ui").join(name), Some(file));
-    }
-    add(
-        Role::Checkpointer,
-        at("/checkpointer/path"),
-        config.checkpointer.as_ref().and_then(|it| it.path.as_ref()),
-    );
-    add(Role::HttpApp, at("/http/app"), config.http.as_ref().and_then(|it| it.app.as_ref()));
-    add(Role::Encryption, at("/encryption/path"), config.encryption.as_ref().and_then(|it| it.path.as_ref()));
-    add(Role::Priority, at("/priority/path"), config.priority.as_ref().and_then(|it| it.path.as_ref()));
     found
+}
+
+/// The members of `value` that `part` of a row's pointer matches.
+fn members<'v>(at: Pointer, value: &'v Value, part: &str) -> Vec<(Pointer, &'v Value)> {
+    let members = value.as_object().into_iter().flatten();
+    let matching = members.filter(|(key, _)| part == "*" || part == key.as_str());
+    matching.map(|(key, value)| (at.join(key), value)).collect()
 }
 
 #[cfg(test)]
@@ -158,15 +182,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits() {
+    fn parses() {
         let file = |path: &str, name: &str| Ok(Reference::File { path: path.into(), name: name.into() });
+        let module =
+            |module: &str, name: &str| Ok(Reference::Module { module: module.into(), name: name.into() });
         assert_eq!(parse("./src/a.py:graph"), file("src/a.py", "graph"));
         assert_eq!(parse("a.ts:default"), file("a.ts", "default"));
         assert_eq!(parse("../x/a.py:make.graph"), file("../x/a.py", "make.graph"));
-        assert_eq!(
-            parse("agent.graphs:app"),
-            Ok(Reference::Module { module: "agent.graphs".into(), name: "app".into() })
-        );
+        assert_eq!(parse("agent.graphs:app"), module("agent.graphs", "app"));
+        assert_eq!(parse_dotted("agent.store.make"), module("agent.store", "make"));
     }
 
     #[test]
@@ -180,6 +204,9 @@ mod tests {
             ("a b:c", "a b"),
         ] {
             assert_eq!(&text[parse(text).unwrap_err().part], part, "{text}");
+        }
+        for (text, part) in [("pkg.mod:make", ":"), ("make", "make"), ("a b.c", "a b.c")] {
+            assert_eq!(&text[parse_dotted(text).unwrap_err().part], part, "{text}");
         }
     }
 }

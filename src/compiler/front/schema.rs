@@ -1,4 +1,4 @@
-//! Document → is its shape right? The published JSON Schema, and its verdicts in our own words.
+//! Checks a document against the published JSON Schema.
 
 mod describe;
 mod explain;
@@ -13,18 +13,19 @@ use serde_json::Value;
 use crate::compiler::front::document::Document;
 use crate::compiler::words::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer};
-use describe::{describing, keys_at, name_of};
+pub use describe::describing;
+use describe::{keys_at, name_of};
 use explain::explain;
-use rules::{EMPTY_VALUE, MISSING_KEY, OUT_OF_RANGE};
+use rules::{EMPTY_VALUE, MISSING_KEY, OUT_OF_RANGE, UNKNOWN_KEY};
 
-pub use rules::RULES;
+pub use rules::{RULES, UNKNOWN_VALUE};
 
-/// The schema as it is published: `agentcli schema` prints this text.
+/// The published schema; `agentcli schema` prints this text.
 pub const TEXT: &str = include_str!("../../../schemas/agent.schema.json");
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(TEXT).unwrap_or_default());
 
-/// The schema compiled into code: a validator made at run time would take longer than everything else together.
+/// The schema compiled into code: building a validator at run time takes longer than everything else together.
 #[jsonschema::validator(
     path = "schemas/agent.schema.json",
     draft = Draft202012,
@@ -32,7 +33,7 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(TEXT).unw
 )]
 struct Shape;
 
-/// From here on, numbers with a fraction are not exact.
+/// The first float at which whole numbers are not exact.
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// The schema as JSON.
@@ -40,13 +41,13 @@ pub fn schema() -> &'static Value {
     &SCHEMA
 }
 
-/// What the schema says of a document.
+/// A document after the check.
 pub struct Checked {
-    /// The mistakes, in no particular order.
+    /// The findings, in no particular order.
     pub diagnostics: Vec<Diagnostic>,
-    /// The document without the parts that are wrong, so that the rest can be typed and checked further.
+    /// The document without the parts that are wrong.
     pub value: Value,
-    /// What was taken out: rules keep silent about these places and what depends on them.
+    /// The places of the wrong parts: checks ignore them and values that depend on them.
     pub removed: BTreeSet<Pointer>,
 }
 
@@ -55,7 +56,7 @@ pub fn check(document: &Document) -> Checked {
     let mut value = document.to_value();
     let holes: HashSet<Pointer> = document.holes().into_iter().collect();
     let mut diagnostics = Vec::new();
-    // The values about which enough is said.
+    // Values with a finding already.
     let mut said = HashSet::new();
     let mut removed: BTreeSet<Pointer> = holes.iter().cloned().collect();
     let mut meant = HashSet::new();
@@ -81,29 +82,29 @@ pub fn check(document: &Document) -> Checked {
         }
         let found = explain(&error, &at, &value);
         for diagnostic in found {
-            if let Some(pointer) = unusable(&diagnostic) {
-                removed.insert(pointer);
+            // The server may know keys that the schema lacks.
+            if diagnostic.rule.code != UNKNOWN_KEY.code {
+                removed.insert(diagnostic.place.pointer());
             }
             let absent = diagnostic.rule.code == MISSING_KEY.code;
             let silent = absent && (document.broken || is_optional_dependencies(&value, &diagnostic))
                 || (absent || diagnostic.rule.code == EMPTY_VALUE.code) && document.is_partial(&at);
-            // `source` is refused as a whole, whatever is in it.
+            // `source` is rejected as a whole.
             if !silent && !at.as_str().starts_with("/source/") {
                 said.extend(diagnostic.place.value().cloned());
                 diagnostics.push(diagnostic);
             }
         }
     }
-    // What was misspelt is not missing, too.
+    // A misspelt key is not reported as missing too.
     diagnostics.retain(|it| it.rule.code != MISSING_KEY.code || !meant.contains(&it.place.pointer()));
     meant.retain(|pointer| value.pointer(pointer.as_str()).is_none());
     removed.extend(meant);
-    let removed: BTreeSet<Pointer> = removed.into_iter().map(with_what_needs_it).collect();
     Checked { diagnostics, value: without(value, &removed), removed }
 }
 
-/// Writes whole numbers with a fraction of zero (`5.0`) as such where the schema asks for one, and returns the
-/// places of those that no program can count with.
+/// Replaces whole numbers written with a fraction (`5.0`) by integers where the schema wants one, and returns the
+/// places of those that are too large.
 fn whole_numbers(root: &mut Value) -> Vec<Pointer> {
     fn look(at: &Pointer, value: &mut Value, found: &mut Vec<Pointer>) {
         match value {
@@ -113,7 +114,7 @@ fn whole_numbers(root: &mut Value) -> Vec<Pointer> {
             }
             Value::Number(number) if number.is_f64() => {
                 let number = number.as_f64().unwrap_or_default();
-                if number.fract() != 0.0 || describing(at).is_none_or(|schema| schema["type"] != "integer") {
+                if number.fract() != 0.0 || !describing(at).is_some_and(takes_whole_numbers) {
                 } else if number.abs() < MAX_WHOLE {
                     *value = Value::from(number as i64);
                 } else if number > 0.0 {
@@ -128,52 +129,33 @@ fn whole_numbers(root: &mut Value) -> Vec<Pointer> {
     found
 }
 
-/// A graph cannot be typed without its `path`, and goes with it; nothing else is needed by what holds it.
-fn with_what_needs_it(pointer: Pointer) -> Pointer {
-    let keys: Vec<String> = pointer.keys().collect();
-    match keys.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["graphs", _, "path"] => pointer.parent().unwrap_or_default(),
-        _ => pointer,
+fn takes_whole_numbers(schema: &Value) -> bool {
+    match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "integer"),
+        kind => kind == "integer",
     }
 }
 
-/// What `source` says, which is refused as a whole, may stand for `dependencies`.
+/// Whether this is about missing `dependencies`, which `source` may replace.
 fn is_optional_dependencies(value: &Value, diagnostic: &Diagnostic) -> bool {
     let Place::Key(pointer) = &diagnostic.place else { return false };
     value.get("source").is_some() && pointer.as_str() == "/dependencies"
 }
 
-/// The place that cannot be typed because of this finding.
-fn unusable(diagnostic: &Diagnostic) -> Option<Pointer> {
-    match &diagnostic.place {
-        Place::Key(_) if diagnostic.rule.code == MISSING_KEY.code => {
-            diagnostic.place.pointer().parent().filter(|parent| parent != &Pointer::root())
-        }
-        place => Some(place.pointer()),
-    }
-}
-
-/// `value` without what stands at `removed`; an array goes as a whole, so that indices stay true.
+/// Removes the values at `removed`. Items of a list become null, so that the others keep their indices.
 fn without(mut value: Value, removed: &BTreeSet<Pointer>) -> Value {
-    let is_object = |pointer: &Pointer| value.pointer(pointer.as_str()).is_some_and(Value::is_object);
-    let member =
-        |pointer: &Pointer| pointer.ancestors().find(|it| it.parent().is_none_or(|it| is_object(&it)));
-    let members: HashSet<Pointer> = removed.iter().filter_map(member).collect();
-    if members.contains(&Pointer::root()) {
-        return Value::Object(serde_json::Map::new());
-    }
-    if !members.is_empty() {
-        remove(&mut value, &Pointer::root(), &members);
+    for pointer in removed {
+        let Some(parent) = pointer.parent() else { return Value::Object(serde_json::Map::new()) };
+        let key = pointer.keys().last().unwrap_or_default();
+        match value.pointer_mut(parent.as_str()) {
+            Some(Value::Object(members)) => drop(members.shift_remove(&key)),
+            Some(Value::Array(_)) => {
+                if let Some(item) = value.pointer_mut(pointer.as_str()) {
+                    *item = Value::Null;
+                }
+            }
+            _ => {}
+        }
     }
     value
-}
-
-/// Removes the members that `removed` names from `value`, which stands at `at`.
-fn remove(value: &mut Value, at: &Pointer, removed: &HashSet<Pointer>) {
-    let Value::Object(members) = value else { return };
-    members.retain(|key, value| {
-        let pointer = at.join(key);
-        remove(value, &pointer, removed);
-        !removed.contains(&pointer)
-    });
 }

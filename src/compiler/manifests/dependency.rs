@@ -1,67 +1,67 @@
-//! What a `dependencies` entry is: a directory of the user's, or a package from an index.
+//! Entries of `dependencies`: local directories and packages from an index.
 
 use std::collections::HashSet;
 
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::pyproject::Pyproject;
-use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::symbols::{Language, setup_py};
+use crate::compiler::manifests::{self, requirement, setup_cfg};
 use crate::compiler::paths;
 
-/// Files that say what a directory needs or how it is installed.
+/// Files that describe a project or list its requirements.
 pub const MANIFESTS: &[&str] =
     &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "package.json"];
 
 /// One entry of `dependencies`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dependency {
-    /// A directory, or what was meant as one.
+    /// A path, which must be that of a directory.
     Local {
         /// Normalised, relative to the configuration's directory.
         path: String,
     },
-    /// What to ask a package index for: PEP 508 text, as written.
+    /// A PEP 508 requirement, as written.
     Package(String),
 }
 
-/// A local entry of `dependencies`, and what its directory holds.
+/// A local entry of `dependencies`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Local {
     /// Its index in `dependencies`.
     pub index: usize,
     /// Normalised, relative to the configuration's directory.
     pub path: String,
-    /// What stands there: a directory, or else it is a mistake.
+    /// The kind of file at the path. Only a directory is valid.
     pub found: Option<FileKind>,
-    /// How it gets into the server.
+    /// How it is made importable.
     pub kind: LocalKind,
-    /// Its pyproject.toml, for everybody who asks for it later.
+    /// Its pyproject.toml.
     pub pyproject: Pyproject,
 }
 
-/// How a local directory gets into the server.
+/// How a local directory is made importable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalKind {
-    /// It can be installed: a pyproject.toml that describes a project, a setup.py or a setup.cfg.
+    /// It is installed: it has a pyproject.toml that describes a project, a setup.py or a setup.cfg.
     Package,
-    /// It is an import package itself (`__init__.py`): its parent goes on the path.
+    /// It is an import package itself (`__init__.py`): its parent is added to the import path.
     Flat,
-    /// It goes on the path; of a requirements.txt in it, the contents are installed.
+    /// It is added to the import path; the packages in its requirements.txt are installed.
     Plain,
 }
 
-/// What `entry` means. A bare word is a package, even where a directory of that name stands.
+/// Tells local directories from packages. A bare word is a package, even if there is a directory of that name.
 pub fn classify(entry: &str, files: &dyn Files) -> Dependency {
     let path = paths::normalize(entry);
     let local = match entry {
         _ if entry.starts_with('-') || entry.contains("://") || entry.contains(" @ ") => false,
         _ if entry.starts_with(['.', '/']) => true,
-        // Behind a `;` stand conditions, whose strings may hold anything.
+        // The strings in a condition may contain anything.
         _ if entry.split(';').next().unwrap_or_default().contains(['/', '\\']) => true,
         _ if MANIFESTS.contains(&entry) || files.is_file(&path) => true,
         _ => !requirement::starts_like_a_name(entry) && files.kind(&path).is_some(),
     };
-    let spaced = || !local && requirement::parse(entry).is_err() && files.is_directory(&path);
+    let spaced = || !local && requirement::read(entry).is_err() && files.is_directory(&path);
     if !entry.trim().is_empty() && (local || spaced()) {
         Dependency::Local { path }
     } else {
@@ -70,7 +70,7 @@ pub fn classify(entry: &str, files: &dyn Files) -> Dependency {
 }
 
 impl Local {
-    /// Looks at the directory at `path`.
+    /// Reads the manifests of the directory at `path`.
     pub fn new(index: usize, path: String, files: &dyn Files) -> Self {
         let found = files.kind(&path);
         let pyproject = Pyproject::read(&path, files);
@@ -85,23 +85,25 @@ impl Local {
         Self { index, path, found, kind, pyproject }
     }
 
-    /// Whether it is there.
+    /// Whether it is an existing directory.
     pub fn is_directory(&self) -> bool {
         self.found == Some(FileKind::Directory)
     }
 
-    /// The name under which it is installed, where its manifest says it in plain sight.
+    /// The name in its metadata, if that can be read without running code.
     pub fn distribution_name(&self, files: &dyn Files) -> Option<String> {
-        let text = |name: &str| files.text(&paths::join(&self.path, name));
-        let from_cfg = || name_in_cfg(&text("setup.cfg")?);
+        let text = |name: &str| manifests::text(&paths::join(&self.path, name), files)?.ok();
+        let from_cfg = || setup_cfg::read(&text("setup.cfg")?).ok()?.name;
         let from_setup = || setup_py::setup_call(&text("setup.py")?)?.name;
         self.pyproject.name().map(str::to_owned).or_else(from_cfg).or_else(from_setup)
     }
 }
 
-/// The local ones of the entries of `dependencies`.
-pub fn local_dependencies(entries: Option<&[String]>, files: &dyn Files) -> Vec<Local> {
-    let entries = entries.into_iter().flatten().enumerate();
+/// The local entries among these of `dependencies`, which are given with their indices.
+pub fn local_dependencies<'e>(
+    entries: impl Iterator<Item = (usize, &'e str)>,
+    files: &dyn Files,
+) -> Vec<Local> {
     entries
         .filter_map(|(index, entry)| match classify(entry, files) {
             Dependency::Local { path } => Some(Local::new(index, path, files)),
@@ -110,7 +112,7 @@ pub fn local_dependencies(entries: Option<&[String]>, files: &dyn Files) -> Vec<
         .collect()
 }
 
-/// The name by which a flat directory is imported: its own, with the configuration's directory known by name.
+/// The name under which a flat directory is imported: its own; `.` is the configuration's directory.
 pub fn directory_name(path: &str, files: &dyn Files) -> Option<String> {
     let mut parts = files.directory();
     for part in path.split('/') {
@@ -123,7 +125,7 @@ pub fn directory_name(path: &str, files: &dyn Files) -> Option<String> {
     parts.pop()
 }
 
-/// Whether there is a source file within a few levels of the directory at `path`.
+/// Whether there is a source file in the directory at `path`, or a few levels below it.
 pub fn has_source(path: &str, files: &dyn Files) -> bool {
     fn look(path: &str, files: &dyn Files, depth: usize, seen: &mut HashSet<String>) -> bool {
         let entries = files.list(path);
@@ -138,21 +140,6 @@ pub fn has_source(path: &str, files: &dyn Files) -> bool {
         })
     }
     look(path, files, 4, &mut HashSet::new())
-}
-
-fn name_in_cfg(text: &str) -> Option<String> {
-    let mut metadata = false;
-    for line in text.lines() {
-        if line.starts_with('[') {
-            metadata = line.trim() == "[metadata]";
-        }
-        let value = line.strip_prefix("name").map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
-        if let Some(value) = value.filter(|_| metadata) {
-            // `attr:` and `file:` would have to be followed.
-            return Some(value.trim().to_owned()).filter(|name| !name.contains(':'));
-        }
-    }
-    None
 }
 
 #[cfg(test)]

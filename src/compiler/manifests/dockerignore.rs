@@ -1,43 +1,42 @@
-//! Which paths a `.dockerignore` leaves out of the build context, with Docker's own semantics.
+//! `.dockerignore`: which paths it excludes from the build context, with Docker's semantics.
 //!
-//! Not gitignore's: a pattern is anchored at the context's root, `**` crosses directories, and the last pattern
-//! that matches a path or a directory above it decides. This follows moby's `patternmatcher` and the walk of
-//! BuildKit's client word for word, quirks included, because what is sent must be what `docker build` would send.
+//! They differ from gitignore's: a pattern is anchored at the context's root, `**` crosses directories, and the last
+//! pattern that matches a path or a directory above it decides. This follows moby's `patternmatcher` and the walk of
+//! BuildKit's client exactly, quirks included, so that the context is the same as that of `docker build`.
 
-mod class;
+mod expression;
 mod pattern;
-mod program;
 
 use pattern::{Pattern, clean};
 
-/// A line of an ignore file that is no pattern.
+/// An invalid line of an ignore file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: `{pattern}` is not a valid pattern: {reason}")]
 pub struct IgnoreError {
     /// The line, from 1.
     pub line: usize,
-    /// The line's text, without white space around it.
+    /// The line without white space around it.
     pub pattern: String,
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub reason: String,
 }
 
-/// The patterns of one ignore file, compiled once.
+/// The compiled patterns of an ignore file.
 #[derive(Clone, Debug, Default)]
 pub struct Ignore {
     patterns: Vec<Pattern>,
 }
 
-/// Which patterns matched a directory or one above it: what [`Ignore::step`] needs to judge what is below.
+/// The patterns that matched a directory or one above it; [`Ignore::step`] needs it for the entries below.
 #[derive(Clone, Debug, Default)]
 pub struct Trail(Vec<bool>);
 
 impl Ignore {
-    /// The patterns in the text of a `.dockerignore` file.
+    /// Compiles the text of a `.dockerignore` file.
     ///
     /// # Errors
     ///
-    /// The first line that Docker, too, would refuse.
+    /// The first line that Docker refuses.
     pub fn parse(text: &str) -> Result<Self, IgnoreError> {
         let mut patterns = Vec::new();
         for (line, source) in lines(text) {
@@ -47,7 +46,7 @@ impl Ignore {
         Ok(Self { patterns })
     }
 
-    /// Whether `path`, relative to the context's root and with `/` between its parts, is left out.
+    /// Whether `path`, relative to the context's root and separated by `/`, is excluded.
     pub fn excludes(&self, path: &str) -> bool {
         let mut trail = Trail::default();
         let mut excluded = false;
@@ -57,14 +56,14 @@ impl Ignore {
         excluded
     }
 
-    /// Whether `path` is left out, given what matched its parent directory (the default for the root's own
-    /// entries), and what matched it. A walk that keeps the trails does not match each parent again.
+    /// Whether `path` is excluded, given the trail of its parent directory (the default for entries of the root), and its
+    /// own trail. A walk that keeps the trails does not match each parent again.
     pub fn step(&self, parent: &Trail, path: &str) -> (bool, Trail) {
         let mut excluded = false;
         let mut matched = vec![false; self.patterns.len()];
         for (index, pattern) in self.patterns.iter().enumerate() {
-            // Docker does not look at a pattern that could not change the answer, and then does not remember
-            // it for what is below: `foo/*` and then `!foo` leaves `foo/x` out.
+            // Docker skips a pattern that could not change the answer, and does not remember it for the entries
+            // below: `foo/*` followed by `!foo` excludes `foo/x`.
             let above = parent.0.get(index).copied().unwrap_or(false);
             if above || (pattern.exception == excluded && pattern.matches(path)) {
                 matched[index] = true;
@@ -74,13 +73,12 @@ impl Ignore {
         (excluded, Trail(matched))
     }
 
-    /// Whether some pattern is an exception (`!…`).
+    /// Whether there is an exception (`!…`).
     pub fn has_exceptions(&self) -> bool {
         self.exceptions().next().is_some()
     }
 
-    /// Whether an exception could bring back something below the excluded directory `dir`: if not, it need not be
-    /// walked.
+    /// Whether an exception may include something below the excluded directory `dir`. If not, it need not be walked.
     pub fn may_include_below(&self, dir: &str) -> bool {
         let below = |pattern: &Pattern| {
             let fixed = pattern.without_trailing_glob();
@@ -91,10 +89,10 @@ impl Ignore {
         self.exceptions().any(below)
     }
 
-    /// The same patterns for an ignore file that stands above: where `text` belongs to the directory `prefix` (`/`
-    /// between its parts, no `.` or `..`), the result belongs to the root that `prefix` is relative to.
+    /// The patterns of `text`, the ignore file of the directory `prefix`, for an ignore file in the root that `prefix` is
+    /// relative to. `prefix` is separated by `/`, without `.` or `..`.
     ///
-    /// Comments and lines that can match nothing are left out; lines that are no pattern are kept as they are.
+    /// Comments and lines that cannot match are removed; invalid lines are kept.
     pub fn rebased(text: &str, prefix: &str) -> String {
         let prefix = escaped(prefix);
         let mut rebased = String::new();
@@ -120,7 +118,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')).map(|(index, line)| (index + 1, line))
 }
 
-/// A line as Docker hands it to its matcher: trimmed, cleaned, relative to the root; nothing for an empty line.
+/// A line as Docker passes it to its matcher: trimmed, cleaned, relative to the root. `None` for an empty line.
 fn normalised(line: &str) -> Option<String> {
     let line = line.trim();
     let (mark, pattern) = line.strip_prefix('!').map_or(("", line), |rest| ("!", rest.trim()));
@@ -136,7 +134,7 @@ fn normalised(line: &str) -> Option<String> {
     (!whole.is_empty()).then(|| clean(whole))
 }
 
-/// `path` as a pattern that matches just that path. What no pattern can hold (a line break) matches any character.
+/// A pattern that matches `path` only, but with `?` for what a pattern cannot contain, such as a line break.
 fn escaped(path: &str) -> String {
     let mut escaped = String::new();
     for letter in path.chars() {

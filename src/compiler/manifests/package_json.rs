@@ -1,37 +1,37 @@
-//! A project's `package.json`: what installs the packages that it names, from which files, and whether those are
-//! enough.
+//! A project's `package.json`: its package manager, the files that an installation reads, and whether it needs the source.
 
 use serde_json::Value;
 
+use super::Broken;
 use crate::compiler::files::Files;
 
-/// What the file is called.
+/// The name of the file.
 pub const NAME: &str = "package.json";
 
-/// Files beside it that an installation reads.
+/// Files beside it that package managers read.
 const SETTINGS: &[&str] = &[".npmrc", ".yarnrc", ".yarnrc.yml", "pnpm-workspace.yaml", "bunfig.toml"];
 
-/// Files beside it with code that package managers run.
+/// Files beside it that package managers run.
 const HOOKS: &[&str] = &[".pnpmfile.cjs", ".pnpmfile.mjs"];
 
-/// Its keys that name packages.
+/// Keys with packages and their versions.
 const GROUPS: &[&str] = &["dependencies", "devDependencies", "optionalDependencies"];
 
-/// Where it says what packages get in place of those that they name.
+/// Pointers to versions that override those of other packages.
 const OVERRIDES: &[&str] = &["/overrides", "/resolutions", "/pnpm/overrides"];
 
-/// Where it says which packages are patched.
+/// Pointers to patches of packages.
 const PATCHES: &[&str] = &["/patchedDependencies", "/pnpm/patchedDependencies"];
 
-/// Its scripts that run when packages are installed, and may need the source.
+/// Scripts that run during an installation, and may need the source.
 const LIFECYCLE: &[&str] =
     &["preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish"];
 
-/// How versions start that lead to files.
+/// Prefixes of versions that are local files.
 const LOCAL: &[&str] =
     &["file:", "link:", "portal:", "patch:", "workspace:", "exec:", "./", "../", "/", "~/"];
 
-/// A package manager: what tells that a project uses it, and how it installs.
+/// A package manager: its lock files and its installation commands.
 #[derive(Debug)]
 pub struct Manager {
     name: &'static str,
@@ -40,7 +40,7 @@ pub struct Manager {
     without_lock: &'static str,
     here_with_lock: &'static str,
     here_without_lock: &'static str,
-    /// Where it keeps in an image what it fetched.
+    /// Its download cache in an image.
     pub cache: &'static str,
 }
 
@@ -84,13 +84,13 @@ const MANAGERS: &[Manager] = &[
 ];
 
 impl Manager {
-    /// The command that installs a project's packages in an image.
+    /// The command that installs the packages in an image.
     pub fn command(&self, files: &dyn Files) -> &'static str {
         if self.has_lock(files) { self.with_lock } else { self.without_lock }
     }
 
-    /// The same beside the user's source, where no file of the user's may be written.
-    pub fn command_here(&self, files: &dyn Files) -> &'static str {
+    /// The same in the user's tree, where it changes none of the user's files.
+    fn command_here(&self, files: &dyn Files) -> &'static str {
         if self.has_lock(files) { self.here_with_lock } else { self.here_without_lock }
     }
 
@@ -99,54 +99,34 @@ impl Manager {
     }
 }
 
-/// What stands beside the configuration as `package.json`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PackageJson {
-    /// No file.
-    Absent,
-    /// A file that no package manager reads; and why, with the place.
-    Invalid(String),
-    /// A manifest.
-    Manifest(Manifest),
-}
-
-/// What a `package.json` says.
+/// The content of a `package.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest(Value);
 
-impl PackageJson {
-    /// Reads the project's.
-    pub fn read(files: &dyn Files) -> Self {
-        if !files.is_file(NAME) {
-            return Self::Absent;
-        }
-        let text = match files.read(NAME) {
-            Ok(text) => text,
-            Err(why) => return Self::Invalid(why),
-        };
-        match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
-            Ok(manifest @ Value::Object(_)) => Self::Manifest(Manifest(manifest)),
-            Ok(_) => Self::Invalid("it is not an object".to_owned()),
-            Err(error) => Self::Invalid(reason(&error)),
-        }
-    }
-
-    /// The manifest, where it is one.
-    pub fn manifest(self) -> Option<Manifest> {
-        if let Self::Manifest(manifest) = self { Some(manifest) } else { None }
-    }
+/// Reads the project's, if it has one.
+pub fn find(files: &dyn Files) -> Option<Result<Manifest, Broken>> {
+    super::text(NAME, files).map(|text| text.and_then(|text| read(&text)))
 }
 
-/// An error of the parser in our own words.
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let what = text.split(" at line ").next().unwrap_or_default();
-    let what = if error.is_eof() { "it ends too early" } else { what };
-    format!("{what} at line {}, column {}", error.line(), error.column())
+/// Reads the content of a `package.json`, which is strict JSON.
+pub fn read(text: &str) -> Result<Manifest, Broken> {
+    match serde_json::from_str(text) {
+        Ok(manifest @ Value::Object(_)) => Ok(Manifest(manifest)),
+        Ok(_) => Err(Broken::new(0..text.len(), "expected an object")),
+        Err(error) => {
+            let whole = error.to_string();
+            let message = whole.split(" at line ").next().unwrap_or_default();
+            let message = if error.is_eof() { "unexpected end of file" } else { message };
+            let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+            let at = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
+            let start = text.floor_char_boundary(at);
+            Err(Broken::new(start..text.ceil_char_boundary(start + 1), message))
+        }
+    }
 }
 
 impl Manifest {
-    /// By lock file; else by what it says; else npm.
+    /// The package manager of the lock file; else the one that the manifest names; else npm.
     pub fn manager(&self, files: &dyn Files) -> &'static Manager {
         let Self(manifest) = self;
         let by_lock = MANAGERS.iter().find(|manager| manager.has_lock(files));
@@ -159,33 +139,49 @@ impl Manifest {
         by_lock.or_else(by_name).or_else(npm).unwrap_or(&MANAGERS[0])
     }
 
-    /// Files that decide what is installed, itself first.
+    /// The files that an installation reads, the manifest first.
     pub fn files(&self, files: &dyn Files) -> Vec<String> {
         let mut found = self.locked_by(files);
         found.extend(SETTINGS.iter().filter(|file| files.is_file(file)).map(|&file| file.to_owned()));
         found
     }
 
-    /// Itself and its lock files.
+    /// The manifest and its lock files.
     pub fn locked_by(&self, files: &dyn Files) -> Vec<String> {
         let locks = self.manager(files).locks.iter().filter(|file| files.is_file(file));
         [NAME].iter().chain(locks).map(|&file| file.to_owned()).collect()
     }
 
-    /// Whether there is nothing to install.
+    /// The command that installs the packages in the user's tree. Yarn 2 and later always write a lock file, so that npm
+    /// is used if there is none.
+    pub fn command_here(&self, files: &dyn Files) -> &'static str {
+        let manager = self.manager(files);
+        let writes_lock = manager.name == "yarn" && !manager.has_lock(files) && self.has_modern_yarn(files);
+        let npm = MANAGERS.iter().find(|other| writes_lock && other.name == "npm");
+        npm.unwrap_or(manager).command_here(files)
+    }
+
+    /// Whether it is made for Yarn 2 or later.
+    fn has_modern_yarn(&self, files: &dyn Files) -> bool {
+        let version = self.0["packageManager"].as_str().and_then(|it| it.strip_prefix("yarn@"));
+        let major = version.and_then(|version| version.split('.').next());
+        files.is_file(".yarnrc.yml") || major.is_some_and(|major| major != "1")
+    }
+
+    /// Whether it names no packages.
     pub fn is_empty(&self) -> bool {
         let is_empty = |group: &&str| self.0[*group].as_object().is_none_or(serde_json::Map::is_empty);
         self.0["workspaces"].is_null() && GROUPS.iter().all(is_empty)
     }
 
-    /// Why [`files`](Self::files) alone are not enough.
+    /// Why an installation needs more than [`files`](Self::files), if it does.
     pub fn needs_source(&self, files: &dyn Files) -> Option<String> {
         let Self(manifest) = self;
         if let Some(script) = LIFECYCLE.iter().find(|script| manifest["scripts"][**script].is_string()) {
-            return Some(format!("package.json runs `{script}` when it is installed"));
+            return Some(format!("package.json runs `{script}` during the installation"));
         }
         if let Some(hook) = HOOKS.iter().find(|file| files.is_file(file)) {
-            return Some(format!("`{hook}` runs when they are installed"));
+            return Some(format!("`{hook}` runs during the installation"));
         }
         if !manifest["workspaces"].is_null() || files.is_file("pnpm-workspace.yaml") {
             return Some("package.json has workspaces".to_owned());
@@ -193,15 +189,15 @@ impl Manifest {
         let groups = GROUPS.iter().filter_map(|group| manifest.get(group));
         let overrides = OVERRIDES.iter().filter_map(|place| manifest.pointer(place));
         if let Some(name) = groups.chain(overrides).find_map(local) {
-            return Some(format!("`{name}` is taken from the source"));
+            return Some(format!("`{name}` is a local package"));
         }
         let is_patched = PATCHES.iter().any(|place| manifest.pointer(place).is_some());
         (is_patched || files.is_directory(".yarn"))
-            .then(|| "patches or a package manager are part of the source".to_owned())
+            .then(|| "the source contains patches or a package manager".to_owned())
     }
 }
 
-/// The name of a package in `group` whose version leads to a file; what stands for a package may be an object again.
+/// The name of a package in `group`, which may be nested, whose version is a local file.
 fn local(group: &Value) -> Option<&str> {
     group.as_object()?.iter().find_map(|(name, version)| match version.as_str() {
         Some(version) => is_local(version).then_some(name.as_str()),

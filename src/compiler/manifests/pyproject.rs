@@ -1,51 +1,82 @@
-//! A directory's `pyproject.toml`, read and parsed in one place for all who ask.
+//! `pyproject.toml`.
 
-use toml::Table;
+use std::ops::Range;
 
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::Broken;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
 
-/// What stands in a directory as `pyproject.toml`.
+/// The `pyproject.toml` of a directory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pyproject {
-    /// No file that can be read.
+    /// There is none.
     Absent,
-    /// A file that is not TOML.
-    Invalid,
-    /// A manifest.
+    /// It is not TOML, or cannot be read.
+    Broken(Broken),
+    /// Its content.
     Manifest(Table),
 }
 
 impl Pyproject {
     /// Reads that of `directory`.
     pub fn read(directory: &str, files: &dyn Files) -> Self {
-        match files.text(&paths::join(directory, "pyproject.toml")) {
+        match super::text(&paths::join(directory, "pyproject.toml"), files) {
             None => Self::Absent,
-            Some(text) => parsed(&text).map_or(Self::Invalid, Self::Manifest),
+            Some(text) => text.and_then(|text| read(&text)).map_or_else(Self::Broken, Self::Manifest),
         }
     }
 
-    /// Whether it describes a project that can be installed, and not only how tools are to behave.
+    /// Whether it describes a project that can be installed, and not only settings of tools. A broken one may.
     pub fn is_project(&self) -> bool {
-        let has = |key| matches!(self, Self::Manifest(manifest) if manifest.contains_key(key));
-        has("project") || has("build-system") || self.table(&["tool", "poetry"]).is_some()
+        match self {
+            Self::Absent => false,
+            Self::Broken(_) => true,
+            Self::Manifest(manifest) => {
+                let has = |key| manifest.contains_key(key);
+                has("project") || has("build-system") || table(manifest, &["tool", "poetry"]).is_some()
+            }
+        }
     }
 
-    /// The project's name, where it says one.
-    pub fn name(&self) -> Option<&str> {
-        let named = |path: &[&str]| self.table(path)?.get("name")?.as_str();
-        named(&["project"]).or_else(|| named(&["tool", "poetry"]))
+    /// Whether setuptools builds the project, as it does if there is no build backend.
+    pub fn is_built_by_setuptools(&self) -> bool {
+        let Self::Manifest(manifest) = self else { return *self == Self::Absent };
+        let backend = table(manifest, &["build-system"]).and_then(|it| it.get("build-backend"));
+        backend.and_then(Value::as_str).is_none_or(|it| it.starts_with("setuptools"))
     }
 
-    fn table(&self, path: &[&str]) -> Option<&Table> {
+    /// The requirements in `project.dependencies`.
+    pub fn requirements(&self) -> Option<impl Iterator<Item = &str>> {
         let Self::Manifest(manifest) = self else { return None };
-        table(manifest, path)
+        Some(table(manifest, &["project"])?.get("dependencies")?.as_array()?.iter().filter_map(Value::as_str))
+    }
+
+    /// The project's name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        let Self::Manifest(manifest) = self else { return None };
+        let named = |path: &[&str]| table(manifest, path)?.get("name")?.as_str();
+        named(&["project"]).or_else(|| named(&["tool", "poetry"]))
     }
 }
 
-/// A file of TOML, which may start with a byte order mark.
-pub fn parsed(text: &str) -> Option<Table> {
-    text.trim_start_matches('\u{feff}').parse().ok()
+/// Reads TOML, which may start with a byte order mark.
+pub fn read(text: &str) -> Result<Table, Broken> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.parse().map_err(|error: toml::de::Error| {
+        Broken::new(error.span().unwrap_or_default(), error.message().lines().next().unwrap_or_default())
+    })
+}
+
+/// The strings in `project.dependencies` of the manifest `text`, with their byte ranges, quotes included.
+pub fn dependencies(text: &str) -> Vec<(String, Range<usize>)> {
+    let Ok(manifest) = DeTable::parse(text) else { return Vec::new() };
+    let project = manifest.get_ref().get("project").map(|it| it.get_ref());
+    let list = project.and_then(|it| it.get("dependencies")).and_then(|it| it.get_ref().as_array());
+    let item = |it: &Spanned<DeValue<'_>>| Some((it.get_ref().as_str()?.to_owned(), it.span()));
+    list.into_iter().flatten().filter_map(item).collect()
 }
 
 /// The table at the end of `path`.

@@ -1,38 +1,50 @@
-//! PEP 508 requirements: `name[extra]>=1.0; python_version > "3.11"`, and which part of one is wrong.
+//! PEP 508 requirements: `name[extra]>=1.0; python_version > "3.11"`.
 //!
-//! The grammar is read here rather than by `pep508_rs`, whose parser panics on `foo- >1`, recurses as deep as the
-//! text wants and speaks in its own words; versions, comparisons and condition names are left to that crate.
+//! `pep508_rs` reads them. This module guards it against names that it panics on and conditions that it recurses into,
+//! accepts what installers accept beyond the specification, and words its errors.
 
-mod condition;
-
+use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 use std::str::FromStr;
 
-use pep508_rs::pep440_rs::{Version, VersionSpecifier};
+use pep508_rs::pep440_rs::Version;
+use pep508_rs::{Pep508Error, Pep508ErrorSource, Pep508Url};
 
-/// Comparisons of versions, longest first, so that a prefix is not taken for the whole.
-const COMPARISONS: &[&str] = &["===", "==", "!=", "<=", ">=", "~=", "<", ">"];
+use super::Broken;
+use crate::compiler::words::similar;
 
-/// A requirement, as far as anything here asks.
+/// Conditions longer than this, in bytes, are not checked: `pep508_rs` normalises them, which can take exponential time.
+const MAX_CONDITION: usize = 400;
+
+/// Conditions with more parentheses than this are not checked: `pep508_rs` recurses into them.
+const MAX_NESTING: usize = 32;
+
+/// The variables of conditions.
+const VARIABLES: &[&str] = &[
+    "extra",
+    "implementation_name",
+    "implementation_version",
+    "os_name",
+    "platform_machine",
+    "platform_python_implementation",
+    "platform_release",
+    "platform_system",
+    "platform_version",
+    "python_full_version",
+    "python_version",
+    "sys_platform",
+];
+
+/// The parts of a requirement that are used here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirement {
     /// The name, normalised (see [`normalized_name`]); a bare URL has none.
     pub name: Option<String>,
-    /// Whether it is nothing but a name.
+    /// Whether it is a name only.
     pub is_bare: bool,
     /// Whether it has a condition (`; python_version > "3.11"`).
     pub is_conditional: bool,
-}
-
-/// What is wrong with a text that is no requirement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// A lowercase fragment. It never repeats a URL, which may hold a password.
-    pub message: String,
-    /// Which bytes.
-    pub part: Range<usize>,
-    /// What to write instead.
-    pub help: Option<String>,
 }
 
 /// `name` as PEP 503 compares it: lowercase, with runs of `-`, `_` and `.` as one `-`.
@@ -41,274 +53,231 @@ pub fn normalized_name(name: &str) -> String {
     parts.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-/// Whether `text` could be meant as a package's name and something behind it.
+/// Whether `text` starts like the name of a package.
 pub fn starts_like_a_name(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// The name, normalised, of what `text` requires, where it is a requirement that has one.
+/// The normalised name in the requirement `text`, if it is valid and has one.
 pub fn name(text: &str) -> Option<String> {
-    parse(text).ok()?.name
+    read(text).ok()?.name
 }
 
-/// Reads `text`. A bare URL passes, for both installers take one.
-pub fn parse(text: &str) -> Result<Requirement, Fault> {
-    let mut reader = Reader { text, at: 0 };
-    reader.skip_space();
+/// Reads `text`. A bare URL is valid, since installers accept one.
+pub fn read(text: &str) -> Result<Requirement, Broken> {
     if is_bare_url(text) {
         return Ok(Requirement::default());
     }
-    let name = reader.name()?.to_owned();
-    reader.skip_space();
-    reader.extras()?;
-    reader.skip_space();
-    match reader.peek() {
-        Some('@') => reader.url(&name)?,
-        Some('(') => reader.enclosed_versions()?,
-        Some(';') | None => {}
-        Some(_) => reader.versions(&name)?,
+    let name = read_name(text)?;
+    if !is_unchecked(text)
+        && let Err(error) = pep508_rs::Requirement::<Address>::from_str(&lenient(text))
+    {
+        return Err(broken(text, name.end, &error));
     }
-    reader.skip_space();
-    let is_conditional = reader.take(";");
-    if is_conditional {
-        reader.condition()?;
-    }
-    reader.skip_space();
-    match reader.peek() {
-        Some(_) => Err(reader.fault(reader.at..text.len(), "goes on with text that does not belong there")),
-        None => Ok(Requirement {
-            name: Some(normalized_name(&name)),
-            is_bare: text.trim() == name,
-            is_conditional,
-        }),
-    }
+    Ok(Requirement {
+        name: Some(normalized_name(&text[name.clone()])),
+        is_bare: text.trim() == &text[name],
+        is_conditional: text.contains(';'),
+    })
 }
 
-/// `https://…` or `git+ssh://…` without a name before it.
+/// Whether `text` is `https://…` or `git+ssh://…` without a name before it.
 fn is_bare_url(text: &str) -> bool {
     let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|it| {
-        !it.is_empty() && it.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
-    }) && !text.trim().contains(char::is_whitespace)
+    scheme.is_some_and(is_scheme) && !text.trim().contains(char::is_whitespace)
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
 }
 
-impl<'t> Reader<'t> {
-    fn rest(&self) -> &'t str {
-        &self.text[self.at..]
+/// The range of the name, if it is valid and followed by something that can follow a name.
+fn read_name(text: &str) -> Result<Range<usize>, Broken> {
+    let whole = trimmed(0, text);
+    if whole.is_empty() {
+        return Err(Broken::new(0..text.len(), "expected the name of a package"));
     }
-
-    fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
+    let rest = &text[whole.start..];
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name = whole.start..whole.start + rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+    if !starts_like_a_name(rest) {
+        let message = "expected the name of a package, which starts with a letter or digit";
+        return Err(Broken::new(character(text, name.start), message));
     }
-
-    fn take(&mut self, token: &str) -> bool {
-        let found = self.rest().starts_with(token);
-        self.at += if found { token.len() } else { 0 };
-        found
+    if text[name.clone()].ends_with(['-', '_', '.']) {
+        return Err(Broken::new(name.end - 1..name.end, "a package name must end with a letter or digit"));
     }
-
-    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'t str {
-        let rest = self.rest();
-        let end = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
-        self.at += end;
-        &rest[..end]
-    }
-
-    fn skip_space(&mut self) {
-        self.take_while(char::is_whitespace);
-    }
-
-    /// A fault at `part`; an empty part stretches back over the character before it, so that it can be seen.
-    fn fault(&self, part: Range<usize>, message: impl Into<String>) -> Fault {
-        let before = || self.text[..part.start].char_indices().next_back().map_or(0, |(at, _)| at);
-        let part = if part.is_empty() { before()..part.end } else { part };
-        Fault { message: message.into(), part, help: None }
-    }
-
-    /// The bytes of the next character.
-    fn here(&self) -> Range<usize> {
-        self.at..self.at + self.peek().map_or(0, char::len_utf8)
-    }
-
-    fn name(&mut self) -> Result<&'t str, Fault> {
-        if self.rest().is_empty() {
-            return Err(self.fault(0..self.text.len(), "names no package"));
-        }
-        let start = self.at;
-        let name = self.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-        if name.is_empty() {
-            return Err(self.fault(self.here(), "does not start with the name of a package"));
-        }
-        if name.starts_with(['-', '_', '.']) {
-            return Err(self.fault(start..start + 1, "starts with a mark, not with a letter or digit"));
-        }
-        if name.ends_with(['-', '_', '.']) {
-            return Err(self.fault(self.at - 1..self.at, "has a name that ends with a mark"));
-        }
-        Ok(name)
-    }
-
-    fn extras(&mut self) -> Result<(), Fault> {
-        let open = self.at;
-        if !self.take("[") {
-            return Ok(());
-        }
-        let Some(length) = self.rest().find(']') else {
-            return Err(self.fault(open..self.text.len(), "has a `[` that is never closed"));
+    let mut after = text[name.end..].trim_start();
+    if let Some(extras) = after.strip_prefix('[') {
+        let open = text.len() - after.len();
+        let Some((extras, rest)) = extras.split_once(']') else {
+            return Err(Broken::new(open..whole.end, "missing `]` after the extras"));
         };
-        let inner = &self.rest()[..length];
-        let mut start = self.at;
-        for extra in inner.split(',') {
-            let part = trimmed(start, extra);
-            let extra = &self.text[part.clone()];
-            let inside = extra.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-            let ends = |end: Option<char>| end.is_some_and(|c| c.is_ascii_alphanumeric());
-            let named = inside && ends(extra.chars().next()) && ends(extra.chars().next_back());
-            if !named && !inner.trim().is_empty() {
-                return Err(self.fault(part, "has an extra that is no name"));
-            }
-            start += self.text[start..].find([',', ']']).unwrap_or_default() + 1;
+        if extras.split(',').any(|extra| extra.trim().ends_with(['-', '_', '.'])) {
+            let message = "the name of an extra must end with a letter or digit";
+            return Err(Broken::new(open + 1..open + 1 + extras.len(), message));
         }
-        self.at += length + 1;
-        Ok(())
+        after = rest.trim_start();
     }
-
-    fn url(&mut self, name: &str) -> Result<(), Fault> {
-        self.take("@");
-        let space = self.peek().is_some_and(char::is_whitespace);
-        self.skip_space();
-        let start = self.at;
-        let url = self.take_while(|c| !c.is_whitespace());
-        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
-        let known = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c));
-        if url.is_empty() {
-            return Err(self.fault(start..start, "has no URL after the `@`"));
-        }
-        if known {
-            return Ok(());
-        }
-        let mut fault = self.fault(start..self.at, "has something after the `@` that is no URL");
-        fault.help = if !space && Version::from_str(url).is_ok() {
-            Some(format!("write a version as `{name}=={url}`"))
-        } else if url.starts_with(['.', '/']) {
-            Some("list a local directory by its path alone, such as `./libs/shared`".to_owned())
-        } else {
-            None
-        };
-        Err(fault)
+    if after.is_empty() || after.starts_with(['@', '(', '<', '=', '>', '~', '!', ';']) {
+        return Ok(name);
     }
+    let mut error = Broken::new(
+        text.len() - after.len()..whole.end,
+        "expected a version, a URL or a condition after the package name",
+    );
+    let version = after.trim_start_matches([':', '^']).trim();
+    let name = &text[name];
+    error.help = Version::from_str(version).is_ok().then(|| match after.starts_with('^') {
+        true => format!("write `{name}~={version}`, or a lower and an upper bound"),
+        false => format!("write `{name}=={version}`"),
+    });
+    Err(error)
+}
 
-    fn enclosed_versions(&mut self) -> Result<(), Fault> {
-        let open = self.at;
-        self.take("(");
-        let Some(length) = self.rest().find(')') else {
-            return Err(self.fault(open..self.text.len(), "has a `(` that is never closed"));
-        };
-        if self.rest()[..length].trim().is_empty() {
-            self.at += length;
-        } else {
-            self.comparisons(length)?;
-        }
-        self.take(")");
-        Ok(())
+/// Whether `pep508_rs` cannot, or should not, read `text`: it does not know `===`, which installers do.
+fn is_unchecked(text: &str) -> bool {
+    let condition = text.split_once(';').map_or("", |(_, condition)| condition);
+    text.contains("===") || condition.len() > MAX_CONDITION || condition.matches('(').count() > MAX_NESTING
+}
+
+/// `text` with blanks for what installers accept beyond the specification: a comma after the last version, and
+/// parentheses without versions.
+fn lenient(text: &str) -> String {
+    let mut lenient = text.to_owned();
+    let versions = text.split(';').next().unwrap_or_default().trim_end();
+    let (inner, is_enclosed) =
+        versions.strip_suffix(')').map_or((versions, false), |it| (it.trim_end(), true));
+    let before = inner.strip_suffix([',', '(']).unwrap_or(inner).trim_end();
+    if inner.ends_with('(') && is_enclosed {
+        lenient.replace_range(inner.len() - 1..versions.len(), &" ".repeat(versions.len() + 1 - inner.len()));
+    } else if inner.ends_with(',') && !before.ends_with([',', '(']) && before.contains(['<', '>', '=']) {
+        lenient.replace_range(inner.len() - 1..inner.len(), " ");
     }
+    lenient
+}
 
-    fn versions(&mut self, name: &str) -> Result<(), Fault> {
-        let start = self.at;
-        let rest = self.rest();
-        if rest.starts_with('=') && !rest.starts_with("==") {
-            let mut fault = self.fault(start..start + 1, "compares versions with a single `=`");
-            fault.help = Some("write `==`".to_owned());
-            return Err(fault);
+/// The error of `pep508_rs` about `text`, whose name ends at byte `name_end`, in our words.
+fn broken(text: &str, name_end: usize, error: &Pep508Error<Address>) -> Broken {
+    let start = text.floor_char_boundary(error.start);
+    let end = text.ceil_char_boundary((error.start + error.len).min(text.len())).max(start);
+    let part = trimmed(start, &text[start..end]);
+    let written = &text[part.clone()];
+    match &error.message {
+        Pep508ErrorSource::UrlError(_) => broken_url(text, name_end, part),
+        _ if written.starts_with(['<', '>', '=', '~', '!']) => broken_version(text, part),
+        // Names before URLs are checked, so that this can only be the name itself.
+        Pep508ErrorSource::UnsupportedRequirement(_) => {
+            Broken::new(trimmed(0, text), "expected the name of a package, found that of an archive")
         }
-        if !rest.starts_with(['<', '>', '=', '!', '~']) {
-            let mut fault = self
-                .fault(start..self.text.len(), "goes on with something that is no comparison of versions");
-            let version = rest.trim_start_matches([':', '^']).trim();
-            fault.help = Version::from_str(version).is_ok().then(|| match rest.starts_with('^') {
-                true => format!("write `{name}~={version}`, or a lower and an upper bound"),
-                false => format!("write a version as `{name}=={version}`"),
-            });
-            return Err(fault);
-        }
-        self.comparisons(rest.find(';').unwrap_or(rest.len()))
-    }
-
-    /// The comparisons in the next `length` bytes, separated by commas; installers take one behind the last, too.
-    fn comparisons(&mut self, length: usize) -> Result<(), Fault> {
-        let end = self.at + length;
-        let mut first = true;
-        while first || !self.text[self.at..end].trim().is_empty() {
-            let rest = &self.text[self.at..end];
-            // What `===` compares with is any text, commas included.
-            let any = rest.trim_start().strip_prefix("===").map(str::trim_start);
-            let any =
-                any.map_or(0, |it| rest.len() - it.trim_start_matches(|c: char| !c.is_whitespace()).len());
-            let length = rest[any..].find(',').map_or(rest.len(), |comma| any + comma);
-            self.comparison(trimmed(self.at, &rest[..length]))?;
-            self.at = (self.at + length + 1).min(end);
-            first = false;
-        }
-        self.at = end;
-        Ok(())
-    }
-
-    fn comparison(&self, part: Range<usize>) -> Result<(), Fault> {
-        let text = &self.text[part.clone()];
-        if text.is_empty() {
-            return Err(self.fault(part, "has a `,` without a comparison behind it"));
-        }
-        let written = text.find(|c| !"<>=!~^".contains(c)).unwrap_or(text.len());
-        let Some(operator) = COMPARISONS.iter().find(|&&it| it == &text[..written]) else {
-            let mut fault =
-                self.fault(part.start..part.start + written.max(1), "has no known comparison of versions");
-            if !text.is_char_boundary(written.max(1)) {
-                fault.part = part;
-            }
-            fault.help = Some("write one of `==`, `!=`, `<=`, `>=`, `<`, `>` and `~=`".to_owned());
-            return Err(fault);
-        };
-        let version = trimmed(part.start + written, &text[written..]);
-        let is_any = *operator == "==="
-            && !version.is_empty()
-            && !self.text[version.clone()].contains(char::is_whitespace);
-        if is_any || VersionSpecifier::from_str(text).is_ok() {
-            return Ok(());
-        }
-        let text = &self.text[version.clone()];
-        let plain = text.trim_end_matches(".*");
-        if text.is_empty() {
-            return Err(self.fault(part, format!("has no version after `{operator}`")));
-        }
-        if Version::from_str(plain).is_ok() {
-            let why = if plain == text {
-                "does not go with a version of this form"
-            } else {
-                "does not go with `.*`"
+        Pep508ErrorSource::String(message) => {
+            // The message may quote `text`.
+            let message = match text.contains("://") {
+                true => "invalid syntax".to_owned(),
+                false => lowercase(message.trim_end_matches(", found ``")),
             };
-            return Err(self.fault(part, format!("has a `{operator}` that {why}")));
+            let help = match written.starts_with(|c: char| c.is_ascii_digit()) {
+                true => Some(format!("put it in quotes: `'{written}'`")),
+                false => {
+                    similar(written, VARIABLES.iter().copied()).map(|it| format!("did you mean `{it}`?"))
+                }
+            };
+            Broken { message, span: visible(text, part), help: help.filter(|_| text[..start].contains(';')) }
         }
-        let mut fault = match text.contains("://") {
-            true => self.fault(version, "has a URL where a version belongs"),
-            false => self.fault(version, format!("has `{text}` where a version belongs")),
-        };
-        if text.contains(['<', '>', '=', '!', '~']) {
-            fault.help = Some("separate comparisons with `,`".to_owned());
-        }
-        Err(fault)
     }
+}
+
+fn broken_url(text: &str, name_end: usize, part: Range<usize>) -> Broken {
+    let (name, url) = (text[..name_end].trim(), &text[part.clone()]);
+    if let Some((address, rest)) = url.split_once(char::is_whitespace).filter(|_| url.contains(':')) {
+        return Broken::new(trimmed(part.start + address.len() + 1, rest), "unexpected text after the URL");
+    }
+    let mut error = Broken::new(part, "expected a URL after the `@`");
+    if Version::from_str(url).is_ok() {
+        error.help = Some(format!("write `{name}=={url}`"));
+    } else if url.starts_with(['.', '/']) {
+        error.help = Some("list a local directory by its path only, such as `./libs/shared`".to_owned());
+    }
+    error
+}
+
+/// A comparison of versions, at `part`, that is invalid.
+fn broken_version(text: &str, part: Range<usize>) -> Broken {
+    let written = &text[part.clone()];
+    let operator = &written[..written.find(|c| !"<>=!~^".contains(c)).unwrap_or(written.len())];
+    let at_operator = part.start..part.start + operator.len();
+    let version = trimmed(at_operator.end, &text[at_operator.end..part.end]);
+    let (span, message, help) = match &text[version.clone()] {
+        _ if operator == "=" => {
+            (at_operator, "a single `=` does not compare versions".to_owned(), Some("write `==`"))
+        }
+        _ if !["==", "!=", "<=", ">=", "~=", "<", ">"].contains(&operator) => (
+            at_operator,
+            format!("`{operator}` does not compare versions"),
+            Some("write one of `==`, `!=`, `<=`, `>=`, `<`, `>` and `~=`"),
+        ),
+        "" => (at_operator, format!("expected a version after `{operator}`"), None),
+        other if other.contains("://") => (version, "expected a version, found a URL".to_owned(), None),
+        other if Version::from_str(other.trim_end_matches(".*")).is_ok() => {
+            (part, format!("`{operator}` cannot be used with a version of this form"), None)
+        }
+        other => {
+            let help = other.contains(['<', '>', '=', '!', '~']).then_some("separate comparisons with `,`");
+            (version.clone(), format!("expected a version, found `{other}`"), help)
+        }
+    };
+    Broken { message, span, help: help.map(str::to_owned) }
+}
+
+/// `part`, or the character at or before it if it is empty.
+fn visible(text: &str, part: Range<usize>) -> Range<usize> {
+    let before = || text[..part.start].char_indices().next_back().map_or(0, |(at, _)| at)..part.end;
+    match part.is_empty() {
+        true if part.end < text.len() => character(text, part.start),
+        true => before(),
+        false => part,
+    }
+}
+
+/// The range of the character at byte `at`.
+fn character(text: &str, at: usize) -> Range<usize> {
+    at..at + text[at..].chars().next().map_or(0, char::len_utf8)
 }
 
 /// The range of `text`, which starts at byte `start`, without white space around it.
 fn trimmed(start: usize, text: &str) -> Range<usize> {
     let start = start + text.len() - text.trim_start().len();
     start..start + text.trim().len()
+}
+
+fn lowercase(message: &str) -> String {
+    let mut letters = message.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// The URL of a requirement, of which only the scheme is checked. The URL type of `pep508_rs` reads the environment.
+#[derive(Debug)]
+struct Address;
+
+#[derive(Debug, thiserror::Error)]
+#[error("not a URL")]
+struct NotAUrl;
+
+impl Pep508Url for Address {
+    type Err = NotAUrl;
+
+    fn parse_url(url: &str, _: Option<&Path>) -> Result<Self, NotAUrl> {
+        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+        let is_url = is_scheme(scheme) && !url.contains(char::is_whitespace);
+        is_url.then_some(Self).ok_or(NotAUrl)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -1,89 +1,196 @@
-//! A `requirements.txt`: which files belong to it, and whether it needs the source.
+//! `requirements.txt`: its logical lines, the files that it includes, and whether it needs the source.
 
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::{Broken, lossy, utf8, utf16};
 use crate::compiler::files::Files;
 use crate::compiler::paths;
 
-/// Includes deeper than this are a circle.
-const MAX_DEPTH: usize = 8;
+/// Options with a value in pip's requirements files.
+const WITH_VALUE: &[&str] = &[
+    "-C",
+    "-c",
+    "-e",
+    "-f",
+    "-i",
+    "-r",
+    "--all-releases",
+    "--config-setting",
+    "--config-settings",
+    "--constraint",
+    "--editable",
+    "--extra-index-url",
+    "--find-links",
+    "--global-option",
+    "--hash",
+    "--index-url",
+    "--no-binary",
+    "--only-binary",
+    "--only-final",
+    "--pypi-url",
+    "--requirement",
+    "--trusted-host",
+    "--uploaded-prior-to",
+    "--use-feature",
+];
 
-/// Options that name another file of requirements.
+/// Options without a value in pip's requirements files.
+const FLAGS: &[&str] = &["--no-index", "--pre", "--prefer-binary", "--require-hashes"];
+
+/// Options that name another requirements file.
 const INCLUDES: &[&str] = &["-r", "--requirement", "-c", "--constraint"];
 
-/// Options that name a package, or where packages are found.
+/// Options that name a package, or a place to find packages.
 const SOURCES: &[&str] =
-    &["-e", "--editable", "-f", "--find-links", "-i", "--index-url", "--extra-index-url"];
+    &["-e", "--editable", "-f", "--find-links", "-i", "--index-url", "--pypi-url", "--extra-index-url"];
 
-/// One requirements file and what it includes.
+/// One requirement or option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The byte range of its logical line, without white space around it.
+    pub line: Range<usize>,
+    /// Its meaning.
+    pub kind: Kind,
+}
+
+/// The meaning of an [`Entry`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A PEP 508 requirement or a URL, without options.
+    Requirement(String),
+    /// Another requirements file, which is a path or a URL.
+    Include(String),
+    /// A package, or a place to find packages, on this machine.
+    Path,
+    /// Another option that installers know.
+    Known,
+    /// An option that installers refuse.
+    Unknown(String),
+}
+
+/// A requirements file and all files that it includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequirementsFile {
     /// Relative to the configuration's directory.
     pub path: String,
-    /// It and every file that it includes, in the order in which they are read.
+    /// This file and all included ones, in the order in which they are read.
     pub files: Vec<String>,
     needs_source: bool,
 }
 
 impl RequirementsFile {
-    /// Whether it names packages by path, so that it can only be installed once the source is there.
+    /// Whether it names packages by path, so that it can only be installed after the source is copied.
     pub fn is_local(&self) -> bool {
         self.needs_source
     }
 }
 
-/// The requirements file of a directory, where it has one.
-pub fn read(directory: &str, files: &dyn Files) -> Option<RequirementsFile> {
-    let path = paths::join(directory, "requirements.txt");
-    if !files.is_file(&path) {
-        return None;
-    }
-    let mut found = RequirementsFile { path: path.clone(), files: Vec::new(), needs_source: false };
-    include(&path, 0, files, &mut found);
-    Some(found)
+/// One file of requirements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Relative to the configuration's directory.
+    pub path: String,
+    /// The content; invalid parts are replacement characters.
+    pub text: String,
+    /// What it says.
+    pub entries: Result<Vec<Entry>, Broken>,
 }
 
-fn include(path: &str, depth: usize, files: &dyn Files, found: &mut RequirementsFile) {
-    let is_known = found.files.iter().any(|known| known == path);
-    if is_known || depth > MAX_DEPTH || !files.is_file(path) {
-        return;
-    }
-    found.files.push(path.to_owned());
-    let Some(text) = files.text(path) else {
-        // Installers read more encodings than this does.
-        found.needs_source = true;
-        return;
-    };
-    for line in logical_lines(text.trim_start_matches('\u{feff}')) {
-        if line.starts_with('-') {
-            let words = words(&line);
-            found.needs_source |= values(&words, SOURCES).any(is_own);
-            for other in values(&words, INCLUDES).filter(|value| !value.contains("://")) {
-                include(&paths::join(&paths::parent(path), other), depth + 1, files, found);
-            }
-        } else {
-            found.needs_source |= is_path(&line);
+/// The requirements file of a directory, if it has one.
+pub fn find(directory: &str, files: &dyn Files) -> Option<RequirementsFile> {
+    let parts = parts(directory, files);
+    let is_path = |entry: &Entry| entry.kind == Kind::Path;
+    let needs_source =
+        parts.iter().any(|part| part.entries.as_ref().map_or(true, |entries| entries.iter().any(is_path)));
+    let files: Vec<String> = parts.into_iter().map(|part| part.path).collect();
+    Some(RequirementsFile { path: files.first()?.clone(), files, needs_source })
+}
+
+/// The requirements file of a directory and all existing files that it includes, in the order in which they are read.
+pub fn parts(directory: &str, files: &dyn Files) -> Vec<Part> {
+    let mut found = Vec::new();
+    let mut seen = HashSet::new();
+    let mut open = vec![paths::join(directory, "requirements.txt")];
+    while let Some(path) = open.pop() {
+        if !files.is_file(&path) || !seen.insert(path.clone()) {
+            continue;
         }
+        // Installers read UTF-16, too, which PowerShell writes.
+        let (text, broken) = match files.bytes(&path) {
+            Ok(bytes) => (lossy(&bytes), utf16(&bytes).map_or_else(|| utf8(bytes).err(), |_| None)),
+            Err(why) => (String::new(), Some(Broken::new(0..0, why))),
+        };
+        let entries = broken.map_or_else(|| Ok(read(&text)), Err);
+        open.extend(entries.iter().flatten().rev().filter_map(|entry| included(&path, entry)));
+        found.push(Part { path, text, entries });
     }
+    found
 }
 
-/// What installers read as one line: without its comment, and with what it goes on with behind a `\`.
-fn logical_lines(text: &str) -> Vec<String> {
+/// The options that installers know in requirements files.
+pub fn options() -> impl Iterator<Item = &'static str> {
+    WITH_VALUE.iter().chain(FLAGS).copied()
+}
+
+/// The path of the file that `entry` of the file at `path` includes, unless that is a URL.
+pub fn included(path: &str, entry: &Entry) -> Option<String> {
+    let Kind::Include(other) = &entry.kind else { return None };
+    (!other.contains(':')).then(|| paths::join(&paths::parent(path), other))
+}
+
+/// Reads the content of a requirements file.
+pub fn read(text: &str) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for (line, content) in logical_lines(text) {
+        let is_option =
+            |at: &usize| content[..*at].is_empty() || content[..*at].ends_with(char::is_whitespace);
+        let options = content.match_indices('-').map(|(at, _)| at).find(is_option).unwrap_or(content.len());
+        let (requirement, options) = content.split_at(options);
+        let requirement = requirement.trim();
+        let mut add = |kind| entries.push(Entry { line: line.clone(), kind });
+        if !requirement.is_empty() {
+            add(if is_path(requirement) { Kind::Path } else { Kind::Requirement(requirement.to_owned()) });
+        }
+        parse_options(&words(options)).into_iter().for_each(add);
+    }
+    entries
+}
+
+/// The lines that installers see, with their byte ranges: without comments, and with the next line after a `\`.
+fn logical_lines(text: &str) -> Vec<(Range<usize>, String)> {
     let mut lines = Vec::new();
     let mut open = String::new();
-    for line in text.lines() {
+    let mut start = 0;
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        end += line.len();
+        let line = line.trim_end_matches(['\n', '\r']);
         let is_comment = line.trim_start().starts_with('#');
         match line.strip_suffix('\\').filter(|_| !is_comment) {
-            Some(start) => open.push_str(start),
+            Some(continued) => open.push_str(continued),
             None => {
-                // A comment ends what goes on, too.
+                // A comment ends a continued line.
                 open.push_str(if is_comment { " " } else { "" });
-                lines.push(uncommented(&format!("{open}{line}")).to_owned());
-                open.clear();
+                lines.push((start..end, open + line));
+                open = String::new();
+                start = end;
             }
         }
     }
-    lines.push(uncommented(&open).to_owned());
-    lines.retain(|line| !line.is_empty());
-    lines
+    lines.push((start..end, open));
+    let content = |(range, line): (Range<usize>, String)| {
+        let range = trimmed(text, range);
+        let content = uncommented(&line);
+        (!content.is_empty()).then(|| (range, content.to_owned()))
+    };
+    lines.into_iter().filter_map(content).collect()
+}
+
+fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+    let part = &text[range.clone()];
+    let start = range.start + part.len() - part.trim_start().len();
+    start..start + part.trim().len()
 }
 
 fn uncommented(line: &str) -> &str {
@@ -115,23 +222,43 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What is given for `options`: in the next word, behind `=`, or, for a short one, right behind it.
-fn values<'a>(words: &'a [String], options: &'a [&str]) -> impl Iterator<Item = &'a str> {
-    words.iter().enumerate().filter_map(move |(at, word)| {
-        options.iter().find_map(|option| match word.strip_prefix(option)? {
-            "" => words.get(at + 1).map(String::as_str),
-            rest if option.starts_with("--") => rest.strip_prefix('='),
-            rest => Some(rest.strip_prefix('=').unwrap_or(rest)),
-        })
-    })
+fn parse_options(words: &[String]) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let (option, attached) = split_option(word);
+        let is_abbreviated = |known: &&str| option.len() > 2 && known.starts_with(option);
+        if WITH_VALUE.contains(&option) {
+            let value = attached.or_else(|| words.next()).unwrap_or_default();
+            kinds.push(match option {
+                _ if value.is_empty() => Kind::Known,
+                _ if INCLUDES.contains(&option) => Kind::Include(value.to_owned()),
+                _ if SOURCES.contains(&option) && is_own(value) => Kind::Path,
+                _ => Kind::Known,
+            });
+        } else if FLAGS.contains(&option) || WITH_VALUE.iter().chain(FLAGS).any(is_abbreviated) {
+            kinds.push(Kind::Known);
+        } else if word.starts_with('-') {
+            kinds.push(Kind::Unknown(option.to_owned()));
+        }
+    }
+    kinds
+}
+
+/// An option and the value attached to it: after a `=`, or directly after a short option.
+fn split_option(word: &str) -> (&str, Option<&str>) {
+    if word.starts_with("--") {
+        return word.split_once('=').map_or((word, None), |(option, value)| (option, Some(value)));
+    }
+    let end = word.char_indices().nth(2).map_or(word.len(), |(at, _)| at);
+    let (option, value) = word.split_at(end);
+    (option, Some(value.strip_prefix('=').unwrap_or(value)).filter(|value| !value.is_empty()))
 }
 
 /// Whether a requirement is a path, which the name of a package is not.
 fn is_path(requirement: &str) -> bool {
-    let words = requirement.split_whitespace().take_while(|word| !word.starts_with('-'));
-    let requirement = words.collect::<Vec<_>>().join(" ");
-    // Behind a `;` stand conditions, whose strings may hold anything.
-    let source = requirement.split(';').next().unwrap_or_default();
+    // The strings in a condition may contain anything.
+    let source = requirement.split(';').next().unwrap_or_default().trim();
     let (name, address) = source.split_once('@').unwrap_or(("", source));
     let source = if name.contains(['/', '\\', ':']) { source } else { address.trim() };
     let is_named = source.starts_with('.') || source.contains(['/', '\\']);
@@ -142,7 +269,7 @@ fn is_archive(source: &str) -> bool {
     [".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2"].iter().any(|ending| source.ends_with(ending))
 }
 
-/// Whether an address, or what stands for one, lies on this machine.
+/// Whether an address is on this machine.
 fn is_own(source: &str) -> bool {
     let address = source.split_once('@').map_or(source, |(_, address)| address.trim());
     let is_anywhere = source.starts_with('$') || source.contains("://");
@@ -155,14 +282,11 @@ mod tests {
     use crate::compiler::files::MemoryFiles;
 
     #[test]
-    fn includes_are_followed_and_paths_are_seen() {
-        let tree = |main| {
-            MemoryFiles::new([
-                ("requirements.txt", main),
-                ("req/base.txt", "-r ../requirements.txt\nhttpx\n"),
-            ])
+    fn includes_are_followed() {
+        let found = |main| {
+            let tree = [("requirements.txt", main), ("req/base.txt", "-r ../requirements.txt\nhttpx\n")];
+            find(".", &MemoryFiles::new(tree)).unwrap()
         };
-        let read = |main| read(".", &tree(main)).unwrap();
         for line in [
             "-r req/base.txt\nlangchain>=0.3",
             "-r req/base.txt  # the base",
@@ -181,7 +305,7 @@ mod tests {
             "\u{feff}  -r req/base.txt",
             "-r req/base.txt \\",
         ] {
-            let found = read(line);
+            let found = found(line);
             assert_eq!(found.files, ["requirements.txt", "req/base.txt"], "{line}");
             assert!(!found.is_local(), "{line}");
         }
@@ -193,16 +317,22 @@ mod tests {
             "x \\\n# -r req/base.txt",
             "-r",
         ] {
-            assert_eq!(read(line).files, ["requirements.txt"], "{line}");
+            assert_eq!(found(line).files, ["requirements.txt"], "{line}");
         }
     }
 
     #[test]
+    fn long_chains_of_includes_are_followed() {
+        let name = |n: usize| if n == 0 { "requirements.txt".to_owned() } else { format!("{n}.txt") };
+        let tree: Vec<_> = (0..1000).map(|n| (name(n), format!("-r {}", name(n + 1)))).collect();
+        let files = MemoryFiles::new(tree.iter().map(|(path, text)| (&**path, &**text)));
+        let wanted: Vec<_> = tree.iter().map(|(path, _)| path.clone()).collect();
+        assert_eq!(find(".", &files).unwrap().files, wanted);
+    }
+
+    #[test]
     fn paths_are_told_from_packages() {
-        let is_local = |main| {
-            let files = MemoryFiles::new([("requirements.txt", main)]);
-            read(".", &files).unwrap().is_local()
-        };
+        let is_local = |line: &str| read(line).iter().any(|entry| entry.kind == Kind::Path);
         for line in [
             "-e .",
             ".",
@@ -253,5 +383,26 @@ mod tests {
         ] {
             assert!(!is_local(line), "{line}");
         }
+    }
+
+    #[test]
+    fn entries_have_the_range_of_their_line() {
+        let text = "a # one\r\n\n  b==1 \\\n  --hash=sha256:0 \\\n  --hassh=x\n#c\n--pre --index u -p";
+        let entries = read(text);
+        let shown: Vec<_> = entries.iter().map(|it| (&text[it.line.clone()], &it.kind)).collect();
+        let second = "b==1 \\\n  --hash=sha256:0 \\\n  --hassh=x";
+        let last = "--pre --index u -p";
+        assert_eq!(
+            shown,
+            [
+                ("a # one", &Kind::Requirement("a".to_owned())),
+                (second, &Kind::Requirement("b==1".to_owned())),
+                (second, &Kind::Known),
+                (second, &Kind::Unknown("--hassh".to_owned())),
+                (last, &Kind::Known),
+                (last, &Kind::Known),
+                (last, &Kind::Unknown("-p".to_owned())),
+            ]
+        );
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn command(session: &Session, options: &Options, runtime: &Runtime, p
     let own =
         json!({ "server": server, "tls": options.tls.as_ref().map(|tls| [&tls.certificate, &tls.key]) });
     let command = Command::new(&runtime.program, &session.directory);
-    let command = command.arguments(options.debugger.map(|it| inspect(it, &options.host)));
+    let command = command.arguments(options.debugger.as_ref().map(inspect));
     let command = command.arguments(["--import", &typescript, "--import", &preload]);
     let command = command.arguments(["--input-type=module", "--eval", SERVE, "--"]);
     let command = command.argument(own.to_string()).argument(settings(session, options, port).to_string());
@@ -38,10 +38,11 @@ fn settings(session: &Session, options: &Options, port: u16) -> Value {
     Value::Object(settings)
 }
 
-/// What lets a debugger attach.
-fn inspect(debugger: Debugger, host: &str) -> String {
+/// The option that lets a debugger attach.
+fn inspect(debugger: &Debugger) -> String {
     let option = if debugger.waits { "--inspect-wait" } else { "--inspect" };
-    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let host = &debugger.host;
+    let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
     format!("{option}={host}:{}", debugger.port)
 }
 

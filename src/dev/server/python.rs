@@ -23,7 +23,7 @@ fn arguments(session: &Session, options: &Options, port: u16) -> Value {
     let packages = session.plan.local.python.iter();
     let path =
         packages.flat_map(|it| &it.path).map(|path| session.directory.join(path).display().to_string());
-    let debugger = options.debugger.map(|it| json!([options.host, it.port, it.waits]));
+    let debugger = options.debugger.as_ref().map(|it| json!([it.host, it.port, it.waits]));
     let mut server = json!({
         "app": local::APPLICATION,
         "host": options.host,

@@ -1,6 +1,9 @@
 //! Setup → compose file. It keeps to the Compose Specification of 2021, the time of the plugin's first releases: what is
 //! newer, such as `start_interval`, is refused with older engines.
 
+use core::net::IpAddr;
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::compiler::back::emit::{heading, quote, template};
@@ -20,6 +23,8 @@ pub struct Form {
     pub are_images_here: bool,
     /// The file of `env`, as the compose file calls it.
     pub env_file: Option<String>,
+    /// By service: the IP address that its ports are published on. Without one, they are published on all.
+    pub addresses: BTreeMap<String, IpAddr>,
 }
 
 /// How the project's image is built.
@@ -41,7 +46,7 @@ struct Rendered<'a> {
     command: Vec<String>,
     env_file: Option<String>,
     environment: Vec<RenderedVariable>,
-    ports: &'a [Port],
+    ports: Vec<String>,
     volumes: Vec<String>,
     health: Option<RenderedHealth<'a>>,
     after: Vec<String>,
@@ -101,7 +106,7 @@ fn rendered<'a>(service: &'a Service, form: &Form) -> Rendered<'a> {
         environment: environment
             .map(|(name, value)| RenderedVariable { name: quote::yaml_key(name), value: variable(value) })
             .collect(),
-        ports: &service.ports,
+        ports: service.ports.iter().map(|port| published(port, form.addresses.get(&service.name))).collect(),
         volumes: service
             .mounts
             .iter()
@@ -113,6 +118,16 @@ fn rendered<'a>(service: &'a Service, form: &Form) -> Rendered<'a> {
             .map(|health| RenderedHealth { health, command: quoted(&health.command) }),
         after: service.after.iter().map(|name| quote::yaml_key(name)).collect(),
     }
+}
+
+/// `127.0.0.1:8123:8000`
+fn published(port: &Port, address: Option<&IpAddr>) -> String {
+    let address = match address {
+        None => String::new(),
+        Some(IpAddr::V4(address)) => format!("{address}:"),
+        Some(IpAddr::V6(address)) => format!("[{address}]:"),
+    };
+    format!("{address}{}:{}", port.host, port.container)
 }
 
 fn variable(value: &Variable) -> String {

@@ -38,7 +38,7 @@ pub fn dockerignore(plan: &Plan) -> String {
         "{MARK}from {}. Lies beside the Dockerfile and selects what a build sees.\n",
         heading::name(plan)
     );
-    for line in &plan.context.ignore {
+    for line in plan.context.ignore.iter().chain(&plan.context.withheld) {
         text.push_str(line);
         text.push('\n');
     }
@@ -85,7 +85,6 @@ fn run(mounts: &[Mount], commands: &[Command]) -> String {
                 format!("--mount=type=bind,from={from},source={source},target={target}")
             }
             Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
-            Mount::Tmpfs { target } => format!("--mount=type=tmpfs,target={target}"),
         };
         instruction.push_str(&mount);
         instruction.push_str(" \\\n    ");
@@ -104,17 +103,10 @@ fn run(mounts: &[Mount], commands: &[Command]) -> String {
 fn script(command: &Command) -> Vec<String> {
     match command {
         Command::Shell(line) => vec![line.clone()],
-        Command::Attempt { attempt, otherwise } => {
-            let mut words = vec!["(".to_owned()];
-            for command in attempt {
-                words.extend(script(command));
-                words.push("&&".to_owned());
-            }
-            words.pop();
-            words.push("||".to_owned());
-            words.extend(script(otherwise));
-            words.push(")".to_owned());
-            words
+        Command::Write { lines, file } => {
+            let lines = lines.iter().map(|line| quote::shell(line));
+            let start = ["printf", r"'%s\n'"].map(str::to_owned);
+            start.into_iter().chain(lines).chain([">".to_owned(), file.clone()]).collect()
         }
         Command::Words { variables, words } => {
             let variables = variables.iter().map(|(name, value)| format!("{name}={}", quote::shell(value)));

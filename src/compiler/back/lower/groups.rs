@@ -1,17 +1,18 @@
-//! What is installed together: uv reads one directory's settings at a time, such as where packages come from.
+//! Installations grouped by uv settings: uv reads the settings of one directory at a time, such as its indexes.
 
 use indexmap::IndexMap;
 
 use crate::compiler::back::lower::Input;
 use crate::compiler::back::lower::tools::Tools;
 use crate::compiler::back::plan::Command;
-use crate::compiler::manifests::package::{UvSettings, uv_settings_for};
+use crate::compiler::manifests::package::UvSettings;
 
-/// Arguments of installations, by the directory in the image whose settings count; of most projects, there is none.
+/// Installation arguments by the directory in the image whose uv settings apply. Most projects have no settings, and one
+/// group.
 #[derive(Clone, Default)]
 pub(super) struct Groups {
     groups: IndexMap<Option<String>, Vec<String>>,
-    /// The files that those settings stand in.
+    /// The files of those settings.
     pub(super) manifests: Vec<String>,
 }
 
@@ -31,7 +32,7 @@ impl Groups {
         }
     }
 
-    /// The same for a requirement, which counts once.
+    /// Adds a requirement, unless its group already has it.
     pub(super) fn require(&mut self, input: &Input<'_>, settings: Option<&UvSettings>, requirement: &String) {
         let directory = settings.map(|settings| input.layout.in_image(&settings.directory));
         if !self.groups.get(&directory).is_some_and(|group| group.contains(requirement)) {
@@ -39,37 +40,42 @@ impl Groups {
         }
     }
 
+    /// The local packages, editable.
+    pub(super) fn packages(input: &Input<'_>) -> Self {
+        let mut groups = Self::default();
+        for package in &input.resolved.packages {
+            let editable = ["-e".to_owned(), input.layout.in_image(&package.path)];
+            groups.add(input, package.settings.as_ref(), editable);
+        }
+        groups
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// One installation for each group, first of all those that have settings: what they find, nobody else has to.
+    /// One command for each group, those with settings first: what their indexes have, the others need not find.
     pub(super) fn commands(self, tools: &Tools) -> Vec<Command> {
         let (own, common): (Vec<_>, Vec<_>) = self.groups.into_iter().partition(|(it, _)| it.is_some());
         let all = own.into_iter().chain(common);
-        all.map(|(directory, arguments)| tools.install_in(directory, arguments)).collect()
+        all.map(|(directory, arguments)| tools.install(directory, arguments)).collect()
     }
 
-    /// The same without what the packages need.
-    pub(super) fn bare(mut self, tools: &Tools) -> Vec<Command> {
+    /// Installs local packages without their requirements.
+    pub(super) fn without_requirements(mut self, tools: &Tools) -> Vec<Command> {
         for arguments in self.groups.values_mut() {
             arguments.insert(0, "--no-deps".to_owned());
         }
         self.commands(tools)
     }
 
-    /// The same for the project's own packages, with an option for all. Where there are several groups, the packages are
-    /// there before anything is asked for that they need: no index has them, or somebody else's.
-    pub(super) fn editable(mut self, tools: &Tools, option: Option<&String>) -> Vec<Command> {
-        let first = if self.groups.len() > 1 { self.clone().bare(tools) } else { Vec::new() };
+    /// Installs local packages and their requirements. With several groups the packages are installed alone first, or
+    /// an index would be asked for those of another group.
+    pub(super) fn with_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
+        let first = if self.groups.len() > 1 { self.clone().without_requirements(tools) } else { Vec::new() };
         for arguments in self.groups.values_mut() {
-            arguments.extend(option.cloned());
+            arguments.extend(input.resolved.is_without_sources().then(|| "--no-sources".to_owned()));
         }
         first.into_iter().chain(self.commands(tools)).collect()
     }
-}
-
-/// The settings that count for what the directory `path` asks for: its own, else those of the project.
-pub(super) fn settings(input: &Input<'_>, path: &str) -> Option<UvSettings> {
-    if input.config.uses_pip() { None } else { uv_settings_for(path, input.files) }
 }

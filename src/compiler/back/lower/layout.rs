@@ -1,17 +1,15 @@
-//! Where things lie: the context root in the user's tree, and what each path is called in the image.
+//! The build context, and the place of each path in the image.
 
-use crate::compiler::back::lower::Options;
-use crate::compiler::back::lower::tools::pip_config;
+use crate::compiler::back::lower::{Input, Options, javascript};
 use crate::compiler::back::plan::{Context, Variant};
+use crate::compiler::back::resolve::Resolved;
 use crate::compiler::files::Files;
-use crate::compiler::front::config::{Config, EnvConfig};
-use crate::compiler::manifests::dependency::{self, Local, LocalKind};
+use crate::compiler::front::config::EnvConfig;
+use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;
-use crate::compiler::manifests::package::uv_settings;
-use crate::compiler::manifests::requirements_txt::{self, RequirementsFile};
 use crate::compiler::{paths, server};
 
-/// What no build needs where the project has no .dockerignore of its own.
+/// Ignored unless the project has a .dockerignore of its own.
 pub(super) const DEFAULT_IGNORE: &[&str] = &[
     "**/.git",
     "**/.hg",
@@ -35,105 +33,90 @@ pub(super) const DEFAULT_IGNORE: &[&str] = &[
     "**/.agentcli",
 ];
 
-/// Where everything lies.
+/// Places of the source in the context and in the image.
 pub(super) struct Layout {
     /// The context root, relative to the configuration's directory.
     root: String,
     /// The configuration's directory, relative to the root.
     directory: String,
-    /// Where the root lies in the image.
+    /// The root in the image.
     base: String,
-    /// Where the configuration's directory lies in the image.
+    /// The configuration's directory in the image.
     pub(super) project: String,
-    /// The local dependencies.
-    pub(super) locals: Vec<Local>,
     include: Vec<String>,
 }
 
 impl Layout {
-    pub(super) fn new(config: &Config, files: &dyn Files, variant: Variant, options: &Options) -> Self {
-        let locals = locals(config, files);
-        let mut wanted: Vec<String> = locals.iter().map(|local| local.path.clone()).collect();
-        if variant != Variant::Python || wanted.is_empty() {
+    pub(super) fn new(resolved: &Resolved, files: &dyn Files, options: &Options) -> Self {
+        let mut wanted: Vec<String> = resolved.locals.iter().map(|local| local.path.clone()).collect();
+        if resolved.variant != Variant::Python || wanted.is_empty() {
             wanted.push(".".to_owned());
         }
         if options.install_command.is_some() {
             wanted.push(paths::normalize(&options.called_from));
         }
-        let mut outside: Vec<String> = pip_config(config, variant).into_iter().collect();
-        if variant != Variant::Javascript && !config.uses_pip() {
-            outside.extend(uv_settings(".", files).into_iter().flat_map(|settings| settings.manifests));
-        }
-        outside.extend(locals.iter().filter_map(|local| requirements(local, files)).flat_map(|it| it.files));
+        let has_python = resolved.variant != Variant::Javascript;
+        let settings = resolved.uv_settings(".", files).filter(|_| has_python);
+        let mut outside: Vec<String> = resolved.pip_config.iter().cloned().collect();
+        outside.extend(settings.into_iter().flat_map(|settings| settings.manifests));
+        outside.extend(resolved.files.iter().flat_map(|file| file.files.clone()));
         let up = wanted.iter().chain(&outside).map(|path| paths::levels_up(path)).max().unwrap_or(0);
         let directory = files.directory();
         let own = directory[directory.len().saturating_sub(up)..].join("/");
         let root = if up == 0 { ".".to_owned() } else { vec![".."; up].join("/") };
         let directory = if own.is_empty() { ".".to_owned() } else { own };
-        let mut layout = Self {
-            root,
-            directory,
-            base: String::new(),
-            project: String::new(),
-            locals,
-            include: Vec::new(),
-        };
-        layout.base = layout.base(files);
+        let (base, project, include) = (String::new(), String::new(), Vec::new());
+        let mut layout = Self { root, directory, base, project, include };
+        layout.base = layout.base(resolved, files);
         layout.project = layout.in_image(".");
         wanted.extend(outside);
         layout.include = outermost(wanted.iter().map(|path| layout.in_context(path)).collect());
         layout
     }
 
-    /// Where the root lies in the image. A package whose directory is the root needs its own name there.
-    fn base(&self, files: &dyn Files) -> String {
+    /// The root in the image. A package whose directory is the root keeps its name there.
+    fn base(&self, resolved: &Resolved, files: &dyn Files) -> String {
         let is_flat_root =
             |local: &Local| local.kind == LocalKind::Flat && self.in_context(&local.path) == ".";
         let levels = paths::levels_up(&self.root);
         let directory = files.directory();
         match directory.len().checked_sub(levels + 1).and_then(|at| directory.get(at)) {
-            Some(name) if self.locals.iter().any(is_flat_root) => format!("{}/{name}", server::PROJECT),
+            Some(name) if resolved.locals.iter().any(is_flat_root) => format!("{}/{name}", server::PROJECT),
             _ => server::PROJECT.to_owned(),
         }
     }
 
-    /// What a path relative to the configuration's directory is called in the context.
+    /// A path relative to the configuration's directory, relative to the context root.
     pub(super) fn in_context(&self, path: &str) -> String {
         paths::join(&self.directory, path)
     }
 
-    /// What a path relative to the configuration's directory is called in the image.
+    /// A path relative to the configuration's directory, in the image.
     pub(super) fn in_image(&self, path: &str) -> String {
         self.image_path(&self.in_context(path))
     }
 
-    /// Where a path of the context lies in the image.
+    /// A path relative to the context root, in the image.
     pub(super) fn image_path(&self, in_context: &str) -> String {
-        if in_context == "." { self.base.clone() } else { format!("{}/{in_context}", self.base) }
+        paths::join(&self.base, in_context)
     }
 
-    /// The directory in the image that the whole context is copied to, with a `/` at its end.
+    /// The directory that the context is copied to, with a `/` at its end.
     pub(super) fn target(&self) -> String {
         format!("{}/", self.base)
     }
 
-    /// What a build sees; `installs_modules` says whether it installs JavaScript packages itself.
-    pub(super) fn context(
-        &self,
-        config: &Config,
-        files: &dyn Files,
-        variant: Variant,
-        installs_modules: bool,
-    ) -> Context {
+    /// The build context.
+    pub(super) fn context(&self, input: &Input<'_>, name: &str) -> Context {
         let mut ignore = Vec::new();
         if self.include != ["."] {
             ignore.push("*".to_owned());
             ignore.extend(self.include.iter().map(|path| format!("!{}", escaped(path))));
         }
         let mut ignore_from = Vec::new();
-        for directory in self.ignore_directories() {
+        for directory in self.ignore_directories(input.resolved) {
             let file = paths::join(&directory, ".dockerignore");
-            if let Some(text) = files.text(&file) {
+            if let Some(text) = input.files.text(&file) {
                 ignore.extend(rebased(&text, &self.in_context(&directory)));
                 ignore_from.push(self.in_context(&file));
             }
@@ -141,14 +124,14 @@ impl Layout {
         if ignore_from.is_empty() {
             ignore.extend(DEFAULT_IGNORE.iter().map(|&line| line.to_owned()));
         }
-        if installs_modules {
-            leave_out_modules(&self.in_context("node_modules"), &mut ignore);
+        if javascript::installs(input) {
+            ignore_modules(&self.in_context("node_modules"), &mut ignore);
         }
-        if let Some(EnvConfig::File(path)) = &config.env {
+        if let Some(EnvConfig::File(path)) = &input.config.env {
             ignore.extend(self.pattern(path));
         }
-        if let Some(path) = &config.pip_config_file {
-            let mark = if pip_config(config, variant).is_some() { "!" } else { "" };
+        if let Some(path) = &input.config.pip_config_file {
+            let mark = if input.resolved.pip_config.is_some() { "!" } else { "" };
             ignore.extend(self.pattern(path).map(|pattern| format!("{mark}{pattern}")));
         }
         Context {
@@ -157,19 +140,28 @@ impl Layout {
             include: self.include.clone(),
             ignore,
             ignore_from,
+            withheld: self.withheld(&input.config.env, name),
         }
     }
 
-    /// The pattern that means just this path of the configuration; none for what lies outside of the context.
+    /// The configuration `name`, if it holds values of `env`.
+    fn withheld(&self, env: &Option<EnvConfig>, name: &str) -> Vec<String> {
+        match env {
+            Some(EnvConfig::Map(values)) if !values.is_empty() => self.pattern(name).into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The pattern for exactly this path; none for a path outside of the context.
     fn pattern(&self, path: &str) -> Option<String> {
         let path = self.in_context(&paths::normalize(path));
         paths::below(&path, ".").map(escaped)
     }
 
-    /// Directories whose .dockerignore counts: the root's, the project's, and each local dependency's.
-    fn ignore_directories(&self) -> Vec<String> {
+    /// Directories whose .dockerignore applies: the root, the project, and each local dependency.
+    fn ignore_directories(&self, resolved: &Resolved) -> Vec<String> {
         let mut directories = vec![self.root.clone(), ".".to_owned()];
-        directories.extend(self.locals.iter().map(|local| local.path.clone()));
+        directories.extend(resolved.locals.iter().map(|local| local.path.clone()));
         let mut seen = Vec::new();
         for directory in directories {
             if !seen.contains(&directory) {
@@ -180,24 +172,7 @@ impl Layout {
     }
 }
 
-/// The local dependencies, each directory once.
-fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
-    let mut found: Vec<Local> = Vec::new();
-    for local in dependency::local_dependencies(config.dependencies.as_deref(), files) {
-        if !found.iter().any(|known| known.path == local.path) {
-            found.push(local);
-        }
-    }
-    found
-}
-
-/// What the directory of `local` wants to have installed, where its requirements file says it.
-pub(super) fn requirements(local: &Local, files: &dyn Files) -> Option<RequirementsFile> {
-    let is_read = local.kind != LocalKind::Package;
-    if is_read { requirements_txt::read(&local.path, files) } else { None }
-}
-
-/// Without what lies in another of them.
+/// The paths that are not inside of another one.
 fn outermost(mut paths: Vec<String>) -> Vec<String> {
     paths.sort();
     paths.dedup();
@@ -213,23 +188,21 @@ fn rebased(text: &str, prefix: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// Leaves out `path`, the packages that are installed on this machine: in the image they would lie over those that were
-/// installed there, and may be for another system. Where the project wants some of them, its own lines come again.
-fn leave_out_modules(path: &str, ignore: &mut Vec<String>) {
+/// Ignores `path`, the packages installed on this machine: they would replace those of the image, and may be built for
+/// another system. Lines of the project that mention `node_modules` are repeated if they include some of them.
+fn ignore_modules(path: &str, ignore: &mut Vec<String>) {
     if Ignore::parse(&ignore.join("\n")).is_ok_and(|ignore| ignore.excludes(path)) {
         return;
     }
     let own: Vec<String> = ignore.iter().filter(|line| line.contains("node_modules")).cloned().collect();
-    ignore.push(
-        "# The image installs these itself: those of this machine may be for another system.".to_owned(),
-    );
+    ignore.push("# The image installs its own: these may be built for another system.".to_owned());
     ignore.push(escaped(path));
     if own.iter().any(|line| line.starts_with('!')) {
         ignore.extend(own);
     }
 }
 
-/// `path` as a pattern that means just that path. What a line cannot hold matches any character.
+/// A pattern for exactly `path`. `?` stands for characters that a line cannot hold.
 fn escaped(path: &str) -> String {
     let last = path.chars().count() - 1;
     let letters = path.chars().enumerate().flat_map(|(at, c)| match c {

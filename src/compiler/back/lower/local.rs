@@ -1,30 +1,30 @@
-//! The server on the user's own machine: the same contract as in an image, and what has to be installed for it.
+//! The part of the plan for `dev`: the server on this machine, with the same settings as in an image.
 
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::compiler::back::lower::installed::Installed;
-use crate::compiler::back::lower::layout::{self, DEFAULT_IGNORE};
-use crate::compiler::back::lower::tools::{Tools, pip_config};
-use crate::compiler::back::lower::{Input, contract, javascript, python};
+use crate::compiler::back::lower::layout::DEFAULT_IGNORE;
+use crate::compiler::back::lower::{Input, contract, javascript};
 use crate::compiler::back::plan::{Context, JavascriptPackages, Local, PythonPackages, Variant, Watch};
-use crate::compiler::front::config::{EnvConfig, NodeVersion};
+use crate::compiler::back::resolve::Installer;
+use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::dependency::{self, Local as Dependency, LocalKind};
 use crate::compiler::{paths, server};
 
-pub(super) fn local(input: &Input<'_>, packages: &[Installed<'_>], name: &str, context: &Context) -> Local {
-    let javascript = (input.variant != Variant::Python).then(|| javascript_packages(input));
+pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
+    let variant = input.resolved.variant;
+    let javascript = (variant != Variant::Python).then(|| javascript_packages(input));
     let has_bridge = javascript.as_ref().is_some_and(|packages| packages.bridge.is_some());
-    let python = (input.variant != Variant::Javascript).then(|| python_packages(input, packages, has_bridge));
+    let python = (variant != Variant::Javascript).then(|| python_packages(input, has_bridge));
     let contract = contract::contract(input, |path| here(&path));
-    let settings = settings(input.variant, &contract);
+    let settings = settings(variant, &contract);
     let is_known =
-        |variable: &str| input.variant != Variant::Javascript || settings.values().any(|it| it == variable);
+        |variable: &str| variant != Variant::Javascript || settings.values().any(|it| it == variable);
     let unknown = contract::keys(&contract).filter(|(_, variable)| !is_known(variable));
     Local {
         unset: contract::names().filter(|name| !contract.contains_key(*name)).map(str::to_owned).collect(),
         unknown: unknown.map(|(key, _)| key.to_owned()).collect(),
-        variables: variables(input.variant, has_bridge),
+        variables: variables(variant, has_bridge),
         state: server::local::STATE.to_owned(),
         watch: watch(input, name, context, python.as_ref(), javascript.as_ref()),
         contract,
@@ -41,61 +41,54 @@ fn variables(variant: Variant, has_bridge: bool) -> IndexMap<String, String> {
     all.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// What the JavaScript server takes as an argument, and not from its environment.
+/// Sections that the JavaScript server takes as arguments instead of from its environment.
 fn settings(variant: Variant, contract: &IndexMap<String, Value>) -> IndexMap<String, String> {
     let all = if variant == Variant::Javascript { server::local::JAVASCRIPT_SETTINGS } else { &[] };
-    let set = all.iter().filter(|(_, variable)| contract.contains_key(*variable));
-    set.map(|&(word, variable)| (word.to_owned(), variable.to_owned())).collect()
+    let set = contract::keys(contract).filter(|(key, _)| all.contains(key));
+    set.map(|(key, variable)| (key.to_owned(), variable.to_owned())).collect()
 }
 
-/// A path as the server finds it: one that starts with a dot is a file's, any other may be a module's.
+/// A path that the server takes for a file's: without the dot it could be a module's.
 fn here(path: &str) -> String {
     if path.starts_with(['.', '/']) { path.to_owned() } else { format!("./{path}") }
 }
 
-fn python_packages(input: &Input<'_>, packages: &[Installed<'_>], own: bool) -> PythonPackages {
-    let locals = &input.layout.locals;
-    let of_kind =
-        |kind| locals.iter().filter(move |local| local.kind == kind).map(|local| local.path.clone());
-    let flat = locals.iter().filter(|local| local.kind == LocalKind::Flat);
-    let mut path: Vec<String> =
-        of_kind(LocalKind::Plain).chain(flat.map(|it| paths::join(&it.path, ".."))).collect();
-    path.dedup();
-    let files: Vec<_> = locals.iter().filter_map(|local| layout::requirements(local, input.files)).collect();
-    let included = files.iter().flat_map(|file| file.files.iter().cloned());
-    let manifests = locals.iter().flat_map(|local| manifests(input, local)).chain(included).collect();
+fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
+    let resolved = input.resolved;
+    let included = resolved.files.iter().flat_map(|file| file.files.iter().cloned());
+    let manifests =
+        resolved.locals.iter().flat_map(|local| manifests(input, local)).chain(included).collect();
     PythonPackages {
-        version: input.config.python_version.clone(),
+        version: resolved.pinned_python.clone(),
         server: server_packages(input.config.api_version.as_deref()),
-        requirements: python::named_packages(input),
-        files: files.iter().map(|file| file.path.clone()).collect(),
-        editable: of_kind(LocalKind::Package).collect(),
+        requirements: resolved.requirements.clone(),
+        files: resolved.files.iter().map(|file| file.path.clone()).collect(),
+        editable: resolved.packages.iter().map(|package| package.path.clone()).collect(),
         own,
-        path,
+        path: resolved.import_path.clone(),
         manifests,
-        without_sources: Tools::new(input).without_sources(packages.iter().map(|it| &it.package)).is_some(),
-        uses_pip: input.config.uses_pip(),
-        pip_config: pip_config(input.config, input.variant),
+        without_sources: resolved.is_without_sources(),
+        uses_pip: resolved.installer == Installer::Pip,
+        pip_config: resolved.pip_config.clone(),
     }
 }
 
 fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
-    let mut graphs = input.config.graphs.iter().flatten();
-    let has_graphs = graphs.any(|(_, graph)| paths::is_javascript(&graph.path));
-    let (server, bridge) = match input.variant {
+    let has_graphs = input.config.graphs.values().any(|graph| paths::is_javascript(graph));
+    let (server, bridge) = match input.resolved.variant {
         Variant::Javascript => (server::local::JAVASCRIPT_SERVER, None),
         Variant::Mixed if has_graphs => (&[server::local::TSX][..], Some(server::local::BRIDGE.to_owned())),
         Variant::Mixed | Variant::Python => (&[][..], None),
     };
     JavascriptPackages {
-        version: input.config.node_version.as_ref().map(|NodeVersion(version)| version.clone()),
+        version: input.config.node_version.clone(),
         server: server.iter().map(|&(name, version)| (name.to_owned(), version.to_owned())).collect(),
         bridge,
-        project: javascript::project(input.files),
+        project: javascript::project(input),
     }
 }
 
-/// Files that say what a package needs.
+/// Files that decide what a package requires.
 fn manifests(input: &Input<'_>, local: &Dependency) -> Vec<String> {
     if local.kind != LocalKind::Package {
         return Vec::new();
@@ -105,8 +98,8 @@ fn manifests(input: &Input<'_>, local: &Dependency) -> Vec<String> {
     names.map(|name| paths::join(&local.path, name)).filter(|path| input.files.is_file(path)).collect()
 }
 
-/// The release that is asked for; else the newest up to the one that this program is tested with, so that a project
-/// that needs older packages gets the server that goes with them.
+/// The release of `api_version`, or else any up to the one that agentcli is tested with: a project that pins older
+/// packages gets the server that fits them.
 fn server_packages(api_version: Option<&str>) -> Vec<String> {
     let tested = server::local::SERVER.iter();
     let Some(version) = api_version else {
@@ -119,7 +112,7 @@ fn server_packages(api_version: Option<&str>) -> Vec<String> {
     first.into_iter().chain(names).collect()
 }
 
-/// What an image would hold, but for what never counts; and the files that decide how the server starts.
+/// The files of the build context, without the default ignores, and those that decide how the server starts.
 fn watch(
     input: &Input<'_>,
     name: &str,

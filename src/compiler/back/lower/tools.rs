@@ -1,133 +1,75 @@
-//! What installs Python packages, what it needs around it, and what is left of it in the image.
+//! The Python package installer in the image: its commands, its pip configuration, and its removal.
 
 use indexmap::IndexMap;
 
 use crate::compiler::back::lower::{Build, Input};
-use crate::compiler::back::plan::{Action, Command, Mount, Variant};
+use crate::compiler::back::plan::{Action, Command, Mount};
+use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::front::config::{Config, KeepPkgTools};
-use crate::compiler::manifests::package::Package;
-use crate::compiler::paths;
 use crate::compiler::server;
 
-/// Where the pip configuration is mounted while packages are installed.
+/// Where the pip configuration is mounted during installation.
 const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
 
-/// The stage that holds the pip configuration, and its place there.
+/// The stage that holds the pip configuration, and its path there.
 const PIP_STAGE: (&str, &str) = ("pip", "/pip.conf");
 
-/// The pip configuration, normalised, where something reads it.
-pub(super) fn pip_config(config: &Config, variant: Variant) -> Option<String> {
-    let is_read = variant != Variant::Javascript && config.uses_pip();
-    config.pip_config_file.as_deref().filter(|_| is_read).map(paths::normalize)
-}
-
-/// What installs packages, and what it needs around it.
+/// Builds installation commands.
 pub(super) struct Tools {
-    uses_pip: bool,
+    installer: Installer,
     has_config: bool,
-    /// The program, uv or pip.
-    program: Vec<String>,
 }
 
 impl Tools {
-    pub(super) fn new(input: &Input<'_>) -> Self {
-        let uses_pip = input.config.uses_pip();
-        let program: &[&str] = if uses_pip { &["python3", "-m", "pip"] } else { &["uv", "pip"] };
-        Self {
-            uses_pip,
-            has_config: pip_config(input.config, input.variant).is_some(),
-            program: program.iter().map(|&word| word.to_owned()).collect(),
-        }
+    pub(super) fn new(resolved: &Resolved) -> Self {
+        Self { installer: resolved.installer, has_config: resolved.pip_config.is_some() }
     }
 
-    /// Copies the program into `directory`.
-    pub(super) fn copy(&self, directory: &str) -> Command {
-        let pip = "$(python3 -c 'import pip; print(*pip.__path__)')";
-        let program = if self.uses_pip { pip } else { "$(command -v uv)" };
-        Command::Shell(format!("cp -a \"{program}\" {directory}/"))
-    }
-
-    /// The same, by the copy of the program in `directory`.
-    pub(super) fn copied_to(&self, directory: &str) -> Self {
-        let program = if self.uses_pip {
-            vec!["python3".to_owned(), format!("{directory}/pip")]
-        } else {
-            vec![format!("{directory}/uv"), "pip".to_owned()]
-        };
-        Self { program, ..*self }
-    }
-
-    /// A stage that holds the pip configuration: from there it can be mounted, whatever it is called.
-    pub(super) fn stage(&self, input: &Input<'_>, build: &mut Build) {
-        let Some(config) = pip_config(input.config, input.variant) else { return };
+    /// A stage that holds the pip configuration, to mount it from there under a name without special characters.
+    pub(super) fn stage(input: &Input<'_>, build: &mut Build) {
+        let Some(config) = &input.resolved.pip_config else { return };
         let (stage, target) = PIP_STAGE;
-        let from = Action::From { image: "scratch".to_owned(), stage: Some(stage.to_owned()) };
-        build.step("/pip_config_file", "the pip configuration, for installations alone", from);
-        let sources = vec![input.layout.in_context(&config)];
-        let copy = Action::Copy { from: None, sources, target: target.to_owned() };
-        build.step("/pip_config_file", "the pip configuration, for installations alone", copy);
+        let (key, why) = ("/pip_config_file", "pip configuration, mounted during installation only");
+        build.step(key, why, Action::From { image: "scratch".to_owned(), stage: Some(stage.to_owned()) });
+        let sources = vec![input.layout.in_context(config)];
+        build.step(key, why, Action::Copy { from: None, sources, target: target.to_owned() });
     }
 
-    pub(super) fn install(&self, arguments: Vec<String>) -> Command {
-        self.install_in(None, arguments)
-    }
-
-    /// The same with the settings that uv finds in `directory`.
-    pub(super) fn install_in(&self, directory: Option<String>, arguments: Vec<String>) -> Command {
+    /// Installs `arguments` with the server's constraints. uv reads its settings in `directory`.
+    pub(super) fn install(&self, directory: Option<String>, arguments: Vec<String>) -> Command {
         let directory = directory.into_iter().flat_map(|it| ["--directory".to_owned(), it]);
         let constraints = ["-c".to_owned(), server::CONSTRAINTS.to_owned()];
-        self.unconstrained(directory.chain(constraints).chain(arguments).collect())
+        self.unconstrained(directory.chain(constraints).chain(arguments))
     }
 
-    pub(super) fn unconstrained(&self, arguments: Vec<String>) -> Command {
-        let target = (!self.uses_pip).then(|| "--system".to_owned());
-        self.command(["install".to_owned()].into_iter().chain(target).chain(arguments))
-    }
-
-    /// Installs packages into an environment other than the image's own, ready to be started.
-    pub(super) fn install_into(&self, environment: &str, packages: &[String]) -> Command {
-        let packages = packages.iter().cloned();
-        let words: &[&str] = if self.uses_pip {
-            &["--python", environment, "install"]
-        } else {
-            &["install", "--python", environment, "--compile-bytecode"]
-        };
-        self.command(words.iter().map(|&word| word.to_owned()).chain(packages))
-    }
-
-    fn command(&self, arguments: impl Iterator<Item = String>) -> Command {
+    /// Installs `arguments`.
+    pub(super) fn unconstrained(&self, arguments: impl IntoIterator<Item = String>) -> Command {
         let mut variables = IndexMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())]);
-        if self.uses_pip {
-            variables.extend(self.has_config.then(|| ("PIP_CONFIG_FILE".to_owned(), PIP_CONFIG.to_owned())));
-        } else {
-            // The cache is on a file system of its own, which links cannot cross.
-            variables.insert("UV_LINK_MODE".to_owned(), "copy".to_owned());
+        let program: &[&str] = match self.installer {
+            Installer::Pip => &["python3", "-m", "pip", "install"],
+            Installer::Uv => &["uv", "pip", "install", "--system"],
+        };
+        match self.installer {
+            Installer::Pip if self.has_config => {
+                variables.insert("PIP_CONFIG_FILE".to_owned(), PIP_CONFIG.to_owned());
+            }
+            Installer::Pip => {}
+            // The cache is on another file system, so uv cannot link files from it.
+            Installer::Uv => {
+                variables.insert("UV_LINK_MODE".to_owned(), "copy".to_owned());
+            }
         }
-        Command::Words { variables, words: self.program.iter().cloned().chain(arguments).collect() }
+        let words = program.iter().map(|&word| word.to_owned()).chain(arguments).collect();
+        Command::Words { variables, words }
     }
 
-    /// Whether the sources of these packages count: only uv reads them, and it has to be kept from it where some
-    /// lead to directories, since those packages are installed in place.
-    pub(super) fn reads_sources<'a>(&self, packages: impl IntoIterator<Item = &'a Package>) -> bool {
-        !self.uses_pip && !packages.into_iter().any(|package| package.sources.has_paths)
-    }
-
-    /// The option that keeps uv from reading them.
-    pub(super) fn without_sources<'a>(
-        &self,
-        packages: impl IntoIterator<Item = &'a Package>,
-    ) -> Option<String> {
-        (!self.uses_pip && !self.reads_sources(packages)).then(|| "--no-sources".to_owned())
-    }
-
+    /// Runs installation commands, with the installer's cache and the pip configuration mounted.
     pub(super) fn run(&self, commands: Vec<Command>) -> Action {
-        self.run_with(Vec::new(), commands)
-    }
-
-    /// Runs commands with more mounted than they always need.
-    pub(super) fn run_with(&self, mut mounts: Vec<Mount>, commands: Vec<Command>) -> Action {
-        let cache = if self.uses_pip { "/root/.cache/pip" } else { "/root/.cache/uv" };
-        mounts.push(Mount::Cache { target: cache.to_owned() });
+        let cache = match self.installer {
+            Installer::Pip => "/root/.cache/pip",
+            Installer::Uv => "/root/.cache/uv",
+        };
+        let mut mounts = vec![Mount::Cache { target: cache.to_owned() }];
         if self.has_config {
             let (from, source) = PIP_STAGE;
             let (from, source, target) = (from.to_owned(), source.to_owned(), PIP_CONFIG.to_owned());
@@ -137,7 +79,8 @@ impl Tools {
     }
 }
 
-pub(super) fn removed_tools(config: &Config) -> Vec<&'static str> {
+/// The package tools that the image does not keep.
+fn removed_tools(config: &Config) -> Vec<&'static str> {
     let all = server::PACKAGE_TOOLS.iter().copied();
     match &config.keep_pkg_tools {
         None | Some(KeepPkgTools::All(false)) => all.collect(),
@@ -146,36 +89,36 @@ pub(super) fn removed_tools(config: &Config) -> Vec<&'static str> {
     }
 }
 
-/// Removes tools wherever the image has them: as packages, as what the distribution left of them, as commands.
-pub(super) fn removal(tools: &[&str]) -> Vec<Command> {
+/// Removes package tools: as installed packages, as files that the distribution left, and as programs.
+pub(super) fn removal(config: &Config) -> Vec<Command> {
+    let tools = removed_tools(config);
     if tools.is_empty() {
         return Vec::new();
     }
-    let names: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
     let uninstall = Command::Shell(format!("(uv pip uninstall --system {} || true)", tools.join(" ")));
-    let leftovers = server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool));
-    let leftovers = leftovers.flat_map(|(_, names)| names.iter().map(|&name| name.to_owned()));
-    let folders = names.iter().flat_map(|tool| [tool.clone(), format!("{tool}-*-info")]).chain(leftovers);
-    // Not every distribution has both, and find fails where one is absent.
+    // `find` fails if a directory does not exist, and not every distribution has both.
     let libraries = words(["mkdir", "-p", "/usr/lib", "/usr/local/lib"]);
     let mut find = ["find", "/usr/lib", "/usr/local/lib", "-maxdepth", "3", "-path", "*-packages/*", "("]
         .map(str::to_owned)
         .to_vec();
+    let leftovers = server::TOOL_LEFTOVERS.iter().filter(|(tool, _)| tools.contains(tool));
+    let leftovers = leftovers.flat_map(|(_, names)| names.iter().map(|&name| name.to_owned()));
+    let folders =
+        tools.iter().flat_map(|tool| [(*tool).to_owned(), format!("{tool}-*-info")]).chain(leftovers);
     for (index, name) in folders.enumerate() {
         find.extend((index > 0).then(|| "-o".to_owned()));
         find.extend(["-name".to_owned(), name]);
     }
     find.extend([")", "-prune", "-exec", "rm", "-rf", "{}", "+"].map(str::to_owned));
-    let mut programs = names;
-    programs.retain(|tool| tool != "setuptools");
-    let mut files: Vec<String> =
-        programs.iter().flat_map(|it| [format!("/usr/bin/{it}*"), format!("/usr/local/bin/{it}*")]).collect();
-    if tools.len() == server::PACKAGE_TOOLS.len() {
-        files.extend(
-            ["/usr/bin/uv", "/usr/bin/uvx", "/usr/local/bin/uv", "/usr/local/bin/uvx"].map(str::to_owned),
-        );
-    }
     let mut commands = vec![uninstall, libraries, prefixed(&[], find)];
+    let programs = server::TOOL_PROGRAMS.iter().filter(|(tool, _)| tools.contains(tool));
+    let mut programs: Vec<&str> = programs.flat_map(|(_, programs)| programs.iter().copied()).collect();
+    if tools.len() == server::PACKAGE_TOOLS.len() {
+        programs.extend(server::UV_PROGRAMS);
+    }
+    let files =
+        programs.iter().flat_map(|it| ["/usr/bin", "/usr/local/bin"].map(|bin| format!("{bin}/{it}")));
+    let files: Vec<String> = files.collect();
     commands.extend((!files.is_empty()).then(|| Command::Shell(format!("rm -f {}", files.join(" ")))));
     commands
 }

@@ -1,90 +1,89 @@
-//! The part of a plan that runs the server on the user's own machine, without a container.
+//! The part of the plan for `dev`: the server on this machine, without a container.
 
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How the server runs beside the user's source. Every path is relative to the configuration's directory, which is
-/// also where the server works.
+/// The server beside the user's source. All paths are relative to the configuration's directory, which is also the
+/// server's working directory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Local {
-    /// What the server reads from its environment: the same as in an image, with paths as they are here.
+    /// Server settings: variable to JSON value, the same as in an image but for the paths.
     pub contract: IndexMap<String, Value>,
-    /// Variables that the server needs in order to run without databases. They win over the user's.
+    /// Variables that make the server run without databases. They take precedence over the user's.
     pub variables: IndexMap<String, String>,
-    /// Variables of the server that nothing sets here, and that must not come from outside.
+    /// Variables for server settings that the configuration does not have; they are removed from the environment.
     pub unset: Vec<String>,
-    /// What Python has to have; absent in the JavaScript server.
+    /// The Python environment; absent on the JavaScript server.
     pub python: Option<PythonPackages>,
-    /// What Node.js has to have; absent where there is no JavaScript.
+    /// The Node.js environment; absent without JavaScript.
     pub javascript: Option<JavascriptPackages>,
-    /// What the server is started with rather than told by its environment: its own words, and the name in
-    /// `contract`.
+    /// Settings that the server takes as arguments: its name for each, and the variable in `contract`.
     pub settings: IndexMap<String, String>,
-    /// Keys of the configuration that the server does not know here.
+    /// Keys of the configuration that the server does not support here.
     pub unknown: Vec<String>,
-    /// The directory that the server keeps its state in.
+    /// The directory of the server's state.
     pub state: String,
-    /// Which changes count.
+    /// Changes that restart the server.
     pub watch: Watch,
 }
 
-/// What the Python server's environment holds.
+/// Packages of the Python environment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PythonPackages {
-    /// Python, as major.minor, where the configuration pins it.
+    /// Python version, major.minor, if the configuration pins it.
     pub version: Option<String>,
     /// The server itself, as requirements (PEP 508).
     pub server: Vec<String>,
-    /// Packages from outside, as requirements (PEP 508).
+    /// Packages that `dependencies` names, as requirements (PEP 508).
     pub requirements: Vec<String>,
     /// Requirements files.
     pub files: Vec<String>,
-    /// Directories that are installed as packages, in place.
+    /// Local packages, installed as editable.
     pub editable: Vec<String>,
-    /// Whether the environment is ours in any case: the packages of the JavaScript half lie in it.
+    /// Whether the user's own environment cannot be used, since JavaScript packages are installed into it.
     pub own: bool,
-    /// Directories that are imported from without being packages.
+    /// Directories to import from that are not packages, in the order in which they are searched, after installed ones.
     pub path: Vec<String>,
-    /// Files whose contents decide what is installed.
+    /// Files that decide what is installed.
     pub manifests: Vec<String>,
-    /// Whether uv is kept from the packages' own sources, for some lead to directories that are installed in place.
+    /// Whether uv ignores the sources of local packages: some are paths, and those packages are installed in place.
     pub without_sources: bool,
-    /// Whether pip installs, rather than uv where there is one.
+    /// Whether pip installs even if there is uv.
     pub uses_pip: bool,
-    /// The pip configuration, where something reads it.
+    /// The pip configuration, if something reads it.
     pub pip_config: Option<String>,
 }
 
-/// What the JavaScript server's environment holds, or the JavaScript half of the Python server's.
+/// Packages of the JavaScript server, or of the JavaScript part of the Python server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct JavascriptPackages {
-    /// Node.js, as its major version, where the configuration pins it.
+    /// Major version of Node.js, if the configuration pins it.
     pub version: Option<String>,
-    /// The server and what it needs, name to version.
+    /// The server and its requirements, name to version.
     pub server: IndexMap<String, String>,
-    /// Where the JavaScript half of the Python server lies, below the directory that Python packages are in.
+    /// The JavaScript part of the Python server, relative to site-packages.
     pub bridge: Option<String>,
-    /// The project's own packages, where it has any.
+    /// The packages of the project's package.json, if it has any.
     pub project: Option<NodeProject>,
 }
 
-/// A package.json that packages are installed for, in its own directory, which is the configuration's.
+/// The package.json beside the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NodeProject {
-    /// What installs them and writes no file but those: the words of a command, the package manager's name first.
+    /// The words of the command that installs its packages and changes no file of the user's.
     pub install: Vec<String>,
-    /// Files whose contents decide what is installed.
+    /// Files that decide what is installed.
     pub manifests: Vec<String>,
 }
 
-/// Which changes of the user's tree make the server start anew.
+/// Changes of the user's tree that restart the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Watch {
-    /// The directory that is looked at.
+    /// The watched directory.
     pub root: String,
-    /// The lines of a .dockerignore at the root: what it leaves out does not count.
+    /// Lines of a .dockerignore at the root; ignored files do not count.
     pub ignore: Vec<String>,
-    /// Files that count whatever they are called and wherever they lie.
+    /// Files that count even if they are ignored or outside of the root.
     pub files: Vec<String>,
 }

@@ -1,28 +1,35 @@
-//! `checkpointer`: its backend and its factory belong together.
+//! `checkpointer`: the backend and what belongs to it.
+
+use serde_json::Value;
 
 use super::Context;
+use super::credentials::CREDENTIALS_IN_URL;
+use crate::compiler::front::schema::UNKNOWN_VALUE;
+use crate::compiler::{server, urls};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&MISSING_CHECKPOINTER_PATH, &UNUSED_CHECKPOINTER_PATH];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(checkpointer) = &context.config.checkpointer else { return };
     let at = Pointer::parse("/checkpointer");
-    let backend = checkpointer.backend.as_deref();
-    if backend == Some("custom") && checkpointer.path.is_none() && !context.is_removed("/checkpointer/path") {
+    let backend = context.config.str_at("/checkpointer/backend");
+    let has_path = context.config.str_at("/checkpointer/path").is_some();
+    if backend == Some("custom") && !has_path && !context.is_removed("/checkpointer/path") {
         let place = Place::Value(at.join("backend"));
         context.report(
             Diagnostic::new(&MISSING_CHECKPOINTER_PATH, place, "the `custom` backend has no factory")
                 .help(r#"add `"path": "./checkpointer.py:make_checkpointer"` beside it"#),
         );
     }
-    let unused = checkpointer.path.is_some() && backend != Some("custom");
+    check_uri(context);
+    check_modules(context);
+    let unused = has_path && backend != Some("custom");
     if unused && !context.is_removed("/checkpointer/backend") {
         let (message, help) = match backend {
             None => (
                 "`checkpointer.path` is set without the backend `custom`".to_owned(),
-                r#"add `"backend": "custom"` beside it, so that every server calls the factory"#,
+                r#"add `"backend": "custom"` beside it, so that every server uses the factory"#,
             ),
             Some(name) => (
                 format!("`checkpointer.path` has no effect with the `{name}` backend"),
@@ -35,12 +42,35 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
+/// The URI becomes part of the image, with the password in it.
+fn check_uri(context: &mut Context<'_>) {
+    let pointer = Pointer::parse("/checkpointer/uri");
+    let uri = context.config.str_at(pointer.as_str()).unwrap_or_default();
+    if !urls::userinfo(uri).is_empty() {
+        let message = "`checkpointer.uri` contains a password, which would become part of the image";
+        context.report(Diagnostic::new(&CREDENTIALS_IN_URL, Place::Value(pointer), message).help(format!(
+            "set the variable `{}` when the server runs instead",
+            server::DOCUMENT_DATABASE_URI
+        )));
+    }
+}
+
+fn check_modules(context: &mut Context<'_>) {
+    let pointer = Pointer::parse("/checkpointer/serde/allowed_json_modules");
+    if context.config.at(pointer.as_str()) == Some(&Value::Bool(false)) {
+        let message = "`checkpointer.serde.allowed_json_modules` cannot be `false`";
+        context.report(
+            Diagnostic::new(&UNKNOWN_VALUE, Place::Value(pointer), message)
+                .help("leave it out to allow the safe defaults only"),
+        );
+    }
+}
+
 static MISSING_CHECKPOINTER_PATH: Rule = Rule {
     code: "missing-checkpointer-path",
     severity: Severity::Error,
-    summary: "a custom checkpointer without its factory",
-    why: "`custom` means that a factory of your own makes the checkpointer, and `path` says where it is. The server \
-          would not start without it.",
+    summary: "a custom checkpointer without a factory",
+    why: "With the backend `custom`, the factory at `path` creates the checkpointer. The server does not start without it.",
     wrong: r#"{ "checkpointer": { "backend": "custom" } }"#,
     right: r#"{ "checkpointer": { "backend": "custom", "path": "./checkpointer.py:make_checkpointer" } }"#,
 };
@@ -48,33 +78,9 @@ static MISSING_CHECKPOINTER_PATH: Rule = Rule {
 static UNUSED_CHECKPOINTER_PATH: Rule = Rule {
     code: "unused-checkpointer-path",
     severity: Severity::Warning,
-    summary: "a checkpointer factory without the backend that uses it",
-    why: "`path` is for the `custom` backend only. With another one the server keeps its state in its own database \
-          and never calls the factory. The same holds by default where `backend` is left out; newer servers take the \
-          path as a wish for `custom` then, so it is safer to say it.",
+    summary: "a checkpointer factory without the backend `custom`",
+    why: "Only the backend `custom` uses `path`; the others ignore it. Without `backend`, older servers ignore it too, and \
+          newer ones use it, so set it explicitly.",
     wrong: r#"{ "checkpointer": { "path": "./checkpointer.py:make_checkpointer" } }"#,
     right: r#"{ "checkpointer": { "backend": "custom", "path": "./checkpointer.py:make_checkpointer" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn checkpointer() {
-        table(
-            &[
-                (r#"{"checkpointer":{"backend":"docdb"}}"#, &[]),
-                (r#"{"checkpointer":{"backend":"custom","path":"./agent.py:make"}}"#, &[]),
-                (r#"{"checkpointer":{"backend":"custom"}}"#, &[r#"missing-checkpointer-path: "custom""#]),
-                (r#"{"checkpointer":{"backend":"custom","path":3}}"#, &["wrong-type: 3"]),
-                (r#"{"checkpointer":{"path":"./agent.py:make"}}"#, &[r#"unused-checkpointer-path: "path""#]),
-                (
-                    r#"{"checkpointer":{"backend":"sqlite","path":"./agent.py:make"}}"#,
-                    &[r#"unknown-value: "sqlite""#],
-                ),
-            ],
-            &[],
-        );
-    }
-}

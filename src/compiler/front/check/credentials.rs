@@ -1,26 +1,21 @@
-//! Passwords and tokens in the URLs of dependencies. No message may repeat what was found.
+//! Passwords and tokens in the URLs of dependencies. No message repeats them.
 
-use std::borrow::Cow;
-
+use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, classify};
-use crate::compiler::manifests::requirements_txt;
-use crate::compiler::paths;
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::compiler::manifests::{self, requirements_txt};
+use crate::compiler::{paths, urls};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
-/// What this check reports.
+/// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&CREDENTIALS_IN_URL];
 
-/// How tokens of the well-known hosts start.
-const TOKENS: &[&str] =
-    &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "pypi-", "ATBB"];
-
 pub(super) fn check(context: &mut Context<'_>) {
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let place = Place::Value(entry(index));
         match classify(text, context.files) {
-            Dependency::Package(text) if has_credentials(&text) => {
-                report(context, place, "a URL in this entry holds a password or token".to_owned());
+            Dependency::Package(text) if !urls::userinfo(&text).is_empty() => {
+                context.report(finding(place, "a URL in this entry contains a password or token".to_owned()));
             }
             Dependency::Package(_) => {}
             Dependency::Local { path } => check_manifests(context, &place, &path),
@@ -28,132 +23,39 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-fn report(context: &mut Context<'_>, place: Place, message: String) {
-    context.report(
-        Diagnostic::new(&CREDENTIALS_IN_URL, place, message)
-            .help("revoke it, and give the credentials in the file that `pip_config_file` names instead"),
-    );
+fn finding(place: Place, message: String) -> Diagnostic {
+    Diagnostic::new(&CREDENTIALS_IN_URL, place, message)
+        .help("revoke it, and put the credentials in the file that `pip_config_file` names")
 }
 
-/// Looks into the manifests of the directory at `path`, and into what its requirements.txt includes.
+/// Checks the pyproject.toml and the requirements files of the directory at `path`.
 fn check_manifests(context: &mut Context<'_>, place: &Place, path: &str) {
-    let requirements = requirements_txt::read(path, context.files).map(|it| it.files).unwrap_or_default();
-    for file in requirements.into_iter().chain([paths::join(path, "pyproject.toml")]) {
-        let Some(text) = context.files.text(&file) else { continue };
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with('#'));
-        for (number, _) in lines.filter(|(_, line)| has_credentials(line)) {
-            let name = written(&file);
-            let message = format!("a URL in line {} of `{name}` holds a password or token", number + 1);
-            report(context, place.clone(), message);
+    let requirements =
+        requirements_txt::parts(path, context.files).into_iter().map(|part| (part.path, part.text));
+    let pyproject = paths::join(path, "pyproject.toml");
+    let text = manifests::text(&pyproject, context.files).and_then(Result::ok);
+    for (file, text) in requirements.chain(text.map(|text| (pyproject, text))) {
+        let masked = urls::masked(&text);
+        let secrets = urls::userinfo(&text).into_iter().filter(|part| !is_comment(&text, part.start));
+        for part in secrets.take(MAX_FINDINGS) {
+            let message = format!("a URL in `{}` contains a password or token", written(&file));
+            let related = Related::new(&file, &masked, part, "password or token");
+            context.report(finding(place.clone(), message).related(related));
         }
     }
 }
 
-/// Whether a URL in `text` names a user with a password, or a token as its user.
-fn has_credentials(text: &str) -> bool {
-    text.match_indices("://").any(|(at, separator)| {
-        let rest = &text[at + separator.len()..];
-        let end = rest.find(|c: char| c.is_whitespace() || "/?#\"'<>".contains(c)).unwrap_or(rest.len());
-        rest[..end].rsplit_once('@').is_some_and(|(user, _)| is_secret(user))
-    })
+/// Whether the line of the byte at `at` is a comment.
+fn is_comment(text: &str, at: usize) -> bool {
+    text[..at].lines().next_back().is_some_and(|line| line.trim_start().starts_with('#'))
 }
 
-/// `text` without the passwords and tokens of its URLs, for messages and excerpts; as long as before. URLs whose
-/// slashes are escaped for JSON count, too.
-pub fn masked(text: &str) -> Cow<'_, str> {
-    let mut text = Cow::Borrowed(text);
-    for separator in ["://", r":\/\/"] {
-        let starts: Vec<usize> = text.match_indices(separator).map(|(at, it)| at + it.len()).collect();
-        for start in starts {
-            let rest = &text[start..];
-            let end = rest.find(|c: char| c.is_whitespace() || "/?#\"'<>`".contains(c)).unwrap_or(rest.len());
-            let Some((user, _)) = rest[..end].rsplit_once('@').filter(|(user, _)| is_secret(user)) else {
-                continue;
-            };
-            let range = start..start + user.len();
-            text.to_mut().replace_range(range.clone(), &"*".repeat(range.len()));
-        }
-    }
-    text
-}
-
-fn is_secret(user: &str) -> bool {
-    let (name, password) = user.split_once(':').unwrap_or((user, ""));
-    // Plain user names are common: `git`, or the organisation. Tokens are long, or tell by how they start.
-    let token = name.len() >= 20 || TOKENS.iter().any(|start| name.starts_with(start));
-    (!password.is_empty() && !is_variable(password)) || (token && !is_variable(name))
-}
-
-/// Installers put the environment's value in for `${NAME}`.
-fn is_variable(text: &str) -> bool {
-    text.strip_prefix("${")
-        .and_then(|rest| rest.strip_suffix('}'))
-        .is_some_and(|name| !name.contains(['$', '{', '}']))
-}
-
-static CREDENTIALS_IN_URL: Rule = Rule {
+pub(super) static CREDENTIALS_IN_URL: Rule = Rule {
     code: "credentials-in-url",
     severity: Severity::Error,
     summary: "a password or token in the URL of a dependency",
-    why: "The URL would be written into the layers and the history of the image, where everybody who can pull the \
-          image can read it. A pip configuration file reaches the installation without becoming part of the image.",
+    why: "The URL would become part of the layers and the history of the image, where everybody who can pull the image \
+          can read it. A pip configuration file is available to the installation only.",
     wrong: r#"{ "dependencies": [".", "shared @ git+https://me:secret@example.com/shared.git"] }"#,
     right: r#"{ "dependencies": [".", "shared @ git+https://example.com/shared.git"], "pip_config_file": "./pip.conf" }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    #[test]
-    fn credentials() {
-        table(
-            &[
-                (r#"{"dependencies":[".","x @ git+https://git@example.com/x"]}"#, &[]),
-                (r#"{"dependencies":[".","x @ git+ssh://git@example.com/x@v1"]}"#, &[]),
-                (r#"{"dependencies":[".","x @ https://${USER}:${TOKEN}@example.com/x.whl"]}"#, &[]),
-                (
-                    r#"{"dependencies":[".","git+https://ghp_abc@example.com/x"]}"#,
-                    &[r#"credentials-in-url: "git+https://ghp_abc@example.com/x""#],
-                ),
-            ],
-            &[],
-        );
-        let secret = r#"{"dependencies":[".","x @ https://me:hunter2@example.com/x.whl"]}"#;
-        assert!(said(secret, &[]).contains("password") && !said(secret, &[]).contains("hunter2"));
-        // A finding of another kind about the same entry must not repeat it either.
-        let broken = r#"{"dependencies":[".","x @ https://me:hunter2@example.com/x.whl y"]}"#;
-        assert!(!said(broken, &[]).contains("hunter2"));
-    }
-
-    #[test]
-    fn masks() {
-        for (text, shown) in [
-            ("a @ https://me:hunter2@x.y/z", "a @ https://**********@x.y/z"),
-            (r"https:\/\/me:hunter2@x.y, https://é:p@x", r"https:\/\/**********@x.y, https://****@x"),
-            ("git+https://ghp_abc@x/y", "git+https://*******@x/y"),
-            ("git+ssh://git@x/y https://${U}:${P}@x a:b@c", "git+ssh://git@x/y https://${U}:${P}@x a:b@c"),
-        ] {
-            assert_eq!(super::masked(text), shown);
-        }
-    }
-
-    #[test]
-    fn credentials_in_manifests() {
-        let rows: &[(&str, &[&str])] = &[
-            ("{}", &[r#"credentials-in-url: ".""#]),
-            (r#"{"dependencies":["./lib"],"graphs":{"a":"./lib/a.py:g"}}"#, &[]),
-        ];
-        let files = &[
-            ("requirements.txt", "a\n-r more/base.txt\n"),
-            ("more/base.txt", "# https://a:b@c\n--extra-index-url https://me:hunter2@example.com/simple\n"),
-            ("lib/a.py", "g = 1"),
-        ];
-        table(rows, files);
-        assert!(said("{}", files).contains("line 2 of `./more/base.txt`"));
-        table(
-            &rows[..1],
-            &[("pyproject.toml", "[project]\nname='x'\ndependencies=['a @ https://u:p@x.y/a.whl']")],
-        );
-    }
-}

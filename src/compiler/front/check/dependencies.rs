@@ -1,13 +1,14 @@
-//! `dependencies`: is each local entry a directory with something to install or import?
+//! `dependencies`: is each local entry a directory with a package or source files?
 
 use super::{Context, entry, locations, written};
 use crate::compiler::files::{FileKind, Files};
+use crate::compiler::front::config::List;
 use crate::compiler::manifests::dependency::{self, Local, MANIFESTS};
 use crate::compiler::paths;
 use crate::compiler::words::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[
     &DEPENDENCY_IS_FILE,
     &DEPENDENCY_IS_LINK,
@@ -19,7 +20,7 @@ pub(super) const RULES: &[&Rule] = &[
 pub(super) fn check(context: &mut Context<'_>) {
     check_presence(context);
     for local in context.locals.clone() {
-        let text = context.config.dependencies.iter().flatten().nth(local.index).map_or("", String::as_str);
+        let text = context.config.entries().find(|it| it.0 == local.index).map_or("", |it| it.1);
         if locations::is_usable(text)
             && let Some(diagnostic) = check_directory(context, &local)
         {
@@ -29,13 +30,12 @@ pub(super) fn check(context: &mut Context<'_>) {
 }
 
 fn check_presence(context: &mut Context<'_>) {
-    let empty = context.config.dependencies.as_ref().is_some_and(Vec::is_empty);
-    let graphs = context.config.graphs.iter().flatten();
-    let python = graphs.map(|(_, graph)| &graph.path).find(|path| !paths::is_javascript(path));
+    let empty = context.config.dependencies.as_ref().is_some_and(List::is_empty);
+    let python = context.config.graphs.values().find(|path| !paths::is_javascript(path));
     if let Some(graph) = python.filter(|_| empty) {
         let place = Place::Value(Pointer::root().join("dependencies"));
         context.report(
-            Diagnostic::new(&NO_DEPENDENCIES, place, format!("no dependency holds `{graph}`"))
+            Diagnostic::new(&NO_DEPENDENCIES, place, format!("no dependency contains `{graph}`"))
                 .help(r#"write `["."]` for the project itself"#),
         );
     }
@@ -49,11 +49,11 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     if *found == Some(FileKind::File) || (found.is_none() && is_manifest) {
         let directory = paths::parent(path);
         let help = if context.locals.iter().any(|other| other.path == directory) {
-            format!("remove it: `{}` is in the list already", written(&directory))
+            format!("remove it: `{}` is already in the list", written(&directory))
         } else {
             format!("write its directory, `{}`", written(&directory))
         };
-        let message = format!("`{}` names a file where a directory belongs", written(path));
+        let message = format!("`{}` is a file, not a directory", written(path));
         return Some(Diagnostic::new(&DEPENDENCY_IS_FILE, place, message).help(help));
     }
     if found.is_none() {
@@ -66,30 +66,27 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     if installable || dependency::has_source(path, files) {
         return None;
     }
-    let message = format!("`{}` holds nothing to install or import", written(path));
+    let message = format!("`{}` contains nothing to install or import", written(path));
     Some(
         Diagnostic::new(&DEPENDENCY_WITHOUT_MANIFEST, place, message)
-            .help("add a pyproject.toml or requirements.txt to it, or name the directory that has one"),
+            .help("add a pyproject.toml or requirements.txt to it, or list the directory that has one"),
     )
 }
 
-/// A build sees a link as it is, and not what it leads to.
+/// A build context contains links, but not their targets.
 fn check_link(files: &dyn Files, place: &Place, path: &str) -> Option<Diagnostic> {
     let (link, target) = files.link(path)?;
     let message = match link == path {
-        true => format!("`{}` is a link to `{target}`", written(path)),
-        false => format!("`{}` lies behind `{}`, a link to `{target}`", written(path), written(&link)),
+        true => format!("`{}` is a symbolic link to `{target}`", written(path)),
+        false => {
+            format!("`{}` is reached by `{}`, a symbolic link to `{target}`", written(path), written(&link))
+        }
     };
     let rest = paths::below(path, &link).unwrap_or(".");
     let real = paths::join(&paths::join(&paths::parent(&link), &target), rest);
     let help = match target.starts_with('/') {
-        true => {
-            "write the directory that it leads to, as a path relative to the configuration's own".to_owned()
-        }
-        false => format!(
-            "write the directory that it leads to, `{}`, here and in the paths into it",
-            written(&real)
-        ),
+        true => "write its target, as a path relative to the configuration's directory".to_owned(),
+        false => format!("write its target, `{}`, here and in paths below it", written(&real)),
     };
     Some(Diagnostic::new(&DEPENDENCY_IS_LINK, place.clone(), message).help(help))
 }
@@ -102,19 +99,17 @@ fn not_found(files: &dyn Files, place: Place, path: &str) -> Diagnostic {
     let diagnostic = Diagnostic::new(&DEPENDENCY_NOT_FOUND, place, message);
     diagnostic.help(match near {
         Some(name) => format!("did you mean `{}`?", written(&paths::join(&parent, name))),
-        None => {
-            "paths are relative to the directory of the configuration; a package is written by its name alone"
-                .to_owned()
-        }
+        None => "paths are relative to the configuration's directory; a package is written as its name only"
+            .to_owned(),
     })
 }
 
 static DEPENDENCY_IS_FILE: Rule = Rule {
     code: "dependency-is-file",
     severity: Severity::Error,
-    summary: "a file given where its directory belongs",
-    why: "A local dependency is a directory: what is in it is copied into the image, and its pyproject.toml, setup.py \
-          or requirements.txt is found there. The file alone would bring no source.",
+    summary: "a file in the list instead of its directory",
+    why: "A local dependency is a directory: its content is copied into the image, and its pyproject.toml, setup.py or \
+          requirements.txt is installed. A file alone would add no source.",
     wrong: r#"{ "dependencies": ["./requirements.txt"] }"#,
     right: r#"{ "dependencies": ["."] }"#,
 };
@@ -122,10 +117,9 @@ static DEPENDENCY_IS_FILE: Rule = Rule {
 static DEPENDENCY_IS_LINK: Rule = Rule {
     code: "dependency-is-link",
     severity: Severity::Error,
-    summary: "a local dependency that is reached by a symbolic link",
-    why: "A container engine copies a link as a link. What it leads to is not among what the build sees, and the \
-          installation, which puts the package's manifests in place before its source, would find a directory in the \
-          link's place.",
+    summary: "a local dependency that is a symbolic link, or below one",
+    why: "A container engine copies a symbolic link as a link. Its target is not part of the build context, so that the \
+          package would be missing from the image.",
     wrong: r#"{ "dependencies": [".", "./libs/link-to-shared"] }"#,
     right: r#"{ "dependencies": [".", "../shared"] }"#,
 };
@@ -133,9 +127,9 @@ static DEPENDENCY_IS_LINK: Rule = Rule {
 static DEPENDENCY_NOT_FOUND: Rule = Rule {
     code: "dependency-not-found",
     severity: Severity::Error,
-    summary: "a local dependency that is not there",
-    why: "An entry that starts with `.` or holds a slash is a directory, relative to the configuration's own. There is \
-          nothing at this path, so that the image would lack it.",
+    summary: "a local dependency that does not exist",
+    why: "An entry that starts with `.` or contains a slash is a directory, relative to the configuration's directory. \
+          Nothing exists at this path, so that it would be missing from the image.",
     wrong: r#"{ "dependencies": ["./lib/shraed"] }"#,
     right: r#"{ "dependencies": ["./lib/shared"] }"#,
 };
@@ -144,8 +138,8 @@ static DEPENDENCY_WITHOUT_MANIFEST: Rule = Rule {
     code: "dependency-without-manifest",
     severity: Severity::Error,
     summary: "a directory with nothing to install or import",
-    why: "The directory has no pyproject.toml, setup.py, requirements.txt or package.json, and no source file either. \
-          Most often the one above or below it was meant.",
+    why: "The directory has no pyproject.toml, setup.py, requirements.txt or package.json, and no source file. Often the \
+          directory above or below it is meant.",
     wrong: r#"{ "dependencies": ["./docs"] }"#,
     right: r#"{ "dependencies": ["."] }"#,
 };
@@ -154,44 +148,8 @@ static NO_DEPENDENCIES: Rule = Rule {
     code: "no-dependencies",
     severity: Severity::Error,
     summary: "an empty list of dependencies beside a Python graph",
-    why: "Only what is listed is copied into the image and installed. With an empty list the graph itself would be \
-          missing there. Projects whose graphs are all JavaScript or TypeScript need no list.",
+    why: "Only listed directories are copied into the image and installed. With an empty list, the graph itself would be \
+          missing there. Projects with JavaScript or TypeScript graphs only need no list.",
     wrong: r#"{ "dependencies": [], "graphs": { "agent": "./agent.py:graph" } }"#,
     right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    const FILES: &[(&str, &str)] = &[
-        ("libs/shared/pyproject.toml", ""),
-        ("libs/plain/sub/a.py", ""),
-        ("libs/js/package.json", ""),
-        ("docs/index.md", ""),
-        ("requirements.txt", ""),
-    ];
-
-    #[test]
-    fn dependencies() {
-        table(
-            &[
-                (r#"{"dependencies":[".","./libs/shared/","libs/plain","./libs/js"]}"#, &[]),
-                (r#"{"dependencies":[".","./libs/shraed"]}"#, &[r#"dependency-not-found: "./libs/shraed""#]),
-                (r#"{"dependencies":[".","pyproject.toml"]}"#, &[r#"dependency-is-file: "pyproject.toml""#]),
-                (r#"{"dependencies":[".","./x/setup.py"]}"#, &[r#"dependency-is-file: "./x/setup.py""#]),
-                (r#"{"dependencies":[".","docs/"]}"#, &[r#"dependency-without-manifest: "docs/""#]),
-                (r#"{"dependencies":[],"graphs":{"a":"./agent.ts:graph"}}"#, &[]),
-            ],
-            FILES,
-        );
-        assert!(
-            said(r#"{"dependencies":[".","./libs/shraed"]}"#, FILES)
-                .contains("did you mean `./libs/shared`?")
-        );
-        assert!(
-            said(r#"{"dependencies":["./requirements.txt"]}"#, FILES).contains("write its directory, `.`")
-        );
-        assert!(said(r#"{"dependencies":[]}"#, FILES).contains("no dependency holds"));
-    }
-}

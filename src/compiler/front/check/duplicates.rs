@@ -1,4 +1,4 @@
-//! `dependencies`: entries that say the same twice, or may mean two things.
+//! `dependencies`: entries that are duplicate or ambiguous.
 
 use std::collections::HashSet;
 
@@ -8,31 +8,31 @@ use crate::compiler::manifests::requirement;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 
-/// What this check reports.
+/// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&AMBIGUOUS_DEPENDENCY, &DUPLICATE_DEPENDENCY];
 
 pub(super) fn check(context: &mut Context<'_>) {
     let mut seen = HashSet::new();
-    for (index, text) in context.config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in context.config.entries() {
         let dependency = classify(text, context.files);
         if let Some(diagnostic) = check_ambiguous(context, index, text, &dependency) {
             context.report(diagnostic);
         }
         let Some(what) = identity(&dependency) else { continue };
         if !seen.insert(what.clone()) {
-            let message = format!("{what} is in the list already");
+            let message = format!("{what} is already in the list");
             let diagnostic = Diagnostic::new(&DUPLICATE_DEPENDENCY, Place::Value(entry(index)), message);
             context.report(diagnostic.help("keep one of the two entries"));
         }
     }
 }
 
-/// What two entries with the same meaning have in common. Conditions tell entries of one package apart.
+/// The description that duplicate entries share. Entries with conditions are not duplicates.
 fn identity(dependency: &Dependency) -> Option<String> {
     match dependency {
         Dependency::Local { path } => Some(format!("the directory `{}`", written(path))),
         Dependency::Package(text) => {
-            let parsed = requirement::parse(text).ok().filter(|it| !it.is_conditional)?;
+            let parsed = requirement::read(text).ok().filter(|it| !it.is_conditional)?;
             parsed.name.map(|name| format!("the package `{name}`"))
         }
     }
@@ -45,11 +45,10 @@ fn check_ambiguous(
     dependency: &Dependency,
 ) -> Option<Diagnostic> {
     let Dependency::Package(_) = dependency else { return None };
-    requirement::parse(text).ok().filter(|it| it.is_bare)?;
+    requirement::read(text).ok().filter(|it| it.is_bare)?;
     let path = paths::normalize(text.trim());
     MANIFESTS.iter().find(|name| context.files.is_file(&paths::join(&path, name)))?;
-    let message =
-        format!("`{path}` means a package from the index, though a directory of that name stands here");
+    let message = format!("`{path}` is a package from the index, but there is also a directory of that name");
     Some(
         Diagnostic::new(&AMBIGUOUS_DEPENDENCY, Place::Value(entry(index)), message)
             .help(format!("write `./{path}` for the directory, or `{path}>=0` for the package")),
@@ -60,8 +59,8 @@ static AMBIGUOUS_DEPENDENCY: Rule = Rule {
     code: "ambiguous-dependency",
     severity: Severity::Warning,
     summary: "a package name that is also the name of a directory",
-    why: "A bare word is a package from the index, even where a directory of that name with a manifest of its own \
-          stands beside the configuration. Someone else may own the package of that name.",
+    why: "A bare word is a package from the index, even if a directory of that name with a manifest is beside the \
+          configuration. The package of that name may belong to someone else.",
     wrong: r#"{ "dependencies": [".", "shared"] }"#,
     right: r#"{ "dependencies": [".", "./shared"] }"#,
 };
@@ -70,28 +69,8 @@ static DUPLICATE_DEPENDENCY: Rule = Rule {
     code: "duplicate-dependency",
     severity: Severity::Warning,
     summary: "the same dependency twice",
-    why: "The second entry adds nothing, or contradicts the first. Names of packages are the same whether they are \
-          written with `-`, `_` or capital letters.",
+    why: "The second entry adds nothing, or contradicts the first. Package names that differ in `-`, `_`, `.` or case \
+          only are the same.",
     wrong: r#"{ "dependencies": [".", "./", "langchain_openai", "langchain-openai>=0.2"] }"#,
     right: r#"{ "dependencies": [".", "langchain-openai>=0.2"] }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn duplicates() {
-        table(
-            &[
-                (r#"{"dependencies":[".","./"]}"#, &[r#"duplicate-dependency: "./""#]),
-                (r#"{"dependencies":[".","A_b","a.B>=1"]}"#, &[r#"duplicate-dependency: "a.B>=1""#]),
-                (r#"{"dependencies":[".","a<1;os_name=='nt'","a>1;os_name!='nt'"]}"#, &[]),
-                (r#"{"dependencies":[".","shared"]}"#, &[r#"ambiguous-dependency: "shared""#]),
-                (r#"{"dependencies":[".","shared>=0"]}"#, &[]),
-                (r#"{"dependencies":[".","./shared"]}"#, &[]),
-            ],
-            &[("shared/setup.py", "")],
-        );
-    }
-}

@@ -1,11 +1,11 @@
-//! `env`: is the file there, and can names and values be those of variables? So, too, the prefix that webhooks ask for.
+//! `env`: the file, and names and values of variables; also the prefix of variables in `webhooks`.
 
 use super::{Context, locations, written};
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&ENV_FILE_NOT_FOUND, &INVALID_VARIABLE_NAME, &INVALID_VARIABLE_VALUE];
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -20,7 +20,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         }
         None => {}
     }
-    if let Some(prefix) = config.webhooks.as_ref().and_then(|webhooks| webhooks.env_prefix.as_ref()) {
+    if let Some(prefix) = config.str_at("/webhooks/env_prefix") {
         check_prefix(context, prefix);
     }
 }
@@ -42,7 +42,7 @@ fn check_file(context: &mut Context<'_>, text: &str) {
     } else if context.files.is_directory(&path) {
         format!("name the file in it, such as `{}`", written(&paths::join(&path, ".env")))
     } else {
-        "create it, or leave `env` out where the environment comes from elsewhere".to_owned()
+        "create it, or leave `env` out if the variables are set elsewhere".to_owned()
     };
     let diagnostic = Diagnostic::new(&ENV_FILE_NOT_FOUND, Place::Value(Pointer::parse("/env")), message);
     context.report(diagnostic.help(example));
@@ -63,8 +63,8 @@ fn check_name(context: &mut Context<'_>, name: &str) {
     let Some(why) = fault(name) else { return };
     let place = Place::Key(Pointer::root().join("env").join(name));
     let message = match name {
-        "" => format!("the name of a variable {why}"),
-        _ => format!("the name of the variable `{}` {why}", name.escape_debug()),
+        "" => format!("a variable name {why}"),
+        _ => format!("the variable name `{}` {why}", name.escape_debug()),
     };
     context.report(
         Diagnostic::new(&INVALID_VARIABLE_NAME, place, message)
@@ -77,29 +77,31 @@ fn check_value(context: &mut Context<'_>, name: &str, value: &str) {
         return;
     }
     let place = Place::Value(Pointer::root().join("env").join(name));
-    let message = format!("the value of the variable `{}` has a NUL character", name.escape_debug());
+    let message = format!("the value of `{}` has a NUL character", name.escape_debug());
     context.report(
         Diagnostic::new(&INVALID_VARIABLE_VALUE, place, message)
-            .help("remove the `\\u0000`, or write the value in an encoding such as base64"),
+            .help("remove the `\\u0000`, or encode the value, for example in base64"),
     );
 }
 
 fn check_prefix(context: &mut Context<'_>, prefix: &str) {
-    let Some(why) = fault(prefix) else { return };
+    // Without a prefix, all variables may be used.
+    let Some(why) = fault(prefix).filter(|_| !prefix.is_empty()) else { return };
+    let default = context.config.dialect.webhook_prefix();
     let place = Place::Value(Pointer::parse("/webhooks/env_prefix"));
-    let message = format!("the prefix of variables `{}` {why}", prefix.escape_debug());
+    let message = format!("the prefix `{}` {why}", prefix.escape_debug());
     context.report(
         Diagnostic::new(&INVALID_VARIABLE_NAME, place, message)
-            .help("write a prefix of letters, digits and `_`, such as `AGENT_WEBHOOK_`"),
+            .help(format!("write a prefix of letters, digits and `_`, such as `{default}`")),
     );
 }
 
 static ENV_FILE_NOT_FOUND: Rule = Rule {
     code: "env-file-not-found",
     severity: Severity::Warning,
-    summary: "the file that `env` names is not there",
-    why: "The server would start without these variables. It is a warning, for such a file is rarely committed, so that \
-          every fresh checkout and every CI run lacks it, and no image ever holds it.",
+    summary: "the file of `env` does not exist",
+    why: "The server would start without these variables. This is a warning, because .env files are rarely committed: a \
+          fresh checkout or a CI run has none, and images never contain it.",
     wrong: r#"{ "env": "./.evn" }"#,
     right: r#"{ "env": "./.env" }"#,
 };
@@ -107,9 +109,9 @@ static ENV_FILE_NOT_FOUND: Rule = Rule {
 static INVALID_VARIABLE_NAME: Rule = Rule {
     code: "invalid-variable-name",
     severity: Severity::Error,
-    summary: "a name that no environment variable can have",
-    why: "A name must not be empty, start with a digit, or hold `=`, white space or control characters: a shell or a \
-          container engine would refuse it or read it as something else.",
+    summary: "invalid name of an environment variable",
+    why: "A name must not be empty, start with a digit, or contain `=`, white space or control characters. Shells and \
+          container engines reject such names or misread them.",
     wrong: r#"{ "env": { "LOG LEVEL": "info" } }"#,
     right: r#"{ "env": { "LOG_LEVEL": "info" } }"#,
 };
@@ -117,37 +119,8 @@ static INVALID_VARIABLE_NAME: Rule = Rule {
 static INVALID_VARIABLE_VALUE: Rule = Rule {
     code: "invalid-variable-value",
     severity: Severity::Error,
-    summary: "a value that no environment variable can have",
-    why: "The operating system ends a variable at its first NUL character, so that no process can be started with one \
-          inside of a value.",
+    summary: "invalid value of an environment variable",
+    why: "The operating system does not allow NUL characters in environment variables.",
     wrong: r#"{ "env": { "SEPARATOR": "\u0000" } }"#,
     right: r#"{ "env": { "SEPARATOR": "," } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn env() {
-        table(
-            &[
-                (r#"{"env":".env"}"#, &[]),
-                (r#"{"env":"../.env"}"#, &[r#"env-file-not-found: "../.env""#]),
-                (r#"{"env":"sub"}"#, &[r#"env-file-not-found: "sub""#]),
-                (r#"{"env":""}"#, &[r#"env-file-not-found: """#]),
-                (r#"{"env":{"A_1":"x","b.c-d":1}}"#, &[]),
-                (r#"{"env":{"":1}}"#, &[r#"invalid-variable-name: """#]),
-                (r#"{"env":{"A=B":1}}"#, &[r#"invalid-variable-name: "A=B""#]),
-                (r#"{"env":{"A B":1}}"#, &[r#"invalid-variable-name: "A B""#]),
-                (r#"{"env":{"A\u0000":1}}"#, &[r#"invalid-variable-name: "A\u0000""#]),
-                (r#"{"env":{"1A":1}}"#, &[r#"invalid-variable-name: "1A""#]),
-                (r#"{"env":{"A":"\u0001\n"}}"#, &[]),
-                (r#"{"env":{"A":"x\u0000"}}"#, &[r#"invalid-variable-value: "x\u0000""#]),
-                (r#"{"webhooks":{"env_prefix":"MY "}}"#, &[r#"invalid-variable-name: "MY ""#]),
-                (r#"{"webhooks":{"env_prefix":"\u0000"}}"#, &[r#"invalid-variable-name: "\u0000""#]),
-            ],
-            &[(".env", ""), ("sub/x", "")],
-        );
-    }
-}

@@ -1,28 +1,48 @@
 //! `http`: cross-origin requests and the prefix of routes.
 
-use super::Context;
-use crate::compiler::front::config::{CorsConfig, EnvConfig};
-use crate::compiler::paths;
+use serde_json::Value;
+
+use super::{Context, variables};
+use crate::compiler::front::config::Config;
+use crate::compiler::server;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
-pub(super) const RULES: &[&Rule] =
-    &[&CORS_ANY_ORIGIN_WITH_CREDENTIALS, &CORS_OVERRIDES_VARIABLE, &INVALID_MOUNT_PREFIX];
-
-/// The variable whose value `http.cors` replaces.
-const ORIGINS: &str = "CORS_ALLOW_ORIGINS";
+/// All rules of this check.
+pub(super) const RULES: &[&Rule] = &[
+    &CORS_ALLOWS_GET_ONLY,
+    &CORS_ANY_ORIGIN_WITH_CREDENTIALS,
+    &CORS_OVERRIDES_VARIABLE,
+    &INVALID_MOUNT_PREFIX,
+    &INVALID_ORIGIN_REGEX,
+];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(http) = &context.config.http else { return };
-    let prefix = http.mount_prefix.as_deref().and_then(check_prefix);
-    let cors = http.cors.as_ref();
-    let found = [prefix, cors.and_then(check_credentials), cors.and_then(|_| check_variable(context))];
+    let config = context.config;
+    let found = [
+        config.str_at("/http/mount_prefix").and_then(check_prefix),
+        config.str_at("/http/cors/allow_origin_regex").and_then(check_regex),
+        check_methods(context),
+        check_credentials(config),
+        check_variable(context),
+    ];
     found.into_iter().flatten().for_each(|diagnostic| context.report(diagnostic));
 }
 
-fn check_credentials(cors: &CorsConfig) -> Option<Diagnostic> {
-    cors.allow_origins.iter().flatten().find(|origin| *origin == "*")?;
-    cors.allow_credentials.filter(|&allowed| allowed)?;
+fn check_methods(context: &Context<'_>) -> Option<Diagnostic> {
+    let cors = context.config.at("/http/cors")?.as_object().filter(|cors| !cors.is_empty())?;
+    if cors.contains_key("allow_methods") || context.is_removed("/http/cors/allow_methods") {
+        return None;
+    }
+    let place = Place::Key(Pointer::parse("/http/cors"));
+    Some(
+        Diagnostic::new(&CORS_ALLOWS_GET_ONLY, place, "`http.cors` allows only GET requests")
+            .help(r#"add `"allow_methods": ["*"]`, or list the methods"#),
+    )
+}
+
+fn check_credentials(config: &Config) -> Option<Diagnostic> {
+    config.strs_at("/http/cors/allow_origins").find(|(_, origin)| *origin == "*")?;
+    config.at("/http/cors/allow_credentials").filter(|allowed| **allowed == Value::Bool(true))?;
     let place = Place::Value(Pointer::parse("/http/cors/allow_credentials"));
     let message = "credentials are allowed for any origin";
     Some(
@@ -32,46 +52,40 @@ fn check_credentials(cors: &CorsConfig) -> Option<Diagnostic> {
 }
 
 fn check_variable(context: &Context<'_>) -> Option<Diagnostic> {
-    let env = Pointer::parse("/env");
-    let place = match context.config.env.as_ref()? {
-        EnvConfig::Map(variables) => Place::Key(variables.contains_key(ORIGINS).then(|| env.join(ORIGINS))?),
-        EnvConfig::File(path) => {
-            let text = context.files.text(&paths::normalize(path))?;
-            Place::Value(text.lines().any(sets_origins).then_some(env)?)
-        }
-    };
-    let message = format!("`http.cors` overrides the variable `{ORIGINS}`, which has no effect");
-    let help = "keep one of the two: remove the variable, or `http.cors`";
+    context.config.at("/http/cors")?;
+    let name = server::CORS_ORIGINS;
+    variables::variables(context).into_iter().find(|(known, _)| known == name)?;
+    let message = format!("`http.cors` overrides the variable `{name}`");
+    let help = "remove the variable, or `http.cors`";
+    let place = variables::place(context, name, false);
     Some(Diagnostic::new(&CORS_OVERRIDES_VARIABLE, place, message).help(help))
-}
-
-fn sets_origins(line: &str) -> bool {
-    let line = line.trim_start();
-    let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
-    line.strip_prefix(ORIGINS).is_some_and(|rest| rest.trim_start().starts_with('='))
 }
 
 fn check_prefix(prefix: &str) -> Option<Diagnostic> {
     let end = prefix.len();
-    let odd = prefix.find(|c: char| c.is_whitespace() || c.is_control() || "?#".contains(c));
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "?#".contains(c);
     let url = prefix.split_once("://").map(|(_, rest)| rest.find('/').map_or("", |at| &rest[at..]));
-    let (why, part) = match odd {
+    let reserved = server::RESERVED_MOUNT_PREFIX;
+    let (why, part) = match prefix.find(is_odd) {
         _ if url.is_some() => ("is a URL, not a path", 0..end),
         _ if prefix.is_empty() => ("is empty", 0..0),
-        Some(at) => (
-            "has a character that no path can have",
-            at..at + prefix[at..].chars().next().map_or(0, char::len_utf8),
-        ),
+        Some(at) => {
+            let length = prefix[at..].chars().next().map_or(0, char::len_utf8);
+            ("has an invalid character", at..at + length)
+        }
         None if !prefix.starts_with('/') => ("does not start with `/`", 0..end),
-        None if prefix.ends_with('/') => ("ends with `/`", end - 1..end),
+        None if prefix
+            .strip_prefix(reserved)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) =>
+        {
+            ("is reserved by the server", 0..reserved.len())
+        }
         None => return None,
     };
     let help = match url.unwrap_or(prefix).trim().trim_matches('/') {
+        _ if prefix.starts_with(reserved) => "write another prefix, such as `/agents`".to_owned(),
         "" => "leave `mount_prefix` out, or write for example `/agents`".to_owned(),
-        trimmed => format!(
-            "write `/{}`",
-            trimmed.replace(|c: char| c.is_whitespace() || c.is_control() || "?#".contains(c), "-")
-        ),
+        trimmed => format!("write `/{}`", trimmed.replace(is_odd, "-")),
     };
     let pointer = Pointer::parse("/http/mount_prefix");
     let place = if part.is_empty() { Place::Value(pointer) } else { Place::Within(pointer, part) };
@@ -79,64 +93,128 @@ fn check_prefix(prefix: &str) -> Option<Diagnostic> {
     Some(Diagnostic::new(&INVALID_MOUNT_PREFIX, place, message).help(help))
 }
 
+fn check_regex(regex: &str) -> Option<Diagnostic> {
+    let (message, at) = regex_fault(regex)?;
+    let end = regex[at..].chars().next().map_or(at, |c| at + c.len_utf8());
+    let place = Place::Within(Pointer::parse("/http/cors/allow_origin_regex"), at..end);
+    Some(
+        Diagnostic::new(&INVALID_ORIGIN_REGEX, place, message)
+            .help(r"write a Python regular expression, such as `https://.*\\.example\\.com`"),
+    )
+}
+
+/// An error in a Python regular expression, and its byte offset. Only errors that are certain: the brackets, escapes
+/// and repetitions that Python rejects wherever they are.
+fn regex_fault(regex: &str) -> Option<(&'static str, usize)> {
+    let mut groups = Vec::new();
+    let mut repeatable = false;
+    let mut chars = regex.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|&(_, c)| c);
+        match c {
+            '\\' if chars.next().is_none() => return Some(("the regular expression ends with `\\`", at)),
+            '[' => {
+                // The first `]` of a set is a member of it.
+                chars.next_if(|&(_, c)| c == '^');
+                chars.next_if(|&(_, c)| c == ']');
+                loop {
+                    match chars.next() {
+                        None => return Some(("the regular expression has an unclosed `[`", at)),
+                        Some((_, '\\')) => drop(chars.next()),
+                        Some((_, ']')) => break,
+                        Some(_) => {}
+                    }
+                }
+            }
+            // Groups with extensions may contain comments, or turn on the mode that ignores white space.
+            '(' if next == Some('?') => return None,
+            '(' => groups.push(at),
+            ')' if groups.pop().is_none() => {
+                return Some(("the regular expression has an unmatched `)`", at));
+            }
+            '*' | '+' | '?' if !repeatable => return Some(("the regular expression repeats nothing", at)),
+            '*' | '+' | '?' => drop(chars.next_if(|&(_, c)| matches!(c, '?' | '+'))),
+            _ => {}
+        }
+        repeatable = !matches!(c, '(' | '|' | '^' | '*' | '+' | '?');
+    }
+    groups.pop().map(|at| ("the regular expression has an unclosed `(`", at))
+}
+
+static CORS_ALLOWS_GET_ONLY: Rule = Rule {
+    code: "cors-allows-get-only",
+    severity: Severity::Warning,
+    summary: "`http.cors` without `allow_methods`",
+    why: "Without `http.cors`, the server allows cross-origin requests with any method. With it, `allow_methods` is GET \
+          unless it is set, so browsers cannot start runs.",
+    wrong: r#"{ "http": { "cors": { "allow_origins": ["https://app.example.com"] } } }"#,
+    right: r#"{ "http": { "cors": { "allow_origins": ["https://app.example.com"], "allow_methods": ["*"], "allow_headers": ["*"] } } }"#,
+};
+
 static CORS_ANY_ORIGIN_WITH_CREDENTIALS: Rule = Rule {
     code: "cors-any-origin-with-credentials",
     severity: Severity::Warning,
-    summary: "any origin may send credentials",
-    why: "With `*` and credentials, every web site that a user visits may call the server with that user's cookies. \
-          Browsers refuse the literal combination; servers that answer with the caller's origin instead open it to all.",
-    wrong: r#"{ "http": { "cors": { "allow_origins": ["*"], "allow_credentials": true } } }"#,
-    right: r#"{ "http": { "cors": { "allow_origins": ["https://app.example.com"], "allow_credentials": true } } }"#,
+    summary: "credentials are allowed for any origin",
+    why: "Any web site that a user visits could call the server with the user's cookies. Browsers reject `*` together \
+          with credentials, but servers that echo the caller's origin are open to all.",
+    wrong: r#"{ "http": { "cors": { "allow_origins": ["*"], "allow_methods": ["*"], "allow_credentials": true } } }"#,
+    right: r#"{ "http": { "cors": { "allow_origins": ["https://app.example.com"], "allow_methods": ["*"], "allow_credentials": true } } }"#,
 };
 
 static CORS_OVERRIDES_VARIABLE: Rule = Rule {
     code: "cors-overrides-variable",
     severity: Severity::Warning,
     summary: "`http.cors` overrides CORS_ALLOW_ORIGINS",
-    why: "Where `http.cors` is given, the server does not read the variable CORS_ALLOW_ORIGINS. Changing the variable \
-          would seem to do nothing.",
-    wrong: r#"{ "env": { "CORS_ALLOW_ORIGINS": "https://a.example" }, "http": { "cors": { "allow_origins": ["https://b.example"] } } }"#,
-    right: r#"{ "http": { "cors": { "allow_origins": ["https://a.example", "https://b.example"] } } }"#,
+    why: "The server ignores the variable CORS_ALLOW_ORIGINS if `http.cors` is set.",
+    wrong: r#"{ "env": { "CORS_ALLOW_ORIGINS": "https://a.example" }, "http": { "cors": { "allow_origins": ["https://b.example"], "allow_methods": ["*"] } } }"#,
+    right: r#"{ "http": { "cors": { "allow_origins": ["https://a.example", "https://b.example"], "allow_methods": ["*"] } } }"#,
 };
 
 static INVALID_MOUNT_PREFIX: Rule = Rule {
     code: "invalid-mount-prefix",
     severity: Severity::Error,
-    summary: "a prefix of routes that is no path",
-    why: "The prefix is put before the path of every route. It starts with a slash, ends without one, and holds \
-          nothing that ends a path.",
-    wrong: r#"{ "http": { "mount_prefix": "agents/" } }"#,
+    summary: "invalid prefix of routes",
+    why: "The prefix is the first part of the path of every route. It starts with a slash, has no query or fragment, and \
+          is not below `/noauth`, which the server uses itself.",
+    wrong: r#"{ "http": { "mount_prefix": "agents" } }"#,
     right: r#"{ "http": { "mount_prefix": "/agents" } }"#,
+};
+
+static INVALID_ORIGIN_REGEX: Rule = Rule {
+    code: "invalid-origin-regex",
+    severity: Severity::Error,
+    summary: "`allow_origin_regex` is not a regular expression",
+    why: "The server compiles the pattern with Python's `re` when it starts, and stops if that fails. Wildcards such as \
+          `*.example.com` are not regular expressions.",
+    wrong: r#"{ "http": { "cors": { "allow_origin_regex": "*.example.com", "allow_methods": ["*"] } } }"#,
+    right: r#"{ "http": { "cors": { "allow_origin_regex": "https://.*\\.example\\.com", "allow_methods": ["*"] } } }"#,
 };
 
 #[cfg(test)]
 mod tests {
-    use crate::compiler::front::check::tests::table;
+    use super::regex_fault;
 
     #[test]
-    fn http() {
-        table(
-            &[
-                (r#"{"http":{"mount_prefix":"/a/b","cors":{"allow_origins":["*"]}}}"#, &[]),
-                (
-                    r#"{"http":{"cors":{"allow_origins":["*"],"allow_credentials":true}}}"#,
-                    &["cors-any-origin-with-credentials: true"],
-                ),
-                (
-                    r#"{"http":{"cors":{}},"env":{"CORS_ALLOW_ORIGINS":"x"}}"#,
-                    &[r#"cors-overrides-variable: "CORS_ALLOW_ORIGINS""#],
-                ),
-                (r#"{"http":{"cors":{}},"env":".env"}"#, &[r#"cors-overrides-variable: ".env""#]),
-                (r#"{"http":{"cors":{}},"env":".env.other"}"#, &[]),
-                (r#"{"http":{"mount_prefix":"a"}}"#, &["invalid-mount-prefix: a"]),
-                (r#"{"http":{"mount_prefix":"/a/"}}"#, &["invalid-mount-prefix: /"]),
-                (r#"{"http":{"mount_prefix":""}}"#, &[r#"invalid-mount-prefix: """#]),
-                (r#"{"http":{"mount_prefix":"/é b"}}"#, &["invalid-mount-prefix:  "]),
-            ],
-            &[
-                (".env", "A=1\nexport CORS_ALLOW_ORIGINS = x\n"),
-                (".env.other", "#CORS_ALLOW_ORIGINS=x\nXCORS_ALLOW_ORIGINS=1"),
-            ],
-        );
+    fn only_certain_errors_of_regexes_are_found() {
+        for (regex, at) in
+            [("*.a", 0), ("a|*", 2), ("(a", 0), ("a)", 1), ("[a", 0), (r"a\", 1), ("[]a", 0), ("(a**)", 3)]
+        {
+            assert_eq!(regex_fault(regex).map(|(_, at)| at), Some(at), "{regex}");
+        }
+        for regex in [
+            r"https://.*\.example\.com",
+            "[]*]+",
+            "[^]]",
+            r"\(",
+            "a*?",
+            "a*+",
+            "(?x) *",
+            "a{2,}?",
+            "^a$",
+            "$*",
+            "(?P<n>*",
+        ] {
+            assert_eq!(regex_fault(regex), None, "{regex}");
+        }
     }
 }

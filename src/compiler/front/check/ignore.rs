@@ -1,30 +1,28 @@
-//! `.dockerignore`: does it leave out what the image needs?
+//! `.dockerignore`: does it exclude files that the image needs?
 
 use std::collections::HashSet;
-use std::ops::Range;
 
-use super::{Context, entry, locations, modules, package_json, written};
-use crate::compiler::front::reference::{self, Reference, Role};
+use super::{Context, entry, locations, manifests, modules, written};
+use crate::compiler::front::reference::{self, Reference};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;
-use crate::compiler::manifests::package_json::PackageJson;
-use crate::compiler::manifests::{package, requirements_txt};
+use crate::compiler::manifests::{package, package_json, requirements_txt};
 use crate::compiler::paths;
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
-/// What this check reports.
+/// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&IGNORED_FILE, &INVALID_DOCKERIGNORE];
 
-/// One ignore file that takes part.
+/// An ignore file that applies.
 struct Source {
     /// Its path.
     file: String,
-    /// The directory that its patterns are relative to, counted from the file system's root.
+    /// The directory that its patterns are relative to, relative to the file system's root.
     directory: String,
     text: String,
 }
 
-/// All ignore files as one, with the file system's root as theirs: a later pattern may undo an earlier one.
+/// All ignore files as one in the file system's root: a later pattern may undo an earlier one.
 struct Rules {
     sources: Vec<Source>,
     all: Ignore,
@@ -38,7 +36,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     let Some(rules) = read(context, &needed) else { return };
     let mut lost: Vec<String> = Vec::new();
     for (place, path) in needed {
-        // What is in a directory that is left out goes with it, and was reported with it.
+        // The files in an excluded directory were reported with it.
         if lost.iter().any(|directory| paths::lies_in(&path, directory)) {
             continue;
         }
@@ -48,14 +46,14 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-/// Whether there is an ignore file anywhere: what is needed takes long to find, and most projects have none.
+/// Whether there is an ignore file at all: finding the needed files is slow, and most projects have none.
 fn may_have_rules(context: &Context<'_>) -> bool {
     let above = (0..=context.files.directory().len()).map(|up| paths::normalize(&"../".repeat(up)));
     let below = context.locals.iter().map(|local| local.path.clone());
     above.chain(below).any(|directory| context.files.is_file(&paths::join(&directory, ".dockerignore")))
 }
 
-/// The ignore files of the context's root, the project and each dependency; none where there are none.
+/// The ignore files of the context's root, the project and each dependency, if there are any.
 fn read(context: &mut Context<'_>, needed: &[(Place, String)]) -> Option<Rules> {
     let mut sources: Vec<Source> = Vec::new();
     let mut combined = String::new();
@@ -73,10 +71,14 @@ fn read(context: &mut Context<'_>, needed: &[(Place, String)]) -> Option<Rules> 
                 sources.push(Source { file, directory, text });
             }
             Err(error) => {
-                let message = format!("`{}`, {error}", written(&file));
-                let diagnostic = Diagnostic::new(&INVALID_DOCKERIGNORE, place, message);
-                context
-                    .report(diagnostic.help("mend or remove the line; Docker would refuse the whole file"));
+                let start = text.split_inclusive('\n').take(error.line - 1).map(str::len).sum::<usize>();
+                let start = start + text[start..].find(&error.pattern).unwrap_or_default();
+                let span = start..start + error.pattern.len();
+                context.report(
+                    Diagnostic::new(&INVALID_DOCKERIGNORE, place, format!("`{}` is invalid", written(&file)))
+                        .related(Related::new(&file, &text, span, error.reason))
+                        .help("fix or remove the line; Docker refuses the whole file"),
+                );
             }
         }
     }
@@ -92,24 +94,24 @@ fn ignore_directories(context: &Context<'_>, needed: &[(Place, String)]) -> Vec<
     [root, (Place::File, ".".to_owned())].into_iter().chain(own).collect()
 }
 
-/// `path`, which is relative to the configuration's directory, relative to the file system's root.
+/// `path`, given relative to the configuration's directory, relative to the file system's root.
 fn absolute(context: &Context<'_>, path: &str) -> Option<String> {
     let whole = paths::normalize(&format!("{}/{path}", context.files.directory().join("/")));
     let whole = whole.trim_start_matches('/').to_owned();
     (!whole.starts_with("..")).then_some(whole)
 }
 
-/// What the image needs, and the place that says so; directories before what is in them.
+/// The paths that the image needs, each with its place in the configuration; directories before their content.
 fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
-    let references = reference::all(context.config);
+    let references = reference::all(&context.config.value);
     let mut found: Vec<(Place, String)> = Vec::new();
     let locals = context.directories();
     found.extend(locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone())));
     for local in &locals {
-        let manifests = manifests(context, local).into_iter();
+        let manifests = read_by_installation(context, local).into_iter();
         found.extend(manifests.map(|path| (Place::Value(entry(local.index)), path)));
     }
-    if let Some(manifest) = PackageJson::read(context.files).manifest()
+    if let Some(Ok(manifest)) = package_json::find(context.files)
         && context.config.has_javascript()
     {
         let manifests = match manifest.needs_source(context.files) {
@@ -117,14 +119,12 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
             None => manifest.files(context.files),
         };
         let manifests = manifests.into_iter();
-        found.extend(manifests.map(|path| (package_json::place(context), path)));
+        found.extend(manifests.map(|path| (manifests::project(context), path)));
     }
     for located in references {
-        let end = located.text.rfind(':').filter(|_| located.role != Role::Ui).unwrap_or(located.text.len());
-        let part: Range<usize> = 0..end;
-        let path = match reference::parse(&located.text) {
-            _ if !locations::is_usable(&located.text[..end]) => None,
-            _ if located.role == Role::Ui => Some(paths::normalize(&located.text)),
+        let part = located.path_part();
+        let path = match located.parse() {
+            _ if !locations::is_usable(&located.text[part.clone()]) => None,
             Ok(Reference::File { path, .. }) => Some(path),
             Ok(Reference::Module { module, .. }) => modules::resolve(context, &module),
             Err(_) => None,
@@ -135,12 +135,12 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     found
 }
 
-/// What an installation of a directory reads.
-fn manifests(context: &Context<'_>, local: &Local) -> Vec<String> {
+/// The files that an installation of a directory reads.
+fn read_by_installation(context: &Context<'_>, local: &Local) -> Vec<String> {
     let mut found = match local.kind {
         LocalKind::Package => package::read_by_installation(local, context.files),
         LocalKind::Flat | LocalKind::Plain => {
-            requirements_txt::read(&local.path, context.files).map(|it| it.files).unwrap_or_default()
+            requirements_txt::find(&local.path, context.files).map(|it| it.files).unwrap_or_default()
         }
     };
     if !context.config.uses_pip() && !found.is_empty() {
@@ -158,17 +158,17 @@ fn check_path(context: &Context<'_>, rules: &Rules, place: Place, path: &str) ->
     }
     let message = match culprit(rules, &whole) {
         Some((file, pattern)) => {
-            format!("`{}` is left out of the image by `{pattern}` in `{}`", written(path), written(&file))
+            format!("`{}` is excluded from the image by `{pattern}` in `{}`", written(path), written(&file))
         }
-        None => format!("`{}` is left out of the image by a .dockerignore", written(path)),
+        None => format!("`{}` is excluded from the image by a .dockerignore", written(path)),
     };
     Some(Diagnostic::new(&IGNORED_FILE, place, message).help(format!(
-        "remove the pattern, or add `!{}` behind it",
+        "remove the pattern, or add `!{}` after it",
         exception(rules, &whole).unwrap_or_else(|| path.to_owned()),
     )))
 }
 
-/// The last pattern that leaves `path` out by itself, and its file.
+/// The file and the text of the last pattern that excludes `path` by itself.
 fn culprit(rules: &Rules, path: &str) -> Option<(String, String)> {
     rules.sources.iter().rev().find_map(|source| {
         let pattern = source.text.lines().rev().find(|line| matches(source, line, path))?;
@@ -181,7 +181,7 @@ fn matches(source: &Source, line: &str, path: &str) -> bool {
     Ignore::parse(&pattern).is_ok_and(|ignore| ignore.excludes(path))
 }
 
-/// What an exception for `path` is in the file that leaves it out.
+/// The path to write in an exception for `path` in the file that excludes it.
 fn exception(rules: &Rules, path: &str) -> Option<String> {
     let (file, _) = culprit(rules, path)?;
     let source = rules.sources.iter().find(|source| source.file == file)?;
@@ -191,9 +191,9 @@ fn exception(rules: &Rules, path: &str) -> Option<String> {
 static IGNORED_FILE: Rule = Rule {
     code: "ignored-file",
     severity: Severity::Error,
-    summary: "a file that the image needs, left out by a .dockerignore",
-    why: "The .dockerignore of the project, or of a dependency, keeps the file from being copied. The installation or \
-          the server would not find it, although it is here.",
+    summary: "a file that the image needs, excluded by a .dockerignore",
+    why: "The .dockerignore of the project or of a dependency excludes the file from the build context, so that the \
+          installation or the server cannot find it in the image.",
     wrong: r#"{ "graphs": { "agent": "./build/agent.py:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./src/agent.py:graph" } }"#,
 };
@@ -201,91 +201,8 @@ static IGNORED_FILE: Rule = Rule {
 static INVALID_DOCKERIGNORE: Rule = Rule {
     code: "invalid-dockerignore",
     severity: Severity::Error,
-    summary: "a .dockerignore with a line that is no pattern",
-    why: "Docker refuses the whole build where one line of a .dockerignore cannot be read, such as one with a `[` that \
-          is never closed.",
+    summary: "a .dockerignore with an invalid pattern",
+    why: "Docker stops the build if one line of a .dockerignore is invalid, such as one with a `[` that is not closed.",
     wrong: r#"{ "dependencies": ["./dependency-with-a-broken-dockerignore"] }"#,
     right: r#"{ "dependencies": ["./dependency"] }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    fn ignoring(text: &'static str) -> Vec<(&'static str, &'static str)> {
-        vec![
-            (".dockerignore", text),
-            ("lib/pyproject.toml", "[project]\nname='lib'"),
-            ("lib/lib/a.py", "g = 1"),
-        ]
-    }
-
-    #[test]
-    fn ignored() {
-        let lib = r#"{"dependencies":[".","./lib"],"graphs":{"a":"lib.a:g"}}"#;
-        for (config, ignore, wanted) in [
-            ("{}", "docs\n.env\nrequirements.txt\npackage.json\n", &[] as &[&str]),
-            ("{}", "*.py\n", &["ignored-file: ./agent.py"]),
-            ("{}", "*\n!agent.py\n!pyproject.toml\n", &[]),
-            ("{}", "*.toml\n", &[r#"ignored-file: ".""#]),
-            (lib, "lib\n", &[r#"ignored-file: "./lib""#]),
-            (lib, "lib/lib\n", &["ignored-file: lib.a"]),
-            (lib, "lib\n!lib/lib\n!lib/pyproject.toml\n", &[]),
-            (r#"{"ui":{"a":"./agent.ts"}}"#, "**/*.ts", &["ignored-file: ./agent.ts"]),
-        ] {
-            table(&[(config, wanted)], &ignoring(ignore));
-        }
-        assert!(said("{}", &ignoring("a\n*.py\n")).contains("`*.py` in `./.dockerignore`"));
-        assert!(said("{}", &ignoring("*.py\n")).contains("add `!agent.py`"));
-    }
-
-    #[test]
-    fn what_the_installation_reads() {
-        let dynamic = "[project]\nname='a'\ndynamic=['dependencies']\n\
-                       [tool.setuptools.dynamic]\ndependencies={file=['req/all.txt']}\n";
-        let backend = "[build-system]\nbuild-backend='hatchling.build'\n\
-                       [project]\nname='a'\nreadme='README.md'\n";
-        let computed = format!("{backend}dynamic=['version']\n");
-        let typescript = r#"{"graphs":{"a":"./agent.ts:graph"}}"#;
-        let alone = r#"{"dependencies":["./sub"],"graphs":{"a":"./sub/g.py:g"}}"#;
-        let here: &[&str] = &[r#"ignored-file: ".""#];
-        for (config, ignore, files, wanted) in [
-            ("{}", "**/*.txt", &[("pyproject.toml", dynamic), ("req/all.txt", "")][..], here),
-            ("{}", "*.md", &[("pyproject.toml", &computed), ("README.md", "")], here),
-            // Before the source is there, an empty one does.
-            ("{}", "*.md", &[("pyproject.toml", backend), ("README.md", "")], &[]),
-            (typescript, "package-lock.json", &[("package.json", "{}"), ("package-lock.json", "{}")], here),
-            (typescript, "yarn.lock", &[("package.json", "{}"), ("package-lock.json", "{}")], &[]),
-            ("{}", "package.json", &[("package.json", "{}")], &[]),
-            (
-                alone,
-                "req",
-                &[("sub/g.py", "g = 1"), ("sub/requirements.txt", "-r ../req/a.txt"), ("req/a.txt", "")],
-                &[r#"ignored-file: "./sub""#],
-            ),
-        ] {
-            let files: Vec<_> = files.iter().copied().chain([(".dockerignore", ignore)]).collect();
-            table(&[(config, wanted)], &files);
-        }
-        let files = [
-            ("requirements.txt", "-r ../base.txt"),
-            ("../base.txt", ""),
-            ("../.dockerignore", "base.txt"),
-            ("pyproject.toml", ""),
-        ];
-        table(&[("{}", here)], &files);
-    }
-
-    #[test]
-    fn ignore_files_of_dependencies() {
-        let config = r#"{"dependencies":[".","../shared"],"graphs":{"a":"../shared/g.py:graph"}}"#;
-        let files =
-            |name, text| vec![(name, text), ("../shared/g.py", "graph = 1"), ("../shared/setup.py", "")];
-        table(&[(config, &["ignored-file: ../shared/g.py"])], &files("../shared/.dockerignore", "g.*"));
-        table(&[(config, &["ignored-file: ../shared/g.py"])], &files("../.dockerignore", "shared/g.py"));
-        table(&[(config, &[])], &files(".dockerignore", "g.py"));
-        let broken = files("../shared/.dockerignore", "[");
-        table(&[(config, &[r#"invalid-dockerignore: "../shared""#])], &broken);
-        assert!(said(config, &broken).contains("line 1"));
-    }
-}

@@ -1,13 +1,13 @@
-//! Paths that no image can hold: absolute ones, and such with control characters.
+//! Paths that cannot be used in an image: absolute ones, and those with control characters.
 
 use super::Context;
 use crate::compiler::front::config::EnvConfig;
-use crate::compiler::front::reference::{self, Role};
+use crate::compiler::front::reference;
 use crate::compiler::manifests::dependency;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&ABSOLUTE_PATH, &UNPRINTABLE_PATH];
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -29,12 +29,12 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-/// Whether `path` can stand in an image; where not, this check said so, and others keep silent about it.
+/// Whether `path` can be used in an image; other checks ignore paths that this check reports.
 pub(super) fn is_usable(path: &str) -> bool {
     !paths::is_unprintable(path) && !is_absolute(path)
 }
 
-/// Absolute here, or on the machine of the one who wrote it.
+/// Whether `path` is absolute, on Windows too.
 fn is_absolute(path: &str) -> bool {
     let drive = |path: &str| matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     path.starts_with(['/', '\\']) || drive(path)
@@ -45,21 +45,18 @@ fn below_project(context: &Context<'_>, path: &str) -> Option<String> {
     paths::below(&paths::normalize(path), &project).map(str::to_owned)
 }
 
-/// Every path of the configuration as it is written, and whether an image must hold what stands there.
+/// All paths of the configuration as written, and whether they are part of an image.
 fn written_paths(context: &Context<'_>) -> Vec<(Pointer, String, bool)> {
     let config = context.config;
     let mut found = Vec::new();
-    for (index, text) in config.dependencies.iter().flatten().enumerate() {
+    for (index, text) in config.entries() {
         if matches!(dependency::classify(text, context.files), dependency::Dependency::Local { .. }) {
-            found.push((super::entry(index), text.clone(), true));
+            found.push((super::entry(index), text.to_owned(), true));
         }
     }
-    for located in reference::all(config) {
-        let file = match located.text.rsplit_once(':') {
-            Some((file, _)) if located.role != Role::Ui => file,
-            _ => &located.text,
-        };
-        found.push((located.pointer, file.to_owned(), true));
+    for located in reference::all(&config.value) {
+        let path = located.text[located.path_part()].to_owned();
+        found.push((located.pointer, path, true));
     }
     if let Some(EnvConfig::File(path)) = &config.env {
         found.push((Pointer::parse("/env"), path.clone(), false));
@@ -72,9 +69,9 @@ fn written_paths(context: &Context<'_>) -> Vec<(Pointer, String, bool)> {
 static ABSOLUTE_PATH: Rule = Rule {
     code: "absolute-path",
     severity: Severity::Error,
-    summary: "an absolute path where only a relative one can work",
-    why: "The path leads somewhere on this machine. The image, and every other machine, has something else there or \
-          nothing. Paths are relative to the directory of the configuration.",
+    summary: "absolute path",
+    why: "The path exists on this machine only, not in the image or on other machines. Paths are relative to the directory \
+          of the configuration.",
     wrong: r#"{ "graphs": { "agent": "/home/me/project/agent.py:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
@@ -82,30 +79,8 @@ static ABSOLUTE_PATH: Rule = Rule {
 static UNPRINTABLE_PATH: Rule = Rule {
     code: "unprintable-path",
     severity: Severity::Error,
-    summary: "a path with a control character",
-    why: "A line break or another control character in a path cannot be written to a build file, and is nearly \
-          always a slip of an editor or a script.",
+    summary: "control character in a path",
+    why: "Paths with line breaks or other control characters cannot be written to a Dockerfile.",
     wrong: r#"{ "graphs": { "agent": "./agent.py\n:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    #[test]
-    fn locations() {
-        table(
-            &[
-                (r#"{"graphs":{"a":"/project/agent.py:graph"}}"#, &["absolute-path: /project/agent.py"]),
-                (r#"{"graphs":{"a":"C:\\x\\agent.py:graph"}}"#, &[r"absolute-path: C:\\x\\agent.py"]),
-                (r#"{"dependencies":[".","/opt/lib"]}"#, &["absolute-path: /opt/lib"]),
-                (r#"{"graphs":{"a":"./a\t.py:graph"}}"#, &[r"unprintable-path: ./a\t.py"]),
-                (r#"{"env":"a\nb"}"#, &[r"unprintable-path: a\nb"]),
-                (r#"{"pip_config_file":"/etc/pip.conf"}"#, &["absolute-path: /etc/pip.conf"]),
-            ],
-            &[],
-        );
-        assert!(said(r#"{"graphs":{"a":"/project/agent.py:graph"}}"#, &[]).contains("`./agent.py`"));
-    }
-}

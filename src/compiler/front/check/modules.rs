@@ -1,13 +1,13 @@
-//! Where a dotted Python module lies, as far as that can be told without an interpreter.
+//! The files of dotted Python modules, as far as they can be found without an interpreter.
 
 use super::Context;
 use crate::compiler::manifests::dependency::LocalKind;
 use crate::compiler::paths;
 
-/// Directories below a project in which its packages may stand.
+/// Directories of a project that may contain its packages.
 const ROOTS: &[&str] = &[".", "src", "lib", "python"];
 
-/// The file of `module`, where one of the local dependencies has it.
+/// The file of `module` in the first local dependency that has it.
 pub(super) fn resolve(context: &Context<'_>, module: &str) -> Option<String> {
     let path = module.replace('.', "/");
     let candidates = |root: &str| {

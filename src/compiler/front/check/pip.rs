@@ -1,10 +1,10 @@
-//! `pip_config_file`: is it there, and does anything read it?
+//! `pip_config_file`: whether the file exists and is read.
 
 use super::{Context, locations, written};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&PIP_CONFIG_NOT_FOUND, &UV_IGNORES_PIP_CONFIG];
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -16,9 +16,10 @@ pub(super) fn check(context: &mut Context<'_>) {
             false => format!("there is no file `{}`", written(&path)),
         };
         let place = Place::Value(Pointer::parse("/pip_config_file"));
-        context.report(Diagnostic::new(&PIP_CONFIG_NOT_FOUND, place, message).help(
-            "paths are relative to the directory of the configuration; leave the key out where there is none",
-        ));
+        context.report(
+            Diagnostic::new(&PIP_CONFIG_NOT_FOUND, place, message)
+                .help("write a path relative to the directory of the configuration, or leave the key out"),
+        );
     }
     if context.config.pip_installer.as_deref() == Some("uv") {
         let place = Place::Value(Pointer::parse("/pip_installer"));
@@ -32,9 +33,9 @@ pub(super) fn check(context: &mut Context<'_>) {
 static PIP_CONFIG_NOT_FOUND: Rule = Rule {
     code: "pip-config-not-found",
     severity: Severity::Error,
-    summary: "the file that `pip_config_file` names is not there",
-    why: "The installation is to read this file, most often for the address of a private index. Without it the build \
-          would fail, or take packages from elsewhere.",
+    summary: "the file of `pip_config_file` does not exist",
+    why: "The build reads this file, usually for the address of a private index. Without it, the build would fail or install \
+          packages from another index.",
     wrong: r#"{ "pip_config_file": "./pip.cnof" }"#,
     right: r#"{ "pip_config_file": "./pip.conf" }"#,
 };
@@ -43,29 +44,8 @@ static UV_IGNORES_PIP_CONFIG: Rule = Rule {
     code: "uv-ignores-pip-config",
     severity: Severity::Warning,
     summary: "`pip_config_file` has no effect with uv",
-    why: "Only pip reads a pip configuration file. With `pip_installer` set to `uv`, packages would come from the public \
-          index although the file may say otherwise.",
+    why: "uv does not read pip configuration files, so with `pip_installer` set to `uv` packages would come from the public \
+          index.",
     wrong: r#"{ "pip_installer": "uv", "pip_config_file": "./pip.conf" }"#,
     right: r#"{ "pip_config_file": "./pip.conf" }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn pip() {
-        table(
-            &[
-                (r#"{"pip_config_file":"./pip.conf","pip_installer":"auto"}"#, &[]),
-                (r#"{"pip_config_file":"gone"}"#, &[r#"pip-config-not-found: "gone""#]),
-                (r#"{"pip_config_file":"sub"}"#, &[r#"pip-config-not-found: "sub""#]),
-                (
-                    r#"{"pip_config_file":"pip.conf","pip_installer":"uv"}"#,
-                    &[r#"uv-ignores-pip-config: "uv""#],
-                ),
-            ],
-            &[("pip.conf", ""), ("sub/x", "")],
-        );
-    }
-}

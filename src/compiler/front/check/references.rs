@@ -1,4 +1,4 @@
-//! References `<file>:<name>`: is the file there, inside of what is copied, and is the name defined in it?
+//! References `<file>:<name>`: the file exists, is in the image, can be loaded, and defines the name.
 
 mod nearby;
 
@@ -6,13 +6,15 @@ use std::ops::Range;
 
 use super::{Context, locations, modules, written};
 use crate::compiler::files::FileKind;
-use crate::compiler::front::reference::{self, Located, Reference, Role};
+use crate::compiler::front::config::Variant;
+use crate::compiler::front::keys::{Form, Languages};
+use crate::compiler::front::reference::{self, Located, Reference};
 use crate::compiler::manifests::symbols::{Definition, Language};
-use crate::compiler::paths;
 use crate::compiler::words::{listed, similar};
+use crate::compiler::{paths, server};
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[
     &MALFORMED_REFERENCE,
     &REFERENCE_NOT_FOUND,
@@ -22,28 +24,23 @@ pub(super) const RULES: &[&Rule] = &[
 ];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for located in reference::all(context.config) {
+    for located in reference::all(&context.config.value) {
         if let Some(diagnostic) = check_one(context, &located) {
             context.report(diagnostic);
         }
     }
 }
 
-/// The first thing that is wrong: each of the questions makes sense only where the one before has a good answer.
+/// The first mistake in a reference: each check assumes that the ones before passed.
 fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic> {
-    if located.role == Role::Ui {
-        let path = paths::normalize(&located.text);
-        if !locations::is_usable(&located.text) {
-            return None;
-        }
-        return check_ui(context, located).or_else(|| check_file(context, located, &path));
-    }
-    let end = located.text.rfind(':').unwrap_or(located.text.len());
-    if !locations::is_usable(&located.text[..end]) {
+    if !locations::is_usable(&located.text[located.path_part()]) {
         return None;
     }
-    match reference::parse(&located.text) {
+    match located.parse() {
         Err(malformed) => Some(check_malformed(context, located, malformed)),
+        Ok(Reference::File { path, .. }) if located.form == Form::File => {
+            check_component(context, located).or_else(|| check_file(context, located, &path))
+        }
         Ok(Reference::File { path, name }) => {
             check_file(context, located, &path).or_else(|| check_name(context, located, &path, &name))
         }
@@ -51,14 +48,14 @@ fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic>
     }
 }
 
-/// A UI component is the whole file; a name behind it is a habit from the other references.
-fn check_ui(context: &Context<'_>, located: &Located) -> Option<Diagnostic> {
+/// Reports a name after a UI component, which is a file alone.
+fn check_component(context: &Context<'_>, located: &Located) -> Option<Diagnostic> {
     let colon = located.text.rfind(':')?;
     let file = &located.text[..colon];
     if !paths::is_javascript(file) || context.files.is_file(&paths::normalize(&located.text)) {
         return None;
     }
-    let message = "a UI component is named by its file alone";
+    let message = "a UI component is a file, without a name";
     let place = within(located, colon..located.text.len());
     Some(Diagnostic::new(&MALFORMED_REFERENCE, place, message).help(format!("write `{file}`")))
 }
@@ -67,52 +64,39 @@ fn within(located: &Located, part: Range<usize>) -> Place {
     Place::Within(located.pointer.clone(), part)
 }
 
-/// The bytes of the path in a reference, and those of the name.
-fn parts(located: &Located) -> (Range<usize>, Range<usize>) {
-    let end = located.text.len();
-    match located.text.rfind(':') {
-        Some(colon) if located.role != Role::Ui => (0..colon, colon + 1..end),
-        _ => (0..end, end..end),
-    }
-}
-
 fn check_malformed(context: &Context<'_>, located: &Located, malformed: reference::Malformed) -> Diagnostic {
     let text = &located.text;
     let path = paths::normalize(text.split(':').next().unwrap_or_default());
-    let example = if context.files.is_file(&path) { written(&path) } else { "./agent.py".to_owned() };
-    let name = usual_name(located.role);
+    let example = located.key.example.trim_matches('"');
+    let example = match example.rsplit_once(':').filter(|_| context.files.is_file(&path)) {
+        Some((_, name)) => format!("{}:{name}", written(&path)),
+        None => example.to_owned(),
+    };
     let (place, message) = if text.is_empty() {
-        (Place::Value(located.pointer.clone()), "this names no file".to_owned())
+        (Place::Value(located.pointer.clone()), "the reference is empty".to_owned())
     } else {
         (within(located, malformed.part), format!("`{}` {}", text.escape_debug(), malformed.message))
     };
-    Diagnostic::new(&MALFORMED_REFERENCE, place, message)
-        .help(format!("write the file, a `:` and the name defined in it, such as `{example}:{name}`"))
-}
-
-fn usual_name(role: Role) -> &'static str {
-    match role {
-        Role::Auth => "auth",
-        Role::Checkpointer => "make_checkpointer",
-        Role::Embed => "embed",
-        Role::Encryption => "encryption",
-        Role::Graph | Role::Ui => "graph",
-        Role::HttpApp => "app",
-        Role::Priority => "priority",
-        Role::Store => "make_store",
-    }
+    let help = match located.text.split_once(':').filter(|_| located.form == Form::Dotted) {
+        Some((module, name)) if !module.contains(['/', '\\']) && !name.is_empty() => {
+            format!("write a dotted name, `{module}.{name}`")
+        }
+        _ => format!("write the file, a `:` and the name defined in it, such as `{example}`"),
+    };
+    Diagnostic::new(&MALFORMED_REFERENCE, place, message).help(help)
 }
 
 fn check_file(context: &Context<'_>, located: &Located, path: &str) -> Option<Diagnostic> {
-    let place = within(located, parts(located).0);
+    let place = within(located, located.path_part());
     if !context.files.is_file(path) {
         return not_found(context, place, path);
     }
-    check_type(located, place.clone(), path).or_else(|| check_inside(context, place, path))
+    check_type(located, context.config.variant(), place.clone(), path)
+        .or_else(|| check_inside(context, place, path))
 }
 
 fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
-    // The missing directory was reported, once for everything in it.
+    // A missing directory is reported once, for everything in it.
     let mut around = context.locals.iter().filter(|local| paths::lies_in(path, &local.path));
     if around.any(|local| !local.is_directory()) {
         return None;
@@ -126,27 +110,44 @@ fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnost
     let diagnostic = Diagnostic::new(&REFERENCE_NOT_FOUND, place, message);
     Some(diagnostic.help(match nearby::suggest(context, path) {
         Some(near) => format!("did you mean `{}`?", written(&near)),
-        None => "paths are relative to the directory of the configuration".to_owned(),
+        None => "write a path relative to the directory of the configuration".to_owned(),
     }))
 }
 
-fn check_type(located: &Located, place: Place, path: &str) -> Option<Diagnostic> {
-    let (takes, help) = match located.role {
-        Role::Ui => (vec![".tsx", ".ts", ".jsx", ".js"], "name a .tsx, .ts, .jsx or .js file"),
-        Role::Priority => (vec![".py"], "name a .py file: only the Python server has a priority function"),
-        _ if Language::of(path).is_some() => return None,
-        _ => (vec![], "name a .py, .ts or .js file"),
+fn check_type(located: &Located, variant: Variant, place: Place, path: &str) -> Option<Diagnostic> {
+    let is_javascript = paths::is_javascript(path);
+    let is_component = [".tsx", ".ts", ".jsx", ".js"].iter().any(|ending| path.ends_with(ending));
+    let (why, help) = match (located.languages, variant) {
+        (Languages::Component, _) if is_component => return None,
+        (Languages::Component, _) => ("is not a UI component", "name a .tsx, .ts, .jsx or .js file"),
+        _ if !path.ends_with(".py") && !is_javascript => {
+            ("has an unsupported file type", "name a .py, .ts or .js file")
+        }
+        (Languages::Python, _) if is_javascript => ("must be a Python file", "name a .py file"),
+        (Languages::Python, _) => return None,
+        (_, Variant::Javascript) if !is_javascript => (
+            "is a Python file, and the JavaScript server cannot load it",
+            "name a .ts or .js file, or set `python_version` to use the Python server",
+        ),
+        (Languages::Server, Variant::Python | Variant::Mixed) if is_javascript => {
+            ("is a JavaScript file, and the Python server cannot load it here", "name a .py file")
+        }
+        (_, Variant::Python) if is_javascript => (
+            "is a JavaScript file, and the image has no Node.js",
+            "name a .py file, or set `node_version` to install Node.js",
+        ),
+        (_, Variant::Mixed) if server::UNKNOWN_ENDINGS.iter().any(|ending| path.ends_with(ending)) => {
+            ("has JSX, which the Python server cannot load", "name a .ts or .js file")
+        }
+        _ => return None,
     };
-    if takes.iter().any(|ending| path.ends_with(ending)) {
-        return None;
-    }
-    let message = format!("`{}` is of a type that cannot stand here", written(path));
+    let message = format!("`{}` {why}", written(path));
     Some(Diagnostic::new(&UNSUPPORTED_FILE_TYPE, place, message).help(help))
 }
 
 fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
     let python = Language::of(path) == Some(Language::Python);
-    // A file given for its directory was reported; its directory is what was meant.
+    // A file that was given instead of its directory is reported by another check.
     let meant = context.locals.iter().map(|local| match local.found {
         Some(FileKind::File) => paths::parent(&local.path),
         _ => local.path.clone(),
@@ -157,7 +158,7 @@ fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagn
         return None;
     }
     let message =
-        format!("`{}` lies in none of the `dependencies`, so that the image would lack it", written(path));
+        format!("`{}` is in none of the `dependencies`, so the image does not contain it", written(path));
     let entry = nearby::home(context, path);
     Some(
         Diagnostic::new(&REFERENCE_OUTSIDE_DEPENDENCIES, place, message)
@@ -165,10 +166,9 @@ fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagn
     )
 }
 
-/// Whether there is a list that a Python file could be in; where there is none, that was reported.
+/// Whether `dependencies` can contain a Python file; otherwise another check reports it.
 fn has_dependencies(context: &Context<'_>) -> bool {
-    let graphs = context.config.graphs.iter().flatten();
-    let javascript = graphs.into_iter().all(|(_, graph)| paths::is_javascript(&graph.path));
+    let javascript = context.config.graphs.values().all(|graph| paths::is_javascript(graph));
     match &context.config.dependencies {
         Some(list) => !list.is_empty() || javascript,
         None => javascript,
@@ -183,7 +183,7 @@ fn check_module(
 ) -> Option<Diagnostic> {
     let path = modules::resolve(context, module)?;
     let directory = path.strip_suffix("/__init__.py");
-    // A module below a package is an attribute of it once something imports it.
+    // A module in a package is an attribute of the package once it is imported.
     let submodule = |directory: &str| {
         let first = name.split('.').next().unwrap_or_default();
         context.files.is_file(&format!("{directory}/{first}.py"))
@@ -193,7 +193,7 @@ fn check_module(
 }
 
 fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
-    let place = within(located, parts(located).1);
+    let place = within(located, located.name_part());
     let shown = written(path);
     // What cannot be read does not tell.
     let module = context.module(path)?;
@@ -233,9 +233,10 @@ fn defined(names: &[String]) -> String {
 static MALFORMED_REFERENCE: Rule = Rule {
     code: "malformed-reference",
     severity: Severity::Error,
-    summary: "a text that is no `<file>:<name>`",
-    why: "A reference is the path of a file, one colon, and the name of what is defined in the file. Instead of a path \
-          it may have a dotted Python module. The server could not load anything else.",
+    summary: "malformed reference",
+    why: "A reference is the path of a file, a colon, and a name that is defined in the file. Instead of a path it may have a \
+          dotted Python module; `store.path` and `checkpointer.path` take a dotted name such as `package.module.name`. The \
+          server cannot load anything else.",
     wrong: r#"{ "graphs": { "agent": "./agent.py" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
@@ -243,9 +244,9 @@ static MALFORMED_REFERENCE: Rule = Rule {
 static REFERENCE_NOT_FOUND: Rule = Rule {
     code: "reference-not-found",
     severity: Severity::Error,
-    summary: "a reference to a file that is not there",
-    why: "Paths are relative to the directory of the configuration, not to a dependency or to where the command is \
-          called. The server could not load the file, and would not start.",
+    summary: "a reference to a file that does not exist",
+    why: "Paths are relative to the directory of the configuration, not to a dependency or to the working directory. The \
+          server does not start if it cannot load the file.",
     wrong: r#"{ "graphs": { "agent": "./src/agnet.py:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./src/agent.py:graph" } }"#,
 };
@@ -253,9 +254,9 @@ static REFERENCE_NOT_FOUND: Rule = Rule {
 static REFERENCE_OUTSIDE_DEPENDENCIES: Rule = Rule {
     code: "reference-outside-dependencies",
     severity: Severity::Error,
-    summary: "a file that lies in none of the dependencies",
-    why: "Only the directories listed in `dependencies` are copied into the image. The file is here, but would not be \
-          there. Projects in JavaScript or TypeScript have their configuration's directory copied as well.",
+    summary: "a reference to a file outside of the dependencies",
+    why: "The image contains only the directories in `dependencies`; in JavaScript and TypeScript projects, also the \
+          directory of the configuration. The file exists here, but not in the image.",
     wrong: r#"{ "dependencies": ["./libs"], "graphs": { "agent": "./src/agent.py:graph" } }"#,
     right: r#"{ "dependencies": ["./libs", "."], "graphs": { "agent": "./src/agent.py:graph" } }"#,
 };
@@ -273,12 +274,10 @@ static UNDEFINED_NAME: Rule = Rule {
 static UNSUPPORTED_FILE_TYPE: Rule = Rule {
     code: "unsupported-file-type",
     severity: Severity::Error,
-    summary: "a file of a type that cannot be loaded",
-    why: "The server loads Python, JavaScript and TypeScript files by their endings; UI components are JavaScript or \
-          TypeScript, and a priority function is Python.",
+    summary: "the server cannot load this file",
+    why: "The server selects the loader by the file's extension. The Python server loads Python files, and JavaScript and \
+          TypeScript (without JSX) for graphs, `auth.path` and `http.app` if the image has Node.js. The JavaScript server loads \
+          JavaScript and TypeScript files. UI components are JavaScript or TypeScript.",
     wrong: r#"{ "graphs": { "agent": "./agent.ipynb:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
-
-#[cfg(test)]
-mod tests;

@@ -1,4 +1,4 @@
-//! Local packages that would take the place of the server's own.
+//! Local packages that would replace those of the server.
 
 use super::{Context, entry, written};
 use crate::compiler::files::FileKind;
@@ -7,7 +7,7 @@ use crate::compiler::manifests::requirement;
 use crate::compiler::{paths, server};
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 
-/// What this check reports.
+/// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&INVALID_PACKAGE_DIRECTORY, &RESERVED_PACKAGE_NAME, &SHADOWED_MODULE];
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -27,8 +27,7 @@ fn is_reserved(name: &str) -> bool {
 
 fn check_distribution(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     let name = local.distribution_name(context.files).filter(|name| is_reserved(name))?;
-    let message =
-        format!("`{}` is named `{name}`, like a package of the server itself", written(&local.path));
+    let message = format!("`{}` is named `{name}`, like a package of the server", written(&local.path));
     Some(
         Diagnostic::new(&RESERVED_PACKAGE_NAME, Place::Value(entry(local.index)), message)
             .help("give the project another name in its manifest"),
@@ -39,18 +38,17 @@ fn check_flat(context: &Context<'_>, index: usize, path: &str) -> Option<Diagnos
     let name = dependency::directory_name(path, context.files)?;
     let place = Place::Value(entry(index));
     if is_reserved(&name) || name == "src" {
-        let message =
-            format!("the directory `{name}` would be imported in place of the server's own `{name}`");
+        let message = format!("the directory `{name}` would be imported instead of the server's `{name}`");
         let diagnostic = Diagnostic::new(&RESERVED_PACKAGE_NAME, place, message);
         return Some(diagnostic.help("rename the directory, or describe the project in a pyproject.toml"));
     }
     let importable =
         name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_numeric());
-    // What the project's own directory is called is up to each checkout.
+    // Each checkout may name the project's own directory differently.
     if importable || path == "." {
         return None;
     }
-    let message = format!("`{name}` has an `__init__.py`, but cannot be the name of an import package");
+    let message = format!("`{name}` has an `__init__.py`, but its name cannot be imported");
     Some(Diagnostic::new(&INVALID_PACKAGE_DIRECTORY, place, message).help(format!(
         "rename it to `{}`, remove its `__init__.py`, or describe the project in a pyproject.toml",
         name.replace(|c: char| !c.is_alphanumeric(), "_"),
@@ -68,12 +66,12 @@ fn check_modules(context: &Context<'_>, index: usize, path: &str) -> Vec<Diagnos
         let Some(module) = module.filter(|module| is_reserved(module) && !module.contains(['-', '.'])) else {
             continue;
         };
-        // A dependency of its own is looked at as such.
+        // Other dependencies are checked as such.
         if context.locals.iter().any(|local| local.path == paths::join(path, &name)) {
             continue;
         }
         let shown = written(&paths::join(path, &name));
-        let message = format!("`{shown}` may be imported in place of the server's own `{module}`");
+        let message = format!("`{shown}` may be imported instead of the server's `{module}`");
         found.push(
             Diagnostic::new(&SHADOWED_MODULE, Place::Value(entry(index)), message)
                 .help("rename it, or move it into a package of your own"),
@@ -86,8 +84,8 @@ static INVALID_PACKAGE_DIRECTORY: Rule = Rule {
     code: "invalid-package-directory",
     severity: Severity::Error,
     summary: "a package directory whose name cannot be imported",
-    why: "A directory with an `__init__.py` and without a manifest is an import package itself, under its own name. A \
-          name with a `-` or a blank cannot stand in an import statement.",
+    why: "A directory with an `__init__.py` and without a manifest is an import package with the directory's name. A name \
+          with a `-` or a space cannot be imported.",
     wrong: r#"{ "dependencies": ["./my-agent"] }"#,
     right: r#"{ "dependencies": ["./my_agent"] }"#,
 };
@@ -95,9 +93,9 @@ static INVALID_PACKAGE_DIRECTORY: Rule = Rule {
 static RESERVED_PACKAGE_NAME: Rule = Rule {
     code: "reserved-package-name",
     severity: Severity::Error,
-    summary: "a local package named like one of the server's own",
-    why: "Installing it would replace the package of the same name that the server needs, and the server would not \
-          start, or fail later in ways that are hard to trace.",
+    summary: "a local package with the name of one of the server's packages",
+    why: "Installing it would replace the package of that name that the server needs. The server would not start, or fail \
+          later in ways that are hard to trace.",
     wrong: r#"{ "dependencies": ["./langgraph"] }"#,
     right: r#"{ "dependencies": ["./my_graphs"] }"#,
 };
@@ -105,45 +103,9 @@ static RESERVED_PACKAGE_NAME: Rule = Rule {
 static SHADOWED_MODULE: Rule = Rule {
     code: "shadowed-module",
     severity: Severity::Warning,
-    summary: "a local module named like one of the server's own",
-    why: "The directory goes on Python's import path, so that the server and its libraries may find this module where \
-          they mean their own.",
+    summary: "a local module with the name of one of the server's packages",
+    why: "The directory is added to Python's import path, so that the server and its libraries may import this module \
+          instead of the package that they need.",
     wrong: r#"{ "dependencies": ["./graphs_with_httpx_py"] }"#,
     right: r#"{ "dependencies": ["./graphs"] }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn shadowing() {
-        let files = &[
-            ("a/pyproject.toml", "[project]\nname = 'LangGraph_API'"),
-            ("langgraph/__init__.py", ""),
-            ("x/src/__init__.py", ""),
-            ("tools/__init__.py", ""),
-            ("my-tools/__init__.py", ""),
-            ("plain/httpx.py", ""),
-            ("plain/pydantic/__init__.py", ""),
-            ("plain/langsmith/data.py", ""),
-            ("plain/langgraph-api.py", ""),
-            ("mine/pyproject.toml", "[project]\nname = 'mine'"),
-            ("mine/httpx/__init__.py", ""),
-        ];
-        table(
-            &[
-                (r#"{"dependencies":[".","./tools","./mine"]}"#, &[]),
-                (r#"{"dependencies":[".","./a"]}"#, &[r#"reserved-package-name: "./a""#]),
-                (r#"{"dependencies":[".","./langgraph"]}"#, &[r#"reserved-package-name: "./langgraph""#]),
-                (r#"{"dependencies":[".","./x/src"]}"#, &[r#"reserved-package-name: "./x/src""#]),
-                (r#"{"dependencies":[".","./my-tools"]}"#, &[r#"invalid-package-directory: "./my-tools""#]),
-                (
-                    r#"{"dependencies":[".","./plain"]}"#,
-                    &[r#"shadowed-module: "./plain""#, r#"shadowed-module: "./plain""#],
-                ),
-            ],
-            files,
-        );
-    }
-}

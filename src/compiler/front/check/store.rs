@@ -1,34 +1,39 @@
-//! `store.index`: what embeds, and how long its vectors are.
+//! `store.index`: the embedding model or function, and the length of its vectors.
 
 use super::Context;
 use crate::compiler::front::reference::is_embed_function;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&INVALID_EMBED, &MISSING_DIMS, &MISSING_EMBED];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(index) = context.config.store.as_ref().and_then(|store| store.index.as_ref()) else { return };
     let at = Pointer::parse("/store/index");
-    let Some(embed) = &index.embed else {
+    let config = context.config;
+    if config.at("/store/index").is_none() {
+        return;
+    }
+    let Some(embed) = config.str_at("/store/index/embed") else {
         if !context.is_removed("/store/index/embed") {
             context.report(
-                Diagnostic::new(&MISSING_EMBED, Place::Key(at), "`store.index` says nothing of what embeds")
-                    .help(r#"add `"embed": "openai:text-embedding-3-small"`, or a function of your own"#),
+                Diagnostic::new(&MISSING_EMBED, Place::Key(at), "`store.index` has no `embed`")
+                    .help(r#"add `"embed": "openai:text-embedding-3-small"`, or a function in your code"#),
             );
         }
         return;
     };
     let place = Place::Value(at.join("embed"));
-    if index.dims.is_none() && !context.is_removed("/store/index/dims") {
-        let message = format!("the length of the vectors of `{}` is missing", embed.escape_debug());
+    if config.at("/store/index/dims").is_none() && !context.is_removed("/store/index/dims") {
+        let message = format!("the vector length of `{}` is missing", embed.escape_debug());
         let diagnostic = Diagnostic::new(&MISSING_DIMS, place.clone(), message);
         context.report(diagnostic.help(r#"add `"dims"` beside it, such as `"dims": 1536`"#));
     }
     if !is_embed_function(embed) && !is_model(embed) {
-        let message =
-            format!("`{}` is neither a provider's model nor a function in a file", embed.escape_debug());
+        let message = format!(
+            "`{}` is neither a model with its provider nor a function in a file",
+            embed.escape_debug()
+        );
         context.report(
             Diagnostic::new(&INVALID_EMBED, place, message)
                 .help("write for example `openai:text-embedding-3-small` or `./embed.py:embed`"),
@@ -36,7 +41,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-/// `<provider>:<model>`, or a function in an importable module, which looks the same.
+/// Whether this is `<provider>:<model>`; a function in an importable module looks the same.
 fn is_model(embed: &str) -> bool {
     let plain =
         |text: &str| !text.is_empty() && !text.contains(char::is_whitespace) && !paths::is_unprintable(text);
@@ -47,8 +52,7 @@ static INVALID_EMBED: Rule = Rule {
     code: "invalid-embed",
     severity: Severity::Error,
     summary: "`embed` is neither a model nor a function",
-    why: "The server looks for a provider's model, `<provider>:<model>`, or for a function in a file, \
-          `<file>:<name>`. A model without its provider is not enough.",
+    why: "The value is a model, `<provider>:<model>`, or a function, `<file>:<name>`.",
     wrong: r#"{ "store": { "index": { "embed": "text-embedding-3-small", "dims": 1536 } } }"#,
     right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
 };
@@ -56,9 +60,8 @@ static INVALID_EMBED: Rule = Rule {
 static MISSING_DIMS: Rule = Rule {
     code: "missing-dims",
     severity: Severity::Error,
-    summary: "`embed` without the length of its vectors",
-    why: "The database column that holds the vectors is made for one length. It must be what the model or function \
-          returns, and nothing can find it out without calling that.",
+    summary: "`embed` without `dims`",
+    why: "The database stores vectors of a fixed length, which must be the length of what the model or function returns.",
     wrong: r#"{ "store": { "index": { "embed": "./embed.py:embed" } } }"#,
     right: r#"{ "store": { "index": { "embed": "./embed.py:embed", "dims": 768 } } }"#,
 };
@@ -66,34 +69,8 @@ static MISSING_DIMS: Rule = Rule {
 static MISSING_EMBED: Rule = Rule {
     code: "missing-embed",
     severity: Severity::Error,
-    summary: "a search index without anything that embeds",
-    why: "`store.index` turns semantic search on, which needs a model or a function that turns texts into vectors.",
+    summary: "`store.index` without `embed`",
+    why: "`store.index` enables semantic search, which needs a model or function that turns texts into vectors.",
     wrong: r#"{ "store": { "index": { "dims": 1536 } } }"#,
     right: r#"{ "store": { "index": { "embed": "openai:text-embedding-3-small", "dims": 1536 } } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::table;
-
-    #[test]
-    fn store() {
-        table(
-            &[
-                (r#"{"store":{"index":{"embed":"bedrock:amazon.titan-v1:0","dims":3}}}"#, &[]),
-                (r#"{"store":{"index":{"embed":"./agent.py:make","dims":3}}}"#, &[]),
-                (
-                    r#"{"store":{"index":{"embed":"./agent.py:make"}}}"#,
-                    &[r#"missing-dims: "./agent.py:make""#],
-                ),
-                (r#"{"store":{"index":{"embed":"openai:x"}}}"#, &[r#"missing-dims: "openai:x""#]),
-                (r#"{"store":{"index":{"dims":3}}}"#, &[r#"missing-embed: "index""#]),
-                (r#"{"store":{"index":{"embed":"text-3","dims":3}}}"#, &[r#"invalid-embed: "text-3""#]),
-                (r#"{"store":{"index":{"embed":"openai:","dims":3}}}"#, &[r#"invalid-embed: "openai:""#]),
-                (r#"{"store":{"index":{"embed":"openai:x","dims":"3"}}}"#, &[r#"wrong-type: "3""#]),
-                (r#"{"store":{"index":{"embed":3,"dims":3}}}"#, &["wrong-type: 3"]),
-            ],
-            &[],
-        );
-    }
-}

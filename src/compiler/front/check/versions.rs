@@ -1,34 +1,66 @@
-//! `node_version` and `api_version`, and what needs which.
+//! Versions and distributions of the image.
 
 use std::str::FromStr;
 
 use pep508_rs::pep440_rs::Version;
 
 use super::Context;
-use crate::compiler::server::OLDEST_NODE;
+use crate::compiler::front::config::Config;
+use crate::compiler::server::{OLDEST_NODE, RETIRED_DISTROS};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
-pub(super) const RULES: &[&Rule] = &[&INVALID_API_VERSION, &INVALID_NODE_VERSION, &SERDE_NEEDS_NEWER_SERVER];
+/// All rules of this check.
+pub(super) const RULES: &[&Rule] = &[
+    &CONFLICTING_DISTRO,
+    &INVALID_API_VERSION,
+    &INVALID_NODE_VERSION,
+    &SERDE_NEEDS_NEWER_SERVER,
+    &UNAVAILABLE_DISTRO,
+];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let node = context.config.node_version.as_ref().and_then(|version| check_node(&version.0));
+    let node = context.config.node_version.as_deref().and_then(check_node);
     let api = context.config.api_version.as_deref().and_then(check_api);
-    let found = [node, api, check_serde(context)];
+    let found = [node, api, check_serde(context), check_distro(context.config), check_suffix(context.config)];
     found.into_iter().flatten().for_each(|diagnostic| context.report(diagnostic));
+}
+
+/// Reports a distribution without an image, unless a base image has it.
+fn check_distro(config: &Config) -> Option<Diagnostic> {
+    let (pointer, distro) = match (config.image_distro.as_deref(), config.python_distro()) {
+        (Some(distro), _) => ("/image_distro", distro),
+        (None, distro) => ("/python_version", distro?),
+    };
+    let (_, other) = RETIRED_DISTROS.iter().find(|(retired, _)| *retired == distro)?;
+    if config.base_image.is_some() {
+        return None;
+    }
+    let message = format!("there are no current server images for `{distro}`");
+    let diagnostic = Diagnostic::new(&UNAVAILABLE_DISTRO, Place::Value(Pointer::parse(pointer)), message);
+    Some(diagnostic.help(format!("use `{other}`")))
+}
+
+/// Reports a distribution in `python_version` that is not that of `image_distro`.
+fn check_suffix(config: &Config) -> Option<Diagnostic> {
+    let suffix = config.python_distro()?;
+    let distro = config.image_distro.as_deref().filter(|distro| *distro != suffix)?;
+    let message = format!("`python_version` asks for `{suffix}`, and `image_distro` is `{distro}`");
+    let place = Place::Value(Pointer::parse("/python_version"));
+    let version = config.python().unwrap_or_default();
+    Some(Diagnostic::new(&CONFLICTING_DISTRO, place, message).help(format!("write `\"{version}\"`")))
 }
 
 fn check_node(version: &str) -> Option<Diagnostic> {
     let place = Place::Value(Pointer::parse("/node_version"));
     let shown = version.escape_debug();
     let digits = |c: char| c.is_ascii_digit();
-    // It is part of an image's tag, where `020` is not `20`.
+    // The version is part of an image tag, where `020` is not `20`.
     let is_padded = version.len() > 1 && version.starts_with('0');
     if !version.is_empty() && version.chars().all(digits) && !is_padded {
         if version.parse::<u64>().is_ok_and(|major| major >= OLDEST_NODE) {
             return None;
         }
-        let message = format!("Node.js {shown} is too old: the server needs {OLDEST_NODE} or later");
+        let message = format!("Node.js {shown} is too old; the server needs {OLDEST_NODE} or later");
         return Some(
             Diagnostic::new(&INVALID_NODE_VERSION, place, message).help(format!("write `\"{OLDEST_NODE}\"`")),
         );
@@ -41,7 +73,7 @@ fn check_node(version: &str) -> Option<Diagnostic> {
     let message = format!("`{shown}` is not a major version");
     Some(
         Diagnostic::new(&INVALID_NODE_VERSION, place, message)
-            .help(format!("write the major version alone: `\"{}\"`", major.unwrap_or("20"))),
+            .help(format!("write the major version only: `\"{}\"`", major.unwrap_or("20"))),
     )
 }
 
@@ -54,12 +86,12 @@ fn check_api(version: &str) -> Option<Diagnostic> {
     let (message, help) = if version.contains(['<', '>', '=', '~', '^', '*', ',', '|']) {
         (
             format!("`{shown}` is a range of versions"),
-            "write one version, such as `0.8`; it stands for its latest patch",
+            "write one version, such as `0.8`, which means its latest patch",
         )
     } else if version == "latest" {
         (format!("`{shown}` is not a version"), "leave `api_version` out for the latest server")
     } else if version.strip_prefix(['v', 'V']).is_some_and(is_api_version) {
-        (format!("`{shown}` starts with a letter"), "write the numbers alone, such as `0.8`")
+        (format!("`{shown}` starts with a letter"), "write the numbers only, such as `0.8`")
     } else {
         (
             format!("`{shown}` is not a version of the server"),
@@ -69,7 +101,7 @@ fn check_api(version: &str) -> Option<Diagnostic> {
     Some(Diagnostic::new(&INVALID_API_VERSION, Place::Value(pointer), message).help(help))
 }
 
-/// MAJOR[.MINOR[.PATCH]], and behind it perhaps the mark of a pre-release.
+/// Whether this is MAJOR[.MINOR[.PATCH]], with an optional pre-release suffix.
 fn is_api_version(version: &str) -> bool {
     let inside = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
     let plain = version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(inside);
@@ -78,9 +110,9 @@ fn is_api_version(version: &str) -> bool {
 }
 
 fn check_serde(context: &Context<'_>) -> Option<Diagnostic> {
-    context.config.checkpointer.as_ref()?.serde.as_ref()?;
+    context.config.at("/checkpointer/serde")?;
     let version = context.config.api_version.as_deref().filter(|version| is_api_version(version))?;
-    // A bare `0` stands for the latest of its series.
+    // `0` alone means the latest version of its series.
     Version::from_str(version).ok().filter(|it| matches!(it.release(), [0, minor, ..] if *minor < 5))?;
     let place = Place::Key(Pointer::parse("/checkpointer/serde"));
     let message = format!("`checkpointer.serde` needs server 0.5 or later, and `api_version` is `{version}`");
@@ -88,12 +120,31 @@ fn check_serde(context: &Context<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("write a later `api_version`, such as `0.5`, or remove `serde`"))
 }
 
+static CONFLICTING_DISTRO: Rule = Rule {
+    code: "conflicting-distro",
+    severity: Severity::Error,
+    summary: "`python_version` and `image_distro` name different distributions",
+    why: "An image has one distribution. Name it in `image_distro`, or as a suffix of `python_version`.",
+    wrong: r#"{ "python_version": "3.12-bookworm", "image_distro": "wolfi" }"#,
+    right: r#"{ "python_version": "3.12", "image_distro": "wolfi" }"#,
+};
+
+static UNAVAILABLE_DISTRO: Rule = Rule {
+    code: "unavailable-distro",
+    severity: Severity::Warning,
+    summary: "no server image for this distribution",
+    why: "The specification names the distribution, but there are no images of current servers for it, so the build fails \
+          unless `base_image` names one.",
+    wrong: r#"{ "image_distro": "bullseye" }"#,
+    right: r#"{ "image_distro": "bookworm" }"#,
+};
+
 static INVALID_API_VERSION: Rule = Rule {
     code: "invalid-api-version",
     severity: Severity::Error,
     summary: "`api_version` is not a version",
-    why: "The version becomes part of the tag of the server image. It is major.minor, or with a patch or the mark of a \
-          pre-release; ranges have no image.",
+    why: "The version is part of the tag of the server image: major.minor, with an optional patch and pre-release suffix. \
+          There are no images for ranges.",
     wrong: r#"{ "api_version": ">=0.8" }"#,
     right: r#"{ "api_version": "0.8" }"#,
 };
@@ -101,9 +152,8 @@ static INVALID_API_VERSION: Rule = Rule {
 static INVALID_NODE_VERSION: Rule = Rule {
     code: "invalid-node-version",
     severity: Severity::Error,
-    summary: "`node_version` is not a major version from 20 on",
-    why: "The JavaScript server has one image for each major version of Node.js, from 20 on. Ranges and minor versions \
-          have none.",
+    summary: "invalid Node.js version",
+    why: "There is one image for each major version of Node.js from 20 on, and none for ranges or minor versions.",
     wrong: r#"{ "node_version": ">=22" }"#,
     right: r#"{ "node_version": "22" }"#,
 };
@@ -111,44 +161,8 @@ static INVALID_NODE_VERSION: Rule = Rule {
 static SERDE_NEEDS_NEWER_SERVER: Rule = Rule {
     code: "serde-needs-newer-server",
     severity: Severity::Error,
-    summary: "`checkpointer.serde` with a server that does not know it",
-    why: "Servers before 0.5 do not read `checkpointer.serde`. They would restore state without the limits that it sets.",
+    summary: "`checkpointer.serde` with an older server",
+    why: "Servers before 0.5 ignore `checkpointer.serde`, and would restore state without its restrictions.",
     wrong: r#"{ "api_version": "0.4", "checkpointer": { "serde": { "pickle_fallback": false } } }"#,
     right: r#"{ "api_version": "0.5", "checkpointer": { "serde": { "pickle_fallback": false } } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    #[test]
-    fn versions() {
-        table(
-            &[
-                (r#"{"node_version":"22"}"#, &[]),
-                (r#"{"node_version":20}"#, &[]),
-                (r#"{"node_version":"020"}"#, &[r#"invalid-node-version: "020""#]),
-                (r#"{"node_version":18}"#, &["invalid-node-version: 18"]),
-                (r#"{"node_version":">=22"}"#, &[r#"invalid-node-version: ">=22""#]),
-                (r#"{"node_version":""}"#, &[r#"invalid-node-version: """#]),
-                (r#"{"api_version":"0.8"}"#, &[]),
-                (r#"{"api_version":"1"}"#, &[]),
-                (r#"{"api_version":"0.12.6rc1"}"#, &[]),
-                (r#"{"api_version":"0.12.6-dev3"}"#, &[]),
-                (r#"{"api_version":"0.8.1.2"}"#, &[r#"invalid-api-version: "0.8.1.2""#]),
-                (r#"{"api_version":"~=0.8"}"#, &[r#"invalid-api-version: "~=0.8""#]),
-                (r#"{"api_version":"v0.8"}"#, &[r#"invalid-api-version: "v0.8""#]),
-                (r#"{"api_version":"latest"}"#, &[r#"invalid-api-version: "latest""#]),
-                (
-                    r#"{"api_version":"0.4.9","checkpointer":{"serde":{}}}"#,
-                    &[r#"serde-needs-newer-server: "serde""#],
-                ),
-                (r#"{"api_version":"0.5","checkpointer":{"serde":{}}}"#, &[]),
-                (r#"{"api_version":"0","checkpointer":{"serde":{}}}"#, &[]),
-            ],
-            &[],
-        );
-        assert!(said(r#"{"node_version":">=22.1"}"#, &[]).contains(r#"`"22"`"#));
-        assert!(said(r#"{"node_version":"020"}"#, &[]).contains(r#"`"20"`"#));
-    }
-}

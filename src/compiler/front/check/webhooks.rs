@@ -1,12 +1,11 @@
-//! `webhooks`: templates in headers, names of headers, and hosts that may be called.
+//! `webhooks`: header names, templates in header values, and allowed domains.
 
 use std::ops::Range;
 
 use super::Context;
-use crate::compiler::server;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
-/// What this check reports.
+/// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[
     &INVALID_HEADER_NAME,
     &INVALID_HEADER_VALUE,
@@ -16,20 +15,19 @@ pub(super) const RULES: &[&Rule] = &[
 ];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(webhooks) = &context.config.webhooks else { return };
-    let at = Pointer::parse("/webhooks");
+    let config = context.config;
     let unknown = context.is_removed("/webhooks/env_prefix");
-    let prefix = (!unknown).then(|| webhooks.env_prefix.as_deref().unwrap_or(server::WEBHOOK_PREFIX));
+    let given = config.str_at("/webhooks/env_prefix");
+    let prefix = (!unknown).then(|| given.unwrap_or(config.dialect.webhook_prefix()));
     let mut found = Vec::new();
-    for (name, value) in webhooks.headers.iter().flatten() {
-        let pointer = at.join("headers").join(name);
+    for (name, value) in config.members_at("/webhooks/headers") {
+        let pointer = Pointer::parse("/webhooks/headers").join(name);
         found.extend(check_header_name(name, &pointer));
         found.extend(check_header_value(name, value, &pointer));
         found.extend(check_templates(value, &pointer, prefix));
     }
-    let domains = webhooks.url.as_ref().and_then(|url| url.allowed_domains.as_ref());
-    for (index, domain) in domains.into_iter().flatten().enumerate() {
-        found.extend(check_domain(domain, &at.join("url").join("allowed_domains").join(index)));
+    for (pointer, domain) in config.strs_at("/webhooks/url/allowed_domains") {
+        found.extend(check_domain(domain, &pointer));
     }
     found.into_iter().for_each(|diagnostic| context.report(diagnostic));
 }
@@ -40,14 +38,14 @@ fn check_header_name(name: &str, pointer: &Pointer) -> Option<Diagnostic> {
         return None;
     }
     let message = match name {
-        "" => "the name of a header is empty".to_owned(),
-        _ => format!("`{}` cannot be the name of a header", name.escape_debug()),
+        "" => "a header name is empty".to_owned(),
+        _ => format!("invalid header name `{}`", name.escape_debug()),
     };
     let diagnostic = Diagnostic::new(&INVALID_HEADER_NAME, Place::Key(pointer.clone()), message);
     Some(diagnostic.help("write letters, digits and `-`, such as `X-Api-Key`"))
 }
 
-/// Characters that cannot be sent. Those inside of templates are not sent.
+/// Reports characters that cannot be sent. Those in templates are not sent.
 fn check_header_value(name: &str, value: &str, pointer: &Pointer) -> Option<Diagnostic> {
     let templates = templates(value);
     let is_sent = |at: &usize| !templates.iter().any(|template| template.contains(at));
@@ -59,7 +57,7 @@ fn check_header_value(name: &str, value: &str, pointer: &Pointer) -> Option<Diag
     Some(Diagnostic::new(&INVALID_HEADER_VALUE, place, message).help("write it on one line, as plain text"))
 }
 
-/// Where templates stand in `value`; one that is never closed goes to its end.
+/// The byte ranges of templates in `value`; an unclosed one goes to the end.
 fn templates(value: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -89,7 +87,7 @@ fn check_templates(value: &str, pointer: &Pointer, prefix: Option<&str>) -> Vec<
     found
 }
 
-/// The bytes of NAME where `template` is `${{ env.NAME }}`, with any white space around or none.
+/// The byte range of NAME in `${{ env.NAME }}`.
 fn variable(template: &str) -> Option<Range<usize>> {
     let name = template.strip_prefix("${{")?.trim_start().strip_prefix("env.")?;
     let start = template.len() - name.len();
@@ -105,9 +103,9 @@ fn is_variable(name: &str) -> bool {
 fn malformed(template: &str, place: Place, prefix: Option<&str>) -> Diagnostic {
     let message = match template.ends_with("}}") {
         true => format!("`{}` is not of the form `${{{{ env.NAME }}}}`", template.escape_debug()),
-        false => "a template is never closed".to_owned(),
+        false => "unclosed template".to_owned(),
     };
-    // The last word that could be the name is most likely meant.
+    // Most likely, the last word is the name.
     let name =
         template.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).find(|word| is_variable(word));
     let name = name.filter(|name| *name != "env").unwrap_or("TOKEN");
@@ -121,7 +119,7 @@ fn check_prefix(name: &str, place: Place, prefix: Option<&str>) -> Option<Diagno
     let message = format!("the variable `{name}` does not start with `{}`", prefix.escape_debug());
     Some(
         Diagnostic::new(&TEMPLATE_OUTSIDE_PREFIX, place, message)
-            .help(format!("rename the variable to `{prefix}{name}`, or set another `env_prefix`")),
+            .help(format!("rename the variable to `{prefix}{name}`, or set `env_prefix`")),
     )
 }
 
@@ -139,19 +137,19 @@ fn domain_fault(domain: &str) -> Option<(&'static str, Range<usize>, String)> {
         return Some(("has a scheme", 0..at + 3, host));
     }
     if let Some(at) = domain.find(['/', '?', '#', '@']) {
-        return Some(("has more than a host", at..domain.len(), host));
+        return Some(("is more than a host", at..domain.len(), host));
     }
     if let Some(at) = domain.find(':') {
         return Some(("has a port", at..domain.len(), "list ports in `allowed_ports`".to_owned()));
     }
     if domain == "*" {
-        let help = "leave `allowed_domains` out where every host may be called".to_owned();
+        let help = "leave `allowed_domains` out to allow every host".to_owned();
         return Some(("is not a host", 0..1, help));
     }
     let rest = domain.strip_prefix("*.").unwrap_or(domain);
     if let Some(at) = rest.find('*').map(|at| at + domain.len() - rest.len()) {
-        let help = "write `*` only as the whole first part, such as `*.example.com`".to_owned();
-        return Some(("has a `*` in a place that is not supported", at..at + 1, help));
+        let help = "write `*` only as the first part, such as `*.example.com`".to_owned();
+        return Some(("has an unsupported `*`", at..at + 1, help));
     }
     let odd = |c: char| c.is_whitespace() || c.is_control();
     (rest.split('.').any(str::is_empty) || domain.contains(odd)).then_some((
@@ -164,9 +162,8 @@ fn domain_fault(domain: &str) -> Option<(&'static str, Range<usize>, String)> {
 static INVALID_HEADER_NAME: Rule = Rule {
     code: "invalid-header-name",
     severity: Severity::Error,
-    summary: "a name that no HTTP header can have",
-    why: "HTTP allows letters, digits and a few marks in the name of a header. A request with any other could not be \
-          sent.",
+    summary: "invalid header name",
+    why: "Header names consist of letters, digits and a few symbols such as `-`. The server cannot send requests with others.",
     wrong: r#"{ "webhooks": { "headers": { "X Api Key:": "1" } } }"#,
     right: r#"{ "webhooks": { "headers": { "X-Api-Key": "1" } } }"#,
 };
@@ -174,9 +171,9 @@ static INVALID_HEADER_NAME: Rule = Rule {
 static INVALID_HEADER_VALUE: Rule = Rule {
     code: "invalid-header-value",
     severity: Severity::Error,
-    summary: "a value that no HTTP header can have",
-    why: "A line break would end the header, and HTTP allows no other control character in a value but a tab. The \
-          request could not be sent.",
+    summary: "invalid header value",
+    why: "Header values must not contain line breaks or other control characters except tabs. The server cannot send \
+          such a request.",
     wrong: r#"{ "webhooks": { "headers": { "X-Source": "agent\nserver" } } }"#,
     right: r#"{ "webhooks": { "headers": { "X-Source": "agent, server" } } }"#,
 };
@@ -184,9 +181,9 @@ static INVALID_HEADER_VALUE: Rule = Rule {
 static MALFORMED_TEMPLATE: Rule = Rule {
     code: "malformed-template",
     severity: Severity::Error,
-    summary: "a header template that is not `${{ env.NAME }}`",
-    why: "Only environment variables can be put into headers, in this form. Anything else would be refused when the \
-          server starts, or sent as it stands.",
+    summary: "invalid template in a header",
+    why: "Templates insert environment variables, as `${{ env.NAME }}`. The server rejects others when it starts, or sends \
+          them unchanged.",
     wrong: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ secrets.TOKEN }}" } } }"#,
     right: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.AGENT_WEBHOOK_TOKEN }}" } } }"#,
 };
@@ -194,9 +191,9 @@ static MALFORMED_TEMPLATE: Rule = Rule {
 static TEMPLATE_OUTSIDE_PREFIX: Rule = Rule {
     code: "template-outside-prefix",
     severity: Severity::Error,
-    summary: "a header template reads a variable without the prefix",
-    why: "Templates may read only variables that start with `webhooks.env_prefix`, AGENT_WEBHOOK_ where it is not set, \
-          so that no other secret of the server can leave in a header.",
+    summary: "a template uses a variable without the prefix",
+    why: "Templates may use only variables that start with `webhooks.env_prefix`, so that no other secret of the server is \
+          sent. The default is AGENT_WEBHOOK_ in agent.json, and LG_WEBHOOK_ in langgraph.json.",
     wrong: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.OPENAI_API_KEY }}" } } }"#,
     right: r#"{ "webhooks": { "headers": { "Authorization": "Bearer ${{ env.AGENT_WEBHOOK_TOKEN }}" } } }"#,
 };
@@ -204,71 +201,9 @@ static TEMPLATE_OUTSIDE_PREFIX: Rule = Rule {
 static UNSUPPORTED_WILDCARD: Rule = Rule {
     code: "unsupported-wildcard",
     severity: Severity::Error,
-    summary: "an allowed domain in a form that is not supported",
-    why: "A domain is a host, or `*.` and a host for every subdomain of it. A star elsewhere, a scheme, a port or a path \
-          would match nothing.",
+    summary: "invalid allowed domain",
+    why: "A domain is a host, or `*.` and a host for all of its subdomains. Domains with a scheme, a port, a path or \
+          another `*` match nothing.",
     wrong: r#"{ "webhooks": { "url": { "allowed_domains": ["https://*example.com"] } } }"#,
     right: r#"{ "webhooks": { "url": { "allowed_domains": ["*.example.com"] } } }"#,
 };
-
-#[cfg(test)]
-mod tests {
-    use crate::compiler::front::check::tests::{said, table};
-
-    fn header(value: &str) -> String {
-        serde_json::json!({"webhooks": {"headers": {"a": value}}}).to_string()
-    }
-
-    #[test]
-    fn templates() {
-        for (value, wanted) in [
-            ("plain $x {{ y }}", &[] as &[&str]),
-            ("é ${{ env.AGENT_WEBHOOK_A }} ${{ env.AGENT_WEBHOOK_B }}", &[]),
-            ("Bearer ${{ env.TOKEN }}", &["template-outside-prefix: TOKEN"]),
-            ("é ${{env.A}}", &["template-outside-prefix: A"]),
-            ("${{env.AGENT_WEBHOOK_A}} ${{\t env.AGENT_WEBHOOK_B\n}}", &[]),
-            ("${{ env. A }}", &["malformed-template: ${{ env. A }}"]),
-            ("a\tb\u{7f}", &["invalid-header-value: \u{7f}"]),
-            ("a\r\n${{ x }}", &["invalid-header-value: \\r", "malformed-template: ${{ x }}"]),
-            (
-                "${{ secrets.A }} ${{ env.A-B }}",
-                &["malformed-template: ${{ secrets.A }}", "malformed-template: ${{ env.A-B }}"],
-            ),
-            ("x ${{ env.A", &["malformed-template: ${{ env.A"]),
-        ] {
-            table(&[(&header(value), wanted)], &[]);
-        }
-        assert!(said(&header("${{TOKEN}}"), &[]).contains("write `${{ env.AGENT_WEBHOOK_TOKEN }}`"));
-        table(
-            &[
-                (r#"{"webhooks":{"env_prefix":"MY_","headers":{"a":"${{ env.MY_A }}"}}}"#, &[]),
-                (r#"{"webhooks":{"env_prefix":3,"headers":{"a":"${{ env.MY_A }}"}}}"#, &["wrong-type: 3"]),
-            ],
-            &[],
-        );
-    }
-
-    #[test]
-    fn names_and_domains() {
-        table(
-            &[
-                (
-                    r#"{"webhooks":{"headers":{"a b":"","":""}}}"#,
-                    &[r#"invalid-header-name: "a b""#, r#"invalid-header-name: """#],
-                ),
-                (r#"{"webhooks":{"url":{"allowed_domains":["example.com","*.example.com"]}}}"#, &[]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["*"]}}}"#, &["unsupported-wildcard: *"]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["a.*.com"]}}}"#, &["unsupported-wildcard: *"]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["*a.com"]}}}"#, &["unsupported-wildcard: *"]),
-                (
-                    r#"{"webhooks":{"url":{"allowed_domains":["https://a.com"]}}}"#,
-                    &["unsupported-wildcard: https://"],
-                ),
-                (r#"{"webhooks":{"url":{"allowed_domains":["a.com:80"]}}}"#, &["unsupported-wildcard: :80"]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["a.com/x"]}}}"#, &["unsupported-wildcard: /x"]),
-                (r#"{"webhooks":{"url":{"allowed_domains":["a..com"]}}}"#, &["unsupported-wildcard: a..com"]),
-            ],
-            &[],
-        );
-    }
-}

@@ -12,12 +12,13 @@ use indexmap::map::Entry;
 
 use super::rules::{BYTE_ORDER_MARK, DUPLICATE_KEY, EMPTY_FILE, JSON_SYNTAX, TRAILING_COMMA};
 use super::{Document, Kind, Member, Node};
+use crate::compiler::urls;
 use crate::diagnostic::{Diagnostic, Place, Rule};
 
-/// Values nested deeper than this are refused, so that no input can exhaust the stack.
+/// Maximum nesting, so that no input can exhaust the stack.
 const MAX_DEPTH: usize = 128;
 
-/// After this many syntax errors the text is not JSON at all, and more would only bury the first.
+/// Syntax errors after which parsing is given up: the text is not JSON.
 const MAX_ERRORS: usize = 20;
 
 pub(super) struct Parser<'a> {
@@ -27,12 +28,12 @@ pub(super) struct Parser<'a> {
     broken: bool,
     /// Syntax errors so far.
     errors: usize,
-    /// Where what is not closed yet was opened.
+    /// The opening brackets that are not closed yet.
     open: Vec<usize>,
-    /// Whether it was said that the text ends too early, or reading was given up.
+    /// Whether the early end of the text was reported, or parsing was given up.
     ended: bool,
-    /// Whether this is the value of `env`.
-    in_env: bool,
+    /// The depth of the object whose member holds secrets, while in that member.
+    secret_depth: Option<usize>,
     secrets: Vec<Range<usize>>,
     partial: HashSet<usize>,
     diagnostics: Vec<Diagnostic>,
@@ -48,7 +49,7 @@ impl<'a> Parser<'a> {
             errors: 0,
             open: Vec::new(),
             ended: false,
-            in_env: false,
+            secret_depth: None,
             secrets: Vec::new(),
             partial: HashSet::new(),
             diagnostics: Vec::new(),
@@ -78,13 +79,13 @@ impl<'a> Parser<'a> {
         if self.at < self.text.len() && !self.exhausted() {
             let end = self.text.ceil_char_boundary(self.text.trim_end().len().max(self.at + 1));
             let end = self.text[self.at..end].find('\n').map_or(end, |line| self.at + line);
-            self.syntax(self.at..end, "text after the end of the configuration", "remove it");
+            self.syntax(self.at..end, "unexpected text after the configuration", "remove it");
         }
         self.diagnostics.sort_by_key(|diagnostic| match &diagnostic.place {
             Place::Span(span) => span.start,
             _ => 0,
         });
-        // Of a text that is hardly JSON, more findings would be about what the repairs made of it.
+        // Findings about a text that is hardly JSON would be about the repairs.
         let root = if self.exhausted() { hole(0..0) } else { root };
         self.result(root)
     }
@@ -94,13 +95,13 @@ impl<'a> Parser<'a> {
             root,
             broken: self.broken,
             text: self.text.to_owned(),
-            secrets: self.secrets,
+            secrets: self.secrets.into_iter().chain(urls::userinfo(self.text)).collect(),
             partial: self.partial,
         };
         (document, self.diagnostics)
     }
 
-    /// The text does not even start like JSON: one finding, rather than one for each of its words.
+    /// Reports a text that does not start like JSON once, rather than each of its words.
     fn not_json(&mut self) {
         let line = self.rest().lines().next().unwrap_or_default().trim_end();
         let what = match line.find([':', '=']) {
@@ -125,7 +126,7 @@ impl<'a> Parser<'a> {
         &mut self.diagnostics[last]
     }
 
-    /// A mistake after which something may be missing from the tree.
+    /// Reports a syntax error, after which the tree may be incomplete.
     fn syntax(&mut self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) {
         self.broken = true;
         self.errors += 1;
@@ -177,7 +178,7 @@ impl<'a> Parser<'a> {
                 let end = self.peek().map_or(start, |c| start + c.len_utf8());
                 self.syntax(
                     start..end,
-                    "a value is missing here",
+                    "expected a value",
                     "write a value, such as a string in double quotes",
                 );
                 if !matches!(self.peek(), Some(',' | '}' | ']')) {
@@ -191,7 +192,7 @@ impl<'a> Parser<'a> {
     fn give_up(&mut self, start: usize) -> Node {
         self.broken = true;
         self.ended = true;
-        // What is not read may be anything.
+        // The rest is not parsed, and may be secret.
         self.secrets.push(self.at..self.text.len());
         self.at = self.text.len();
         hole(start..start)
@@ -222,11 +223,11 @@ impl<'a> Parser<'a> {
             }
             let item = self.value();
             if self.rest().trim_start().starts_with(':') && matches!(item.kind, Kind::String(_)) {
-                // That was a key of what holds this list, which nobody closed.
+                // The string is a key of the object around this list, which was not closed.
                 self.at = before;
                 self.diagnostics.truncate(said);
                 self.secrets.truncate(secrets);
-                self.syntax(open..open + 1, "`[` is never closed", "add the matching `]`");
+                self.syntax(open..open + 1, "`[` is never closed", "add the closing `]`");
                 break;
             }
             items.push(item);
@@ -248,6 +249,7 @@ impl<'a> Parser<'a> {
             };
             more = true;
             let key_span = start..self.at;
+            let key = key.filter(|_| !self.is_torn_secret());
             let value = self.value_of(key.as_deref(), &key_span);
             let Some(key) = key else {
                 self.partial.insert(open);
@@ -261,16 +263,16 @@ impl<'a> Parser<'a> {
                     self.report(
                         &DUPLICATE_KEY,
                         key_span,
-                        format!("`{}` is already set above", taken.key()),
+                        format!("`{}` is already defined above", taken.key()),
                     )
-                    .help = Some("keep one of the two; only one of them can take effect".into());
+                    .help = Some("remove one of the two; only one can take effect".into());
                 }
             }
         }
         Kind::Object(members)
     }
 
-    /// Moves to the next item of what was opened at `open`; false at its end. `more`: an item stands before.
+    /// Moves to the next item of the bracket opened at `open`; false at its end. `more`: there was an item before.
     fn next_item(&mut self, open: usize, close: char, more: bool) -> bool {
         let end = self.at;
         self.skip_blank();
@@ -288,9 +290,9 @@ impl<'a> Parser<'a> {
                     let what = if close == '}' { "`{` is never closed" } else { "`[` is never closed" };
                     let missing: String = self.open.iter().rev().map(|&at| self.closing(at)).collect();
                     let help = if missing.len() > 1 {
-                        format!("add what is missing at the end: `{missing}`")
+                        format!("add `{missing}` at the end")
                     } else {
-                        format!("add the matching `{missing}`")
+                        format!("add the closing `{missing}`")
                     };
                     self.syntax(open..open + 1, what, help);
                 }
@@ -298,34 +300,34 @@ impl<'a> Parser<'a> {
                 false
             }
             Some(',') => {
-                self.syntax(self.at..self.at + 1, "a comma with nothing before it", "remove it");
+                self.syntax(self.at..self.at + 1, "unexpected comma", "remove it");
                 self.at += 1;
                 self.next_item(open, close, false)
             }
             Some(c @ ('}' | ']')) => {
                 if separated {
-                    self.report(&TRAILING_COMMA, comma..comma + 1, "a comma after the last item").help =
+                    self.report(&TRAILING_COMMA, comma..comma + 1, "trailing comma").help =
                         Some("remove it".into());
                 }
                 self.close(open, close, c)
             }
             Some(_) if more && !separated => {
-                self.syntax(end..end + 1, "a comma is missing here", "add `,` between the two");
+                self.syntax(end..end + 1, "missing comma", "add `,`");
                 true
             }
             Some(_) => true,
         }
     }
 
-    /// What closes the bracket at `at`.
+    /// The closing bracket for the bracket at `at`.
     fn closing(&self, at: usize) -> char {
         if self.text[at..].starts_with('{') { '}' } else { ']' }
     }
 
-    /// `found` ends the item; a wrong bracket is taken for the right one, unless an outer one needs it.
+    /// Closes the bracket with `found`; a wrong bracket counts as the right one, unless an outer bracket needs it.
     fn close(&mut self, open: usize, close: char, found: char) -> bool {
         if found != close {
-            let what = format!("`{found}` closes what `{}` opened", &self.text[open..=open]);
+            let what = format!("`{found}` closes a `{}`", &self.text[open..=open]);
             self.syntax(self.at..self.at + 1, what, format!("write `{close}`"));
             if self.depth > 1 && self.rest()[1..].trim_start().is_empty() {
                 return false;
@@ -335,19 +337,16 @@ impl<'a> Parser<'a> {
         false
     }
 
-    /// An object's key, if it can be read; `None` where there is none and the text up to the next item was passed
-    /// over.
+    /// An object's key, if it can be read; `None` where there is no key and the text was skipped to the next item.
     fn key(&mut self) -> Option<Option<String>> {
         let start = self.at;
         match self.peek() {
             Some(c) if is_quote(c) => Some(self.string()),
             Some(c) if c.is_alphanumeric() || matches!(c, '_' | '$') => {
-                let word = self.take_word();
-                self.syntax(
-                    start..self.at,
-                    format!("the key `{word}` is not in quotes"),
-                    format!("write `\"{word}\"`"),
-                );
+                let word = self.take_key();
+                let shown = if self.is_torn_secret() { "***" } else { word };
+                let message = format!("the key `{shown}` is not in quotes");
+                self.syntax(start..self.at, message, format!("write `\"{shown}\"`"));
                 Some(Some(word.to_owned()))
             }
             _ => {
@@ -356,12 +355,12 @@ impl<'a> Parser<'a> {
                 let conflict = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"];
                 if conflict.iter().any(|mark| self.rest().starts_with(mark)) {
                     let end = start + self.rest().lines().next().map_or(0, |line| line.trim_end().len());
-                    let help = "keep one of the two versions, and remove the marks";
-                    self.syntax(start..end, "a merge conflict that was never resolved", help);
+                    let help = "keep one version, and remove the conflict markers";
+                    self.syntax(start..end, "an unresolved merge conflict", help);
                     self.at = end;
                     return None;
                 }
-                self.syntax(start..end, "a key is missing here", "write `\"key\": value`");
+                self.syntax(start..end, "expected a key", "write `\"key\": value`");
                 self.at = end;
                 None
             }
@@ -374,9 +373,9 @@ impl<'a> Parser<'a> {
         if !self.eat(':') {
             let wrong = self.eat('=');
             if wrong {
-                self.syntax(start..start + 1, "a `=` where a `:` belongs", "write `:`");
+                self.syntax(start..start + 1, "expected `:`, found `=`", "write `:`");
             } else {
-                self.syntax(start..start + 1, "a `:` is missing after the key", "write `\"key\": value`");
+                self.syntax(start..start + 1, "missing `:` after the key", "write `\"key\": value`");
             }
             if !wrong && matches!(self.peek(), None | Some(',' | '}' | ']')) {
                 return hole(start..start);
@@ -385,14 +384,14 @@ impl<'a> Parser<'a> {
         self.skip_blank();
         if matches!(self.peek(), None | Some(',' | '}' | ']')) {
             let help = "write a value, such as a string in double quotes, or remove the key";
-            self.syntax(start..start + 1, "a value is missing after the `:`", help);
+            self.syntax(start..start + 1, "expected a value after the `:`", help);
             return hole(start..start);
         }
         self.value()
     }
 }
 
-/// `"`, or what people and word processors write in its place.
+/// Whether `c` is a quote: `"`, or one that people and word processors write instead.
 fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '«' | '»')
 }

@@ -1,8 +1,8 @@
-//! What can be wrong with a text before it is a tree.
+//! The rules of the parser.
 
 use crate::diagnostic::{Rule, Severity};
 
-/// What reading the text can find.
+/// All rules of the parser.
 pub const RULES: &[&Rule] = &[
     &BYTE_ORDER_MARK,
     &DUPLICATE_KEY,
@@ -18,8 +18,8 @@ pub(super) static BYTE_ORDER_MARK: Rule = Rule {
     code: "byte-order-mark",
     severity: Severity::Warning,
     summary: "the file starts with a byte order mark",
-    why: "JSON must not start with a byte order mark. This tool reads past it; others that read the same file, the \
-          server among them, may refuse it.",
+    why: "JSON does not allow a byte order mark. agentcli ignores it; other tools that read the file, including the \
+          server, may fail.",
     wrong: "\u{feff}{ \"graphs\": { \"agent\": \"./agent.py:graph\" } }",
     right: "{ \"graphs\": { \"agent\": \"./agent.py:graph\" } }",
 };
@@ -27,9 +27,8 @@ pub(super) static BYTE_ORDER_MARK: Rule = Rule {
 pub(super) static DUPLICATE_KEY: Rule = Rule {
     code: "duplicate-key",
     severity: Severity::Error,
-    summary: "a key stands twice in one object",
-    why: "Of two members with one name only one takes effect, and which one depends on the reader. The other is lost \
-          without a word.",
+    summary: "an object has the same key twice",
+    why: "Only one of the values can take effect, and JSON parsers disagree on which one.",
     wrong: r#"{ "env": ".env", "env": ".env.local" }"#,
     right: r#"{ "env": ".env.local" }"#,
 };
@@ -37,9 +36,8 @@ pub(super) static DUPLICATE_KEY: Rule = Rule {
 pub(super) static EMPTY_FILE: Rule = Rule {
     code: "empty-file",
     severity: Severity::Error,
-    summary: "the file holds nothing",
-    why: "A configuration is a JSON object with at least `graphs`. An empty file is usually one that an editor or a \
-          script failed to write.",
+    summary: "the file is empty",
+    why: "A configuration is a JSON object with at least the key `graphs`.",
     wrong: "",
     right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
 };
@@ -47,8 +45,8 @@ pub(super) static EMPTY_FILE: Rule = Rule {
 pub(super) static JSON_COMMENT: Rule = Rule {
     code: "json-comment",
     severity: Severity::Error,
-    summary: "a comment, which JSON does not have",
-    why: "The file is plain JSON, which every tool that reads it must be able to parse. Comments are not part of it.",
+    summary: "JSON has no comments",
+    why: "The file is plain JSON, which other tools read too. Comments are not part of JSON.",
     wrong: "{ \"env\": \".env\" } // local values",
     right: "{ \"env\": \".env\" }",
 };
@@ -56,9 +54,9 @@ pub(super) static JSON_COMMENT: Rule = Rule {
 pub(super) static JSON_NUMBER: Rule = Rule {
     code: "json-number",
     severity: Severity::Error,
-    summary: "a number that JSON cannot express",
-    why: "JSON numbers are finite, decimal and written without a leading zero, plus sign or bare dot. NaN and \
-          Infinity have no form in JSON.",
+    summary: "invalid number",
+    why: "JSON numbers are finite and decimal, without a leading zero, plus sign or bare dot. NaN and Infinity are not \
+          numbers in JSON.",
     wrong: r#"{ "store": { "ttl": { "default_ttl": Infinity } } }"#,
     right: r#"{ "store": { "ttl": { "default_ttl": 43200 } } }"#,
 };
@@ -66,9 +64,9 @@ pub(super) static JSON_NUMBER: Rule = Rule {
 pub(super) static JSON_STRING: Rule = Rule {
     code: "json-string",
     severity: Severity::Error,
-    summary: "a string that JSON cannot read",
-    why: "Strings stand in double quotes on one line. A backslash starts an escape, so that a Windows path needs each \
-          backslash twice, and line breaks are written as `\\n`.",
+    summary: "invalid string",
+    why: "Strings are in double quotes, on one line. A backslash starts an escape, so Windows paths need two \
+          backslashes, and a line break is written as `\\n`.",
     wrong: r#"{ "env": 'C:\agent\.env' }"#,
     right: r#"{ "env": "C:\\agent\\.env" }"#,
 };
@@ -76,9 +74,9 @@ pub(super) static JSON_STRING: Rule = Rule {
 pub(super) static JSON_SYNTAX: Rule = Rule {
     code: "json-syntax",
     severity: Severity::Error,
-    summary: "the text is not valid JSON",
-    why: "A bracket, comma, colon or quote is missing or out of place. The parser repairs what it can and reads on, \
-          so that the remaining mistakes are shown in the same run.",
+    summary: "invalid JSON",
+    why: "A bracket, comma, colon or quote is missing or misplaced. The parser recovers, so the same run also reports \
+          the remaining mistakes.",
     wrong: r#"{ "env": ".env" "graphs": {} }"#,
     right: r#"{ "env": ".env", "graphs": {} }"#,
 };
@@ -86,7 +84,7 @@ pub(super) static JSON_SYNTAX: Rule = Rule {
 pub(super) static TRAILING_COMMA: Rule = Rule {
     code: "trailing-comma",
     severity: Severity::Error,
-    summary: "a comma after the last item",
+    summary: "trailing comma",
     why: "JSON, unlike JavaScript and Python, does not allow a comma before a closing bracket.",
     wrong: r#"{ "dependencies": ["."], }"#,
     right: r#"{ "dependencies": ["."] }"#,

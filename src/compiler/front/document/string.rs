@@ -1,14 +1,14 @@
-//! JSON string escapes, both ways: decoding, and finding a decoded offset in the raw text.
+//! JSON string escapes: decoding, and mapping decoded offsets to raw ones.
 
-/// One unit of a raw string: how many bytes it takes, and what it means.
+/// A character or escape of a raw string.
 pub(super) struct Unit {
     /// Bytes in the raw text.
     pub(super) raw: usize,
-    /// The character, or why there is none.
+    /// The character, or what is wrong with it.
     pub(super) decoded: Result<char, &'static str>,
 }
 
-/// The unit that `rest` starts with; `rest` is not empty.
+/// The first unit of `rest`, which is not empty.
 pub(super) fn unit(rest: &str) -> Unit {
     let first = rest.chars().next().unwrap_or('\0');
     if first != '\\' {
@@ -52,7 +52,7 @@ fn hex4(rest: &str) -> Option<u32> {
     }
 }
 
-/// Where the decoded byte offset `offset` of the string literal `raw` (quotes included) stands in `raw`.
+/// The offset in the string literal `raw` (quotes included) of the byte `offset` of the decoded string.
 pub(super) fn raw_offset(raw: &str, offset: usize) -> usize {
     if !raw.contains('\\') {
         return (offset + 1).min(raw.len().saturating_sub(1));

@@ -1,12 +1,13 @@
-//! What the schema says of one place, and how a message calls things.
+//! The schema's part for a place, and words for messages.
 
 use serde_json::Value;
 
 use super::SCHEMA;
+use crate::compiler::front::keys::row;
 use crate::diagnostic::Pointer;
 
-/// The part of the schema that describes the value at `pointer`.
-pub(super) fn describing(pointer: &Pointer) -> Option<&'static Value> {
+/// The schema of the value at `pointer`.
+pub fn describing(pointer: &Pointer) -> Option<&'static Value> {
     let mut schema: &'static Value = &SCHEMA;
     for key in pointer.keys() {
         let next = schema["properties"].get(&key).or_else(|| schema.get("items"));
@@ -24,11 +25,10 @@ pub(super) fn keys_at(pointer: &Pointer) -> Vec<String> {
 }
 
 pub(super) fn example_at(pointer: &Pointer) -> Option<String> {
-    let example = describing(pointer)?.get("examples")?.get(0)?;
-    Some(format!("write for example `{example}`"))
+    Some(format!("write for example `{}`", row(pointer)?.example))
 }
 
-/// How a message calls the value at `pointer`: `http.cors`, or the configuration.
+/// The name of the value at `pointer` in messages: `http.cors`, or the configuration.
 pub(super) fn name_of(pointer: &Pointer) -> String {
     let mut name = String::new();
     let mut at = Pointer::root();
@@ -66,7 +66,7 @@ pub(super) fn noun(kind: &str) -> String {
     }
 }
 
-/// Whether the value stands in a list.
+/// Whether the value is an item of a list.
 pub(super) fn is_item(pointer: &Pointer) -> bool {
     pointer
         .parent()

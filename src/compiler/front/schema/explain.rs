@@ -1,4 +1,4 @@
-//! The schema's verdicts in our own words.
+//! Validation errors as findings.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -9,10 +9,11 @@ use super::describe::{describing, example_at, is_item, keys_at, name_of, noun, t
 use super::rules::{
     EMPTY_VALUE, MISSING_KEY, MISSPELT_KEY, OUT_OF_RANGE, UNKNOWN_KEY, UNKNOWN_VALUE, WRONG_TYPE,
 };
+use crate::compiler::front::keys::{Holds, is_secret_place, row};
 use crate::compiler::words::{either, listed, similar};
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 
-/// More known keys than these are not listed.
+/// Maximum number of known keys that a help lists.
 const FEW_KEYS: usize = 8;
 
 pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -> Vec<Diagnostic> {
@@ -26,7 +27,10 @@ pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -
             vec![missing_key(at, property.as_str().unwrap_or_default())]
         }
         ValidationErrorKind::Type { kind } => vec![wrong_type(here, &wanted_types(kind), instance)],
-        // That it is no word at all is a matter of its type.
+        ValidationErrorKind::Pattern { .. } => {
+            vec![unknown_value(here, &describing(at).unwrap_or(&Value::Null)["examples"], instance)]
+        }
+        // A value that is not a string has the wrong type.
         ValidationErrorKind::Enum { .. } if !instance.is_string() => {
             vec![wrong_type(here, &["string".to_owned()], instance)]
         }
@@ -56,19 +60,25 @@ fn unknown_key(at: &Pointer, key: &str) -> Diagnostic {
             .help(format!("did you mean `{similar}`?"));
     }
     let help = match homes(key).as_slice() {
-        [] if known.len() > FEW_KEYS => "remove it; `agentcli schema` shows the known keys".to_owned(),
+        [] if known.len() > FEW_KEYS => {
+            "remove it; `agentcli explain --keys` lists the known keys".to_owned()
+        }
         [] => format!("remove it; known keys are {}", listed(known.iter().map(String::as_str))),
         [home, ..] if home == at => "remove it".to_owned(),
         homes => {
             let homes: Vec<String> =
                 homes.iter().map(|home| name_of(home).trim_matches('`').to_owned()).collect();
-            format!("move it to where it belongs, which is in {}", either(homes.iter().map(String::as_str)))
+            format!("move it to {}", either(homes.iter().map(String::as_str)))
         }
     };
-    Diagnostic::new(&UNKNOWN_KEY, place, format!("{owner} has no key `{key}`; it has no effect")).help(help)
+    let message = match *at == Pointer::root() {
+        true => format!("unknown key `{key}`; it has no effect"),
+        false => format!("unknown key `{key}` in {owner}; the server gets it unchanged"),
+    };
+    Diagnostic::new(&UNKNOWN_KEY, place, message).help(help)
 }
 
-/// The places where a key of this very name is known.
+/// The objects that have a key of this name.
 fn homes(key: &str) -> Vec<Pointer> {
     fn look(at: &Pointer, schema: &Value, key: &str, found: &mut Vec<Pointer>) {
         let schema = referred(schema);
@@ -82,33 +92,30 @@ fn homes(key: &str) -> Vec<Pointer> {
     let mut found = Vec::new();
     look(&Pointer::root(), &SCHEMA, key, &mut found);
     found.retain(|home| home != &Pointer::root());
-    // A name that stands in many places says nothing of where it belongs.
+    // A name that is used in many places does not tell which one is meant.
     if found.len() > 2 { Vec::new() } else { found }
 }
 
-/// `schema`, or what it refers to.
+/// `schema` with its `$ref` resolved.
 fn referred(schema: &Value) -> &Value {
     schema["$ref"].as_str().and_then(|name| SCHEMA.pointer(name.trim_start_matches('#'))).unwrap_or(schema)
 }
 
 fn missing_key(at: &Pointer, key: &str) -> Diagnostic {
     let pointer = at.join(key);
-    let example = match pointer.as_str() {
-        "/dependencies" => r#""dependencies": ["."]"#.to_owned(),
-        "/graphs" => r#""graphs": {"agent": "./agent.py:graph"}"#.to_owned(),
-        "/encryption/path" => r#""path": "./encryption.py:encryption""#.to_owned(),
-        "/priority/path" => r#""path": "./priority.py:priority""#.to_owned(),
-        _ => format!(r#""{key}": "./agent.py:graph""#),
-    };
+    let example = row(&pointer).map_or("…", |row| row.example);
+    let help = format!("add `\"{key}\": {example}`");
     Diagnostic::new(&MISSING_KEY, Place::Key(pointer), format!("{} needs the key `{key}`", name_of(at)))
-        .help(format!("add `{example}`"))
+        .help(help)
 }
 
 fn wanted_types(kind: &TypeKind) -> Vec<String> {
-    match kind {
+    let kinds: Vec<String> = match kind {
         TypeKind::Single(single) => vec![single.to_string()],
         TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
-    }
+    };
+    // Null means the same as leaving the key out.
+    kinds.into_iter().filter(|kind| kind != "null").collect()
 }
 
 fn wrong_type(place: Place, wanted: &[String], instance: &Value) -> Diagnostic {
@@ -122,16 +129,17 @@ fn wrong_type(place: Place, wanted: &[String], instance: &Value) -> Diagnostic {
         _ => words,
     };
     let shown = match instance {
-        Value::Bool(_) | Value::Number(_) => format!("`{instance}`"),
+        Value::Bool(_) | Value::Number(_) if !is_secret_place(&pointer) => format!("`{instance}`"),
         _ => noun(type_of(instance)),
     };
     let message = format!("{} must be {words}, not {shown}", name_of(&pointer));
     let wants = |kind: &str| wanted.iter().any(|wanted| wanted == kind);
-    let help = help_with_type(&pointer, instance, &wants);
+    let help = help_with_type(&pointer, instance, &wants)
+        .filter(|_| instance.is_null() || !is_secret_place(&pointer));
     Diagnostic::new(&WRONG_TYPE, place, message).help(help.unwrap_or_else(|| format!("write {words}")))
 }
 
-/// What to write instead of `instance`, as near to it as can be.
+/// The value to write instead of `instance`, as close to it as possible.
 fn help_with_type(pointer: &Pointer, instance: &Value, wants: &dyn Fn(&str) -> bool) -> Option<String> {
     let options = describing(pointer).and_then(|schema| schema["enum"].as_array());
     let allowed = |text: &str| options.is_none_or(|options| options.iter().any(|option| option == text));
@@ -144,10 +152,9 @@ fn help_with_type(pointer: &Pointer, instance: &Value, wants: &dyn Fn(&str) -> b
             "write a whole number, such as `{}`",
             number.as_f64().unwrap_or_default().abs().ceil().max(1.0)
         )),
-        Value::Number(_) | Value::Bool(_) if wants("string") && is_reference(pointer) => {
-            let example =
-                if pointer.as_str().starts_with("/dependencies/") { "." } else { "./agent.py:graph" };
-            Some(format!("write for example `\"{example}\"`"))
+        Value::Number(_) | Value::Bool(_) if wants("string") && is_path(pointer) => example_at(pointer),
+        Value::Number(_) | Value::Bool(_) if pointer.as_str().starts_with("/dependencies/") => {
+            Some("write for example `\".\"`".to_owned())
         }
         Value::Number(_) | Value::Bool(_) if wants("string") && allowed(&instance.to_string()) => {
             Some(format!("write `\"{instance}\"`"))
@@ -174,13 +181,13 @@ fn help_with_type(pointer: &Pointer, instance: &Value, wants: &dyn Fn(&str) -> b
         },
         _ if options.is_some() => {
             let options = options.into_iter().flatten().filter_map(Value::as_str);
-            Some(format!("write one of {}", listed(options)))
+            Some(format!("use one of {}", listed(options)))
         }
         _ => shape_at(pointer, wants),
     }
 }
 
-/// What a value at `pointer` looks like: an example, or the keys that it may have.
+/// An example of a value at `pointer`, or the keys that it may have.
 fn shape_at(pointer: &Pointer, wants: &dyn Fn(&str) -> bool) -> Option<String> {
     let keys = keys_at(pointer);
     let keys = keys.iter().map(String::as_str).take(FEW_KEYS);
@@ -189,24 +196,15 @@ fn shape_at(pointer: &Pointer, wants: &dyn Fn(&str) -> bool) -> Option<String> {
         .or_else(|| is_object.then(|| format!("write an object with keys such as {}", listed(keys))))
 }
 
-/// How to start from nothing.
+/// The help for a file without a configuration.
 const START: &str = r#"start with `{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}`"#;
 
-/// Whether the value names a file or package, so that no number in quotes can be meant.
-fn is_reference(pointer: &Pointer) -> bool {
-    let keys: Vec<String> = pointer.keys().collect();
-    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-    matches!(
-        keys.as_slice(),
-        ["dependencies" | "ui" | "graphs", _]
-            | ["http", "app"]
-            | ["store", "index", "embed"]
-            | [_, "path"]
-            | ["graphs", _, "path"]
-    )
+/// Whether the value names a file, so that a number in quotes cannot be meant.
+fn is_path(pointer: &Pointer) -> bool {
+    row(pointer).is_some_and(|row| matches!(row.holds, Holds::File | Holds::Reference(..)))
 }
 
-/// What is commonly written where a boolean is meant.
+/// The boolean that is commonly written as `value`.
 fn as_bool(value: &Value) -> Option<bool> {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_lowercase);
     match text.as_str() {
@@ -226,13 +224,13 @@ fn unknown_value(place: Place, options: &Value, instance: &Value) -> Diagnostic 
     let shown = instance.as_str().map_or_else(|| instance.to_string(), str::to_owned);
     let diagnostic = Diagnostic::new(&UNKNOWN_VALUE, place, format!("{name} cannot be `{shown}`"));
     let choice = listed(options.iter().copied());
-    // Versions are alike without being meant for each other.
+    // Versions are similar to each other without being misspellings.
     let is_near =
         |text: &str, option: &str| !option.starts_with(|c: char| c.is_ascii_digit()) || text.contains(option);
     let near = |text| similar(text, options.iter().copied()).filter(|option| is_near(text, option));
     match instance.as_str().and_then(near) {
-        Some(similar) => diagnostic.help(format!("did you mean `{similar}`? It is one of {choice}")),
-        None => diagnostic.help(format!("write one of {choice}")),
+        Some(similar) => diagnostic.help(format!("did you mean `{similar}`? Use one of {choice}")),
+        None => diagnostic.help(format!("use one of {choice}")),
     }
 }
 

@@ -1,26 +1,36 @@
-//! One pattern: its syntax check, its translation to a regular expression, and the shortcuts that need none.
+//! One pattern: its syntax check, its translation to a regular expression, and the shortcuts without one.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-use super::program::Program;
+use regex_lite::Regex;
+
+use super::expression;
+
+/// Characters that do not always match themselves only.
+const SPECIAL: [char; 6] = ['*', '?', '[', ']', '^', '\\'];
 
 /// A compiled line of an ignore file.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    /// Whether it brings back what an earlier pattern left out.
+    /// Whether it includes again what an earlier pattern excluded.
     pub(super) exception: bool,
     text: String,
     matcher: Matcher,
 }
 
-/// How a path is compared. Docker tells these apart for speed, and they do not agree with the regular expression in
-/// every case (`**file` matches `a-file`), so they are part of the semantics.
+/// How a path is compared. Docker has these for speed, and they differ from the regular expression in some cases
+/// (`**file` matches `a-file`), so they are part of the semantics.
 #[derive(Clone, Debug)]
 enum Matcher {
     Exact,
     Prefix,
-    Program(Program),
+    /// With the literal text that every match starts and ends with, which most paths do not.
+    Expression {
+        regex: Regex,
+        head: String,
+        tail: String,
+    },
     Suffix,
 }
 
@@ -29,18 +39,20 @@ impl Pattern {
     pub(super) fn parse(line: &str) -> Result<Self, String> {
         let (exception, text) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
         if exception && text.is_empty() {
-            return Err("there is nothing behind the `!`".to_owned());
+            return Err("nothing follows the `!`".to_owned());
         }
         check(text)?;
         Ok(Self { exception, text: text.to_owned(), matcher: compile(text)? })
     }
 
-    /// Whether the pattern matches this very path (not a directory above it).
+    /// Whether the pattern matches this path itself, not a directory above it.
     pub(super) fn matches(&self, path: &str) -> bool {
         match &self.matcher {
             Matcher::Exact => path == self.text,
             Matcher::Prefix => path.starts_with(&self.text[..self.text.len() - 2]),
-            Matcher::Program(program) => program.matches(path),
+            Matcher::Expression { regex, head, tail } => {
+                path.starts_with(head) && path.ends_with(tail) && regex.is_match(path)
+            }
             Matcher::Suffix => {
                 let suffix = &self.text[2..];
                 path.ends_with(suffix) || suffix.strip_prefix('/') == Some(path)
@@ -48,27 +60,27 @@ impl Pattern {
         }
     }
 
-    /// The pattern up to a final `/*` or `/**`: for a plain pattern, the directory that it speaks about.
+    /// The pattern without a final `/*` or `/**`: the directory whose content it matches, if it is otherwise plain.
     pub(super) fn without_trailing_glob(&self) -> &str {
         let text = self.text.strip_suffix("/**").unwrap_or(&self.text);
         text.strip_suffix("/*").unwrap_or(text)
     }
 
-    /// The pattern's text so that, behind a directory, it matches the same paths relative to that directory.
+    /// The pattern to append to a directory, so that it matches the same paths relative to that directory.
     pub(super) fn relative(&self) -> String {
         match &self.matcher {
-            Matcher::Program(_) => self.text.clone(),
-            // Behind a directory `**file` would no longer match `a-file`.
+            Matcher::Expression { .. } => self.text.clone(),
+            // After a directory, `**file` would not match `a-file`.
             Matcher::Suffix if !self.text[2..].starts_with('/') && self.text.len() > 2 => {
                 format!("**/*{}", self.text[2..].replace('^', "\\^"))
             }
-            // The directory may hold escapes, which make it a regular expression, where `^` has a meaning.
+            // Escapes in the directory make it a regular expression, where `^` is special.
             Matcher::Exact | Matcher::Prefix | Matcher::Suffix => self.text.replace('^', "\\^"),
         }
     }
 }
 
-/// The shortest path that names the same, as Go's `filepath.Clean` writes it.
+/// The shortest equivalent path, as Go's `filepath.Clean` returns it.
 pub(super) fn clean(path: &str) -> String {
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -86,8 +98,8 @@ pub(super) fn clean(path: &str) -> String {
     }
 }
 
-/// What Docker asks of a pattern before all else: that Go's `filepath.Match` can compare it with `.`. That stops at the
-/// first part between two `*` that does not match, and knows nothing of what is behind.
+/// Docker's first check of a pattern: Go's `filepath.Match` must be able to compare it with `.`. That stops at the first
+/// part between two `*` that does not match, and does not check the rest.
 fn check(pattern: &str) -> Result<(), String> {
     let mut rest = pattern.chars().peekable();
     for name_is_left in [true, false] {
@@ -103,7 +115,7 @@ fn check(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the part up to the next `*`; says whether it matches `.`.
+/// Checks the part up to the next `*`. Returns whether it matches `.`.
 fn check_part(rest: &mut Peekable<Chars<'_>>) -> Result<bool, String> {
     let mut dots = Vec::new();
     while let Some(letter) = rest.next_if(|letter| *letter != '*') {
@@ -116,7 +128,7 @@ fn check_part(rest: &mut Peekable<Chars<'_>>) -> Result<bool, String> {
     Ok(dots == [true])
 }
 
-/// Checks what is in brackets; says whether it matches `.`.
+/// Checks the content of brackets. Returns whether it matches `.`.
 fn check_class(rest: &mut Peekable<Chars<'_>>) -> Result<bool, String> {
     let negated = rest.next_if_eq(&'^').is_some();
     let mut found = false;
@@ -133,7 +145,7 @@ fn check_class(rest: &mut Peekable<Chars<'_>>) -> Result<bool, String> {
 fn check_member(rest: &mut Peekable<Chars<'_>>) -> Result<char, String> {
     let member = match rest.next() {
         Some('-' | ']') => {
-            return Err("a `-` or `]` in this place of a `[…]` needs a `\\` before it".to_owned());
+            return Err("a `-` or `]` here in `[…]` needs a `\\` before it".to_owned());
         }
         Some('\\') => rest.next(),
         other => other,
@@ -141,7 +153,7 @@ fn check_member(rest: &mut Peekable<Chars<'_>>) -> Result<char, String> {
     member.filter(|_| rest.peek().is_some()).ok_or_else(|| "a `[` is not closed".to_owned())
 }
 
-/// What the translation has come to so far.
+/// The kind of matcher for the part translated so far.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Exact,
@@ -150,7 +162,7 @@ enum Kind {
     Suffix,
 }
 
-/// The pattern's matcher. The translation goes letter by letter, as Docker's does, with no regard for brackets.
+/// The pattern's matcher. Like Docker's, the translation goes letter by letter and ignores brackets.
 fn compile(pattern: &str) -> Result<Matcher, String> {
     let mut expression = String::new();
     let mut letters = pattern.chars().peekable();
@@ -178,13 +190,23 @@ fn compile(pattern: &str) -> Result<Matcher, String> {
     }
     Ok(match kind {
         Kind::Exact => Matcher::Exact,
-        Kind::Expression => Matcher::Program(Program::parse(&expression)?),
+        Kind::Expression => Matcher::Expression {
+            regex: expression::compile(&expression)?,
+            head: pattern.split(SPECIAL).next().unwrap_or_default().to_owned(),
+            tail: literal_tail(pattern).to_owned(),
+        },
         Kind::Prefix => Matcher::Prefix,
         Kind::Suffix => Matcher::Suffix,
     })
 }
 
-/// Translates `**` (or `**/`, which is the same), and says what the pattern has become by it.
+/// The text after the last special character, where that is not part of an escape or of a `**/`.
+fn literal_tail(pattern: &str) -> &str {
+    let tail = pattern.rsplit(SPECIAL).next().unwrap_or_default().trim_start_matches('/');
+    if pattern.contains('\\') { "" } else { tail }
+}
+
+/// Translates `**` (or `**/`, which is the same), and returns the new kind.
 fn double_star(expression: &mut String, kind: Kind, first: bool, last: bool) -> Kind {
     expression.push_str(if last { ".*" } else { "(.*/)?" });
     match (first, last, kind) {

@@ -1,234 +1,141 @@
-//! What is known of each build backend: whether an editable installation needs no more than the layout.
-
-use std::borrow::Cow;
+//! Build backends: which manifests an editable installation reads, and whether it runs or copies anything else.
 
 use toml::{Table, Value};
 
-use super::named::Named;
-use super::{Verdict, build_system, string, strings};
+use super::{string, strings};
 use crate::compiler::files::Files;
-use crate::compiler::manifests::pyproject::table;
+use crate::compiler::manifests::pyproject::{read, table};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::symbols::setup_py::setup_call;
 use crate::compiler::paths;
 
-/// A build backend whose editable installation is an entry in the import path, unless one of `active` settings in
-/// pyproject.toml makes it run or copy something.
-struct Backend {
-    module: &'static str,
-    active: &'static [&'static [&'static str]],
-    /// What may be required beside it without a plugin that changes what it does.
-    known: Option<&'static [&'static str]>,
-}
+const SETUPTOOLS: &str = "setuptools.build_meta";
+const SETUPTOOLS_LEGACY: &str = "setuptools.build_meta:__legacy__";
+const HATCHLING: &str = "hatchling.build";
 
-const BACKENDS: &[Backend] = &[
-    Backend { module: "flit_core.buildapi", active: &[&["tool", "flit", "external-data"]], known: None },
-    Backend {
-        module: HATCHLING,
-        active: &[
-            &["tool", "hatch", "build", "hooks"],
-            &["tool", "hatch", "build", "force-include"],
-            &["tool", "hatch", "build", "targets", "wheel", "hooks"],
-            &["tool", "hatch", "build", "targets", "wheel", "extra-metadata"],
-            &["tool", "hatch", "build", "targets", "wheel", "force-include"],
-            &["tool", "hatch", "build", "targets", "wheel", "sbom-files"],
-            &["tool", "hatch", "build", "targets", "wheel", "shared-data"],
-            &["tool", "hatch", "build", "targets", "wheel", "shared-scripts"],
-            &["tool", "hatch", "metadata", "hooks"],
-        ],
-        known: None,
-    },
-    Backend { module: "pdm.backend", active: &[&["tool", "pdm", "build"]], known: Some(&["pdm-backend"]) },
-    Backend { module: POETRY, active: &[&["tool", "poetry", "build"]], known: None },
-    Backend {
-        module: SETUPTOOLS,
-        active: &[
-            &["tool", "setuptools", "cmdclass"],
-            &["tool", "setuptools", "data-files"],
-            &["tool", "setuptools", "script-files"],
-            // The plugin's, which is otherwise only asked for a version.
-            &["tool", "setuptools_scm"],
-            &["tool", "setuptools-scm"],
-        ],
-        known: Some(&["pip", "setuptools", "setuptools-scm", "wheel"]),
-    },
-    Backend { module: "uv_build", active: &[&["tool", "uv", "build-backend", "data"]], known: None },
+/// Backends whose editable installation only adds the package's directory to the import path.
+const BACKENDS: &[&str] = &[
+    "flit_core.buildapi",
+    HATCHLING,
+    "pdm.backend",
+    "poetry.core.masonry.api",
+    SETUPTOOLS,
+    SETUPTOOLS_LEGACY,
+    "uv_build",
 ];
 
-const HATCHLING: &str = "hatchling.build";
-const POETRY: &str = "poetry.core.masonry.api";
-const SETUPTOOLS: &str = "setuptools.build_meta";
+/// Build requirements that leave it at that, unless a setting of [`ACTIVE`] or dynamic metadata asks for more.
+const BUILD_REQUIREMENTS: &[&str] = &[
+    "flit-core",
+    "hatch-fancy-pypi-readme",
+    "hatch-vcs",
+    "hatchling",
+    "pdm-backend",
+    "pip",
+    "poetry-core",
+    "setuptools",
+    "setuptools-scm",
+    "uv-build",
+    "wheel",
+];
 
-/// Where hatchling reads its settings, too.
-const HATCH_TOML: &str = "hatch.toml";
+/// Tables and keys of pyproject.toml that make a build run or copy something.
+const ACTIVE: &[&str] = &[
+    "tool.flit.external-data",
+    "tool.hatch.build.force-include",
+    "tool.hatch.build.hooks",
+    "tool.hatch.build.targets.wheel.extra-metadata",
+    "tool.hatch.build.targets.wheel.force-include",
+    "tool.hatch.build.targets.wheel.hooks",
+    "tool.hatch.build.targets.wheel.sbom-files",
+    "tool.hatch.build.targets.wheel.shared-data",
+    "tool.hatch.build.targets.wheel.shared-scripts",
+    "tool.hatch.metadata.hooks",
+    "tool.pdm.build",
+    "tool.poetry.build",
+    "tool.setuptools.cmdclass",
+    "tool.setuptools.data-files",
+    "tool.setuptools.ext-modules",
+    "tool.setuptools.script-files",
+    "tool.setuptools-scm",
+    "tool.setuptools_scm",
+    "tool.uv.build-backend.data",
+];
 
-/// Keywords of setup.py that name files to be copied.
+/// Keywords of `setup()` that name files to copy.
 const COPIED: &[&str] = &["data_files", "headers", "scripts"];
 
-/// Sections of setup.cfg, and keys of its `[options]`, that cannot change which files take part.
-const HARMLESS_SECTIONS: &[&str] = &[
-    "options.entry_points",
-    "options.exclude_package_data",
-    "options.extras_require",
-    "options.package_data",
-];
-const HARMLESS_OPTIONS: &[&str] =
-    &["include_package_data", "install_requires", "package_dir", "python_requires", "zip_safe"];
-
-/// What the backend of the package at `path` needs.
-pub(super) fn verdict(path: &str, manifest: &Table, files: &dyn Files) -> Verdict {
-    let system = table(manifest, &["build-system"]);
+/// The manifests that the backend of the package at `path` reads, or why it needs more than manifests.
+pub(super) fn manifests(path: &str, manifest: &Table, files: &dyn Files) -> Result<Vec<String>, String> {
+    let empty = Table::new();
+    let system = table(manifest, &["build-system"]).unwrap_or(&empty);
     let module = module(manifest);
-    if system.is_some_and(|system| system.contains_key("backend-path")) {
-        return Verdict::Dynamic("it brings its own build backend".to_owned());
+    if system.contains_key("backend-path") {
+        return Err("it has its own build backend".to_owned());
     }
-    let is_legacy = module == build_system::LEGACY;
-    let Some(backend) =
-        BACKENDS.iter().find(|it| module == it.module || is_legacy && it.module == SETUPTOOLS)
-    else {
-        return Verdict::Dynamic(format!("what `{module}` does when it builds is not known"));
-    };
-    if let Some(plugin) = system.and_then(|system| plugin(backend, system)) {
-        return Verdict::Dynamic(format!("what `{plugin}` makes of its build is not known"));
+    if !BACKENDS.contains(&module.as_str()) {
+        return Err(format!("the build backend `{module}` is not supported"));
+    }
+    let is_known =
+        |it: &String| requirement::name(it).is_some_and(|name| BUILD_REQUIREMENTS.contains(&name.as_str()));
+    if let Some(plugin) = strings(system, "requires").into_iter().find(|it| !is_known(it)) {
+        return Err(format!("`{plugin}` may change its build"));
     }
     let mut manifests = vec!["pyproject.toml".to_owned()];
-    let mut manifest = Cow::Borrowed(manifest);
-    if let Some(text) = files.text(&paths::join(path, HATCH_TOML)).filter(|_| backend.module == HATCHLING) {
-        let Ok(settings) = text.parse() else {
-            return Verdict::Dynamic(format!("{HATCH_TOML} is not valid TOML"));
-        };
-        manifest = Cow::Owned(with_hatch_toml(&manifest, settings));
-        manifests.push(HATCH_TOML.to_owned());
+    check_active(manifest, "")?;
+    if module == HATCHLING {
+        if let Some(text) = files.text(&paths::join(path, "hatch.toml")) {
+            let settings = read(&text).map_err(|_| "hatch.toml is not valid TOML")?;
+            check_active(&settings, "tool.hatch.")?;
+        }
+        manifests.push("hatch.toml".to_owned());
+    }
+    let mut scripts = table(manifest, &["tool", "poetry", "scripts"]).into_iter().flatten();
+    if scripts.any(|(_, script)| script.get("type").and_then(Value::as_str) == Some("file")) {
+        return Err("[tool.poetry.scripts] names files to copy".to_owned());
+    }
+    if is_setuptools(manifest) {
+        check_setuptools(path, files)?;
+        manifests.extend(["setup.cfg", "setup.py"].map(str::to_owned));
     }
     manifests.retain(|file| files.is_file(&paths::join(path, file)));
-    if let Some(active) = backend.active.iter().find(|keys| has(&manifest, keys)) {
-        return Verdict::Dynamic(format!("[{}] makes its build run or copy something", active.join(".")));
-    }
-    let named = match backend.module {
-        SETUPTOOLS => return setuptools(path, &manifest, files, manifests),
-        POETRY if has_file_script(&manifest) => {
-            return Verdict::Dynamic("[tool.poetry.scripts] names files to be copied".to_owned());
-        }
-        POETRY => Named::poetry(&manifest, path, files),
-        HATCHLING => Named::hatch(&manifest, path, files),
-        "flit_core.buildapi" => Named::flit(&manifest),
-        "uv_build" => Named::uv(&manifest),
-        _ => Named::default(),
-    };
-    Verdict::Static { manifests, placeholders: Vec::new(), named }
+    Ok(manifests)
 }
 
-/// The module that builds, which is setuptools' where none is named.
+/// Whether setuptools builds the package. It is the default.
+pub(super) fn is_setuptools(manifest: &Table) -> bool {
+    [SETUPTOOLS, SETUPTOOLS_LEGACY].contains(&module(manifest).as_str())
+}
+
 fn module(manifest: &Table) -> String {
     let named = table(manifest, &["build-system"]).and_then(|system| string(system, "build-backend"));
-    named.unwrap_or_else(|| SETUPTOOLS.to_owned())
+    named.unwrap_or_else(|| SETUPTOOLS_LEGACY.to_owned())
 }
 
-/// Whether setuptools builds the package.
-pub(super) fn is_setuptools(manifest: &Table) -> bool {
-    [SETUPTOOLS, build_system::LEGACY].contains(&module(manifest).as_str())
-}
-
-/// What a build also requires that may be a plugin.
-fn plugin(backend: &Backend, system: &Table) -> Option<String> {
-    let known = backend.known?;
-    strings(system, "requires")
-        .into_iter()
-        .find(|required| !requirement::name(required).is_some_and(|name| known.contains(&name.as_str())))
-}
-
-fn has(manifest: &Table, keys: &[&str]) -> bool {
-    let Some((last, before)) = keys.split_last() else { return false };
-    table(manifest, before).is_some_and(|table| table.contains_key(*last))
-}
-
-/// What stands in hatch.toml, hatchling takes instead of what pyproject.toml says.
-fn with_hatch_toml(manifest: &Table, settings: Table) -> Table {
-    let mut hatch = table(manifest, &["tool", "hatch"]).cloned().unwrap_or_default();
-    hatch.extend(settings);
-    let mut tool = table(manifest, &["tool"]).cloned().unwrap_or_default();
-    tool.insert("hatch".to_owned(), Value::Table(hatch));
-    let mut manifest = manifest.clone();
-    manifest.insert("tool".to_owned(), Value::Table(tool));
-    manifest
-}
-
-fn has_file_script(manifest: &Table) -> bool {
-    let mut scripts = table(manifest, &["tool", "poetry", "scripts"]).into_iter().flatten();
-    scripts.any(|(_, script)| script.get("type").and_then(Value::as_str) == Some("file"))
-}
-
-/// setuptools also reads setup.py and setup.cfg, which may do anything.
-fn setuptools(path: &str, manifest: &Table, files: &dyn Files, mut manifests: Vec<String>) -> Verdict {
-    let extensions = table(manifest, &["tool", "setuptools"]).and_then(|it| it.get("ext-modules"));
-    if extensions.and_then(Value::as_array).is_some_and(|list| !list.is_empty()) {
-        return Verdict::Dynamic("it has extension modules to build".to_owned());
+/// Looks for keys of [`ACTIVE`]; `prefix` is the part of the key that `settings` is below.
+fn check_active(settings: &Table, prefix: &str) -> Result<(), String> {
+    let is_set = |key: &&&str| {
+        let keys: Option<Vec<&str>> = key.strip_prefix(prefix).map(|rest| rest.split('.').collect());
+        let Some((last, parents)) = keys.as_deref().and_then(<[_]>::split_last) else { return false };
+        let value = table(settings, parents).and_then(|table| table.get(*last));
+        value.is_some_and(|value| value.as_array().is_none_or(|items| !items.is_empty()))
+    };
+    match ACTIVE.iter().find(is_set) {
+        Some(key) => Err(format!("[{key}] makes its build run or copy something")),
+        None => Ok(()),
     }
-    let mut named = Named::setuptools(manifest);
-    if let Some(text) = files.text(&paths::join(path, "setup.cfg")) {
-        if let Some(what) = active_in_cfg(&text) {
-            return Verdict::Dynamic(format!("{what} in setup.cfg is read by setuptools alone"));
-        }
-        manifests.push("setup.cfg".to_owned());
-    }
-    if let Some(text) = files.text(&paths::join(path, "setup.py")) {
-        let Some(call) = setup_call(&text) else {
-            return Verdict::Dynamic("its setup.py computes something".to_owned());
-        };
-        if let Some(copied) = call.other.iter().find(|key| COPIED.contains(&key.as_str())) {
-            return Verdict::Dynamic(format!("`{copied}` in its setup.py names files to be copied"));
-        }
-        named.extend(Named::setup_py(&call));
-        manifests.push("setup.py".to_owned());
-    }
-    Verdict::Static { manifests, placeholders: Vec::new(), named }
 }
 
-/// What of setup.cfg may change which files take part.
-fn active_in_cfg(text: &str) -> Option<String> {
-    let mut section = "";
-    for line in text.lines() {
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
-            section = name.trim();
-            let is_harmless = section == "options" || HARMLESS_SECTIONS.contains(&section);
-            // `find:` looks for `__init__.py`, and each of those is there.
-            let is_search = section == "options.packages.find";
-            if section.starts_with("options") && !is_harmless && !is_search {
-                return Some(format!("[{section}]"));
-            }
-        } else if section == "options" && !line.starts_with([' ', '\t', '#', ';']) {
-            let Some((key, value)) = line.split_once(['=', ':']) else { continue };
-            let (key, value) = (key.trim().replace('-', "_"), value.trim());
-            let is_find = key == "packages" && value == "find:";
-            if !is_find && !HARMLESS_OPTIONS.contains(&key.as_str()) {
-                return Some(format!("`{key}` of [options]"));
-            }
-        }
+/// setuptools also reads setup.py, which is a program, and setup.cfg.
+fn check_setuptools(path: &str, files: &dyn Files) -> Result<(), String> {
+    let text = |name: &str| files.text(&paths::join(path, name));
+    if text("setup.cfg").is_some_and(|text| text.lines().any(|line| line.starts_with("[options"))) {
+        return Err("setup.cfg has options for its build".to_owned());
     }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_in_cfg() {
-        for (text, expected) in [
-            ("", None),
-            ("[flake8]\nscripts = a\n", None),
-            (
-                "[options]\npackages = find:\nzip_safe = no\n# scripts = a\n[options.packages.find]\nwhere = src",
-                None,
-            ),
-            ("[options]\ninstall_requires =\n  scripts = 1\n\n[options.package_data]\n* = *.txt\n", None),
-            ("[options]\nscripts =\n  bin/x.sh\n", Some("`scripts` of [options]")),
-            ("[options]\r\nsetup-requires: x\r\n", Some("`setup_requires` of [options]")),
-            ("[options]\npackages =\n  a\n  a.b\n", Some("`packages` of [options]")),
-            ("[options]\npackages = find_namespace:\n", Some("`packages` of [options]")),
-            ("[options.data_files]\netc = a\n", Some("[options.data_files]")),
-        ] {
-            assert_eq!(active_in_cfg(text).as_deref(), expected, "{text}");
-        }
+    let Some(text) = text("setup.py") else { return Ok(()) };
+    let call = setup_call(&text).ok_or("setup.py computes something")?;
+    match call.other.iter().find(|key| COPIED.contains(&key.as_str())) {
+        Some(key) => Err(format!("`{key}` in setup.py names files to copy")),
+        None => Ok(()),
     }
 }

@@ -1,131 +1,160 @@
-//! The layout of a package, as files that only have to exist for its editable installation.
+//! The skeleton of a package: its manifests and empty placeholder files, enough to install it as editable before its
+//! source is there.
+//!
+//! Placeholders come from the tree: one for each directory with Python code, and one for whatever else the manifests
+//! name. That way edits, and most new files, leave the skeleton as it is.
+
+use std::collections::BTreeSet;
 
 use crate::compiler::files::{FileKind, Files};
-use crate::compiler::manifests::package::glob::{self, is_foreign, is_own};
-use crate::compiler::manifests::package::named::Named;
+use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::paths;
 
-/// With more packages than this the skeleton would be longer than the installation is slow.
+/// Maximum number of placeholders. A larger skeleton is slower than the installation that it saves.
 const MAX_PLACEHOLDERS: usize = 500;
 
-/// How deep a linked directory is searched for Python.
+/// Maximum number of files that patterns are matched against.
+const MAX_FILES: usize = 20_000;
+
+/// How deep a linked directory is searched for Python code.
 const MAX_LINK_DEPTH: usize = 3;
 
-/// One empty file for each directory that holds Python: its `__init__.py`, else its first module; every module at
-/// the top; and one for each directory that is `named`. Relative to the package at `path`; what ends with `/` is a
-/// directory itself.
-pub(super) fn files(path: &str, named: &Named, files: &dyn Files) -> Result<Vec<String>, String> {
-    let mut layout = Layout { base: path, files, found: Vec::new() };
-    layout.walk(".")?;
-    for pattern in &named.patterns {
-        let matches = glob::expand(path, pattern, files);
-        layout.represent(matches.ok_or_else(|| format!("what `{pattern}` means is not known"))?);
-    }
-    for directory in &named.directories {
-        layout.place(directory)?;
-    }
-    for directory in layout.namespaces(named) {
-        if !layout.has_some(&directory) {
-            layout.found.push(format!("{directory}/"));
+/// Directories whose modules can be packages of their own.
+const MODULE_ROOTS: &[&str] = &[".", "src"];
+
+/// Directories that tools fill, unless they are packages.
+const GENERATED: &[&str] = &["build", "dist", "node_modules"];
+
+/// Entries that tell a virtual environment.
+const ENVIRONMENT: &[&str] = &["pyvenv.cfg", "conda-meta"];
+
+/// Files that a package can be installed from. Paths are relative to the package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skeleton {
+    /// Files that are copied.
+    pub manifests: Vec<String>,
+    /// Files that only have to exist.
+    pub placeholders: Vec<String>,
+}
+
+impl Skeleton {
+    /// The skeleton of the package at `path`, or why it has none. `named` are the strings of its manifests that may name
+    /// files, directories or modules.
+    pub(super) fn new(
+        path: &str,
+        manifests: Vec<String>,
+        named: &[&str],
+        files: &dyn Files,
+    ) -> Result<Self, String> {
+        let mut tree =
+            Tree { base: path, files, directories: Vec::new(), seen: Vec::new(), found: BTreeSet::new() };
+        tree.walk(".")?;
+        for name in named {
+            tree.add_named(name)?;
         }
-    }
-    match layout.found.iter().find(|file| paths::is_unprintable(file)) {
-        Some(file) => Err(format!("the file name {file:?} cannot be written to a build file")),
-        None if layout.found.len() > MAX_PLACEHOLDERS => Err(too_many()),
-        None => Ok(layout.found),
+        let manifests: BTreeSet<String> = manifests.into_iter().collect();
+        let placeholders: Vec<String> =
+            tree.found.into_iter().filter(|file| !manifests.contains(file)).collect();
+        match placeholders.iter().find(|file| paths::is_unprintable(file)) {
+            Some(file) => Err(format!("the file name {file:?} cannot be written to a Dockerfile")),
+            None => Ok(Self { manifests: manifests.into_iter().collect(), placeholders }),
+        }
     }
 }
 
-struct Layout<'a> {
+struct Tree<'a> {
     base: &'a str,
     files: &'a dyn Files,
-    found: Vec<String>,
+    directories: Vec<String>,
+    seen: Vec<String>,
+    found: BTreeSet<String>,
 }
 
-impl Layout<'_> {
+impl Tree<'_> {
     fn walk(&mut self, at: &str) -> Result<(), String> {
-        if self.found.len() > MAX_PLACEHOLDERS {
-            return Err(too_many());
-        }
         let entries = self.list(at);
         if is_foreign(at, &entries) {
             return Ok(());
         }
-        let modules = entries.iter().filter(|(name, kind)| *kind == FileKind::File && name.ends_with(".py"));
-        let mut modules: Vec<&String> = modules.map(|(name, _)| name).collect();
-        if at == "." {
-            modules.retain(|name| *name != "setup.py" && *name != "conftest.py");
+        let own = || entries.iter().filter(|(name, _)| is_own(name));
+        let files = own().filter(|(_, kind)| *kind == FileKind::File).map(|(name, _)| name);
+        let modules = files.clone().filter(|name| name.ends_with(".py"));
+        if MODULE_ROOTS.contains(&at) {
+            self.found.extend(modules.map(|name| paths::join(at, name)));
         } else {
-            modules.sort_by_key(|name| *name != "__init__.py");
-            modules.truncate(1);
+            let first = modules.min_by_key(|name| *name != "__init__.py");
+            self.found.extend(first.map(|name| paths::join(at, name)));
         }
-        self.found.extend(modules.into_iter().map(|name| paths::join(at, name)));
-        for name in self.files.linked_directories(&paths::join(self.base, at)) {
-            let link = paths::join(at, &name);
-            if is_own(&name)
-                && !is_foreign(&link, &self.list(&link))
-                && self.holds_python(&link, MAX_LINK_DEPTH)
-            {
-                return Err(format!("`{link}` is a link to a directory with Python in it"));
-            }
+        if self.found.len() > MAX_PLACEHOLDERS {
+            return Err(format!("it has more than {MAX_PLACEHOLDERS} packages and modules"));
         }
-        for (name, _) in entries.iter().filter(|(name, kind)| *kind == FileKind::Directory && is_own(name)) {
-            self.walk(&paths::join(at, name))?;
+        let left = MAX_FILES.saturating_sub(self.seen.len());
+        self.seen.extend(files.take(left).map(|name| paths::join(at, name)));
+        self.directories.push(at.to_owned());
+        self.check_links(at)?;
+        own()
+            .filter(|(_, kind)| *kind == FileKind::Directory)
+            .try_for_each(|(name, _)| self.walk(&paths::join(at, name)))
+    }
+
+    /// A placeholder in a linked directory would be in the way of the link.
+    fn check_links(&self, at: &str) -> Result<(), String> {
+        let names = self.files.linked_directories(&paths::join(self.base, at));
+        let links = names.iter().filter(|name| is_own(name)).map(|name| paths::join(at, name));
+        let has_python =
+            |link: &String| !is_foreign(link, &self.list(link)) && self.has_python(link, MAX_LINK_DEPTH);
+        match links.into_iter().find(has_python) {
+            Some(link) => Err(format!("`{link}` is a link to a directory with Python code")),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a placeholder for what `name` means: a file, the first match of a pattern, or a directory, which may be
+    /// written as a module.
+    fn add_named(&mut self, name: &str) -> Result<(), String> {
+        if name.contains(char::is_whitespace) || paths::is_unprintable(name) {
+            return Ok(());
+        }
+        let path = paths::normalize(name.trim_start_matches('/'));
+        if paths::levels_up(&path) > 0 {
+            return Err(format!("it names `{name}`, which is outside of its directory"));
+        }
+        let place = paths::join(self.base, &path);
+        if self.files.is_file(&place) {
+            self.found.insert(path);
+        } else if path.contains(['*', '?', '[']) {
+            self.add_match(&path);
+        } else if path != "." {
+            let module = format!("/{}", path.replace('.', "/"));
+            let is_meant = |it: &&String| **it == path || format!("/{it}").ends_with(&module);
+            let mut meant: Vec<String> = self.directories.iter().filter(is_meant).cloned().collect();
+            meant.extend(self.files.is_directory(&place).then_some(path));
+            meant.iter().try_for_each(|directory| self.add_directory(directory))?;
         }
         Ok(())
     }
 
-    /// Stands something for the files that a pattern means: modules are found by their directories, and of all else one
-    /// is enough.
-    fn represent(&mut self, matches: Vec<String>) {
-        let is_met = matches.iter().any(|file| self.found.contains(file));
-        let first = matches.first().filter(|_| !is_met).cloned();
-        self.found.extend(first);
-        for file in matches.into_iter().filter(|file| file.ends_with(".py")) {
-            let directory = paths::parent(&file);
-            if directory == "." || !self.found.iter().any(|it| paths::parent(it) == directory) {
-                self.found.push(file);
-            }
+    fn add_match(&mut self, pattern: &str) {
+        let is_specific = pattern.contains(char::is_alphanumeric);
+        let Ok(pattern) = Ignore::parse(&pattern.replace("[!", "[^")) else { return };
+        if is_specific && !self.found.iter().any(|file| pattern.excludes(file)) {
+            self.found.extend(self.seen.iter().find(|file| pattern.excludes(file)).cloned());
         }
     }
 
-    fn has_some(&self, directory: &str) -> bool {
-        self.found.iter().any(|file| paths::lies_in(file, directory))
-    }
-
-    /// Stands something in `directory`, if it is there and nothing stands in it yet.
-    fn place(&mut self, directory: &str) -> Result<(), String> {
-        if directory.starts_with('/') || paths::levels_up(directory) > 0 {
-            return Err(format!("its package `{directory}` lies outside of its directory"));
-        }
-        let is_there = self.files.is_directory(&paths::join(self.base, directory));
-        if !is_there || self.has_some(directory) {
+    fn add_directory(&mut self, directory: &str) -> Result<(), String> {
+        if self.found.iter().any(|file| paths::lies_in(file, directory)) {
             return Ok(());
         }
         if self.files.link(&paths::join(self.base, directory)).is_some() {
-            return Err(format!("its package `{directory}` is, or lies in, a linked directory"));
+            return Err(format!("its directory `{directory}` is a link, or inside of one"));
         }
         let file = self.first_file(directory);
-        self.found.push(file.ok_or_else(|| format!("its package `{directory}` holds no file"))?);
+        self.found.extend(file);
         Ok(())
     }
 
-    /// Directories that are packages by where they lie.
-    fn namespaces(&self, named: &Named) -> Vec<String> {
-        let mut directories = Vec::new();
-        for namespace in &named.namespaces {
-            for (name, kind) in self.list(&namespace.folder) {
-                if kind == FileKind::Directory && is_own(&name) && namespace.takes(&name) {
-                    directories.push(paths::join(&namespace.folder, &name));
-                }
-            }
-        }
-        // One without any file is in no context.
-        directories.retain(|it| !is_foreign(it, &self.list(it)) && self.first_file(it).is_some());
-        directories
-    }
-
-    /// The file that can best stand for all in `directory`.
+    /// The file that represents `directory` best.
     fn first_file(&self, directory: &str) -> Option<String> {
         let entries = self.list(directory);
         let (files, directories): (Vec<_>, Vec<_>) =
@@ -137,12 +166,12 @@ impl Layout<'_> {
         })
     }
 
-    fn holds_python(&self, directory: &str, depth: usize) -> bool {
+    fn has_python(&self, directory: &str, depth: usize) -> bool {
         depth > 0
             && self.list(directory).iter().any(|(name, kind)| match kind {
                 FileKind::File => name.ends_with(".py"),
                 FileKind::Directory => {
-                    is_own(name) && self.holds_python(&paths::join(directory, name), depth - 1)
+                    is_own(name) && self.has_python(&paths::join(directory, name), depth - 1)
                 }
             })
     }
@@ -152,6 +181,14 @@ impl Layout<'_> {
     }
 }
 
-fn too_many() -> String {
-    format!("it has more than {MAX_PLACEHOLDERS} packages")
+/// Whether an entry of this name can belong to a package.
+fn is_own(name: &str) -> bool {
+    !name.starts_with('.') && name != "__pycache__" && !name.ends_with(".egg-info")
+}
+
+/// Whether a directory with these entries is filled by tools.
+fn is_foreign(directory: &str, entries: &[(String, FileKind)]) -> bool {
+    let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
+    let is_generated = GENERATED.contains(&paths::file_name(directory)) && !has("__init__.py");
+    is_generated || ENVIRONMENT.iter().any(|name| has(name))
 }

@@ -27,13 +27,13 @@ fn requirements() {
         "a; python_version > '3.11' and (sys_platform != \"win32\" or extra == 'x')",
         "a>=1; 'linux' in sys_platform and os_name not  in 'nt'",
     ] {
-        assert!(parse(text).is_ok(), "{text}: {:?}", parse(text));
+        assert!(read(text).is_ok(), "{text}: {:?}", read(text));
     }
-    assert_eq!(parse("Lang_Chain").unwrap().name.as_deref(), Some("lang-chain"));
+    assert_eq!(read("Lang_Chain").unwrap().name.as_deref(), Some("lang-chain"));
 }
 
 #[test]
-fn faults() {
+fn broken_requirements() {
     for (text, part) in [
         ("", ""),
         ("  ", "  "),
@@ -46,12 +46,10 @@ fn faults() {
         ("foo 1.0", "1.0"),
         ("foo^1.0", "^1.0"),
         ("foo>=", ">="),
-        ("foo=>1", "="),
+        ("foo=>1", "=>"),
         ("foo>=1,,", ","),
         ("foo>=1,,<2", ","),
-        ("foo(,)", "("),
-        ("foo===", "==="),
-        ("foo===a b", "a b"),
+        ("foo(,)", ","),
         ("foo>=1 <2", "1 <2"),
         ("foo>=1.*", ">=1.*"),
         ("foo~=1", "~=1"),
@@ -59,27 +57,45 @@ fn faults() {
         ("foo==https://me:secret@host", "https://me:secret@host"),
         ("foo[a", "[a"),
         ("foo[a-]", "a-"),
+        ("foo[a-", "[a-"),
         ("foo[a,,b]", ","),
-        ("foo(>=1", "(>=1"),
+        ("foo(>=1", "("),
         ("foo; python_versoin > '3'", "python_versoin"),
         ("foo; python_version > 3.8", "3.8"),
-        ("foo; python_version > '3", "'3"),
+        ("foo; python_version > '3", "'"),
         ("foo; (python_version > '3'", "("),
         ("foo; python_version '3'", "'"),
         ("foo; python_version > '3' x", "x"),
+        ("foo; https://me:secret@host > '3'", "https://me:secret@host"),
+        ("foo https://me:secret@host", "https://me:secret@host"),
+        ("foo-1.0.tar.gz", "foo-1.0.tar.gz"),
         ("foo @ https://example.com/a b", "b"),
     ] {
-        let fault = parse(text).expect_err(text);
-        assert_eq!(&text[fault.part.clone()], part, "{text}: {fault:?}");
-        assert!(!fault.message.contains("secret"), "{fault:?}");
+        let broken = read(text).expect_err(text);
+        assert_eq!(&text[broken.span.clone()], part, "{text}: {broken:?}");
+        assert!(!format!("{broken:?}").contains("secret"), "{broken:?}");
+    }
+}
+
+#[test]
+fn deep_and_long_conditions_are_not_checked() {
+    let nested = format!("a; {}os_name == 'x'{}", "(".repeat(100_000), ")".repeat(100_000));
+    let deep = format!("a; {}os_name == 'x'{}", "(".repeat(32), ")".repeat(32));
+    // `pep508_rs` would need exponential time and space for many of these.
+    let pairs =
+        |count: usize| (0..count).map(|n| format!("extra=='a{n}'and extra=='b{n}'or ")).collect::<String>();
+    let long = format!("a; {}os_name == 'x'", pairs(12));
+    let longer = format!("a; {}os_name == 'x'", pairs(1000));
+    for text in [nested, deep, long, longer] {
+        assert!(read(&text).is_ok(), "{:?}", read(&text));
     }
 }
 
 proptest! {
     #[test]
-    fn nothing_panics(text in "([a-c0-9<>=~!@\\[\\]();,.'\" é-]|and|python_version|https://){0,16}") {
-        if let Err(fault) = parse(&text) {
-            prop_assert!(text.get(fault.part).is_some());
+    fn no_text_panics(text in "([a-c0-9<>=~!@\\[\\]();,.'\" é-]|and|python_version|https://){0,16}") {
+        if let Err(broken) = read(&text) {
+            prop_assert!(text.get(broken.span).is_some());
         }
     }
 }

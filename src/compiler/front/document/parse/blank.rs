@@ -1,4 +1,4 @@
-//! What stands between values and means nothing, and what people write there though JSON has no such thing.
+//! White space, and comments, which JSON does not have.
 
 use super::Parser;
 use crate::compiler::front::document::rules::{JSON_COMMENT, JSON_SYNTAX};
@@ -13,9 +13,9 @@ impl Parser<'_> {
             let space = rest.len() - rest.trim_start_matches(is_odd_space).len();
             if space > 0 {
                 let code = rest.chars().next().map_or(0, u32::from);
-                let what = format!("the character U+{code:04X} looks like a blank, but is none in JSON");
+                let what = format!("U+{code:04X} is not white space in JSON");
                 self.report(&JSON_SYNTAX, self.at..self.at + space, what).help =
-                    Some("write normal blanks".into());
+                    Some("replace it with a space".into());
                 self.at += space;
                 continue;
             }
@@ -29,9 +29,9 @@ impl Parser<'_> {
             let end = self.at + rest[..length].trim_end().len();
             let what = if rest.starts_with("/*") && !rest[..length].ends_with("*/") {
                 (self.broken, self.ended) = (true, true);
-                "a comment that is never closed, and JSON has no comments"
+                "unterminated comment; JSON has no comments"
             } else {
-                "a comment, which JSON does not have"
+                "JSON has no comments"
             };
             self.report(&JSON_COMMENT, self.at..end, what).help = Some("remove it".into());
             self.at += length;
@@ -39,7 +39,7 @@ impl Parser<'_> {
     }
 }
 
-/// White space that JSON does not take for such, and marks without any width.
+/// Whether `c` is white space that JSON does not allow, or has no width.
 fn is_odd_space(c: char) -> bool {
     (c.is_whitespace() && !matches!(c, ' ' | '\t' | '\n' | '\r'))
         || matches!(c, '\u{200b}' | '\u{feff}' | '\u{2060}')

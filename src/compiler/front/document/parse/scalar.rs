@@ -1,4 +1,4 @@
-//! Values without anything in them: numbers, literals and strings, and what people write in their place.
+//! Scalars: numbers, literals and strings, and mistakes in them.
 
 use serde_json::Number;
 
@@ -7,7 +7,15 @@ use crate::compiler::front::document::rules::{JSON_NUMBER, JSON_STRING};
 use crate::compiler::front::document::{Kind, Node, string};
 
 impl<'a> Parser<'a> {
-    pub(super) fn take_word(&mut self) -> &'a str {
+    /// An unquoted key, which ends at the `:`.
+    pub(super) fn take_key(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || "_$.-/".contains(c))).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn take_word(&mut self) -> &'a str {
         let rest = self.rest();
         let end =
             rest.find(|c: char| !(c.is_alphanumeric() || "_$.+-:/\\@".contains(c))).unwrap_or(rest.len());
@@ -36,20 +44,19 @@ impl<'a> Parser<'a> {
     }
 
     fn not_a_value(&mut self, start: usize, word: &str) -> Kind {
+        let shown = self.quotable(word);
         let end = start + word.len().max(1);
         let lower = word.trim_start_matches(['+', '-']).to_ascii_lowercase();
         if matches!(lower.as_str(), "nan" | "inf" | "infinity") {
-            self.report(&JSON_NUMBER, start..end, format!("`{word}` is not a JSON number")).help =
+            self.report(&JSON_NUMBER, start..end, format!("`{shown}` is not a JSON number")).help =
                 Some("write a finite number, or leave the key out".into());
         } else if lower.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit()) {
-            // What another number would be told by is no less secret.
-            let number = plain_number(word).filter(|_| !self.in_env);
-            self.report(&JSON_NUMBER, start..end, format!("`{word}` is not a JSON number")).help =
+            // The same number in another form is secret too.
+            let number = plain_number(word).filter(|_| !self.is_secret());
+            self.report(&JSON_NUMBER, start..end, format!("`{shown}` is not a JSON number")).help =
                 Some(match number {
-                    Some(number) => format!("write `{number}`, or `\"{word}\"` where text is meant"),
-                    None => format!(
-                        "write a smaller number in decimal digits, or `\"{word}\"` where text is meant"
-                    ),
+                    Some(number) => format!("write `{number}`, or `\"{shown}\"` for text"),
+                    None => format!("write a smaller number in decimal digits, or `\"{shown}\"` for text"),
                 });
         } else if matches!(lower.as_str(), "true" | "false" | "null" | "none" | "undefined") {
             let help = match lower.as_str() {
@@ -58,12 +65,12 @@ impl<'a> Parser<'a> {
             };
             self.syntax(start..end, format!("`{word}` is not a JSON value"), help);
         } else {
-            self.syntax(start..end, "text without quotes", format!("write `\"{word}\"`"));
+            self.syntax(start..end, "text without quotes", format!("write `\"{shown}\"`"));
         }
         Kind::Hole
     }
 
-    /// A string literal; other quotes are read too, and reported. `None` where what it says cannot be told.
+    /// A string literal; other quotes are accepted and reported. `None` for invalid strings.
     pub(super) fn string(&mut self) -> Option<String> {
         let start = self.at;
         let quote = self.peek().unwrap_or('"');
@@ -89,18 +96,17 @@ impl<'a> Parser<'a> {
         if self.peek().is_none() {
             self.ended = true;
         }
-        // Brackets and commas at the end of the line were meant to stand behind the string.
+        // Brackets and commas at the end of the line are not part of the string.
         let end = start + self.text[start..self.at].trim_end_matches([' ', '\t', '\r', ',', '}', ']']).len();
         if end > start + quote.len_utf8() {
             self.at = end;
         }
-        self.report(&JSON_STRING, start..end.max(start + 1), "a string that is never closed").help =
+        self.report(&JSON_STRING, start..end.max(start + 1), "unterminated string").help =
             Some(format!("add the closing `{quote}`"));
         None
     }
 
-    /// Whether a string that meets a line break goes on: its closing quote stands on the next line, in a place
-    /// where a string can end.
+    /// Whether a string continues after a line break: the next line has its closing quote, where a string can end.
     fn continues(&self, quote: char) -> bool {
         let next = self.rest()[1..].lines().next().unwrap_or_default();
         next.split_once(quote).is_some_and(|(before, after)| {
@@ -110,7 +116,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads one character or escape; false where it is none. One report for a string is enough.
+    /// Reads one character or escape; false where it is invalid. Only the first in a string is reported.
     fn string_unit(&mut self, value: &mut String, report: bool) -> bool {
         let unit = string::unit(self.rest());
         let span = self.at..self.at + unit.raw;
@@ -124,6 +130,7 @@ impl<'a> Parser<'a> {
             Err(_) => return false,
         };
         let raw = self.text.get(span.clone()).unwrap_or_default();
+        let shown = self.quotable(raw);
         let (what, help) = match raw {
             "\n" | "\r" => ("a line break in a string".to_owned(), "write it as `\\n`"),
             "\t" => ("a tab in a string".to_owned(), "write it as `\\t`"),
@@ -131,12 +138,12 @@ impl<'a> Parser<'a> {
                 (format!("{character} in a string"), "write four hexadecimal digits, such as `\\u00e9`")
             }
             _ if raw.starts_with("\\u") => (
-                format!("`{raw}` is {character}"),
+                format!("`{shown}` is {character}"),
                 "write both halves, such as `\\ud83d\\ude00`, or the character itself",
             ),
             _ if raw.starts_with('\\') => (
-                format!("`{raw}` is no escape of JSON"),
-                "write each backslash as `\\\\`; in paths, `/` does as well",
+                format!("`{shown}` is not a JSON escape"),
+                "write each backslash as `\\\\`, or use `/` in paths",
             ),
             _ => (format!("{character} in a string"), "write it as `\\u` and four hexadecimal digits"),
         };

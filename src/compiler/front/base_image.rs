@@ -1,0 +1,158 @@
+//! The image that the project's image is built on, and the keys that its tag is made of.
+
+use crate::compiler::front::config::{Config, Variant};
+use crate::compiler::manifests::image_name::ImageName;
+use crate::compiler::server;
+
+/// A base image with its tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseImage {
+    /// The image name for FROM.
+    pub reference: String,
+    /// The version of Python, or of Node.js on the JavaScript server; absent where the tag or digest was given.
+    pub version: Option<String>,
+    /// Keys that are set but do not change the image: the key, and the reason as a lowercase fragment.
+    pub unused: Vec<(&'static str, String)>,
+}
+
+/// How much of the tag is given.
+#[derive(Clone, Copy, PartialEq)]
+enum Tag {
+    /// None of it.
+    Absent,
+    /// The version of the server. The language and the distribution are appended.
+    Server,
+    /// All of it, or a digest.
+    Whole,
+}
+
+/// The base image of `config`.
+pub fn base_image(config: &Config) -> BaseImage {
+    let is_javascript = config.variant() == Variant::Javascript;
+    let standard = if is_javascript { server::JAVASCRIPT_IMAGE } else { server::PYTHON_IMAGE };
+    let name = config.base_image.as_deref().unwrap_or(standard);
+    let tag = tag(name);
+    let suffix = config.python_distro().filter(|_| !is_javascript);
+    let version =
+        if is_javascript { node(config) } else { config.python().unwrap_or(server::DEFAULT_PYTHON) };
+    let distro = suffix.or(config.image_distro.as_deref()).filter(|distro| *distro != server::DEFAULT_DISTRO);
+    let ending = distro.map(|distro| format!("-{distro}")).unwrap_or_default();
+    let word = if is_javascript { "node" } else { "py" };
+    let reference = match (tag, config.api_version.as_deref()) {
+        (Tag::Whole, _) => name.to_owned(),
+        (Tag::Server, _) => format!("{name}-{word}{version}{ending}"),
+        (Tag::Absent, Some(api)) => format!("{name}:{api}-{word}{version}{ending}"),
+        (Tag::Absent, None) => format!("{name}:{version}{ending}"),
+    };
+    let version = (tag != Tag::Whole).then(|| version.to_owned());
+    BaseImage { reference, version, unused: unused(config, tag) }
+}
+
+/// The major version of Node.js.
+pub fn node(config: &Config) -> &str {
+    config.node_version.as_deref().unwrap_or(server::DEFAULT_NODE)
+}
+
+fn tag(name: &str) -> Tag {
+    let Ok(image) = ImageName::parse(name) else { return Tag::Whole };
+    match image.tag {
+        None if image.digest.is_none() => Tag::Absent,
+        Some(tag) if image.digest.is_none() && image.repository() == server::VERSIONED_REPOSITORY => {
+            if tag.split('-').any(names_language) { Tag::Whole } else { Tag::Server }
+        }
+        _ => Tag::Whole,
+    }
+}
+
+/// Whether a part of a tag is a language with its version, such as `py3.12`.
+fn names_language(part: &str) -> bool {
+    let versions = ["py", "node"].iter().filter_map(|word| part.strip_prefix(word));
+    versions.into_iter().any(|version| version.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn unused(config: &Config, tag: Tag) -> Vec<(&'static str, String)> {
+    let is_digest = config.base_image.as_deref().is_some_and(|image| image.contains('@'));
+    let tagged = format!("`base_image` already has a {}", if is_digest { "digest" } else { "tag" });
+    let is_javascript = config.variant() == Variant::Javascript;
+    let keys = [
+        ("python_version", config.python_version.is_some(), tag == Tag::Whole),
+        ("node_version", is_javascript && config.node_version.is_some(), tag == Tag::Whole),
+        ("api_version", config.api_version.is_some(), tag != Tag::Absent),
+        ("image_distro", config.image_distro.is_some(), tag == Tag::Whole),
+    ];
+    let decided = keys.into_iter().filter(|(_, is_set, is_decided)| *is_set && *is_decided);
+    decided.map(|(key, ..)| (key, tagged.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiler::front::dialect::Dialect;
+
+    #[test]
+    fn tags_and_the_keys_they_leave_unused() {
+        let python = r#""graphs": {"a": "a.py:g"}"#;
+        let javascript = r#""graphs": {"a": "a.ts:g"}"#;
+        let digest = format!("a/b:1@sha256:{}", "0".repeat(64));
+        let pinned = format!(r#""base_image": "{digest}", "python_version": "3.12""#);
+        for (graphs, members, reference, unused) in [
+            (python, "", "langchain/langgraph-api:3.11", &[][..]),
+            (
+                python,
+                r#""python_version": "3.14", "image_distro": "wolfi""#,
+                "langchain/langgraph-api:3.14-wolfi",
+                &[],
+            ),
+            (python, r#""python_version": "3.12-bookworm""#, "langchain/langgraph-api:3.12-bookworm", &[]),
+            (
+                python,
+                r#""python_version": "3.12-bookworm", "api_version": "0.8""#,
+                "langchain/langgraph-api:0.8-py3.12-bookworm",
+                &[],
+            ),
+            (
+                python,
+                r#""api_version": "0.8", "image_distro": "debian""#,
+                "langchain/langgraph-api:0.8-py3.11",
+                &[],
+            ),
+            (javascript, "", "langchain/langgraphjs-api:20", &[]),
+            (
+                javascript,
+                r#""node_version": "22", "api_version": "0.8""#,
+                "langchain/langgraphjs-api:0.8-node22",
+                &[],
+            ),
+            (python, r#""base_image": "localhost:5000/a""#, "localhost:5000/a:3.11", &[]),
+            (python, r#""base_image": "localhost:5000/a:7""#, "localhost:5000/a:7", &[]),
+            (
+                python,
+                r#""base_image": "a:7", "python_version": "3.12", "api_version": "0.8", "image_distro": "debian""#,
+                "a:7",
+                &["python_version", "api_version", "image_distro"],
+            ),
+            (python, &pinned, &digest, &["python_version"]),
+            (javascript, r#""base_image": "a:7", "node_version": "22""#, "a:7", &["node_version"]),
+            (
+                python,
+                r#""base_image": "x/langgraph-server:0.2", "python_version": "3.12", "api_version": "0.2""#,
+                "x/langgraph-server:0.2-py3.12",
+                &["api_version"],
+            ),
+            (
+                python,
+                r#""base_image": "x/langgraph-server:0.2-py3.11""#,
+                "x/langgraph-server:0.2-py3.11",
+                &[],
+            ),
+            (python, r#""base_image": "my/langgraph-server-extras:7""#, "my/langgraph-server-extras:7", &[]),
+        ] {
+            let comma = if members.is_empty() { "" } else { ", " };
+            let value = serde_json::from_str(&format!("{{{graphs}{comma}{members}}}")).unwrap();
+            let config = Config::new(value, Dialect::default());
+            let image = base_image(&config);
+            let keys: Vec<&str> = image.unused.iter().map(|(key, _)| *key).collect();
+            assert_eq!((image.reference.as_str(), keys.as_slice()), (reference, unused), "{members}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Manifests of local dependencies and the project: can the installers read them?
+
+use super::{Context, entry, written};
+use crate::compiler::manifests::dependency::{Local, LocalKind};
+use crate::compiler::manifests::pyproject::Pyproject;
+use crate::compiler::manifests::{self, Broken, package_json, setup_cfg};
+use crate::compiler::paths;
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
+
+/// The rules of this check.
+pub(super) const RULES: &[&Rule] = &[&INVALID_MANIFEST, &INVALID_PACKAGE_JSON];
+
+/// Findings in one manifest are reported up to this number.
+pub(super) const MAX_FINDINGS: usize = 50;
+
+pub(super) fn check(context: &mut Context<'_>) {
+    for local in context.directories() {
+        let broken = broken_python(context, &local).map(|(path, broken)| {
+            let help = "fix the file: without it, none of its requirements can be installed";
+            invalid(context, &INVALID_MANIFEST, Place::Value(entry(local.index)), &path, broken).help(help)
+        });
+        broken.into_iter().for_each(|diagnostic| context.report(diagnostic));
+    }
+    if context.config.has_javascript()
+        && let Some(Err(broken)) = package_json::find(context.files)
+    {
+        let place = project(context);
+        let diagnostic = invalid(context, &INVALID_PACKAGE_JSON, place, package_json::NAME, broken);
+        context.report(diagnostic.help("fix it; package managers read strict JSON, without comments"));
+    }
+}
+
+/// The manifest of a Python package that cannot be read.
+fn broken_python(context: &Context<'_>, local: &Local) -> Option<(String, Broken)> {
+    if let Pyproject::Broken(broken) = &local.pyproject {
+        return Some((paths::join(&local.path, "pyproject.toml"), broken.clone()));
+    }
+    let path = paths::join(&local.path, "setup.cfg");
+    let is_read = local.kind == LocalKind::Package && local.pyproject.is_built_by_setuptools();
+    let text = manifests::text(&path, context.files).filter(|_| is_read)?;
+    text.and_then(|text| setup_cfg::read(&text)).err().map(|broken| (path, broken))
+}
+
+/// A finding about the file at `path`, which is `broken`.
+pub(super) fn invalid(
+    context: &Context<'_>,
+    rule: &'static Rule,
+    place: Place,
+    path: &str,
+    broken: Broken,
+) -> Diagnostic {
+    let text = manifests::excerpt(path, context.files);
+    let name = written(path);
+    match text.is_empty() {
+        true => Diagnostic::new(rule, place, format!("cannot read `{name}`: {}", broken.message)),
+        false => Diagnostic::new(rule, place, format!("`{name}` is invalid")).related(Related::new(
+            path,
+            &text,
+            broken.span,
+            broken.message,
+        )),
+    }
+}
+
+/// The place of the project's own directory, which may be missing in `dependencies` of JavaScript projects.
+pub(super) fn project(context: &Context<'_>) -> Place {
+    match context.locals.iter().find(|local| local.path == ".") {
+        Some(local) => Place::Value(entry(local.index)),
+        None => Place::Key(Pointer::parse("/graphs")),
+    }
+}
+
+static INVALID_MANIFEST: Rule = Rule {
+    code: "invalid-manifest",
+    severity: Severity::Error,
+    summary: "a pyproject.toml or setup.cfg that installers cannot read",
+    why: "Installers read the requirements of a local dependency from its manifest. If the file has a syntax error or \
+          is not UTF-8, the build of the image fails.",
+    wrong: r#"{ "dependencies": ["./dependency-with-a-broken-pyproject"] }"#,
+    right: r#"{ "dependencies": ["./dependency"] }"#,
+};
+
+static INVALID_PACKAGE_JSON: Rule = Rule {
+    code: "invalid-package-json",
+    severity: Severity::Error,
+    summary: "a package.json that package managers cannot read",
+    why: "The packages of JavaScript graphs and UI components are installed from the package.json beside the \
+          configuration. It is strict JSON: comments and trailing commas are errors.",
+    wrong: r#"{ "dependencies": { "zod": "^3" }, }"#,
+    right: r#"{ "dependencies": { "zod": "^3" } }"#,
+};

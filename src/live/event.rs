@@ -1,0 +1,139 @@
+//! What happens while a long-running command runs, as plain data. Each event is one JSON object for programs.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::urls::Urls;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// Packages are being installed: once at the start, then for each step.
+    Provisioning {
+        /// The current step, a fragment.
+        message: String,
+        /// Whether it is the last.
+        done: bool,
+    },
+    /// An image is being pulled.
+    Pulling {
+        /// The image.
+        image: String,
+        /// Bytes downloaded.
+        current: u64,
+        /// Bytes known of; 0 at first.
+        total: u64,
+    },
+    /// The server's process starts.
+    Starting {
+        /// The program that runs it.
+        program: PathBuf,
+    },
+    /// A service's container has changed.
+    Service {
+        /// The service.
+        service: String,
+        /// The change.
+        change: Change,
+    },
+    /// The server answers; with `--wait`, all services are healthy.
+    Ready {
+        /// Its URLs.
+        #[serde(flatten)]
+        urls: Urls,
+        /// Milliseconds since the start, or since the change was noticed.
+        milliseconds: u64,
+    },
+    /// The server restarts for a change.
+    Reloading {
+        /// The changed files, relative to the configuration's directory.
+        changed: Vec<String>,
+    },
+    /// A change breaks the project; the running server is kept.
+    Kept {
+        /// The reason.
+        reason: String,
+    },
+    /// The server's process exited by itself.
+    Crashed(Crash),
+    /// A service exited by itself, or is unhealthy.
+    Failed {
+        /// The service.
+        service: String,
+        /// Its exit code or state, as a fragment.
+        status: String,
+        /// The last lines that it printed.
+        last_lines: Vec<String>,
+    },
+    /// Everything that was to be stopped has stopped.
+    Stopped,
+    /// Something worth knowing.
+    Note {
+        /// A fragment.
+        message: String,
+    },
+    /// Something probably unintended.
+    Warning {
+        /// A fragment.
+        message: String,
+    },
+    /// A line that the server, a service or an installer printed.
+    Log {
+        /// The service, if there are several.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        service: Option<String>,
+        /// The line.
+        line: String,
+    },
+}
+
+/// A change of a service's container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    /// Created and started.
+    Created,
+    /// Healthy.
+    Healthy,
+    /// Replaced and started: its definition changed, or that was asked for.
+    Recreated,
+    /// Removed.
+    Removed,
+    /// Started.
+    Started,
+    /// Stopped.
+    Stopped,
+    /// Already running as defined.
+    Unchanged,
+}
+
+impl Change {
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Healthy => "healthy",
+            Self::Recreated => "recreated",
+            Self::Removed => "removed",
+            Self::Started => "started",
+            Self::Stopped => "stopped",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// How the server's process exited by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Crash {
+    /// Its exit code or signal, as a fragment.
+    pub status: String,
+    /// The place in the user's source that caused it, if known: `file:line: reason`.
+    pub cause: Option<String>,
+    /// The lines about the cause, or else the last lines that it printed.
+    pub last_lines: Vec<String>,
+    /// Whether the next change of the source starts it again.
+    #[serde(skip)]
+    pub restarts: bool,
+}
