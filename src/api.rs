@@ -1,11 +1,10 @@
-//! The deployment service as its client sees it. Only here, and in [`crate::dev`], is reqwest used.
+//! The client of the deployment service.
 //!
-//! [`wire`] has the records, in the specification's words; [`Vocabulary`] exchanges them for those of the public
-//! service where that is asked. [`Client`] has a method a call: it checks the specification's rules before anything is
-//! sent, repeats what is safe to repeat, looks before it repeats what is not, and gives up at a deadline. Dropping a
-//! call interrupts it.
+//! [`wire`] defines the records in the terms of the specification; [`Vocabulary`] translates them for the public service.
+//! [`Client`] has a method per call, which checks the specification's rules before it sends a request, retries what is
+//! safe to retry, queries the service before it retries anything else, and times out. Dropping a call cancels it.
 //!
-//! The key goes to the configured host alone: redirects are errors, and an archive is uploaded without it.
+//! The key is sent to the configured host only: redirects are errors, and archives are uploaded without it.
 
 mod client;
 mod error;

@@ -7,7 +7,7 @@
 //!                  └─type→ Config ─check→ (diagnostics)
 //!                             └─lower→ Plan ─emit→ Dockerfile, .dockerignore ─→ disk
 //!                                        ├─→ BuildRequest ─→ engine
-//!                                        ├─→ image or archive ─→ deployment service
+//!                                        ├─→ ship::Request ─→ image or archive ─→ deployment service
 //!                                        ├─→ Setup ─→ containers
 //!                                        │     └─emit→ compose file ─→ disk
 //!                                        └─→ Session ─→ server on this machine
@@ -22,8 +22,9 @@
 //! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
 //! | [`context`] | the part of a tree that a build sees, as a tar stream or packed | `compiler::manifests::dockerignore` |
 //! | [`engine`] | the container engine; only here is bollard | `context`, `live` |
-//! | [`api`] | the deployment service, as its client; only here, in `probe`, and where `dev` and `host` need it is reqwest | nothing |
-//! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | `api`'s records and words, `context`'s look at links, `project` |
+//! | [`api`] | the client of the deployment service; only here, in `probe` and in `dev` is reqwest | nothing |
+//! | [`ship`] | deploys the project to the service, and waits for the revision | `api`, `context`, `engine`, `live` |
+//! | `host` | a deployment service of our own; only here is the web framework, behind the feature `host` | the records, the HTTP client and the times of `api`; `context`, `project` |
 //! | [`watch`] | which changes of the user's tree count; only here is notify | `compiler` |
 //! | [`probe`] | asks a server whether it is well | nothing |
 //! | [`child`] | child processes, none of which outlives this program; only here they are started | `live` |

@@ -304,7 +304,7 @@ impl Client {
     /// Waits before the next attempt, or says that there is none.
     async fn pause(&self, effort: &mut Effort, failure: &Failure) -> Result<(), ()> {
         let pause = effort.pause_before_next(failure).ok_or(())?;
-        (self.tell)(format!("{}; trying again in {:.1} s", failure.error, pause.as_secs_f64()));
+        (self.tell)(format!("{}; retrying in {:.1} s", failure.error, pause.as_secs_f64()));
         tokio::time::sleep(pause).await;
         Ok(())
     }
@@ -324,7 +324,7 @@ fn is_patched(now: Deployment, patch: &DeploymentPatch, request: &Request) -> Re
     if pairs.iter().all(|(wanted, is)| is_kept(wanted, is)) {
         return Ok(now);
     }
-    let detail = "the answer was lost, and meanwhile somebody else made a revision".to_owned();
+    let detail = "the response was lost, and another client made a revision in the meantime".to_owned();
     Err(Error::Conflict { call: request.call(), detail })
 }
 

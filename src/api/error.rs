@@ -1,14 +1,14 @@
-//! Why a call of the deployment service failed.
+//! Errors of calls to the deployment service.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Which call: its method, and its path without the query.
+/// A call: its method, and its path without the query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// `GET` and the like.
     pub method: String,
-    /// `/v2/deployments`; of an upload, only that it is one.
+    /// Such as `/v2/deployments`; the path of an upload is secret, and replaced.
     pub path: String,
 }
 
@@ -18,30 +18,30 @@ impl fmt::Display for Call {
     }
 }
 
-/// What went wrong with the deployment service: which call, what it answered. No key, secret or query is in it.
+/// A failed call. It contains no key, secret or query.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The archive cannot be read.
-    #[error("the archive cannot be read: {0}")]
+    #[error("cannot read the archive: {0}")]
     Archive(#[source] std::io::Error),
-    /// There is something of that name, or it changed meanwhile: status 409.
-    #[error("{call} is in conflict with what there is: {detail}")]
+    /// The name is taken, or the record was changed: status 409.
+    #[error("{call} conflicts with the current state: {detail}")]
     Conflict {
-        /// What was called.
+        /// The call.
         call: Call,
-        /// What the service says.
+        /// The detail of the response.
         detail: String,
     },
-    /// The service took too long.
-    #[error("{call} had no answer within {:.0} s", .patience.as_secs_f64().max(1.0))]
+    /// The call timed out.
+    #[error("{call} timed out after {:.0} s", .patience.as_secs_f64().max(1.0))]
     Deadline {
-        /// What was called.
+        /// The call.
         call: Call,
-        /// How long was waited, all attempts together.
+        /// The time of all attempts.
         patience: Duration,
     },
-    /// The address of the service is none, or cannot be used.
-    #[error("`{host}` is not the address of a deployment service: {reason}")]
+    /// The address of the service cannot be used.
+    #[error("cannot use `{host}` as the address of the deployment service: {reason}")]
     Host {
         /// What was given, without user and password.
         host: String,
@@ -54,22 +54,22 @@ pub enum Error {
         /// A lowercase fragment.
         message: String,
     },
-    /// The connection broke, every time that it was tried.
-    #[error("{call} got no answer from `{host}`: {reason}")]
+    /// The connection broke in every attempt.
+    #[error("{call} got no response from `{host}`: {reason}")]
     Lost {
-        /// What was called.
+        /// The call.
         call: Call,
         /// Scheme, host and port.
         host: String,
-        /// What is known of why.
+        /// The cause, as far as it is known.
         reason: String,
     },
-    /// The answer is not what the specification says.
-    #[error("{call} got an answer that cannot be understood: {reason}")]
+    /// The response does not conform to the specification.
+    #[error("{call} got an invalid response: {reason}")]
     Malformed {
-        /// What was called.
+        /// The call.
         call: Call,
-        /// What is wrong with it.
+        /// The violation.
         reason: String,
     },
     /// No deployment has this name.
@@ -78,38 +78,38 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// The key is wrong, or allows something else: status 401 or 403.
-    #[error("{call} is not allowed: {detail}")]
+    /// The key is invalid or has no access: status 401 or 403.
+    #[error("{call} was denied: {detail}")]
     NotAuthorised {
-        /// What was called.
+        /// The call.
         call: Call,
-        /// What the service says.
+        /// The detail of the response.
         detail: String,
     },
-    /// There is no such thing: status 404.
-    #[error("{call} found nothing: {detail}")]
+    /// The resource does not exist: status 404.
+    #[error("{call} failed: not found: {detail}")]
     NotFound {
-        /// What was called.
+        /// The call.
         call: Call,
-        /// What the service says.
+        /// The detail of the response.
         detail: String,
     },
-    /// The answer points elsewhere. The key is not taken there.
-    #[error("{call} was sent on to `{target}`, and not followed")]
+    /// The response is a redirect, which is not followed.
+    #[error("{call} was redirected to `{target}`; redirects are not followed")]
     Redirected {
-        /// What was called.
+        /// The call.
         call: Call,
         /// Scheme, host and port, where they can be read.
         target: String,
     },
-    /// The service does not accept the request: another status from 400 to 499.
-    #[error("{call} was refused with status {status}: {detail}")]
+    /// The service rejected the request: another status from 400 to 499.
+    #[error("{call} was rejected with status {status}: {detail}")]
     Rejected {
-        /// What was called.
+        /// The call.
         call: Call,
         /// The status.
         status: u16,
-        /// What the service says.
+        /// The detail of the response.
         detail: String,
     },
     /// The connection cannot be made secure.
@@ -120,19 +120,19 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// The service is busy or broken, every time that it was tried: status 429, or from 500 on. Or the address of an
-    /// upload is no longer valid: status 401 or 403.
+    /// The service is overloaded or broken: status 429, or 500 and above; or an upload address has expired: status 401
+    /// or 403.
     #[error("{call} failed with status {status}: {detail}")]
     TryAgainLater {
-        /// What was called.
+        /// The call.
         call: Call,
         /// The status.
         status: u16,
-        /// What the service says.
+        /// The detail of the response.
         detail: String,
     },
-    /// Nobody listens at the address.
-    #[error("nobody answers at `{host}`: {reason}")]
+    /// No connection could be made.
+    #[error("cannot connect to the deployment service at `{host}`: {reason}")]
     Unreachable {
         /// Scheme, host and port.
         host: String,
@@ -142,7 +142,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the service may be back after a while.
+    /// Whether a later attempt may succeed.
     pub fn may_pass(&self) -> bool {
         matches!(
             self,
@@ -153,52 +153,50 @@ impl Error {
         )
     }
 
-    /// What to do next, where there is something to say.
+    /// What to do next, if there is something to say.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::NotAuthorised { detail, .. } if detail.contains("workspace") => {
-                "set PLATFORM_TENANT_ID to the ID of the workspace, in the environment or in .env"
+                "set PLATFORM_TENANT_ID to the ID of the workspace in the environment or in .env"
             }
             Error::NotAuthorised { .. } => {
-                "check the key (--api-key or AGENT_HOST_API_KEY; -v says which one was used), and that it has access to \
+                "check the key (--api-key or AGENT_HOST_API_KEY; -v prints which one was used) and its access to \
                  deployments"
             }
             Error::NotFound { call, .. } if call.path == "/v2/deployments" => {
-                "check that --host-url or AGENT_HOST_URL is the address of the deployment service itself, and not of a page"
+                "check that --host-url or AGENT_HOST_URL is the address of the deployment service, not of a web page"
             }
             Error::NoDeployment { .. } => "run `agentcli deploy list` to see all deployments",
             Error::NotFound { call, .. } if call.path.starts_with("/v2/deployments") => {
                 "run `agentcli deploy list` to see all deployments"
             }
             Error::Conflict { .. } => {
-                "`agentcli deploy get` shows what there is now; do the same again where it is still wanted, or choose \
-                 another name"
+                "see the current state with `agentcli deploy get`, then run the same command again or choose another \
+                 name"
             }
             Error::Host { .. } => {
-                "give --host-url, or AGENT_HOST_URL, an address such as https://host.example"
+                "set --host-url or AGENT_HOST_URL to an address such as https://host.example"
             }
             Error::Unreachable { .. } => {
                 "check the address (--host-url or AGENT_HOST_URL) and the network; `agentcli host serve` starts a \
                  service on this machine"
             }
             Error::Redirected { call, .. } if call.method == "PUT" => {
-                "a signed address is for one place only; tell whoever runs the service"
+                "a signed address is valid for one location only; contact the operator of the service"
             }
             Error::Redirected { .. } => {
-                "the key goes to the given address only; if the service has moved, give its new address with --host-url"
+                "the key is sent to the given address only; if the service has moved, pass its new address with --host-url"
             }
             Error::Malformed { .. } => {
-                "check that --host-url or AGENT_HOST_URL names the deployment service, and not a proxy or a web page"
+                "check that --host-url or AGENT_HOST_URL is the address of the deployment service, not of a proxy or a web page"
             }
-            Error::TryAgainLater { status: 401 | 403, .. } => {
-                "the service gives a new address each time: deploy again"
-            }
+            Error::TryAgainLater { status: 401 | 403, .. } => "deploy again to get a new upload address",
             Error::Deadline { .. } | Error::Lost { .. } | Error::TryAgainLater { .. } => {
-                "try again later; what the service has taken in is not lost or done twice"
+                "run the same command again later; completed work is kept and not repeated"
             }
             Error::Tls { .. } => {
-                "check the address, and that this machine trusts the service's certificate: that of an authority of your \
-                 own is trusted where SSL_CERT_FILE names its file"
+                "check the address and the certificate of the service; set SSL_CERT_FILE to trust the certificate of your \
+                 own authority"
             }
             Error::Archive(_) | Error::Invalid { .. } | Error::NotFound { .. } | Error::Rejected { .. } => {
                 return None;

@@ -61,7 +61,7 @@ impl Failure {
         }
         match error {
             error if error.is_connect() => {
-                let reason = if error.is_timeout() { "it took too long".to_owned() } else { reason };
+                let reason = if error.is_timeout() { "connection timed out".to_owned() } else { reason };
                 Self::new(Kind::NotTaken, Error::Unreachable { host, reason })
             }
             error if error.is_builder() => Self::new(Kind::Refused, Error::Host { host, reason }),
@@ -81,7 +81,7 @@ impl Failure {
         let retry_after = asked.and_then(|asked| retry_after(asked, time::now()));
         let (call, mut detail) = (call.clone(), detail(status, headers, body, secrets));
         if let Some(pause) = retry_after {
-            detail += &format!(" (it asks for {} s of patience)", pause.as_secs());
+            detail += &format!(" (retry after {} s)", pause.as_secs());
         }
         let (kind, error) = match status.as_u16() {
             300..=399 => (Kind::Refused, Error::Redirected { call, target: target(headers) }),
@@ -112,7 +112,7 @@ pub(super) fn media_type(headers: &HeaderMap) -> String {
 fn detail(status: StatusCode, headers: &HeaderMap, body: &[u8], secrets: &Secrets) -> String {
     match said(headers, body) {
         Some(said) => shortened(&secrets.taken_out_of(&said)),
-        None => status.canonical_reason().unwrap_or("no more is said").to_owned(),
+        None => status.canonical_reason().unwrap_or("no details").to_owned(),
     }
 }
 

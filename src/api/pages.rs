@@ -49,7 +49,7 @@ pub(super) async fn all<T: Resource>(
         let Page { resources, offset: next, .. } = page(limit, offset).await?;
         let ids: Vec<String> = resources.iter().map(|resource| resource.id().to_owned()).collect();
         if !ids.is_empty() && ids == last {
-            return Err(endless(path, "it has the same page twice"));
+            return Err(endless(path, "the same page was returned twice"));
         }
         let count = ids.len();
         let is_short = count < limit as usize;
@@ -61,12 +61,12 @@ pub(super) async fn all<T: Resource>(
         offset = if next > offset { next } else { offset + count as u64 };
         last = ids;
     }
-    Err(endless(path, "it does not end"))
+    Err(endless(path, "it has no end"))
 }
 
 fn endless(path: &str, reason: &str) -> Error {
     let call = Call { method: "GET".to_owned(), path: path.to_owned() };
-    Error::Malformed { call, reason: format!("the list cannot be read to its end: {reason}") }
+    Error::Malformed { call, reason: format!("cannot read the whole list: {reason}") }
 }
 
 #[cfg(test)]

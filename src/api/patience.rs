@@ -1,28 +1,28 @@
-//! How long is waited, and how often something is tried again.
+//! Timeouts and retries.
 
 use std::time::{Duration, Instant};
 
 use super::failure::{Failure, Kind};
 use super::{Error, time};
 
-/// How long is waited for the service.
+/// Timeouts and retries of calls to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// For one answer.
+    /// Timeout of one attempt.
     pub attempt: Duration,
-    /// For one call: all attempts and the pauses between them.
+    /// Timeout of one call: all attempts and the pauses between them.
     pub total: Duration,
-    /// For one upload: all attempts and the pauses between them, however well it goes on.
+    /// Timeout of one upload: all attempts and the pauses between them.
     pub upload: Duration,
-    /// For the next sign of life of a push.
+    /// Timeout for a push to make progress.
     pub push: Duration,
-    /// How often a call is tried.
+    /// Maximum number of attempts of a call.
     pub attempts: u32,
-    /// Before the second attempt; each next pause is twice as long.
+    /// Pause before the second attempt; it doubles for each further attempt.
     pub pause: Duration,
-    /// No pause is longer, unless the service asks for it.
+    /// Longest pause, unless the service asks for a longer one.
     pub longest_pause: Duration,
-    /// Between two looks at something that changes.
+    /// Interval between two queries for a status.
     pub poll: Duration,
 }
 
@@ -41,7 +41,7 @@ impl Default for Patience {
     }
 }
 
-/// Where nobody listens, it is seldom worth to wait for long.
+/// Maximum number of attempts to connect.
 const ATTEMPTS_TO_CONNECT: u32 = 3;
 
 /// The attempts of one call.
@@ -56,17 +56,17 @@ impl Effort {
         Self { patience, started: Instant::now(), attempts: 0 }
     }
 
-    /// How long the next attempt may take.
+    /// Timeout of the next attempt.
     pub(super) fn limit(&self) -> Duration {
         self.patience.attempt.min(self.left())
     }
 
-    /// How long all further attempts may take.
+    /// Time that is left for all further attempts.
     pub(super) fn left(&self) -> Duration {
         self.patience.total.saturating_sub(self.started.elapsed())
     }
 
-    /// The pause before the next attempt, where there should be one.
+    /// The pause before the next attempt, or `None` if the call has failed.
     pub(super) fn pause_before_next(&mut self, failure: &Failure) -> Option<Duration> {
         self.attempts += 1;
         let attempts = match failure.error {
@@ -78,14 +78,14 @@ impl Effort {
         (!is_hopeless && self.attempts < attempts && pause < self.left()).then_some(pause)
     }
 
-    /// Twice as long each time, and not the same for everybody: between half of that and all of it.
+    /// Exponential backoff with jitter: between half of the pause and all of it.
     fn pause(&self) -> Duration {
         let doubled = self.patience.pause.saturating_mul(1 << (self.attempts.max(1) - 1).min(16));
         let pause = doubled.min(self.patience.longest_pause);
         pause.mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 
-    /// Of what took too long every time, the whole time counts.
+    /// The error of the last attempt; a timeout counts all attempts.
     pub(super) fn at_last(&self, error: Error) -> Error {
         match error {
             Error::Deadline { call, .. } => Error::Deadline { call, patience: self.started.elapsed() },

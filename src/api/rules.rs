@@ -31,7 +31,7 @@ fn invalid(message: impl Into<String>) -> Error {
 pub(super) fn limit(limit: u32) -> Result<(), Error> {
     match limit {
         1..=MAX_LIMIT => Ok(()),
-        _ => Err(invalid(format!("a limit of {limit} is not between 1 and {MAX_LIMIT}"))),
+        _ => Err(invalid(format!("the limit {limit} is not between 1 and {MAX_LIMIT}"))),
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn limit(limit: u32) -> Result<(), Error> {
 pub(super) fn filter(filter: &DeploymentFilter) -> Result<(), Error> {
     if let Some(DeploymentType::Other(word)) = &filter.deployment_type {
         let words = DeploymentType::WORDS.join(", ");
-        return Err(invalid(format!("`{word}` is not the type of a deployment: it is one of {words}")));
+        return Err(invalid(format!("`{word}` is not a type of deployment; use one of {words}")));
     }
     filter.deployment_ids.iter().try_for_each(|it| id(it, "a deployment"))?;
     filter.tag_value_ids.iter().try_for_each(|it| id(it, "a tag value"))
@@ -69,11 +69,11 @@ pub(super) fn creation(creation: &DeploymentCreation) -> Result<(), Error> {
 
 pub(super) fn patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
     if let Some(name) = FIXED.iter().find(|name| patch.other.contains_key(**name)) {
-        return Err(invalid(format!("`{name}` of a deployment cannot be changed")));
+        return Err(invalid(format!("cannot change `{name}` of a deployment")));
     }
     if let Some(source @ (Source::ExternalContainer | Source::InternalTemplate)) = &patch.revision_source {
         return Err(invalid(format!(
-            "a revision cannot be made from `{source}`, only from codehost, internal_container or internal_source"
+            "cannot make a revision from `{source}`; use codehost, internal_container or internal_source"
         )));
     }
     references(patch.secret_references.is_some(), &before.source)?;
@@ -109,7 +109,7 @@ fn references(are_given: bool, source: &Source) -> Result<(), Error> {
     match source {
         Source::ExternalContainer | Source::Other(_) => Ok(()),
         source if are_given => Err(invalid(format!(
-            "secret references are for deployments of the source external_container, and this one's is {source}"
+            "secret references require a deployment with source external_container; this one has source {source}"
         ))),
         _ => Ok(()),
     }
@@ -117,7 +117,7 @@ fn references(are_given: bool, source: &Source) -> Result<(), Error> {
 
 fn commit(config: &SourceRevisionConfig) -> Result<(), Error> {
     match config.repo_commit_sha {
-        Some(_) => Err(invalid("`repo_commit_sha` is read-only: give a branch or a tag as `repo_ref`")),
+        Some(_) => Err(invalid("`repo_commit_sha` is read-only; set `repo_ref` to a branch or a tag")),
         None => Ok(()),
     }
 }

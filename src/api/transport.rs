@@ -41,7 +41,7 @@ impl Request {
     /// With a JSON body.
     pub(super) fn body(mut self, body: &impl serde::Serialize) -> Result<Self, Error> {
         let unserializable =
-            |error| Error::Invalid { message: format!("the request cannot be written as JSON: {error}") };
+            |error| Error::Invalid { message: format!("cannot write the request as JSON: {error}") };
         self.body = Some(serde_json::to_value(body).map_err(unserializable)?);
         Ok(self)
     }
@@ -63,7 +63,9 @@ impl Transport {
         let base = address(&account.host)?;
         let sent = [("key", Some(account.key.expose())), ("workspace", account.tenant.as_deref())];
         if let Some((what, _)) = sent.iter().find(|(_, text)| text.is_some_and(|it| header(it).is_none())) {
-            let message = format!("the {what} has characters that cannot be sent, such as a line break");
+            let message = format!(
+                "the {what} contains characters that are not valid in an HTTP header, such as a line break"
+            );
             return Err(Error::Invalid { message });
         }
         // Another part of the program may have installed it before.
@@ -99,7 +101,7 @@ impl Transport {
         let body = match body_up_to(MAX_ANSWER, response).await {
             Ok(Some(body)) => body,
             Ok(None) => {
-                return Err(Failure::malformed(&call, format!("it has more than {MAX_ANSWER} bytes")));
+                return Err(Failure::malformed(&call, format!("it is larger than {MAX_ANSWER} bytes")));
             }
             Err(error) => return Err(failed(error)),
         };
@@ -138,13 +140,13 @@ impl Transport {
             [] => Value::Null,
             _ if !is_json(headers) => {
                 return Err(match media_type(headers).as_str() {
-                    "" => "it does not say that it is JSON".to_owned(),
-                    kind => format!("it is {kind}, not JSON"),
+                    "" => "it has no content type".to_owned(),
+                    kind => format!("its content type is {kind}, not JSON"),
                 });
             }
             body => serde_json::from_slice(body).map_err(|error| match error.is_eof() {
-                true => "its JSON ends in the middle".to_owned(),
-                false => format!("its JSON is wrong at line {}, column {}", error.line(), error.column()),
+                true => "its JSON is truncated".to_owned(),
+                false => format!("its JSON is invalid at line {}, column {}", error.line(), error.column()),
             })?,
         };
         let is_empty = value.is_null();
@@ -194,11 +196,11 @@ fn address(host: &str) -> Result<Url, Error> {
         false => refused(&harmless, &error.to_string()),
     })?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(refused(&origin(&url), "it has a user or a password; a key is given with --api-key"));
+        return Err(refused(&origin(&url), "it contains a user or a password; pass the key with --api-key"));
     }
     match url.scheme() {
         "http" | "https" if url.query().is_none() && url.fragment().is_none() => Ok(url),
-        "http" | "https" => Err(refused(&origin(&url), "it has a query or a fragment")),
+        "http" | "https" => Err(refused(&origin(&url), "it contains a query or a fragment")),
         _ => Err(refused(&harmless, "it does not start with http:// or https://")),
     }
 }
@@ -228,7 +230,7 @@ fn without_values(message: &str) -> String {
             format!("expected {} where it has something else", expected(kind))
         }
         _ if message.starts_with("missing field") => message.to_owned(),
-        _ => "it has another shape".to_owned(),
+        _ => "it has an unexpected shape".to_owned(),
     }
 }
 

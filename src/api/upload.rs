@@ -78,7 +78,7 @@ async fn send(
     let unreadable = |error| Failure::new(Kind::Refused, Error::Archive(error));
     let shared = Shared::default();
     let headers = headers(target, archive.length)
-        .ok_or_else(|| Failure::malformed(&asked(), "one of the headers for the upload cannot be sent"))?;
+        .ok_or_else(|| Failure::malformed(&asked(), "an upload header is not valid in HTTP"))?;
     let body = body((archive.open)().map_err(unreadable)?, shared.clone());
     let request = http.put(url).headers(headers);
     let answered = watched(request.body(body).send(), &shared.sent, progress, stall).await;
@@ -97,7 +97,7 @@ async fn send(
     }
     if matches!(status.as_u16(), 401 | 403) {
         // No key was sent: it is the address that is not, or no longer, good for it.
-        let detail = "the address is not valid, or no longer".to_owned();
+        let detail = "the upload address is invalid or has expired".to_owned();
         let error = Error::TryAgainLater { call, status: status.as_u16(), detail };
         return Err(Failure::new(Kind::Refused, error));
     }
@@ -108,7 +108,7 @@ async fn send(
 fn address(target: &UploadUrl) -> Result<Url, Failure> {
     match Url::parse(target.upload_url.expose()) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
-        _ => Err(Failure::malformed(&asked(), "the upload address is none")),
+        _ => Err(Failure::malformed(&asked(), "the upload address is not a URL")),
     }
 }
 
@@ -189,7 +189,7 @@ fn body(mut archive: Box<dyn Read + Send>, shared: Shared) -> Body {
                 Ok(piece)
             }
             Err(error) => {
-                let told = io::Error::new(error.kind(), "the archive cannot be read");
+                let told = io::Error::new(error.kind(), "cannot read the archive");
                 if let Ok(mut unreadable) = shared.unreadable.lock() {
                     *unreadable = Some(error);
                 }

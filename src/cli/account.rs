@@ -29,29 +29,29 @@ pub(super) struct AccountOptions {
     #[arg(long, value_name = "URL")]
     host_url: Option<String>,
 
-    /// Key to it; other users can see arguments, so that the environment is better [env or .env: AGENT_HOST_API_KEY, PLATFORM_API_KEY or FRAMEWORK_API_KEY]
+    /// API key; prefer the environment, since other users can see command-line arguments [env or .env: AGENT_HOST_API_KEY, PLATFORM_API_KEY or FRAMEWORK_API_KEY]
     #[arg(long, value_name = "KEY", value_parser = redacted)]
     api_key: Option<Redacted>,
 
-    /// Whose words it speaks [default: by the address]
-    #[arg(long, value_name = "WORDS", value_enum)]
-    vocabulary: Option<Words>,
+    /// API dialect of the service [default: derived from the URL]
+    #[arg(long, value_name = "DIALECT", value_enum)]
+    vocabulary: Option<Dialect>,
 }
 
-/// Whose words a service speaks.
+/// API dialect of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Words {
-    /// Those of the specification
+pub(super) enum Dialect {
+    /// As in the API specification
     Specification,
-    /// Those of the public service
+    /// As in the public service
     Public,
 }
 
-impl From<Words> for Vocabulary {
-    fn from(words: Words) -> Self {
-        match words {
-            Words::Specification => Self::Specification,
-            Words::Public => Self::Public,
+impl From<Dialect> for Vocabulary {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Specification => Self::Specification,
+            Dialect::Public => Self::Public,
         }
     }
 }

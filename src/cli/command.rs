@@ -64,9 +64,9 @@ commands! {
     /// from the same files, Dockerfile, platform and base image. --no-cache builds it all the same.
     Build(build),
 
-    /// Build the server, push it, and create or update a deployment
+    /// Build and deploy the server to a deployment service
     ///
-    /// With a subcommand, look at deployments and change them.
+    /// Builds an image, pushes it, and creates or updates a deployment. The subcommands manage deployments.
     Deploy(deploy),
 
     /// Run the server in containers, with its database

@@ -1,4 +1,4 @@
-//! How a running build is shown: one tidy line a step on a terminal, plain lines elsewhere, JSON for machines.
+//! The progress of a build: a line per step that changes in place on a terminal, plain lines elsewhere, or JSON Lines.
 
 mod json;
 mod lines;
@@ -11,13 +11,13 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use super::env::Env;
 use crate::engine::{BuildEvent, Step};
 
-/// How progress is written.
+/// Format of the progress output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Style {
-    /// Lines that change in place on a terminal, plain lines elsewhere
+    /// In place on a terminal, else plain lines
     #[default]
     Auto,
-    /// One event a line, on stdout
+    /// JSON Lines on stdout
     Json,
     /// Plain lines
     Plain,
@@ -34,7 +34,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// What `style` means for these streams.
+    /// The progress output of `style` on these streams.
     pub fn new(style: Style, env: &Env) -> Self {
         match style {
             Style::Json => Self::Json,

@@ -112,7 +112,7 @@ impl ProjectName {
             }
             Some(name) if is_project_name(&name) => Ok(name),
             Some(name) => Err(Error::Usage {
-                message: format!("`{}` is no name for a compose project", visible_line(&name)),
+                message: format!("`{}` is not a valid name of a compose project", visible_line(&name)),
                 hint: Some(
                     "write lowercase letters, digits, `-` and `_`, with a letter or digit first".to_owned(),
                 ),
@@ -216,8 +216,8 @@ impl SetupArguments {
             }
         };
         if !contract::KEYS.iter().any(is_known) {
-            let message = "no key is set; a server that asks for one ends at once (PLATFORM_API_KEY for local use, a \
-                           licence for production, in the environment or .env)";
+            let message = "no API key or license key is set; a server that requires one exits at once (set \
+                           PLATFORM_API_KEY for local use in the environment or in .env)";
             console::note(env, message);
         }
     }

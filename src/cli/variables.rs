@@ -35,9 +35,9 @@ pub(in crate::cli) fn deployable(
             None => empty.push(name),
         }
     }
-    for (why, names) in [("the service sets them itself", reserved), ("they are empty", empty)] {
+    for (why, names) in [("that the service sets itself", reserved), ("without a value", empty)] {
         if !names.is_empty() {
-            note(env, &format!("left out, since {why}: {}", names.join(", ")));
+            note(env, &format!("ignoring variables {why}: {}", names.join(", ")));
         }
     }
     deployable
@@ -50,17 +50,17 @@ fn of_file(env: &mut Env, project: &Project, path: &str) -> Vec<(String, Option<
         // That there is no such file was told with the findings.
         Err(_) if !project.files.is_file(&normal) => return Vec::new(),
         Err(reason) => {
-            warn(env, &format!("`{path}` is left out: {reason}"));
+            warn(env, &format!("ignoring `{path}`: {reason}"));
             return Vec::new();
         }
     };
     let found = dotenv::parse(&text, |name| (env.variables)(name));
     for mistake in &found.mistakes {
-        warn(env, &format!("{normal}:{} is no assignment and is left out", mistake.line));
+        warn(env, &format!("ignoring {normal}:{}: not an assignment", mistake.line));
     }
     let (usable, unusable): (Vec<_>, Vec<_>) = found.variables.into_iter().partition(is_usable);
     for (name, _) in unusable {
-        warn(env, &format!("the variable `{name}` of `{path}` is left out: no environment can hold it"));
+        warn(env, &format!("ignoring the variable `{name}` of `{path}`: it cannot be set in an environment"));
     }
     usable
 }

@@ -300,7 +300,5 @@ fn encoded(text: &str) -> String {
 
 /// A name for the session that no other session has.
 fn session_id() -> String {
-    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-    let random = || RandomState::new().build_hasher().finish();
-    format!("agentcli{:016x}{:016x}", random(), random())
+    format!("agentcli{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
 }

@@ -53,7 +53,7 @@ fn names_of_the_hosted_service_come_last() {
         "{output:?}"
     );
     assert!(
-        output.err.contains("found nothing") && output.err.contains("check that --host-url"),
+        output.err.contains("failed: not found") && output.err.contains("check that --host-url"),
         "{output:?}"
     );
     let env = TestEnv::empty().file("langgraph.json", "{}").variable("LANGGRAPH_HOST_URL", &url);
@@ -109,7 +109,10 @@ fn a_key_that_cannot_be_sent_is_told() {
     let env = TestEnv::empty().variable("AGENT_HOST_API_KEY", "two\nlines");
     let output = env.run(&format!("{LIST} --host-url http://127.0.0.1:1"));
     assert_eq!(output.code, 2, "{output:?}");
-    assert!(output.err.contains("the key has characters that cannot be sent"), "{output:?}");
+    assert!(
+        output.err.contains("the key contains characters that are not valid in an HTTP header"),
+        "{output:?}"
+    );
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn rules_are_checked_before_anything_is_sent() {
     for (filter, told) in [
         (
             DeploymentFilter { deployment_type: Some("huge".into()), ..DeploymentFilter::default() },
-            "`huge` is not the type of a deployment: it is one of dev_free, dev, prod",
+            "`huge` is not a type of deployment; use one of dev_free, dev, prod",
         ),
         (
             DeploymentFilter { deployment_ids: nothing(), ..DeploymentFilter::default() },
@@ -121,11 +121,14 @@ fn rules_are_checked_before_anything_is_sent() {
         assert!(matches!(error, Error::Invalid { .. }), "{id}: {error}");
     }
     for (patch, told) in [
-        (json!({"name": "other"}), "`name` of a deployment cannot be changed"),
-        (json!({"source": "codehost"}), "`source` of a deployment cannot be changed"),
-        (json!({"status": "READY"}), "`status` of a deployment cannot be changed"),
-        (json!({"revision_source": "external_container"}), "cannot be made from `external_container`"),
-        (json!({"revision_source": "internal_template"}), "cannot be made from `internal_template`"),
+        (json!({"name": "other"}), "cannot change `name` of a deployment"),
+        (json!({"source": "codehost"}), "cannot change `source` of a deployment"),
+        (json!({"status": "READY"}), "cannot change `status` of a deployment"),
+        (
+            json!({"revision_source": "external_container"}),
+            "cannot make a revision from `external_container`",
+        ),
+        (json!({"revision_source": "internal_template"}), "cannot make a revision from `internal_template`"),
         (json!({"secret_references": []}), "external_container"),
         (json!({"source_revision_config": {"repo_commit_sha": "1"}}), "`repo_commit_sha` is read-only"),
     ] {

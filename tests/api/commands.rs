@@ -41,7 +41,7 @@ fn list() {
     };
     let (count, told) = lines("list");
     assert_eq!(count, 21);
-    assert!(told.contains("there are more; --all lists them"), "{told}");
+    assert!(told.contains("there are more deployments; list all with --all"), "{told}");
     assert_eq!(lines("list --all").0, 26);
     assert_eq!(lines("list --limit 25").0, 26);
     assert!(!lines("list --limit 25").1.contains("more"));
@@ -49,7 +49,7 @@ fn list() {
     assert_eq!(lines("list --type prod").0, 4);
     let (count, told) = lines("list --status unused");
     assert_eq!(count, 0);
-    assert!(told.contains("there are no such deployments"), "{told}");
+    assert!(told.contains("no deployments found"), "{told}");
 
     let output = deploy(&env, &host.url(), "list --json --name-contains agent-0 --limit 5");
     let found = checked("list", &output.out);
@@ -134,18 +134,18 @@ fn update() {
     for told in [
         "source_config.resource_spec.cpu: 1.0 -> 2.0",
         r#"source_config.resource_spec.labels: {"a":"b"}"#,
-        "this makes no new revision",
-        "changed `agent`",
+        "this does not create a new revision",
+        "updated `agent`",
     ] {
         assert!(output.err.contains(told), "{told} in {output:?}");
     }
     assert_eq!(scene.revisions(), 1);
     let output = scene.deploy(&format!("update {id} --resource cpu=2 --yes"));
-    assert!(output.err.contains("is like that already"), "{output:?}");
+    assert!(output.err.contains("is up to date"), "{output:?}");
 
     let output = scene.deploy(&format!("update {id} --image {} --yes --json", image('b')));
     let result = checked("update", &output.out);
-    assert!(output.err.contains("this makes a new revision"), "{output:?}");
+    assert!(output.err.contains("this creates a new revision"), "{output:?}");
     assert_eq!(result["changes"][0]["field"], "source_revision_config.image_uri");
     assert_eq!(result["new_revision"], result["deployment"]["latest_revision_id"]);
     assert_eq!(scene.revisions(), 2);
@@ -180,8 +180,8 @@ fn update_from_files() {
     let found: Vec<&str> =
         given["after"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(found, names);
-    assert!(output.err.contains("the service sets them itself: AGENT_HOST_API_KEY\n"), "{output:?}");
-    assert!(output.err.contains("they are empty: EMPTY\n"), "{output:?}");
+    assert!(output.err.contains("that the service sets itself: AGENT_HOST_API_KEY\n"), "{output:?}");
+    assert!(output.err.contains("without a value: EMPTY\n"), "{output:?}");
 }
 
 /// Whatever the service speaks.
@@ -200,7 +200,7 @@ fn a_patch_may_be_in_the_words_of_the_public_service() {
         let output = deploy(&env, &scene.proxy.url(), &arguments);
         let result = checked("update", &output.out);
         assert!(result["new_revision"].is_string(), "{output:?}");
-        assert!(!output.err.contains("not known here"), "{output:?}");
+        assert!(!output.err.contains("unknown field"), "{output:?}");
     }
 }
 
@@ -215,10 +215,10 @@ fn misspelt_fields_of_a_patch_are_told() {
     let env = TestEnv::empty().file("patch.json", patch.to_string());
     let output = deploy(&env, &scene.proxy.url(), &format!("update {} --file patch.json --yes", scene.id));
     for told in [
-        "`secret` is not known here, and is sent as it is; did you mean `secrets`?",
-        "`source_config.resource_spec.cpus` is not known here, and is sent as it is; did you mean `cpu`?",
-        "`source_revision_config.image_url` is not known here, and is sent as it is; did you mean `image_uri`?",
-        "whether this makes a new revision is up to the service",
+        "unknown field `secret` is sent unchanged; did you mean `secrets`?",
+        "unknown field `source_config.resource_spec.cpus` is sent unchanged; did you mean `cpu`?",
+        "unknown field `source_revision_config.image_url` is sent unchanged; did you mean `image_uri`?",
+        "the service decides whether this creates a new revision",
     ] {
         assert!(output.err.contains(told), "{told} in {output:?}");
     }
@@ -259,27 +259,27 @@ fn updates_that_are_refused() {
     let sent = |method| scene.proxy.forwarded(method, "");
     let sidecars = json!([{"name": 1, "env": [{"name": "A", "value": SECRET}]}]);
     for (arguments, told) in [
-        ("", "nothing is said of what to change"),
-        ("--resource cpu=much", "`cpu` of the resources does not take `much`"),
-        ("--resource memory=1", "resources have no field `memory`"),
-        ("--resource cpu", "`cpu` sets no field"),
+        ("", "no changes given"),
+        ("--resource cpu=much", "cannot set the resource field `cpu` to `much`"),
+        ("--resource memory=1", "unknown resource field `memory`"),
+        ("--resource cpu", "`cpu` is not an assignment"),
         (
             &format!("--resource sidecars={sidecars}"),
-            "`sidecars` of the resources does not take what is given",
+            "cannot set the resource field `sidecars` to the given value",
         ),
-        (&format!("--resource sidecars:{sidecars}"), "a resource sets no field"),
+        (&format!("--resource sidecars:{sidecars}"), "a resource is not an assignment"),
         ("--secret NOWHERE", "the secret `NOWHERE` has no value"),
-        ("--secret-reference A=b", "`A=b` is no reference"),
+        ("--secret-reference A=b", "`A=b` is not a secret reference"),
         ("--secret-reference A=b/c", "external_container"),
-        ("--revision-source internal_template", "cannot be made from `internal_template`"),
-        ("--file null.json", "a null at `/source_config/resource_spec/cpu`, and null takes nothing away"),
-        ("--file name.json", "`name` of a deployment cannot be changed"),
-        ("--file type.json", "a field at line 1, column 37 has another type than the API says"),
-        ("--file public.json", "a field has another type than the API says"),
+        ("--revision-source internal_template", "cannot make a revision from `internal_template`"),
+        ("--file null.json", "cannot clear `/source_config/resource_spec/cpu`: null does not remove a value"),
+        ("--file name.json", "cannot change `name` of a deployment"),
+        ("--file type.json", "a field at line 1, column 37 does not have the type"),
+        ("--file public.json", "a field does not have the type"),
         ("--file shown.json", "the secret `TOKEN` has no value"),
         ("--file container.json", "the variable `TOKEN` of a container has no value"),
-        ("--file broken.json", "`broken.json` is no JSON"),
-        ("--file missing.json", "`missing.json` cannot be read"),
+        ("--file broken.json", "`broken.json` is not valid JSON"),
+        ("--file missing.json", "cannot read `missing.json`"),
         ("--resource cpu=2", "pass --yes"),
     ] {
         let output = deploy(&env, &scene.proxy.url(), &format!("update {} {arguments}", scene.id));

@@ -34,23 +34,23 @@ struct Case {
 fn cases(elsewhere: &Proxy) -> Vec<Case> {
     let case = |fault, once, always, told| Case { fault, once, always, told };
     vec![
-        case(Fault::Reset, Fine, Later, "got no answer"),
-        case(Fault::ResetInRequest, Fine, Later, "got no answer"),
-        case(Fault::ResetInAnswer, Fine, Later, "got no answer"),
-        case(Fault::Lost, Fine, Later, "got no answer"),
+        case(Fault::Reset, Fine, Later, "got no response"),
+        case(Fault::ResetInRequest, Fine, Later, "got no response"),
+        case(Fault::ResetInAnswer, Fine, Later, "got no response"),
+        case(Fault::Lost, Fine, Later, "got no response"),
         case(Fault::Slow(Duration::from_millis(20)), Fine, Fine, ""),
-        case(Fault::Slow(Duration::from_millis(500)), Fine, Later, "had no answer within"),
-        case(Fault::Hang, Fine, Later, "had no answer within"),
+        case(Fault::Slow(Duration::from_millis(500)), Fine, Later, "timed out after"),
+        case(Fault::Hang, Fine, Later, "timed out after"),
         case(Fault::BUSY, Fine, Later, "failed with status 429: Slow down."),
         case(Fault::BROKEN, Fine, Later, "failed with status 500: Internal Server Error"),
         case(Fault::GATEWAY, Fine, Later, "failed with status 502: Bad Gateway"),
-        case(Fault::Truncated, Failed, Failed, "its JSON ends in the middle"),
-        case(Fault::WrongType, Failed, Failed, "it is text/html, not JSON"),
+        case(Fault::Truncated, Failed, Failed, "its JSON is truncated"),
+        case(Fault::WrongType, Failed, Failed, "its content type is text/html, not JSON"),
         case(
             Fault::Redirect(307, format!("{}/v2/deployments", elsewhere.url())),
             Failed,
             Failed,
-            "was sent on to",
+            "was redirected to",
         ),
     ]
 }
@@ -202,8 +202,11 @@ fn nobody_listens() {
         let output = deploy(&env, &format!("http://{address}"), &arguments);
         assert!(begun.elapsed() < BOUND, "{arguments}");
         assert_eq!(output.code, 4, "{arguments}: {output:?}");
-        assert!(output.err.contains(&format!("nobody answers at `http://{address}`")), "{output:?}");
-        assert!(output.err.contains("trying again in"), "{output:?}");
+        assert!(
+            output.err.contains(&format!("cannot connect to the deployment service at `http://{address}`")),
+            "{output:?}"
+        );
+        assert!(output.err.contains("retrying in"), "{output:?}");
     }
 }
 
@@ -296,6 +299,6 @@ fn a_service_that_wants_much_patience_is_told() {
     scene.proxy.fail("GET", "", answer, 1000);
     let output = run(&scene, "list");
     assert_eq!(output.code, 4, "{output:?}");
-    assert!(output.err.contains("Service Unavailable (it asks for 3600 s of patience)"), "{output:?}");
+    assert!(output.err.contains("Service Unavailable (retry after 3600 s)"), "{output:?}");
     assert_eq!(scene.proxy.heads().len(), 1, "nothing is asked again that soon");
 }

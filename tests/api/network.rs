@@ -99,7 +99,7 @@ fn the_key_goes_to_nobody_whose_certificate_is_not_trusted() {
     assert_eq!(output.code, 1, "{output:?}");
     assert!(output.err.contains(&format!("`{url}`")), "{output:?}");
     assert!(output.err.contains("certificate") && output.err.contains("SSL_CERT_FILE"), "{output:?}");
-    assert!(!output.err.contains("trying again"), "{output:?}");
+    assert!(!output.err.contains("retrying"), "{output:?}");
     assert_eq!(service.heard(), "", "something is sent");
     // Another name than the certificate has.
     let trusted = service.directory.path().join("cert.pem");

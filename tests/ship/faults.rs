@@ -80,7 +80,12 @@ fn who_comes_second_goes_on_with_the_deployment_of_the_first() {
         proxy.fail("GET", "/v2/deployments?", NONE, 1);
         let output = Stage::new(&proxy.url()).deploy("--name x --remote --json");
         assert_eq!(output.code, code, "{source}: {}", output.err);
-        assert_eq!(output.err.contains("is in conflict"), code == 1, "{source}: {}", output.err);
+        assert_eq!(
+            output.err.contains("conflicts with the current state"),
+            code == 1,
+            "{source}: {}",
+            output.err
+        );
         let said = events(&output);
         assert!(named(&said, "created").is_empty());
         assert_eq!((deployments(&host).len(), revisions(&host, &made).len()), (1, 1 - code as usize));

@@ -200,7 +200,6 @@ fn assert_stops(phase: &str, stage: &Stage, url: &str, engine: Option<&str>, arg
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     assert_eq!(status.code(), Some(130), "{phase}: {err}");
     assert!(took < Duration::from_secs(10), "{phase}: {took:?}: {err}");
-    println!("{phase}: {took:?}");
 }
 
 #[test]

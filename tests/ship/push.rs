@@ -96,18 +96,18 @@ fn credentials_come_over_a_bad_connection() {
         (Fault::Slow(Duration::from_millis(500)), Fault::Redirect(307, format!("{}/x", elsewhere.url())));
     let mut cases = Vec::new();
     for (fault, once, always, told) in [
-        (Fault::Reset, FINE, LATER, "got no answer"),
-        (Fault::ResetInRequest, FINE, LATER, "got no answer"),
-        (Fault::ResetInAnswer, FINE, LATER, "got no answer"),
-        (Fault::Lost, FINE, LATER, "got no answer"),
-        (slow, FINE, LATER, "had no answer within"),
-        (Fault::Hang, FINE, LATER, "had no answer within"),
+        (Fault::Reset, FINE, LATER, "got no response"),
+        (Fault::ResetInRequest, FINE, LATER, "got no response"),
+        (Fault::ResetInAnswer, FINE, LATER, "got no response"),
+        (Fault::Lost, FINE, LATER, "got no response"),
+        (slow, FINE, LATER, "timed out after"),
+        (Fault::Hang, FINE, LATER, "timed out after"),
         (Fault::BUSY, FINE, LATER, "failed with status 429: Slow down."),
         (Fault::BROKEN, FINE, LATER, "failed with status 500"),
         (Fault::GATEWAY, FINE, LATER, "failed with status 502: Bad Gateway"),
-        (Fault::Truncated, FAILED, FAILED, "its JSON ends in the middle"),
-        (Fault::WrongType, FAILED, FAILED, "it is text/html, not JSON"),
-        (redirect, FAILED, FAILED, "was sent on to"),
+        (Fault::Truncated, FAILED, FAILED, "its JSON is truncated"),
+        (Fault::WrongType, FAILED, FAILED, "its content type is text/html, not JSON"),
+        (redirect, FAILED, FAILED, "was redirected to"),
     ] {
         cases.push(case(CALL, (fault.clone(), 1), once, if once == FINE { "" } else { told }));
         cases.push(case(CALL, (fault, ALWAYS), always, told));

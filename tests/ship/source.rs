@@ -155,7 +155,7 @@ fn variables_become_secrets_and_are_not_told() {
     let output = stage.deploy("--name x --remote -v");
     assert_eq!(output.code, 0, "{}", output.err);
     assert!(
-        output.err.contains("left out, since the service sets them itself: POSTGRES_URI\n"),
+        output.err.contains("ignoring variables that the service sets itself: POSTGRES_URI\n"),
         "{}",
         output.err
     );
@@ -182,7 +182,7 @@ fn a_mistake_in_env_is_told_once() {
         .with(|env| env.file(".env", "A=1\nno assignment\n").file("agent.json", config));
     let output = stage.deploy("--remote --dry-run");
     assert_eq!(output.code, 0, "{output:?}");
-    assert_eq!(output.err.matches(".env:2 is no assignment").count(), 1, "{}", output.err);
+    assert_eq!(output.err.matches("ignoring .env:2: not an assignment").count(), 1, "{}", output.err);
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn headers_for_the_upload_are_sent_with_it_and_with_nothing_else() {
     proxy.fail("PUT", "", Fault::Redirect(307, format!("{}/elsewhere", elsewhere.url())), 1);
     let output = stage.deploy("--name x --remote -v");
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.err.contains("was sent on to"), "{output:?}");
+    assert!(output.err.contains("was redirected to"), "{output:?}");
     assert_eq!(elsewhere.heads(), Vec::<String>::new());
 }
 

@@ -109,9 +109,9 @@ optional_fields! {
         repo_url: String,
         /// Chosen at creation; cannot be changed.
         deployment_type: DeploymentType,
-        /// Whether a push to the branch makes a revision; `codehost` only, and not with a tag.
+        /// Create a revision when the branch is pushed to; `codehost` only, and not with a tag.
         build_on_push: bool,
-        /// Where the deployment is reached; the service sets it, unless the source is `external_container`.
+        /// URL of the deployment; the service sets it, unless the source is `external_container`.
         custom_url: String,
         /// How much it may use.
         resource_spec: ResourceSpec,

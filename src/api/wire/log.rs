@@ -14,7 +14,7 @@ optional_fields! {
         limit: u32,
         /// The oldest or the newest first.
         order: LogOrder,
-        /// Only entries of this level.
+        /// Filter by level.
         level: LogLevel,
         /// Only entries that hold this text.
         query: String,

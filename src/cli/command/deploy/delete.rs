@@ -15,11 +15,11 @@ pub(super) struct Delete {
     #[arg(value_name = "DEPLOYMENT_ID")]
     id: String,
 
-    /// Do not ask
+    /// Skip the confirmation prompt
     #[arg(long)]
     force: bool,
 
-    /// Print JSON (`agentcli schema deploy`)
+    /// Print the result as JSON (`agentcli schema deploy`)
     #[arg(long)]
     json: bool,
 

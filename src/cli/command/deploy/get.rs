@@ -9,14 +9,14 @@ use crate::cli::env::Env;
 use crate::cli::service::Service;
 use crate::error::Error;
 
-/// Show one deployment
+/// Show a deployment
 #[derive(Debug, clap::Args)]
 pub(super) struct Get {
     /// ID or name of the deployment
     #[arg(value_name = "ID|NAME")]
     which: String,
 
-    /// Print JSON (`agentcli schema deploy`)
+    /// Print the result as JSON (`agentcli schema deploy`)
     #[arg(long)]
     json: bool,
 

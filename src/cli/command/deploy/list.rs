@@ -19,43 +19,43 @@ Examples:
   agentcli deploy list --status READY --type prod --all
   agentcli deploy list --json | jq -r '.deployments[].id'")]
 pub(super) struct List {
-    /// Only those whose name contains this
+    /// Filter by a substring of the name
     #[arg(long, value_name = "TEXT")]
     name_contains: Option<String>,
 
-    /// Only those with this status, such as READY
+    /// Filter by status, such as READY
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
 
-    /// Only those of this type: dev_free, dev or prod
+    /// Filter by type: dev_free, dev or prod
     #[arg(long = "type", value_name = "TYPE")]
     deployment_type: Option<String>,
 
-    /// Only those with these tag values, as IDs separated by commas
+    /// Filter by tag values, as comma-separated IDs
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     tag_value_ids: Vec<String>,
 
-    /// Only those with this version of the server
+    /// Filter by version of the server
     #[arg(long, value_name = "VERSION")]
     image_version: Option<String>,
 
-    /// Only those whose state is (true) or is not (false) what is wanted
+    /// Filter by whether the deployment has reached its desired state
     #[arg(long, value_name = "BOOL")]
     remote_reconciled: Option<bool>,
 
-    /// Only these, as IDs separated by commas
+    /// Filter by comma-separated deployment IDs
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     ids: Vec<String>,
 
-    /// How many to list, from 1 to 100
+    /// Maximum number of deployments to list, from 1 to 100
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     limit: u32,
 
-    /// List all of them
+    /// List all deployments
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 
-    /// Print JSON (`agentcli schema deploy`)
+    /// Print the result as JSON (`agentcli schema deploy`)
     #[arg(long)]
     json: bool,
 
@@ -86,14 +86,14 @@ impl List {
             return print_json(env, &json!({ "deployments": deployments, "more": are_more }));
         }
         if found.is_empty() {
-            env.tell("there are no such deployments");
+            env.tell("no deployments found");
             return Ok(());
         }
         let rows: Vec<Vec<String>> = found.iter().map(row).collect();
         let text = table::render(&env.out, HEADINGS, &rows);
         env.out.write(&text)?;
         if are_more {
-            env.tell("there are more; --all lists them");
+            env.tell("there are more deployments; list all with --all");
         }
         Ok(())
     }

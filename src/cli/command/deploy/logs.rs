@@ -19,57 +19,57 @@ use crate::error::Error;
 /// How long a service may be away while its log is followed.
 const ABSENCE: Duration = Duration::from_secs(300);
 
-/// Show what a deployment, or the build of a revision, says
+/// Show the logs of a deployment or of a build
 ///
-/// With --follow each entry is shown once; one that comes up to five seconds late is shown when it comes. Times are in ISO 8601: 2026-11-21, 2026-11-21T10:00, 2026-11-21T10:00:00+01:00; in UTC where nothing else is said.
+/// --follow shows every entry once, including entries that arrive up to five seconds late. Times are in ISO 8601, such as 2026-11-21, 2026-11-21T10:00 or 2026-11-21T10:00:00+01:00, and in UTC without an offset.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   agentcli deploy logs --name my-agent --follow
   agentcli deploy logs --level ERROR --start-time 2026-11-21T10:00
-  agentcli deploy logs --type build                the build of the latest revision")]
+  agentcli deploy logs --type build                # the build of the latest revision")]
 pub(super) struct Logs {
-    /// Go on showing what is said from now on
+    /// Wait for new entries and show them
     #[arg(short, long, conflicts_with = "end_time")]
     follow: bool,
 
-    /// Only from then on
+    /// Show entries since this time
     #[arg(long, value_name = "TIME", value_parser = iso)]
     start_time: Option<String>,
 
-    /// Only up to then
+    /// Show entries until this time
     #[arg(long, value_name = "TIME", value_parser = iso)]
     end_time: Option<String>,
 
-    /// Only what contains this text
+    /// Filter by a substring of the message
     #[arg(short, long, value_name = "TEXT")]
     query: Option<String>,
 
-    /// How many entries to show, the newest of all; with --follow, how many of what was said before
+    /// Maximum number of entries to show, the newest ones; with --follow, of those before the start
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
-    /// Only entries of this level
+    /// Filter by level
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true)]
     level: Option<Level>,
 
-    /// The revision [default: all; of builds, the latest]
+    /// ID of the revision [default: all revisions; for build logs, the latest]
     #[arg(long, value_name = "ID")]
     revision_id: Option<String>,
 
-    /// What is said by what
+    /// Which log to show
     #[arg(long = "type", value_name = "TYPE", value_enum, default_value_t)]
     kind: Kind,
 
-    /// The deployment [default: the one that --name names]
+    /// ID of the deployment [default: found by --name]
     #[arg(long, value_name = "ID")]
     deployment_id: Option<String>,
 
-    /// Name of the deployment [env or .env: PLATFORM_DEPLOYMENT_NAME] [default: the current directory's]
+    /// Name of the deployment [env or .env: PLATFORM_DEPLOYMENT_NAME] [default: name of the current directory]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Print entries as JSON, one a line (`agentcli schema deploy`)
+    /// Print entries as JSON Lines (`agentcli schema deploy`)
     #[arg(long)]
     json: bool,
 
@@ -77,7 +77,7 @@ pub(super) struct Logs {
     account: AccountOptions,
 }
 
-/// How grave an entry is.
+/// Level of an entry.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 #[value(rename_all = "UPPER")]
 enum Level {
@@ -88,13 +88,13 @@ enum Level {
     Critical,
 }
 
-/// Whose log.
+/// Type of log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
-    /// The server, as it runs
+    /// Log of the running server
     #[default]
     Deploy,
-    /// The build, where the service builds
+    /// Log of the remote build
     Build,
 }
 
@@ -114,7 +114,7 @@ impl From<Level> for LogLevel {
 fn iso(text: &str) -> Result<String, String> {
     time::parse(text)
         .map(time::format)
-        .ok_or_else(|| "it is not a time in ISO 8601, such as 2026-11-21T10:00:00Z".to_owned())
+        .ok_or_else(|| "not an ISO 8601 time, such as 2026-11-21T10:00:00Z".to_owned())
 }
 
 impl Logs {
@@ -123,7 +123,7 @@ impl Logs {
             && start > end
         {
             return Err(Error::Usage {
-                message: format!("the start, {start}, is behind the end, {end}"),
+                message: format!("--start-time {start} is after --end-time {end}"),
                 hint: None,
             });
         }
@@ -133,7 +133,7 @@ impl Logs {
         let are_none = before.is_empty();
         self.show(env, before)?;
         if !self.follow && are_none {
-            env.tell("there are no such entries");
+            env.tell("no log entries found");
         }
         if !self.follow {
             return Ok(());
@@ -166,7 +166,7 @@ impl Logs {
             (Some(id), _) => Some(id.clone()),
             (None, false) => None,
             (None, true) => Some(latest.ok_or_else(|| Error::Usage {
-                message: "the deployment has no revision, so that there is no build".to_owned(),
+                message: "the deployment has no revision, and so no build log".to_owned(),
                 hint: None,
             })?),
         };

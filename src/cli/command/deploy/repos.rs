@@ -9,14 +9,14 @@ use crate::cli::service::Service;
 use crate::cli::table;
 use crate::error::Error;
 
-/// List the repositories of an integration with a code host
+/// List the repositories of a code host integration
 #[derive(Debug, clap::Args)]
 pub(super) struct Repos {
     /// ID of the integration
     #[arg(value_name = "INTEGRATION_ID")]
     integration_id: String,
 
-    /// Print JSON (`agentcli schema deploy`)
+    /// Print the result as JSON (`agentcli schema deploy`)
     #[arg(long)]
     json: bool,
 
@@ -32,7 +32,7 @@ impl Repos {
             return print_json(env, &json!({ "repositories": found }));
         }
         if found.is_empty() {
-            env.tell("the integration has no repositories");
+            env.tell("no repositories found");
             return Ok(());
         }
         let row = |it: &crate::api::wire::Repository| {

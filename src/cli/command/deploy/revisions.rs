@@ -10,7 +10,7 @@ use crate::cli::service::Service;
 use crate::cli::table;
 use crate::error::Error;
 
-/// Look at the revisions of a deployment
+/// Manage the revisions of a deployment
 #[derive(Debug, clap::Args)]
 #[command(disable_help_subcommand = true)]
 pub(super) struct Revisions {
@@ -23,18 +23,18 @@ enum RevisionsCommand {
     List(List),
 }
 
-/// List revisions, the newest first
+/// List the revisions of a deployment, newest first
 #[derive(Debug, clap::Args)]
 struct List {
     /// ID of the deployment
     #[arg(value_name = "DEPLOYMENT_ID")]
     deployment_id: String,
 
-    /// How many to list
+    /// Maximum number of revisions to list
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
-    /// Print JSON (`agentcli schema deploy`)
+    /// Print the result as JSON (`agentcli schema deploy`)
     #[arg(long)]
     json: bool,
 
@@ -63,7 +63,7 @@ impl List {
             return print_json(env, &json!({ "revisions": revisions, "active_revision_id": active }));
         }
         if found.is_empty() {
-            env.tell("the deployment has no revisions as yet");
+            env.tell("no revisions found");
             return Ok(());
         }
         let rows: Vec<Vec<String>> =

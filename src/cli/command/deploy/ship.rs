@@ -29,7 +29,7 @@ const TAG: &str = "latest";
 Examples:
   agentcli deploy --name my-agent
   agentcli deploy --name my-agent --remote --deployment-type prod --yes
-  agentcli deploy -t my-agent:v2 --no-pull         with options of `build`
+  agentcli deploy -t my-agent:v2 --no-pull         # with build options
   agentcli deploy logs --name my-agent --follow")]
 pub(super) struct Ship {
     /// Refused: the build arguments that apply here are options.

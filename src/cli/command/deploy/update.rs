@@ -19,8 +19,8 @@ use patch::PatchOptions;
 
 /// Change a deployment
 ///
-/// Shows the difference first. Values of secrets are not shown. Secrets that are given are all that the deployment has
-/// from then on, unless the service merges them: the specification does not say.
+/// Prints the changes, without values of secrets, and asks for confirmation. The given secrets replace all secrets of the
+/// deployment, unless the service merges them, which the specification leaves open.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,11 +33,11 @@ pub(super) struct Update {
     #[arg(value_name = "DEPLOYMENT_ID")]
     id: String,
 
-    /// Do not ask
+    /// Skip the confirmation prompt
     #[arg(short, long)]
     yes: bool,
 
-    /// Print JSON (`agentcli schema deploy`)
+    /// Print the result as JSON (`agentcli schema deploy`)
     #[arg(long)]
     json: bool,
 
@@ -82,8 +82,8 @@ impl Update {
             .as_ref()
             .filter(|_| after.latest_revision_id != before.latest_revision_id);
         if makes_revision == Some(true) && revision.is_none() {
-            let text = "the service names no new revision as yet";
-            note(env, &format!("{text}: see `agentcli deploy revisions list {}`", after.id));
+            let text = "the service has not listed a new revision yet";
+            note(env, &format!("{text}; see `agentcli deploy revisions list {}`", after.id));
         }
         if self.json {
             let changes: Vec<_> = changes.iter().map(Change::json).collect();
@@ -92,9 +92,9 @@ impl Update {
         }
         let title = visible_line(&title(after));
         match revision {
-            _ if changes.is_empty() => env.tell(&format!("{title} is like that already")),
-            Some(revision) => env.tell(&format!("changed {title}; its new revision is {revision}")),
-            None => env.tell(&format!("changed {title}")),
+            _ if changes.is_empty() => env.tell(&format!("{title} is up to date")),
+            Some(revision) => env.tell(&format!("updated {title}; new revision {revision}")),
+            None => env.tell(&format!("updated {title}")),
         }
         Ok(())
     }
@@ -106,9 +106,9 @@ fn tell_changes(env: &mut Env, before: &Deployment, changes: &[Change], makes_re
         env.tell(&format!("  {}", visible_line(&change.to_string())));
     }
     let told = match makes_revision {
-        Some(true) => "this makes a new revision",
-        Some(false) => "this makes no new revision",
-        None => "whether this makes a new revision is up to the service",
+        Some(true) => "this creates a new revision",
+        Some(false) => "this does not create a new revision",
+        None => "the service decides whether this creates a new revision",
     };
     note(env, told);
 }

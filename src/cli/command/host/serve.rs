@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::api::wire::{Redacted, Repository};
-use crate::cli::account::Words;
+use crate::cli::account::Dialect;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::error::Error;
@@ -46,9 +46,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
 
-    /// Whose words are spoken
-    #[arg(long, value_name = "WORDS", value_enum, default_value_t = Words::Specification)]
-    vocabulary: Words,
+    /// API dialect of the service
+    #[arg(long, value_name = "DIALECT", value_enum, default_value_t = Dialect::Specification)]
+    vocabulary: Dialect,
 
     /// Deploy images of anywhere (external_container), and nothing else
     #[arg(long)]

@@ -26,10 +26,10 @@ impl Nulls {
         let has_something = |pointer: &&String| before.pointer(pointer).is_some_and(|value| !value.is_null());
         let Some(pointer) = self.0.iter().find(has_something) else { return Ok(()) };
         Err(usage(
-            format!("the patch has a null at `{pointer}`, and null takes nothing away"),
+            format!("cannot clear `{pointer}`: null does not remove a value"),
             Some(
-                "leave the field out, and it stays as it is; [] empties a list and {} labels or annotations; no other field \
-                 can be cleared, only changed"
+                "omit the field to keep its value; [] clears a list, and {} clears labels or annotations; other fields \
+                 cannot be cleared"
                     .to_owned(),
             ),
         ))
@@ -59,7 +59,7 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
     } else {
         project::text(&env.directory.join(path))
     };
-    let text = text.ok_or_else(|| usage(format!("`{shown}` cannot be read as text"), None))?;
+    let text = text.ok_or_else(|| usage(format!("cannot read `{shown}` as text"), None))?;
     // What serde says of a value may hold a secret.
     let wrong = |error: serde_json::Error| {
         let place = match error.line() {
@@ -68,15 +68,17 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
         };
         let message = match error.classify() {
             serde_json::error::Category::Data => {
-                format!("`{shown}` is no patch: a field{place} has another type than the API says")
+                format!(
+                    "`{shown}` is not a patch: a field{place} does not have the type that the API specifies"
+                )
             }
-            _ => format!("`{shown}` is no JSON{place}"),
+            _ => format!("`{shown}` is not valid JSON{place}"),
         };
         usage(message, None)
     };
     let mut value: Value = serde_json::from_str(&text).map_err(wrong)?;
     if !value.is_object() {
-        return Err(usage(format!("`{shown}` is no patch: it is no object"), None));
+        return Err(usage(format!("`{shown}` is not a patch: it is not a JSON object"), None));
     }
     // For the place of what is wrong, which a value has no more.
     serde_json::from_str::<DeploymentPatch>(&text).map_err(wrong)?;
@@ -88,7 +90,7 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
         let name = field.rsplit('.').next().unwrap_or_default();
         let close = similar(name, known.iter().copied());
         let close = close.map(|close| format!("; did you mean `{close}`?")).unwrap_or_default();
-        note(env, &format!("`{}` is not known here, and is sent as it is{close}", visible_line(&field)));
+        note(env, &format!("unknown field `{}` is sent unchanged{close}", visible_line(&field)));
     }
     Ok((patch, nulls))
 }

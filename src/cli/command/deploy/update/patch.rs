@@ -21,51 +21,51 @@ use crate::project;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Changes")]
 pub(super) struct PatchOptions {
-    /// JSON file with the changes, as the service's API has them; - is stdin; options win over it
+    /// JSON file with the changes, in the form of the API's PATCH request; - reads stdin; options override it
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Secret, as NAME=VALUE, or as NAME with its value in the environment; may be repeated
+    /// Set a secret; without a value, take it from the environment (repeatable)
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = redacted)]
     secret: Vec<Redacted>,
 
-    /// Secrets from a file in the form of .env; empty ones and those that the service sets itself are left out
+    /// Set secrets from a file in .env format, except empty ones and those that the service sets itself
     #[arg(long, value_name = "FILE")]
     secrets_from: Option<PathBuf>,
 
-    /// Secret of the cluster, as NAME=SECRET/KEY; external_container only; may be repeated
+    /// Set a reference to a cluster secret; for source external_container only (repeatable)
     #[arg(long, value_name = "NAME=SECRET/KEY")]
     secret_reference: Vec<String>,
 
-    /// Field of the resources, such as cpu=2, memory_mb=4096 or labels='{"a": "b"}'; may be repeated
+    /// Set a resource field, such as cpu=2, memory_mb=4096 or labels='{"a": "b"}' (repeatable)
     #[arg(long, value_name = "FIELD=VALUE")]
     resource: Vec<String>,
 
-    /// What the new revision is made from: codehost, internal_container or internal_source
+    /// Source of the new revision: codehost, internal_container or internal_source
     #[arg(long, value_name = "SOURCE")]
     revision_source: Option<String>,
 
-    /// Branch, or tag as refs/tags/NAME
+    /// Git branch, or tag as refs/tags/NAME
     #[arg(long, value_name = "REF")]
     repo_ref: Option<String>,
 
-    /// Path of the configuration in the source
+    /// Path of the configuration file in the source
     #[arg(long, value_name = "PATH")]
     graph_config_path: Option<String>,
 
-    /// Image with its digest
+    /// Image reference with a digest
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
 
-    /// Whether a push to the branch makes a revision
+    /// Create a revision when the branch is pushed to
     #[arg(long, value_name = "BOOL")]
     build_on_push: Option<bool>,
 
-    /// Where the deployment is reached
+    /// URL of the deployment
     #[arg(long, value_name = "URL")]
     custom_url: Option<String>,
 
-    /// Command that installs the packages of a JavaScript project
+    /// Command that installs the dependencies of a JavaScript project
     #[arg(long, value_name = "COMMAND")]
     install_command: Option<String>,
 
@@ -110,9 +110,10 @@ impl PatchOptions {
         match patch == DeploymentPatch::default() {
             false => Ok((patch, nulls)),
             true => Err(usage(
-                "nothing is said of what to change",
+                "no changes given",
                 Some(
-                    "give --file, --resource, --secret, or another option under Changes in --help".to_owned(),
+                    "pass --file, --resource, --secret or another option listed under Changes in --help"
+                        .to_owned(),
                 ),
             )),
         }
@@ -145,10 +146,10 @@ impl PatchOptions {
         let mut secrets: Map<String, Value> = Map::new();
         if let Some(path) = &self.secrets_from {
             let text = project::text(&env.directory.join(path))
-                .ok_or_else(|| usage(format!("`{}` cannot be read as text", path.display()), None))?;
+                .ok_or_else(|| usage(format!("cannot read `{}` as text", path.display()), None))?;
             let found = dotenv::parse(&text, |name| (env.variables)(name));
             if let Some(mistake) = found.mistakes.first() {
-                return Err(usage(format!("{}:{} is no assignment", path.display(), mistake.line), None));
+                return Err(usage(format!("{}:{}: not an assignment", path.display(), mistake.line), None));
             }
             let found = variables::deployable(env, found.variables);
             secrets.extend(found.into_iter().map(|(name, value)| (name, value.into())));
@@ -159,7 +160,7 @@ impl PatchOptions {
                 None => (secret.expose(), self.of_environment(env, secret.expose())?),
             };
             if name.is_empty() {
-                return Err(usage("a secret has no name", Some("give --secret NAME=VALUE".to_owned())));
+                return Err(usage("a secret without a name", Some("pass --secret NAME=VALUE".to_owned())));
             }
             secrets.insert(name.to_owned(), value.into());
         }
@@ -177,7 +178,10 @@ impl PatchOptions {
         env.variable(name).ok_or_else(|| {
             usage(
                 format!("the secret {shown} has no value"),
-                Some("give --secret NAME=VALUE, or --secret NAME with a variable of that name".to_owned()),
+                Some(
+                    "pass --secret NAME=VALUE, or set the environment variable NAME and pass --secret NAME"
+                        .to_owned(),
+                ),
             )
         })
     }
@@ -199,7 +203,7 @@ fn reference(text: &str) -> Result<SecretReference, Error> {
             ..SecretReference::default()
         }),
         _ => Err(usage(
-            format!("`{text}` is no reference to a secret"),
+            format!("`{text}` is not a secret reference"),
             Some("write it as NAME=SECRET/KEY, such as OPENAI_API_KEY=openai/api-key".to_owned()),
         )),
     }
@@ -217,14 +221,14 @@ fn resources(spec: ResourceSpec, given: &[String]) -> Result<ResourceSpec, Error
         fields = as_json.or_else(as_text).ok_or_else(|| {
             // Records may hold secrets.
             let is_record = value.trim_start().starts_with(['[', '{']);
-            let shown = if is_record { "what is given".to_owned() } else { format!("`{value}`") };
-            usage(format!("the field `{name}` of the resources does not take {shown}"), None)
+            let shown = if is_record { "the given value".to_owned() } else { format!("`{value}`") };
+            usage(format!("cannot set the resource field `{name}` to {shown}"), None)
         })?;
         let spec: ResourceSpec = serde_json::from_value(fields.clone()).map_err(unwritable)?;
         if spec.other.contains_key(name) {
             let known = ResourceSpec::FIELDS.iter().copied();
             let hint = similar(name, known).map(|close| format!("did you mean `{close}`?"));
-            return Err(usage(format!("resources have no field `{name}`"), hint));
+            return Err(usage(format!("unknown resource field `{name}`"), hint));
         }
     }
     serde_json::from_value(fields).map_err(unwritable)
@@ -235,7 +239,10 @@ fn assignment(text: &str) -> Result<(&str, &str), Error> {
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     text.split_once('=').filter(|(name, _)| is_name(name)).ok_or_else(|| {
         let shown = if is_name(text) { format!("`{text}`") } else { "a resource".to_owned() };
-        usage(format!("{shown} sets no field"), Some("write it as FIELD=VALUE, such as cpu=2".to_owned()))
+        usage(
+            format!("{shown} is not an assignment"),
+            Some("write it as FIELD=VALUE, such as cpu=2".to_owned()),
+        )
     })
 }
 
