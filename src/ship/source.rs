@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use super::Error;
 use super::deploy::Shipment;
 use super::event::{Event, Hooks};
+use super::request::Request;
 use crate::api::Archive;
 use crate::api::wire::{Deployment, SourceRevisionConfig};
 use crate::context::Packed;
@@ -43,9 +44,13 @@ pub const CREDENTIALS: &[&str] = &[
 pub const NO_FILES: &[&str] = &[];
 
 impl<H: Hooks> Shipment<'_, H> {
-    /// Packs the build context.
+    /// Packs the build context, and the configuration even if a .dockerignore excludes it: the service reads it.
     pub(super) async fn pack(&mut self) -> Result<Packed, Error> {
-        let listing = self.request.build.context.list().map_err(engine::Error::Context)?;
+        let Request { build, config_path, config_text, .. } = self.request;
+        let mut context = build.context.clone();
+        context.extra.retain(|(path, _)| path != config_path);
+        context.extra.push((config_path.clone(), config_text.clone().into_bytes()));
+        let listing = context.list().map_err(engine::Error::Context)?;
         let (files, largest) = (listing.files(), listing.largest(LARGEST));
         let packed = self.service.stop().unless_asked(listing.pack(MAX_ARCHIVE)).await?;
         let packed = packed.map_err(engine::Error::Context)?;

@@ -201,6 +201,15 @@ fn credentials_are_left_out_unless_that_is_asked() {
 }
 
 #[test]
+fn an_archive_holds_the_configuration_even_if_dockerignore_excludes_it() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url()).with(|env| env.file(".dockerignore", "*.json\n"));
+    let output = stage.deploy("--name x --remote");
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert_eq!(deployments(&host).len(), 1);
+}
+
+#[test]
 fn what_leads_out_of_the_tree_is_not_sent() {
     let host = Host::start(|_| {});
     let stage = Stage::new(&host.url());
