@@ -363,7 +363,7 @@ fn what_is_large_is_told_and_what_is_too_large_is_not_sent() {
     // 204 MB, and every method but GET would do something.
     let output = stage.deploy("--name x --remote");
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.err.contains("packed it has more than 200 MB; most of it is `models`"), "{output:?}");
+    assert!(output.err.contains("packed, it exceeds 200 MB; the largest paths are `models`"), "{output:?}");
     assert!(output.err.contains(".dockerignore"), "{output:?}");
     assert!(proxy.heads().iter().all(|head| head.starts_with("GET ")), "{:?}", proxy.heads());
     assert!(deployments(&host).is_empty());
