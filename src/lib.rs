@@ -6,23 +6,26 @@
 //! text ─parse→ Document ─check→ (diagnostics)
 //!                  └─type→ Config ─check→ (diagnostics)
 //!                             └─resolve→ Resolved ─lower→ Plan ─emit→ Dockerfile, .dockerignore ─→ disk
-//!                                        ├─→ BuildRequest ─→ engine
-//!                                        ├─→ ship::Request ─→ image or archive ─→ deployment service
-//!                                        ├─→ Setup ─→ containers
-//!                                        │     └─emit→ compose file ─→ disk
-//!                                        └─→ Session ─→ server on this machine
+//!                                                          ├─→ BuildRequest ─→ engine
+//!                                                          ├─→ ship::Request ─→ image or archive ─→ deployment service
+//!                                                          ├─→ Setup ─→ containers
+//!                                                          │     └─emit→ compose file ─→ disk
+//!                                                          └─→ Session ─→ server on this machine
 //! ```
 //!
-//! The folders of [`compiler`] are its phases: `front` (text to checked, typed configuration), `manifests` (readers of
-//! other people's formats) and `back` (configuration to resolved to plan to artifacts).
+//! The phases of [`compiler`] are `front` (text to checked, typed configuration) and `back` (configuration to resolved to
+//! plan to artifacts). Both use `manifests`, the readers of other people's formats, and `server`, the server's contract as
+//! data.
 //!
 //! # The rooms
+//!
+//! `tests/house.rs` enforces this table.
 //!
 //! | room | purpose | may use |
 //! |---|---|---|
 //! | [`diagnostic`] | mistakes in a configuration, as plain data | nothing |
 //! | [`compiler`] | text to plan to artifacts | `diagnostic` |
-//! | [`project`] | the only reader and writer of the user's tree | `compiler`, `diagnostic` |
+//! | [`project`] | loads configurations, is the compiler's view of the tree, and writes generated files | `compiler`, `diagnostic` |
 //! | [`context`] | the build context, as a tar stream or packed | `compiler` |
 //! | [`live`] | shared by all long-running commands: stopping, lines, events, URLs | `compiler` |
 //! | [`engine`] | the container engine; the only user of bollard | `context`, `live` |
@@ -35,18 +38,19 @@
 //! | [`compose`] | the same with further services, through docker compose | `child`, `compiler`, `engine`, `live`, `probe`, `project`, `up` |
 //! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live` |
 //! | `host` | our own deployment service, behind the feature `host`; the only user of axum | `api`, `context`, `project` |
-//! | [`error`] | errors that end a command: blame, hint and exit code | every room with effects |
-//! | [`cli`] | arguments, prompts, reports, progress | everything |
+//! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
+//! | [`cli`] | arguments, prompts, reports, progress | every room but `watch` and `probe` |
 //!
 //! # Invariants
 //!
 //! - The compiler is pure: no files, environment, clock, network, printing or async. It sees the outside only through
 //!   [`compiler::files::Files`].
-//! - A rule points with a JSON Pointer; lines and columns are computed only when a diagnostic is printed.
+//! - A rule points with a place, mostly a JSON Pointer; its line and column are computed only when it is printed. A place
+//!   in another file carries its line.
 //! - A mistake of the user is a [`diagnostic::Diagnostic`], collected; a failure of the world is an error, propagated.
-//! - The plan is total: every default is chosen in [`compiler::back`], and emitting decides nothing.
-//! - The server's names are in [`compiler::server`] and in the table of keys, [`compiler::front::keys`].
-//! - Values of `env` are never part of a plan, an image, an archive or a message.
+//! - The plan leaves nothing open: defaults are chosen before it, and emitting decides only how it is written.
+//! - The agent server's names are in [`compiler::server`] and in the table of keys, [`compiler::front::keys`].
+//! - Values of `env` are never part of a plan, an image, an archive or a message. A setup of containers holds them.
 //! - `validate`, `plan` and `dockerfile` start no async runtime.
 
 pub mod api;

@@ -1,4 +1,4 @@
-//! Configuration → plan → artifacts.
+//! Configuration → resolved → plan → artifacts, and the setup that runs in containers.
 
 pub mod emit;
 pub mod lower;

@@ -1,4 +1,6 @@
 //! Text → checked, typed configuration.
+//!
+//! `keys` is the table of keys. `base_image` chooses the image, which both the checks and the plan need.
 
 pub mod base_image;
 pub mod check;

@@ -1,4 +1,5 @@
-//! Readers of other people's formats: each returns what a file says, or where it is broken.
+//! Readers of other people's formats, each of which returns the content of a file or where it is broken; and local
+//! dependencies, whose description is put together from them.
 
 pub mod dependency;
 pub mod dockerfile;
