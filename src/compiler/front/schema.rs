@@ -140,8 +140,9 @@ fn has_secrets(root: &Value, pointer: &Pointer) -> bool {
             _ => false,
         }
     }
-    pointer.keys().last().is_some_and(|key| is_secret(&key))
-        || root.pointer(pointer.as_str()).is_some_and(is_below)
+    let value = root.pointer(pointer.as_str());
+    let has_members = value.is_some_and(|value| value.is_object() || value.is_array());
+    has_members && pointer.keys().last().is_some_and(|key| is_secret(&key)) || value.is_some_and(is_below)
 }
 
 fn takes_whole_numbers(schema: &Value) -> bool {

@@ -46,6 +46,10 @@ impl fmt::Debug for Dotenv {
     }
 }
 
+/// Longest value that is interpolated further, in bytes: Linux gives no process a longer one, and a few lines could
+/// otherwise double one until the memory is full.
+const MAX_VALUE: usize = 128 * 1024;
+
 /// Reads the text of a file; `outside` is the environment, for `${NAME}`.
 pub fn parse(text: &str, outside: impl Fn(&str) -> Option<String>) -> Dotenv {
     let mut found = Dotenv::default();
@@ -91,7 +95,7 @@ impl Dotenv {
     fn interpolated(&self, value: &str, outside: impl Fn(&str) -> Option<String>) -> String {
         let mut text = String::new();
         let mut rest = value;
-        while let Some(at) = rest.find("${") {
+        while let Some(at) = rest.find("${").filter(|_| text.len() < MAX_VALUE && rest.contains('}')) {
             text.push_str(&rest[..at]);
             rest = &rest[at..];
             let Some(Variable { name, default, behind }) = variable(rest) else {
@@ -312,6 +316,14 @@ mod tests {
     fn a_mistake_costs_its_line() {
         assert_eq!(mistakes("A=1\n\n=2\nA=\"x\nB=2"), [3, 4]);
         assert_eq!(mistakes("A B\nexport \nA='x' y\n'A"), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn values_that_double_stay_bounded() {
+        let lines = (1..60).map(|index| format!("A{index}=${{A{0}}}${{A{0}}}\n", index - 1));
+        let found = parse(&("A0=0123456789\n".to_owned() + &lines.collect::<String>()), |_| None);
+        let longest = found.variables.values().flatten().map(String::len).max().unwrap();
+        assert!((MAX_VALUE..3 * MAX_VALUE).contains(&longest), "{longest}");
     }
 
     #[test]

@@ -65,8 +65,8 @@ pub fn name(text: &str) -> Option<String> {
 
 /// Reads `text`. A bare URL is valid, since installers accept one.
 pub fn read(text: &str) -> Result<Requirement, Broken> {
-    if is_bare_url(text) {
-        return Ok(Requirement::default());
+    if let Some(is_conditional) = bare_url(text) {
+        return Ok(Requirement { is_conditional, ..Requirement::default() });
     }
     let name = read_name(text)?;
     if !is_unchecked(text)
@@ -81,10 +81,13 @@ pub fn read(text: &str) -> Result<Requirement, Broken> {
     })
 }
 
-/// Whether `text` is `https://…` or `git+ssh://…` without a name before it.
-fn is_bare_url(text: &str) -> bool {
-    let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(is_scheme) && !text.trim().contains(char::is_whitespace)
+/// Whether `text`, if it is `https://…` or `git+ssh://…` without a name before it, has a condition. Installers read one
+/// after a `;` next to a space; any other `;` is part of the URL.
+fn bare_url(text: &str) -> Option<bool> {
+    let split = text.split_once("; ").or_else(|| text.split_once(" ;"));
+    let url = split.map_or(text, |(url, _)| url).trim();
+    let (scheme, _) = url.split_once("://")?;
+    (is_scheme(scheme) && !url.contains(char::is_whitespace)).then_some(split.is_some())
 }
 
 fn is_scheme(text: &str) -> bool {

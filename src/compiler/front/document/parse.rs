@@ -80,6 +80,10 @@ impl<'a> Parser<'a> {
             let end = self.text.ceil_char_boundary(self.text.trim_end().len().max(self.at + 1));
             let end = self.text[self.at..end].find('\n').map_or(end, |line| self.at + line);
             self.syntax(self.at..end, "unexpected text after the configuration", "remove it");
+            // It may be the rest of `env`, after a bracket too many.
+            if self.rest().contains(':') {
+                self.secrets.push(self.at..self.text.len());
+            }
         }
         self.diagnostics.sort_by_key(|diagnostic| match &diagnostic.place {
             Place::Span(span) => span.start,
@@ -111,6 +115,10 @@ impl<'a> Parser<'a> {
         };
         let help =
             r#"write a JSON object: `{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}`"#;
+        // It may be a .env file.
+        if let Some(at) = line.find([':', '=']) {
+            self.secrets.push(self.at + at + 1..self.text.len());
+        }
         self.syntax(self.at..self.at + line.len(), what, help);
     }
 
