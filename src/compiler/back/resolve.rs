@@ -10,7 +10,7 @@ use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::requirements_txt::{self, RequirementsFile};
 use crate::compiler::paths;
 
-/// What installs Python packages.
+/// The installer of Python packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Installer {
     Pip,

@@ -17,7 +17,7 @@ use crate::diagnostic::Pointer;
 pub struct Config {
     /// The JSON value without the parts that are wrong; a wrong item of a list is null.
     pub value: Value,
-    /// Whose defaults hold.
+    /// The defaults that apply to it.
     pub dialect: Dialect,
     /// Local directories and Python packages.
     pub dependencies: Option<List>,

@@ -2,7 +2,7 @@
 
 use crate::compiler::{paths, server};
 
-/// Whose defaults hold for a configuration.
+/// The defaults that apply to a configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// Those of the specification: `agent.json`, and every name but one.

@@ -11,7 +11,7 @@ use crate::diagnostic::Pointer;
 pub struct Key {
     /// JSON Pointer; `*` matches any member.
     pub pointer: &'static str,
-    /// What a value is.
+    /// Kind of the value.
     pub holds: Holds,
     /// The environment variable that hands the value over to the server.
     pub variable: Option<&'static str>,
@@ -19,7 +19,7 @@ pub struct Key {
     pub example: &'static str,
 }
 
-/// What the value of a key is.
+/// The kind of value that a key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// A setting.
