@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
@@ -13,7 +12,7 @@ use tokio::runtime::Runtime;
 use super::compile::{PlanOptions, Planned, directory_of};
 use super::console::{self, visible_line};
 use super::env::Env;
-use super::image::{self, Wanted};
+use super::image::{self, BuildOptions};
 use super::variables;
 use crate::compiler::back::lower::setup::{SetupOptions, is_project_name, project_name, setup};
 use crate::compiler::back::plan::{Service, ServiceImage, Setup, Variable};
@@ -23,7 +22,7 @@ use crate::compiler::front::keys;
 use crate::compiler::manifests::dotenv;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::server::{local, setup as contract};
-use crate::engine::{Engine, EngineEnv};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::live::{self, Urls};
 use crate::up::{Image, Session};
@@ -316,8 +315,8 @@ impl SetupArguments {
             ServiceImage::Named { .. } => None,
         });
         let Some(tag) = built else { return Ok(Image::Named) };
-        let wanted = Wanted { tags: vec![tag], platform: None, pull, no_cache: false, ignore: &[] };
-        Ok(Image::Built(Box::new(image::request(env, planned, wanted)?)))
+        let options = BuildOptions { tags: vec![tag], platform: None, pull, no_cache: false, ignore: &[] };
+        Ok(Image::Built(Box::new(image::request(env, planned, options)?)))
     }
 
     fn urls(&self, planned: &Planned, values: &[(String, Option<String>)]) -> Urls {
@@ -337,8 +336,7 @@ pub(super) fn real_directory(path: &Path) -> PathBuf {
 
 /// The engine that this process means.
 pub(super) fn engine(env: &Env, runtime: &Runtime) -> Result<Engine, Error> {
-    let lookup = |name: &str| (env.variables)(name).map(OsString::from);
-    Ok(runtime.block_on(env.stop.unless_asked(Engine::connect(&EngineEnv::new(lookup))))??)
+    Ok(runtime.block_on(env.stop.unless_asked(Engine::connect(&env.engine())))??)
 }
 
 /// Whether values of `env` stand in the configuration itself, and so in whatever is made of it.

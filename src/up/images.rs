@@ -69,7 +69,7 @@ async fn pull(engine: &Engine, name: &str, hooks: &mut dyn Hooks) -> Result<(), 
     hooks.event(&told(0, 0));
     let (sender, mut events) = mpsc::unbounded_channel();
     let warnings = sender.clone();
-    let progress = move |it: crate::engine::Downloaded| _ = sender.send(told(it.current, it.total));
+    let progress = move |it: crate::engine::Transfer| _ = sender.send(told(it.current, it.total));
     let warn = move |message| _ = warnings.send(Event::Warning { message });
     let mut pulled = std::pin::pin!(engine.pull(name, progress, warn));
     loop {
