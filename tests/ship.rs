@@ -6,6 +6,7 @@ mod follow;
 mod image;
 mod interrupt;
 mod push;
+mod signals;
 mod source;
 
 use agentcli::api::wire::Redacted;
