@@ -362,3 +362,34 @@ fn only_the_contract_knows_the_server() {
         assert!(known.is_none() || may.contains(&path), "{path} knows {known:?}");
     }
 }
+
+/// The test file `file`, whose submodules are in `directory`, and those of them that run on any machine.
+fn plain_tests(file: PathBuf, directory: &Path) -> Vec<PathBuf> {
+    let code = text(&file);
+    let mut found = vec![file];
+    let mut attribute = "";
+    for line in code.lines() {
+        let name = line.trim_start_matches("pub(crate) ").strip_prefix("mod ");
+        if let Some(name) = name.and_then(|name| name.strip_suffix(';'))
+            && attribute != "#[cfg(feature = \"system-tests\")]"
+        {
+            let path = directory.join(name);
+            found.extend(plain_tests(path.with_extension("rs"), &path));
+        }
+        attribute = line;
+    }
+    found
+}
+
+/// A test that spawns another program belongs to the group `system-tests`.
+#[test]
+fn plain_tests_spawn_only_the_program() {
+    for file in plain_tests("tests/lib.rs".into(), Path::new("tests")) {
+        for spawned in text(&file).split("Command::new").filter_map(|rest| rest.strip_prefix('(')) {
+            let is_allowed =
+                ["env!(\"CARGO_BIN_EXE_agentcli\")", "cargo)"].iter().any(|it| spawned.starts_with(it));
+            let spawned = spawned.lines().next().unwrap_or_default();
+            assert!(is_allowed, "{} spawns {spawned}", file.display());
+        }
+    }
+}
