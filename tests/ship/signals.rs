@@ -227,7 +227,7 @@ fn signals_end_following_a_log() {
 #[test]
 fn an_interrupted_client_stays_interrupted() {
     use agentcli::api::wire::Redacted;
-    use agentcli::api::{Account, Patience, Vocabulary};
+    use agentcli::api::{Account, RetryPolicy, Vocabulary};
     let account = Account {
         host: "http://127.0.0.1:1".to_owned(),
         key: Redacted::new(KEY),
@@ -237,7 +237,7 @@ fn an_interrupted_client_stays_interrupted() {
     let stop = agentcli::live::Stop::default();
     stop.raise();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut service = agentcli::ship::Service::new(account, Patience::default(), stop).unwrap();
+    let mut service = agentcli::ship::Service::new(account, RetryPolicy::default(), stop).unwrap();
     for _ in 0..2 {
         let called = runtime.block_on(service.call(async |client| client.push_token("x").await, drop));
         assert!(matches!(called, Err(agentcli::ship::Error::Interrupted(_))));
