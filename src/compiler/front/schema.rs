@@ -11,7 +11,7 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::compiler::front::document::Document;
-use crate::compiler::front::keys::is_secret;
+use crate::compiler::front::keys::{is_secret, is_secret_place};
 use crate::compiler::words::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 pub use describe::describing;
@@ -142,7 +142,8 @@ fn has_secrets(root: &Value, pointer: &Pointer) -> bool {
     }
     let value = root.pointer(pointer.as_str());
     let has_members = value.is_some_and(|value| value.is_object() || value.is_array());
-    has_members && pointer.keys().last().is_some_and(|key| is_secret(&key)) || value.is_some_and(is_below)
+    let is_env = has_members && pointer.keys().last().is_some_and(|key| is_secret(&key));
+    is_env || is_secret_place(pointer) || value.is_some_and(is_below)
 }
 
 fn takes_whole_numbers(schema: &Value) -> bool {
