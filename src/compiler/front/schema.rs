@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
+use crate::compiler::front::dialect::Dialect;
 use crate::compiler::front::document::Document;
 use crate::compiler::front::keys::{is_secret, is_secret_place};
 use crate::compiler::words::similar;
@@ -53,9 +54,15 @@ pub struct Checked {
 }
 
 /// Checks the shape of `document`.
-pub fn check(document: &Document) -> Checked {
+pub fn check(document: &Document, dialect: Dialect) -> Checked {
     let mut value = document.to_value();
     let holes: HashSet<Pointer> = document.holes().into_iter().collect();
+    if let Value::Object(members) = &mut value
+        && dialect == Dialect::Public
+    {
+        // The server's own tool takes null for an absent key.
+        members.retain(|key, value| !value.is_null() || holes.contains(&Pointer::root().join(key)));
+    }
     let mut diagnostics = Vec::new();
     // Values with a finding already.
     let mut said = HashSet::new();
