@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-pub use reqwest::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::api::http;
+pub use crate::api::http::Client;
 
 /// Timeout of one request, and the pause before the next.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -84,7 +86,6 @@ async fn until_ok(client: &Client, url: &str, answer: &watch::Sender<Option<Stri
 ///
 /// The TLS library cannot be set up.
 pub fn client() -> Result<Client, String> {
-    rustls::crypto::ring::default_provider().install_default().ok();
-    let client = Client::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
+    let client = http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
     client.build().map_err(|error| error.to_string())
 }
