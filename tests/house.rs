@@ -13,7 +13,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["child", "compiler", "context", "live"]),
-    ("live", &["compiler"]),
+    ("live", &["compiler", "probe", "watch"]),
     ("watch", &["compiler", "project"]),
     ("probe", &["api"]),
     ("child", &["live"]),
