@@ -28,6 +28,7 @@ mod progress;
 mod push;
 mod records;
 mod shared;
+mod transfer;
 
 pub use build::{BuildRequest, Built};
 pub use connect::Engine;
@@ -35,6 +36,6 @@ pub use containers::{Condition, Container, ContainerSpec, State, Wellness};
 pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep, Refusal};
 pub use events::{BuildEvent, Step, StepOrigin};
-pub use images::Downloaded;
-pub use push::{Layer, Login, PushEvent, PushRequest, Pushed};
+pub use push::{Login, PushEvent, PushRequest, Pushed};
 pub use shared::Shared;
+pub use transfer::Transfer;

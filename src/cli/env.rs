@@ -10,6 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::ask::Input;
 use crate::api::Patience;
+use crate::engine::EngineEnv;
 use crate::error::{Error, OutputError};
 use crate::live::Stop;
 
@@ -68,6 +69,11 @@ impl Env {
         let failed = |source| Error::Runtime { source };
         self.stop.listen().map_err(failed)?;
         Builder::new_current_thread().enable_all().build().map_err(failed)
+    }
+
+    /// The variables that select and configure the container engine.
+    pub(super) fn engine(&self) -> EngineEnv {
+        EngineEnv::new(|name| (self.variables)(name).map(OsString::from))
     }
 
     /// The value of a variable that is set and not empty.

@@ -149,8 +149,8 @@ fn an_image_is_pushed_over_a_bad_connection() {
             case(MANIFEST, (Fault::BUSY, ALWAYS), LATER, "cannot push"),
             case(MANIFEST, (Fault::BROKEN, ALWAYS), LATER, "cannot push"),
             case(LOOK, (NOT_LET_IN, ALWAYS), REFUSED, "does not accept the credentials"),
-            case(BEGIN, (Fault::Hang, ALWAYS), LATER, "it was silent for 3 s"),
-            case(LAYER, (Fault::Hang, ALWAYS), LATER, "it was silent for 3 s"),
+            case(BEGIN, (Fault::Hang, ALWAYS), LATER, "no progress for 3 s"),
+            case(LAYER, (Fault::Hang, ALWAYS), LATER, "no progress for 3 s"),
         ];
         cases.push((engine, of_engine.into_iter().collect()));
     }

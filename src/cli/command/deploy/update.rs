@@ -52,7 +52,7 @@ pub(super) struct Update {
 impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (patch, nulls) = self.patch.patch(env)?;
-        let mut service = Service::new(env, &self.account)?;
+        let mut service = Service::new(env, &self.account, None)?;
         let before = service.call(env, async |client| client.deployment(&self.id).await)?;
         nulls.check(&before)?;
         Client::check_patch(&before, &patch)?;
