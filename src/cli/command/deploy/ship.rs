@@ -15,7 +15,6 @@ use crate::cli::name::deployment_name;
 use crate::cli::printer::Printer;
 use crate::cli::service::Service;
 use crate::cli::variables;
-use crate::compiler::front::without_env::without_env_values;
 use crate::compiler::words::similar;
 use crate::error::Error;
 use crate::ship::{CREDENTIALS, Method, NO_FILES, PLATFORM, Request, Target};
@@ -170,7 +169,6 @@ impl Ship {
             no_cache: self.no_cache,
             ignore: if self.include_credentials { NO_FILES } else { CREDENTIALS },
         };
-        let (plan, text) = (&planned.plan, &planned.project.source.text);
         Ok(Request {
             target: self.target(env, planned)?,
             deployment_type: match self.deployment_type {
@@ -182,8 +180,7 @@ impl Ship {
             build: image::request(env, planned, options)?,
             engine: env.engine(),
             tag: self.pushed_tag().to_owned(),
-            config_path: image::configuration_path(plan),
-            config_text: without_env_values(text).unwrap_or_else(|| text.clone()),
+            config_path: image::configuration_path(&planned.plan),
             commands: SourceConfig { install_command, build_command, ..Default::default() },
             secrets,
             wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),

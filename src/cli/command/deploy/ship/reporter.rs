@@ -5,7 +5,7 @@ use crate::cli::ask::confirm;
 use crate::cli::printer::Printer;
 use crate::compiler::front::source::Source;
 use crate::engine::{self, BuildEvent};
-use crate::live::Event;
+use crate::live::{Event, Reporter as _};
 use crate::ship::Hooks;
 
 /// Prints the events and asks before a deployment is created.
@@ -19,7 +19,7 @@ pub(super) struct Reporter<'a> {
 
 impl Hooks for Reporter<'_> {
     fn event(&mut self, event: &Event) {
-        self.printer.show(event);
+        self.printer.event(event);
     }
 
     fn building(&mut self, event: &BuildEvent) {
@@ -32,7 +32,7 @@ impl Hooks for Reporter<'_> {
 
     async fn confirm_creation(&mut self, name: &str, kind: &DeploymentType) -> bool {
         let Printer { env, is_json, .. } = &mut self.printer;
-        if self.is_confirmed || *is_json || !env.err.is_terminal {
+        if self.is_confirmed || *is_json || !env.can_ask() {
             return true;
         }
         let question = format!("Deployment `{name}` does not exist. Create it, with type {}?", kind.word());
