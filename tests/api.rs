@@ -6,6 +6,7 @@ mod client;
 mod commands;
 mod faults;
 mod logs;
+#[cfg(feature = "system-tests")]
 mod network;
 mod vocabulary;
 mod wire;

@@ -1,12 +1,9 @@
 //! The compose file, held beside compose itself: the plugin of the newer test engine's root.
-//!
-//! `compose/schema.json` is the JSON Schema of the Compose Specification (2021, the time of compose's first version 2),
-//! Copyright The Compose Specification Authors, Apache License 2.0.
 
 mod command;
 mod dotenv;
 mod run;
-pub(crate) mod strings;
+mod strings;
 
 use std::collections::BTreeMap;
 use std::env;

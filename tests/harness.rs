@@ -1,12 +1,13 @@
 //! Runs the whole program in this process, in a directory of its own and with captured streams.
 
+#[cfg(feature = "system-tests")]
+mod machine;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, fs};
 
@@ -14,6 +15,8 @@ use agentcli::api::Patience;
 use agentcli::cli;
 use agentcli::cli::ask::Input;
 use agentcli::cli::env::{Env, Stream};
+#[cfg(feature = "system-tests")]
+pub(crate) use machine::{copy, free_port, outside, python};
 use tempfile::TempDir;
 
 /// A configuration without mistakes, for the tree of [`TestEnv::project`].
@@ -96,7 +99,8 @@ impl TestEnv {
         self
     }
 
-    /// Waiting another while.
+    /// With other timeouts.
+    #[cfg(feature = "system-tests")]
     pub(crate) fn patience(mut self, change: impl FnOnce(&mut Patience)) -> Self {
         change(&mut self.patience);
         self
@@ -128,7 +132,7 @@ impl TestEnv {
             arguments: ["agentcli"].into_iter().chain(arguments.split_whitespace()).map(Into::into).collect(),
             variables: Box::new(move |name| variables.get(name).cloned()),
             directory: self.directory.clone(),
-            input: Input::new(Box::new(io::empty())),
+            input: Input::new(Box::new(io::empty()), self.is_terminal),
             out: Stream::new(out, self.is_terminal),
             err: Stream::new(err, self.is_terminal),
             width: self.width,
@@ -198,20 +202,6 @@ pub(crate) fn copy_changed(from: &Path, to: &Path, change: &dyn Fn(Vec<u8>) -> V
     }
 }
 
-/// Copies a project.
-pub(crate) fn copy(from: &Path, to: &Path) {
-    copy_changed(from, to, &|bytes| bytes);
-}
-
-/// The interpreter that has the packages of `tests/python/requirements.txt`.
-pub(crate) fn python() -> PathBuf {
-    let state = || env::var_os("AGENTCLI_TEST_STATE").unwrap_or_else(|| "/var/tmp/agentcli-tests".into());
-    let python = env::var_os("AGENTCLI_TEST_PYTHON")
-        .map_or_else(|| Path::new(&state()).join("python/bin/python"), PathBuf::from);
-    assert!(python.exists(), "{}: not there; `tests/python/install` makes it", python.display());
-    python
-}
-
 #[derive(Clone, Default)]
 struct Captured(Rc<RefCell<Vec<u8>>>);
 
@@ -229,19 +219,4 @@ impl Write for Captured {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// A free port that nobody else takes before it is used: no other test of this process, and no outgoing connection, for
-/// it is below the range that those get theirs from.
-pub(crate) fn free_port() -> u16 {
-    const FIRST: u32 = 10_000;
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let end = range.split_whitespace().next().and_then(|start| start.parse().ok());
-    let end = end.filter(|end| *end > 2 * FIRST).unwrap_or(32_768);
-    // Other processes that test at the same time begin elsewhere.
-    let start = std::process::id().wrapping_mul(97);
-    let ports = (FIRST..end).map(|_| start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)));
-    let mut ports = ports.map(|number| u16::try_from(FIRST + number % (end - FIRST)).unwrap());
-    ports.find(|port| TcpListener::bind(("0.0.0.0", *port)).is_ok()).unwrap()
 }

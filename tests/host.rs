@@ -9,7 +9,9 @@ mod logs;
 mod never_panics;
 mod patch;
 mod proxy;
+#[cfg(feature = "system-tests")]
 mod referee;
+#[cfg(feature = "system-tests")]
 mod registry;
 mod revisions;
 mod serve;

@@ -12,10 +12,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("error", &["api", "compose", "context", "dev", "engine", "host", "live", "project", "ship", "up"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
-    ("engine", &["context", "compiler", "live"]),
-    ("live", &["compiler"]),
+    ("engine", &["child", "compiler", "context", "live"]),
+    ("live", &["compiler", "probe", "watch"]),
     ("watch", &["compiler", "project"]),
-    ("probe", &[]),
+    ("probe", &["api"]),
     ("child", &["live"]),
     ("compose", &["child", "compiler", "engine", "live", "probe", "project", "up"]),
     ("dev", &["child", "compiler", "live", "probe", "project", "watch"]),
@@ -131,7 +131,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("listeners", &["dev", "up"]),
     ("minijinja", &["compiler"]),
     ("notify", &["watch"]),
-    ("open", &["dev"]),
+    ("open", &["child"]),
     ("oxc_allocator", &["compiler::manifests::symbols"]),
     ("oxc_ast", &["compiler::manifests::symbols"]),
     ("oxc_ecmascript", &["compiler::manifests::symbols"]),
@@ -140,11 +140,12 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("oxc_syntax", &["compiler::manifests::symbols"]),
     ("pep508_rs", &["compiler"]),
     ("regex_lite", &["compiler"]),
-    ("reqwest", &["api", "dev", "probe"]),
+    ("reqwest", &["api"]),
     ("ruff_python_ast", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_python_parser", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_text_size", &["compiler::manifests::symbols"]),
     ("rustix", &["child"]),
+    ("rustls", &["api"]),
     ("signal_hook", &["live"]),
     ("stacker", &["compiler::manifests::stack"]),
     ("tar", &["context", "host"]),
@@ -343,6 +344,17 @@ fn every_folder_of_fixtures_is_used() {
     }
 }
 
+/// Whatever is started elsewhere may outlive the program.
+#[test]
+fn only_child_starts_processes() {
+    for File { path, code } in sources() {
+        let found = ["std::process", "tokio::process"].map(|module| used(&code, &format!("{module}::")));
+        let is_harmless = |name: &String| matches!(name.as_str(), "ExitCode" | "id");
+        let starts = code.contains("::process;") || !found.concat().iter().all(is_harmless);
+        assert!(!starts || is_in(&path, "child"), "{path} starts processes");
+    }
+}
+
 /// Only the contract and the variables in the table of keys name the server.
 #[test]
 fn only_the_contract_knows_the_server() {
@@ -351,5 +363,36 @@ fn only_the_contract_knows_the_server() {
         let known = names.iter().find(|name| code.contains(**name));
         let may = ["compiler::server", "compiler::front::keys", "compiler::front::check::variables"];
         assert!(known.is_none() || may.iter().any(|module| is_in(&path, module)), "{path} knows {known:?}");
+    }
+}
+
+/// The test file `file`, whose submodules are in `directory`, and those of them that run on any machine.
+fn plain_tests(file: PathBuf, directory: &Path) -> Vec<PathBuf> {
+    let code = text(&file);
+    let mut found = vec![file];
+    let mut attribute = "";
+    for line in code.lines() {
+        let name = line.trim_start_matches("pub(crate) ").strip_prefix("mod ");
+        if let Some(name) = name.and_then(|name| name.strip_suffix(';'))
+            && attribute != "#[cfg(feature = \"system-tests\")]"
+        {
+            let path = directory.join(name);
+            found.extend(plain_tests(path.with_extension("rs"), &path));
+        }
+        attribute = line;
+    }
+    found
+}
+
+/// A test that spawns another program belongs to the group `system-tests`.
+#[test]
+fn plain_tests_spawn_only_the_program() {
+    for file in plain_tests("tests/lib.rs".into(), Path::new("tests")) {
+        for spawned in text(&file).split("Command::new").filter_map(|rest| rest.strip_prefix('(')) {
+            let is_allowed =
+                ["env!(\"CARGO_BIN_EXE_agentcli\")", "cargo)"].iter().any(|it| spawned.starts_with(it));
+            let spawned = spawned.lines().next().unwrap_or_default();
+            assert!(is_allowed, "{} spawns {spawned}", file.display());
+        }
     }
 }

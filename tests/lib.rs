@@ -1,15 +1,21 @@
-//! The one integration test crate.
+//! The one integration test crate, in two groups: tests that run on any machine, and the group `system-tests`, which needs
+//! a machine that `tests/run` has set up.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 #[cfg(feature = "host")]
 mod api;
 mod arguments;
+#[cfg(feature = "system-tests")]
 mod compose;
 mod context;
+#[cfg(feature = "system-tests")]
 mod corpus;
+#[cfg(feature = "system-tests")]
 mod dev;
+#[cfg(feature = "system-tests")]
 mod dotenv;
+#[cfg(feature = "system-tests")]
 mod engine;
 mod explain;
 mod fixtures;
@@ -17,18 +23,32 @@ mod harness;
 #[cfg(feature = "host")]
 mod host;
 mod house;
+#[cfg(feature = "system-tests")]
 mod image;
 mod never_panics;
 mod output;
+#[cfg(feature = "system-tests")]
 mod packaging;
 mod project;
 #[cfg(feature = "host")]
 mod proxy;
+#[cfg(feature = "system-tests")]
 mod registry;
 mod reports;
 #[cfg(feature = "host")]
 mod ship;
+#[cfg(feature = "system-tests")]
+mod specification;
 #[cfg(feature = "host")]
 mod terminal;
+#[cfg(feature = "system-tests")]
 mod up;
 mod validate;
+
+/// Stands for the group `system-tests` in the output of `cargo test`.
+#[cfg(not(feature = "system-tests"))]
+#[test]
+#[ignore = "not built; they need root, container engines, Python and Node.js: run tests/run"]
+fn system_tests() {
+    panic!("run tests/run");
+}

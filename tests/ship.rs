@@ -3,18 +3,22 @@
 
 mod faults;
 mod follow;
+#[cfg(feature = "system-tests")]
 mod image;
+#[cfg(feature = "system-tests")]
 mod interrupt;
+#[cfg(feature = "system-tests")]
 mod push;
+#[cfg(feature = "system-tests")]
+mod registry;
 mod source;
 
-use agentcli::api::wire::Redacted;
-use agentcli::host::{Login, Options};
 use serde_json::Value;
 
 use crate::harness::{Output, TestEnv};
 use crate::host::service::{Host, KEY};
-use crate::registry::{PASSWORD, Registry, USER};
+#[cfg(feature = "system-tests")]
+use crate::registry::PASSWORD;
 
 /// A value of `env`, made to be found wherever it should not be.
 const SECRET: &str = "value-of-a-secret-71c3";
@@ -37,7 +41,13 @@ impl Stage {
     /// Runs `agentcli deploy`, and looks for secrets in all that it says.
     fn deploy(&self, arguments: &str) -> Output {
         let output = self.env.run(&format!("deploy {arguments}"));
-        for secret in [KEY, SECRET, PASSWORD] {
+        let secrets = [
+            KEY,
+            SECRET,
+            #[cfg(feature = "system-tests")]
+            PASSWORD,
+        ];
+        for secret in secrets {
             let said = format!("{}{}", output.out, output.err);
             assert!(!said.contains(secret), "deploy {arguments} tells a secret:\n{said}");
         }
@@ -79,18 +89,4 @@ fn deployments(host: &Host) -> Vec<Value> {
 fn revisions(host: &Host, deployment: &Value) -> Vec<Value> {
     let path = format!("/v2/deployments/{}/revisions", deployment["id"].as_str().unwrap());
     host.expect(200, "GET", &path, None)["resources"].as_array().unwrap().clone()
-}
-
-/// A service whose images go to `registry`, with this password.
-fn with_registry(registry: &Registry, password: &str) -> Host {
-    with_registry_at(&registry.address, password)
-}
-
-/// The same, where the registry is at another address.
-fn with_registry_at(address: &str, password: &str) -> Host {
-    Host::start(|options: &mut Options| {
-        let login = Login { username: USER.to_owned(), password: Redacted::new(password) };
-        let address = format!("{address}/agents");
-        options.registry = Some(agentcli::host::Registry::new(&address, Some(login)).unwrap());
-    })
 }

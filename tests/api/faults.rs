@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{INTEGRATION, Scene, deploy, image};
@@ -284,7 +285,7 @@ fn it_can_be_interrupted_at_any_time() {
             thread::sleep(Duration::from_millis(5));
         }
         let begun = Instant::now();
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         let status = child.wait().unwrap();
         assert!(begun.elapsed() < Duration::from_secs(10), "{arguments:?}");
         assert_eq!(status.code(), Some(130), "{arguments:?}");

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{INTEGRATION, Scene, deploy};
@@ -242,6 +243,6 @@ fn following_ends_when_it_is_interrupted() {
     let mut first = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
     assert!(first.contains("deploying revision"), "{first}");
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

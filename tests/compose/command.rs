@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::json;
 
-use super::strings::{assert_valid, parsed};
 use super::{config, environment};
 use crate::harness::{TestEnv, copy};
+use crate::output::compose_file::{assert_valid, parsed};
 
 const ENV_MAP: &str = r#"{
   "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" },

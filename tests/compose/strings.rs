@@ -9,16 +9,13 @@ use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{config, environment, file};
+use crate::output::compose_file::{assert_valid, parsed};
 use crate::output::goldens;
 use crate::output::properties::nasty;
-
-/// The schema of the Compose Specification.
-const SCHEMA: &str = include_str!("schema.json");
 
 fn plan() -> Plan {
     let case = goldens::cases().remove(0);
@@ -65,37 +62,6 @@ fn texts(environment: &IndexMap<String, Variable>) -> BTreeMap<String, String> {
         Variable::From { .. } => String::new(),
     };
     environment.iter().map(|(name, variable)| (name.clone(), text(variable))).collect()
-}
-
-/// What another parser reads, as JSON.
-pub(crate) fn parsed(yaml: &str) -> Value {
-    fn value(yaml: &Yaml<'_>) -> Value {
-        if let Some(text) = yaml.as_str() {
-            return text.into();
-        }
-        if let Some(list) = yaml.as_vec() {
-            return list.iter().map(value).collect();
-        }
-        match yaml.as_mapping() {
-            Some(members) => members
-                .iter()
-                .map(|(key, member)| {
-                    (key.as_str().unwrap_or_else(|| panic!("{key:?}")).to_owned(), value(member))
-                })
-                .collect(),
-            None => yaml.as_integer().map_or(Value::Null, Value::from),
-        }
-    }
-    let documents = Yaml::load_from_str(yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
-    assert_eq!(documents.len(), 1, "{yaml}");
-    value(&documents[0])
-}
-
-pub(crate) fn assert_valid(file: &Value) {
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
-    let schema = jsonschema::validator_for(&schema).unwrap();
-    let wrong: Vec<String> = schema.iter_errors(file).map(|error| error.to_string()).collect();
-    assert!(wrong.is_empty(), "{wrong:#?}\n{file:#}");
 }
 
 #[test]

@@ -5,9 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::service::{PATIENCE, ended};
+use super::service::{PATIENCE, ended, send};
 use crate::harness::TestEnv;
 
 fn start(env: &TestEnv, arguments: &[&str]) -> Child {
@@ -32,7 +33,7 @@ fn first_line(child: &mut Child) -> String {
 #[test]
 fn it_says_where_it_is_and_ends_well() {
     let env = TestEnv::empty();
-    for (json, signal) in [(true, "INT"), (false, "TERM")] {
+    for (json, signal) in [(true, Signal::INT), (false, Signal::TERM)] {
         let mut child = start(&env, if json { &["--json"] } else { &[] });
         let line = first_line(&mut child);
         let url = match json {
@@ -46,12 +47,10 @@ fn it_says_where_it_is_and_ends_well() {
         assert!(url.starts_with("http://127.0.0.1:"), "{url}");
         // A connection that asks nothing does not hold it up.
         let _idle = std::net::TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
-        let header = "X-Api-Key: key-by-environment";
-        let list = Command::new("curl")
-            .args(["-sf", "-m", "60", "-H", header, &format!("{url}/v2/deployments")])
-            .output();
-        assert_eq!(list.unwrap().stdout, br#"{"resources":[],"offset":0}"#);
-        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        let key = [("X-Api-Key", "key-by-environment")];
+        let list = send("GET", &format!("{url}/v2/deployments"), &key, None).unwrap();
+        assert_eq!((list.status, &*list.text), (200, r#"{"resources":[],"offset":0}"#));
+        kill_process(Pid::from_child(&child), signal).unwrap();
         let output = ended(child, PATIENCE);
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "");

@@ -1,7 +1,7 @@
 //! A service in this process, for one test, and a client that asks it anything.
 
 use std::net::SocketAddr;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Output};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use agentcli::api::Vocabulary;
 use agentcli::host::{Faults, Keys, Limits, Options, Service};
 use reqwest::Method;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -99,27 +100,8 @@ impl Host {
         headers: &[(&str, &str)],
         body: Option<(&str, Vec<u8>)>,
     ) -> reqwest::Result<Answer> {
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let client =
-                reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
-            let method = Method::from_bytes(method.as_bytes()).unwrap();
-            let url =
-                if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url()) };
-            let mut request = client.request(method, url);
-            for (name, value) in headers {
-                request = request.header(*name, *value);
-            }
-            if let Some((kind, body)) = body {
-                request = request.header("Content-Type", kind).body(body);
-            }
-            let response = request.send().await?;
-            let status = response.status().as_u16();
-            let text = response.text().await?;
-            let json = serde_json::from_str(&text).unwrap_or_default();
-            Ok(Answer { status, text, json })
-        })
+        let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url()) };
+        send(method, &url, headers, body)
     }
 
     /// Asks for the record at `path` until it is as it should be.
@@ -151,14 +133,41 @@ impl Drop for Host {
     }
 }
 
+/// Sends a request with these headers, and a body with its type.
+pub(super) fn send(
+    method: &str,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: Option<(&str, Vec<u8>)>,
+) -> reqwest::Result<Answer> {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let mut request = client.request(method, url);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some((kind, body)) = body {
+            request = request.header("Content-Type", kind).body(body);
+        }
+        let response = request.send().await?;
+        let status = response.status().as_u16();
+        let text = response.text().await?;
+        let json = serde_json::from_str(&text).unwrap_or_default();
+        Ok(Answer { status, text, json })
+    })
+}
+
 /// Waits until a process ends; what it said where that was not read.
 pub(super) fn ended(child: Child, patience: Duration) -> Output {
-    let id = child.id().to_string();
+    let id = Pid::from_child(&child);
     let (sender, outputs) = mpsc::channel();
     thread::spawn(move || sender.send(child.wait_with_output()).ok());
     let output = outputs.recv_timeout(patience).unwrap_or_else(|_| {
-        Command::new("kill").args(["-KILL", &id]).status().ok();
-        panic!("process {id} does not end");
+        kill_process(id, Signal::KILL).ok();
+        panic!("process {id:?} does not end");
     });
     output.unwrap()
 }

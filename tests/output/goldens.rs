@@ -15,7 +15,7 @@ use agentcli::project::Project;
 use indexmap::IndexMap;
 use tempfile::TempDir;
 
-use crate::compose::strings::{assert_valid, parsed};
+use super::compose_file::{assert_valid, parsed};
 use crate::harness::{TestEnv, copy_changed, fixtures, golden};
 
 /// Where the configuration of a case lies, relative to the case's folder.

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::interrupt::{assert_builds_can_be_interrupted, slow_step};
-use super::{Stage, deployments, events, named, revisions, with_registry};
+use super::registry::with_registry;
+use super::{Stage, deployments, events, named, revisions};
 use crate::engine::{docker, hosts};
 use crate::harness::{TestEnv, copy, fixtures};
 use crate::host::service::{Host, KEY};

@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::image::Image;
-use super::{Stage, deployments, revisions, with_registry};
+use super::registry::with_registry;
+use super::{Stage, deployments, revisions};
 use crate::engine::{docker, hosts};
 use crate::host::service::{Host, KEY};
 use crate::proxy::{Fault, Proxy};

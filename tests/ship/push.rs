@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::image::Image;
-use super::{Stage, deployments, events, named, revisions, with_registry, with_registry_at};
+use super::registry::{with_registry, with_registry_at};
+use super::{Stage, deployments, events, named, revisions};
 use crate::engine::{docker, hosts};
 use crate::host::service::Host;
 use crate::proxy::{Fault, Proxy, nobody};

@@ -1,0 +1,39 @@
+//! A reader of compose files that is not our own, and the JSON Schema of the Compose Specification (2021, the time of
+//! compose's first version 2), Copyright The Compose Specification Authors, Apache License 2.0.
+
+use saphyr::{LoadableYamlNode, Yaml};
+use serde_json::Value;
+
+const SCHEMA: &str = include_str!("compose.schema.json");
+
+/// The file as another YAML parser reads it, as JSON.
+pub(crate) fn parsed(yaml: &str) -> Value {
+    fn value(yaml: &Yaml<'_>) -> Value {
+        if let Some(text) = yaml.as_str() {
+            return text.into();
+        }
+        if let Some(list) = yaml.as_vec() {
+            return list.iter().map(value).collect();
+        }
+        match yaml.as_mapping() {
+            Some(members) => members
+                .iter()
+                .map(|(key, member)| {
+                    (key.as_str().unwrap_or_else(|| panic!("{key:?}")).to_owned(), value(member))
+                })
+                .collect(),
+            None => yaml.as_integer().map_or(Value::Null, Value::from),
+        }
+    }
+    let documents = Yaml::load_from_str(yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
+    assert_eq!(documents.len(), 1, "{yaml}");
+    value(&documents[0])
+}
+
+/// Checks `file` against the schema.
+pub(crate) fn assert_valid(file: &Value) {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let wrong: Vec<String> = schema.iter_errors(file).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{file:#}");
+}
