@@ -11,7 +11,6 @@ mod interrupt;
 mod push;
 #[cfg(feature = "system-tests")]
 mod registry;
-#[cfg(feature = "system-tests")]
 mod signals;
 mod source;
 

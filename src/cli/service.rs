@@ -25,7 +25,7 @@ impl Service {
     pub(super) fn new(env: &mut Env, options: &AccountOptions, config: Option<&Path>) -> Result<Self, Error> {
         let runtime = env.runtime()?;
         let account = options.resolve(env, config, &runtime)?;
-        let service = ship::Service::new(account, env.patience, env.stop.clone())?;
+        let service = ship::Service::new(account, env.retry_policy, env.stop.clone())?;
         Ok(Self { runtime, service })
     }
 

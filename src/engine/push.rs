@@ -158,7 +158,7 @@ impl Engine {
             | Bollard::DockerResponseServerError { message: reason, .. } => Error::Push {
                 image: format!("{}:{}", request.repository, request.tag),
                 reason: reason.trim().to_owned(),
-                refusal: Refusal::of(reason),
+                refusal: Refusal::from_reason(reason),
             },
             other => self.lost_push(request, root_cause(other)),
         }

@@ -160,7 +160,7 @@ fn an_image_is_pushed_over_a_bad_connection() {
         let silence = if matches!(case.fault, Fault::Hang) { 3 } else { 60 };
         let [stage, mended] = [silence, 60].map(|silence| {
             Stage::new(&host.url()).with(|env| {
-                env.variable("DOCKER_HOST", engine).patience(|it| it.push = Duration::from_secs(silence))
+                env.variable("DOCKER_HOST", engine).retry_policy(|it| it.push = Duration::from_secs(silence))
             })
         });
         proxy.fail(case.method, case.path, case.fault.clone(), case.times);

@@ -196,7 +196,7 @@ impl Logs {
                 }
                 Err(error) => return Err(error),
             }
-            service.pause(env.patience.poll)?;
+            service.pause(env.retry_policy.poll)?;
         }
         Ok(())
     }

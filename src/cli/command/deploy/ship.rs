@@ -184,8 +184,8 @@ impl Ship {
             commands: SourceConfig { install_command, build_command, ..Default::default() },
             secrets,
             wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),
-            poll: env.patience.poll,
-            push_silence: env.patience.push,
+            poll: env.retry_policy.poll,
+            push_silence: env.retry_policy.push,
             reads_build_log: self.json || env.verbose,
             dry_run: self.dry_run,
         })
