@@ -1,9 +1,11 @@
-//! Child processes and their output as lines. All of them are started here, each under a [`guard`], so that none
-//! outlives this program, however it ends.
+//! Child processes. All are started here. A [`Child`] runs under a [`guard`], so that it does not outlive this program,
+//! however that ends; [`output`] runs short-lived programs; the browser is left to the user.
 
+mod browser;
 mod command;
 mod groups;
 pub mod guard;
+mod output;
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,8 +22,10 @@ use tokio::time::{sleep, timeout};
 use crate::live::{self, Lines, read_lines};
 use groups::Group;
 
+pub use browser::open_browser;
 pub use command::Command;
 pub use groups::{all_ended, kill_all};
+pub use output::output;
 
 /// Number of last lines kept to explain why a child exited.
 const KEPT_LINES: usize = 40;
@@ -67,13 +71,9 @@ impl Child {
     pub fn start(command: &Command, grace: Duration) -> io::Result<Self> {
         let mut guard = process::Command::new(own_program()?);
         guard.arg0("agentcli").arg("guard").arg("--grace").arg(grace.as_millis().to_string()).arg("--");
-        guard.arg(&command.program).args(&command.arguments).current_dir(&command.directory);
-        for name in &command.without {
-            guard.env_remove(name);
-        }
-        guard.envs(command.variables.iter().map(|(name, value)| (name, value)));
+        command.configure(guard.arg(&command.program));
         guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut guard = guard.process_group(0).spawn()?;
+        let mut guard = guard.spawn()?;
         let (sender, lines) = live::lines();
         if let Some(stream) = guard.stdout.take() {
             tokio::spawn(read_lines(ChildStdout::from_std(stream)?, (), sender.clone()));

@@ -2,7 +2,6 @@
 //!
 //! It reports [`Event`](crate::live::Event)s, and asks the user through [`Hooks`].
 
-mod browser;
 mod environment;
 mod error;
 mod interpreter;
@@ -19,7 +18,6 @@ mod traceback;
 mod tunnel;
 
 pub use crate::project::HOME;
-pub use browser::open_browser;
 pub use error::Error;
 pub use session::{Consent, Debugger, Hooks, Options, Port, Session, Surroundings, Tls};
 pub use supervise::run;

@@ -28,11 +28,11 @@
 //! | [`project`] | loads configurations, is the compiler's view of the tree, and writes generated files | `compiler`, `diagnostic` |
 //! | [`context`] | the build context, as a tar stream or packed | `compiler` |
 //! | [`live`] | shared by all long-running commands: stopping, lines, events, URLs | `compiler` |
-//! | [`engine`] | the container engine; the only user of bollard | `context`, `live` |
-//! | [`api`] | the client of the deployment service; reqwest is used here, in `probe` and in `dev` | nothing |
+//! | [`engine`] | the container engine; the only user of bollard | `child`, `compiler`, `context`, `live` |
+//! | [`api`] | the client of the deployment service; the only user of reqwest | nothing |
 //! | [`watch`] | changes of the user's tree; the only user of notify | `compiler`, `project` |
-//! | [`probe`] | readiness checks of a server over HTTP | nothing |
-//! | [`child`] | child processes, none of which outlives this program | `live` |
+//! | [`probe`] | readiness checks of a server over HTTP | `api` |
+//! | [`child`] | child processes, none of which outlives this program; starts every process | `live` |
 //! | [`dev`] | the server on this machine | `child`, `compiler`, `live`, `probe`, `project`, `watch` |
 //! | [`up`] | the whole server in containers | `compiler`, `engine`, `live`, `probe`, `watch` |
 //! | [`compose`] | the same with further services, through docker compose | `child`, `compiler`, `engine`, `live`, `probe`, `project`, `up` |

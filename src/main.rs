@@ -5,5 +5,8 @@ use std::process::ExitCode;
 use agentcli::cli::env::Env;
 
 fn main() -> ExitCode {
-    agentcli::cli::guarded(|| agentcli::cli::run(&mut Env::of_process()))
+    let code = agentcli::cli::guarded(|| agentcli::cli::run(&mut Env::of_process()));
+    // A thread that was working for the command may not have dropped its children yet.
+    agentcli::child::kill_all();
+    code
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-pub use reqwest::Client;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use crate::api::http;
+pub use crate::api::http::Client;
 
 /// How long one answer may take, and how long is waited before the next question.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -66,7 +68,6 @@ async fn until_ok(client: &Client, url: &str, answer: &watch::Sender<Option<Stri
 ///
 /// Why there is none.
 pub fn client() -> Result<Client, String> {
-    rustls::crypto::ring::default_provider().install_default().ok();
-    let client = Client::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
+    let client = http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
     client.build().map_err(|error| error.to_string())
 }

@@ -12,10 +12,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("error", &["api", "compose", "context", "dev", "engine", "host", "live", "project", "ship", "up"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
-    ("engine", &["context", "compiler", "live"]),
+    ("engine", &["child", "compiler", "context", "live"]),
     ("live", &["compiler"]),
     ("watch", &["compiler", "project"]),
-    ("probe", &[]),
+    ("probe", &["api"]),
     ("child", &["live"]),
     ("compose", &["child", "compiler", "engine", "live", "probe", "project", "up"]),
     ("dev", &["child", "compiler", "live", "probe", "project", "watch"]),
@@ -129,7 +129,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("listeners", &["dev", "up"]),
     ("minijinja", &["compiler"]),
     ("notify", &["watch"]),
-    ("open", &["dev"]),
+    ("open", &["child"]),
     ("oxc_allocator", &["compiler::manifests::symbols"]),
     ("oxc_ast", &["compiler::manifests::symbols"]),
     ("oxc_ecmascript", &["compiler::manifests::symbols"]),
@@ -138,11 +138,12 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("oxc_syntax", &["compiler::manifests::symbols"]),
     ("pep508_rs", &["compiler"]),
     ("regex_lite", &["compiler"]),
-    ("reqwest", &["api", "dev", "probe"]),
+    ("reqwest", &["api"]),
     ("ruff_python_ast", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_python_parser", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_text_size", &["compiler::manifests::symbols"]),
     ("rustix", &["child"]),
+    ("rustls", &["api"]),
     ("signal_hook", &["live"]),
     ("stacker", &["compiler::manifests::stack"]),
     ("tar", &["context", "host"]),
@@ -336,6 +337,17 @@ fn every_folder_of_fixtures_is_used() {
     for entry in fs::read_dir(root().join("fixtures")).unwrap() {
         let folder = entry.unwrap().file_name().into_string().unwrap();
         assert!(tests.contains(&format!("fixtures(\"{folder}")), "fixtures/{folder} is used by nothing");
+    }
+}
+
+/// Whatever is started elsewhere may outlive the program.
+#[test]
+fn only_child_starts_processes() {
+    for File { path, code } in sources() {
+        let found = ["std::process", "tokio::process"].map(|module| used(&code, &format!("{module}::")));
+        let is_harmless = |name: &String| matches!(name.as_str(), "ExitCode" | "id");
+        let starts = code.contains("::process;") || !found.concat().iter().all(is_harmless);
+        assert!(!starts || is_in(&path, "child"), "{path} starts processes");
     }
 }
 

@@ -1,6 +1,13 @@
-//! The HTTP client of this room, also for the deployment service of our own.
+//! The HTTP client of the program.
 
 pub use reqwest::{Client, Error, Response, Result, Url};
+
+/// A builder of clients.
+pub fn builder() -> reqwest::ClientBuilder {
+    // It may be installed already.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    Client::builder()
+}
 
 /// The body of a response; `None` if it is larger than `limit` bytes.
 ///

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::failure::{Failure, Secrets, is_json, media_type};
-use super::http::body_up_to;
+use super::http::{self, body_up_to};
 use super::wire::expected;
 use super::{Account, Call, Error};
 
@@ -68,9 +68,7 @@ impl Transport {
             );
             return Err(Error::Invalid { message });
         }
-        // Another part of the program may have installed it before.
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let mut builder = reqwest::Client::builder()
+        let mut builder = http::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT)
             .user_agent(concat!("agentcli/", env!("CARGO_PKG_VERSION")));

@@ -1,7 +1,9 @@
 //! What a child is asked to do.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process;
 
 /// A program, its arguments and its environment. There is no `Debug`: variables may hold secrets.
 #[derive(Clone)]
@@ -52,6 +54,13 @@ impl Command {
     pub fn without(mut self, name: &str) -> Self {
         self.without.push(name.to_owned());
         self
+    }
+
+    /// Adds the arguments, the directory and the environment to `process`, which gets a process group of its own.
+    pub(super) fn configure(&self, process: &mut process::Command) {
+        process.args(&self.arguments).current_dir(&self.directory).process_group(0);
+        self.without.iter().for_each(|name| _ = process.env_remove(name));
+        process.envs(self.variables.iter().map(|(name, value)| (name, value)));
     }
 
     /// What a user would type for it, the program by its name.

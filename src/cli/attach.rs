@@ -1,9 +1,7 @@
 //! What `up` asks its user for.
 
 use super::env::Env;
-use super::image;
 use super::printer::Printer;
-use super::progress::{Progress, Style};
 use super::setup::SetupArguments;
 use crate::compiler::front::source::Source;
 use crate::engine::{self, BuildEvent};
@@ -16,7 +14,6 @@ pub(super) struct Attach<'a> {
     arguments: &'a SetupArguments,
     /// The configuration, to show the findings of a build in.
     source: Source,
-    progress: Option<Progress>,
 }
 
 impl<'a> Attach<'a> {
@@ -26,7 +23,7 @@ impl<'a> Attach<'a> {
         source: Source,
         is_json: bool,
     ) -> Self {
-        Self { printer: Printer::new(env, is_json), arguments, source, progress: None }
+        Self { printer: Printer::new(env, is_json), arguments, source }
     }
 }
 
@@ -36,17 +33,11 @@ impl Hooks for Attach<'_> {
     }
 
     fn building(&mut self, event: &BuildEvent) {
-        let style = if self.printer.is_json { Style::Json } else { Style::Auto };
-        let progress = self.progress.get_or_insert_with(|| Progress::new(style, self.printer.env));
-        progress.show(self.printer.env, event);
-        image::warn_if_large(self.printer.env, event);
+        self.printer.building(event);
     }
 
     fn built(&mut self, failed: Option<&engine::Error>) {
-        self.progress.take().into_iter().for_each(Progress::end);
-        if let Some(error) = failed {
-            image::explain(self.printer.env, error, &self.source);
-        }
+        self.printer.built(failed, &self.source);
     }
 
     fn is_over(&self) -> bool {

@@ -8,7 +8,8 @@ use super::command::session;
 use super::console::note;
 use super::env::Env;
 use super::printer::Printer;
-use crate::dev::{Hooks, Session, open_browser};
+use crate::child::open_browser;
+use crate::dev::{Hooks, Session};
 use crate::live::Event;
 
 /// Shows events, and asks questions.

@@ -1,79 +1,83 @@
 //! The one printer of events: words for people, JSON Lines for programs.
 
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
+mod log;
+mod progress_line;
 
-use anstyle::{AnsiColor, Style};
-use indicatif::{ProgressBar, ProgressStyle};
+use anstyle::Style;
 use serde_json::json;
 
-use super::console::{ERROR, NOTE, WARNING, paint, ready, say, several, visible_line};
+use super::console::{ERROR, HEADING, NOTE, WARNING, count, paint, ready, say, several, visible_line};
 use super::env::Env;
-use super::progress::size;
+use super::image;
+use super::progress::{self, Progress, size};
+use crate::compiler::front::source::Source;
+use crate::engine::{self, BuildEvent};
 use crate::live::{Change, Crash, Event, Urls};
+use log::Log;
+use progress_line::ProgressLine;
 
-/// Colours of the services, in the order in which they first print something.
-const COLOURS: [AnsiColor; 5] =
-    [AnsiColor::Cyan, AnsiColor::Magenta, AnsiColor::Green, AnsiColor::Yellow, AnsiColor::Blue];
-
-/// Time for which the lines of an error at startup are held back: a crash report may say the same in fewer.
-const HELD: Duration = Duration::from_millis(500);
-
-/// Interval of the spinner.
-const TICK: Duration = Duration::from_millis(100);
-
-/// Shows the events of one command.
+/// Prints the events of one command.
 pub(super) struct Printer<'a> {
     pub(super) env: &'a mut Env,
     pub(super) is_json: bool,
-    /// The line that changes in place, and what it is about.
-    progress: Option<(String, ProgressBar)>,
-    /// The URLs that were shown last.
-    shown: Option<Urls>,
-    held: Option<(Instant, Vec<String>)>,
-    is_starting: bool,
-    colours: HashMap<String, AnsiColor>,
-    /// The width of the longest service name so far.
-    width: usize,
+    progress: ProgressLine,
+    /// The progress of the build that is running.
+    build: Option<Progress>,
+    log: Log,
+    /// The URLs that were printed last.
+    urls: Option<Urls>,
 }
 
 impl<'a> Printer<'a> {
     pub(super) fn new(env: &'a mut Env, is_json: bool) -> Self {
         env.end_round();
-        Self {
-            env,
-            is_json,
-            progress: None,
-            shown: None,
-            held: None,
-            is_starting: false,
-            colours: HashMap::new(),
-            width: 0,
-        }
+        let (progress, build, log, urls) = Default::default();
+        Self { env, is_json, progress, build, log, urls }
     }
 
-    /// Shows an event.
+    /// Prints an event.
     pub(super) fn show(&mut self, event: &Event) {
         if self.is_json {
-            let out = &mut self.env.out;
-            out.write(&format!("{}\n", json!(event))).and_then(|()| out.flush()).ok();
-            return;
-        }
-        if !matches!(event, Event::Provisioning { .. } | Event::Pulling { .. }) {
-            self.progress.take().into_iter().for_each(|(_, bar)| bar.finish_and_clear());
+            return self.in_json(event);
         }
         if matches!(event, Event::Ready { .. } | Event::Stopped | Event::Warning { .. }) {
-            self.is_starting = false;
-            self.release();
+            self.log.started(self.env);
         }
-        self.in_words(event);
+        match event {
+            Event::Provisioning { .. }
+            | Event::Pulling { .. }
+            | Event::Push { .. }
+            | Event::Upload { .. } => self.progress(event),
+            // They may come in the middle of a transfer.
+            Event::Note { .. } | Event::Warning { .. } => match self.progress.bar() {
+                Some(bar) => bar.suspend(|| self.in_words(event)),
+                None => self.in_words(event),
+            },
+            event => {
+                self.progress.end();
+                self.in_words(event);
+            }
+        }
     }
 
-    /// Shows lines that were held back long enough.
-    pub(super) fn tick(&mut self) {
-        if self.held.as_ref().is_some_and(|(since, _)| since.elapsed() > HELD) {
-            self.release();
+    /// Prints the progress of a build.
+    pub(super) fn building(&mut self, event: &BuildEvent) {
+        let style = if self.is_json { progress::Style::Json } else { progress::Style::Auto };
+        self.build.get_or_insert_with(|| Progress::new(style, self.env)).show(self.env, event);
+        image::warn_if_large(self.env, event);
+    }
+
+    /// Ends the progress of a build; if it failed, explains that with the place in the configuration.
+    pub(super) fn built(&mut self, failed: Option<&engine::Error>, source: &Source) {
+        self.build.take().into_iter().for_each(Progress::end);
+        if let Some(error) = failed {
+            image::explain(self.env, error, source);
         }
+    }
+
+    /// Prints log lines that were held back long enough.
+    pub(super) fn tick(&mut self) {
+        self.log.tick(self.env);
     }
 
     /// Whether nobody reads the events any more.
@@ -81,12 +85,44 @@ impl<'a> Printer<'a> {
         self.is_json && self.env.out.is_closed
     }
 
+    fn in_json(&mut self, event: &Event) {
+        let transfer = match event {
+            Event::Pulling { image, .. } => Some(image.as_str()),
+            Event::Push { .. } => Some("push"),
+            Event::Upload { .. } => Some("upload"),
+            _ => None,
+        };
+        if transfer.is_none_or(|subject| self.progress.is_due(subject)) {
+            self.result(&json!(event).to_string());
+        }
+    }
+
+    fn progress(&mut self, event: &Event) {
+        match event {
+            Event::Provisioning { message, done: true } => {
+                let seconds = self.progress.end().as_secs_f64();
+                self.say(NOTE, "provisioning", &format!("{message} in {seconds:.1} s"));
+            }
+            Event::Provisioning { message, .. } => {
+                self.progress.update(self.env, "provisioning", "", message, (0, 0));
+            }
+            Event::Pulling { image, current, total } => {
+                self.progress.update(self.env, "pulling", image, image, (*current, *total));
+            }
+            Event::Push { bytes, total, layers } => {
+                self.progress.update(self.env, "pushing", "", &count(*layers, "layer"), (*bytes, *total));
+            }
+            Event::Upload { bytes, total } => {
+                self.progress.update(self.env, "uploading", "", &size(*total), (*bytes, *total));
+            }
+            _ => {}
+        }
+    }
+
     fn in_words(&mut self, event: &Event) {
         match event {
-            Event::Provisioning { message, done } => self.provisioning(message, *done),
-            Event::Pulling { image, current, total } => self.pulling(image, *current, *total),
             Event::Starting { program } => {
-                self.is_starting = true;
+                self.log.start();
                 if self.env.verbose {
                     self.say(NOTE, "starting", &program.display().to_string());
                 }
@@ -98,56 +134,78 @@ impl<'a> Printer<'a> {
                 self.say(WARNING, "warning", &format!("keeping the running server: {reason}"));
             }
             Event::Crashed(crash) => self.crashed(crash),
-            // The failure itself is an error, or a note if a change may mend it.
+            // The failure itself is an error, or a note if a change may fix it.
             Event::Failed { last_lines, .. } => self.quote(last_lines),
-            Event::Stopped => {}
             Event::Note { message } => self.say(NOTE, "note", message),
             Event::Warning { message } => self.say(WARNING, "warning", message),
-            Event::Log { service: Some(service), line } => self.log_of(service, line),
-            Event::Log { service: None, line } => self.log(line),
+            Event::Log { service: Some(service), line } => self.log.line_of(self.env, service, line),
+            Event::Log { service: None, line } => self.log.line(self.env, line),
+            event => self.deployment_in_words(event),
         }
+    }
+
+    fn deployment_in_words(&mut self, event: &Event) {
+        let (word, text) = match event {
+            Event::Found { deployment_id, name } => ("deployment", format!("{name} ({deployment_id})")),
+            Event::Created { deployment_id, name } => ("created", format!("{name} ({deployment_id})")),
+            Event::Would { step, message } => {
+                return self.result(&format!("{step:<8} {}", visible_line(message)));
+            }
+            Event::Built { id, .. } => ("built", id.clone()),
+            Event::Pushed { image } => ("pushed", image.clone()),
+            Event::Packed { files, bytes } => {
+                let files = usize::try_from(*files).unwrap_or(usize::MAX);
+                ("packed", format!("{}, {}", count(files, "file"), size(*bytes)))
+            }
+            Event::Uploaded { bytes, .. } => ("uploaded", size(*bytes)),
+            Event::Revision { revision_id, .. } => ("revision", revision_id.clone()),
+            Event::Status { status, seconds } => ("status", format!("{status} after {seconds:.0} s")),
+            Event::Entry { message, .. } => return self.quote(&[message.trim_end().to_owned()]),
+            Event::Result { status, name, deployment_id, revision_id, url } => {
+                // A failure is reported as an error.
+                if matches!(*status, "deployed" | "submitted") {
+                    let rows = [("URL", url.as_ref()), ("deployment", Some(deployment_id))];
+                    self.deployed(status, name, rows.into_iter().chain([("revision", Some(revision_id))]));
+                }
+                return;
+            }
+            _ => return,
+        };
+        self.say(NOTE, word, &visible_line(&text));
+    }
+
+    fn deployed<'b>(
+        &mut self,
+        status: &str,
+        name: &str,
+        rows: impl Iterator<Item = (&'b str, Option<&'b String>)>,
+    ) {
+        let mut text = format!("{} {}", paint(&self.env.out, HEADING, status), visible_line(name));
+        for (name, value) in rows {
+            text.extend(value.map(|value| format!("\n  {name:<12}{}", visible_line(value))));
+        }
+        self.result(&text);
     }
 
     fn say(&mut self, style: Style, word: &str, text: &str) {
         say(self.env, style, word, text);
     }
 
+    /// Prints a line on stdout.
+    fn result(&mut self, line: &str) {
+        let out = &mut self.env.out;
+        out.write(&format!("{line}\n")).and_then(|()| out.flush()).ok();
+    }
+
     fn quote(&mut self, lines: &[String]) {
         lines.iter().for_each(|line| self.env.tell(&format!("  | {}", visible_line(line))));
-    }
-
-    /// A line of the only server, as it is; one of an error at startup is held back.
-    fn log(&mut self, line: &str) {
-        let lower = line.to_lowercase();
-        if self.is_starting && (lower.contains("error") || lower.contains("traceback")) {
-            self.held.get_or_insert_with(|| (Instant::now(), Vec::new()));
-        }
-        match &mut self.held {
-            Some((_, lines)) => lines.push(line.to_owned()),
-            None => self.env.tell(line),
-        }
-    }
-
-    /// `langgraph-redis  | Ready to accept connections`
-    fn log_of(&mut self, service: &str, line: &str) {
-        let next = COLOURS[self.colours.len() % COLOURS.len()];
-        let colour = *self.colours.entry(service.to_owned()).or_insert(next);
-        self.width = self.width.max(service.len());
-        let prefix = format!("{service:<width$} |", width = self.width);
-        let prefix = paint(&self.env.err, colour.on_default(), &prefix);
-        self.env.tell(&format!("{prefix} {}", visible_line(line)));
-    }
-
-    fn release(&mut self) {
-        let lines = self.held.take().map(|(_, lines)| lines);
-        lines.into_iter().flatten().for_each(|line| self.env.tell(&line));
     }
 
     /// If the cause is known, its few lines replace those that are held back.
     fn crashed(&mut self, crash: &Crash) {
         if crash.cause.is_none() || self.env.verbose {
-            self.release();
-        } else if self.held.take().is_some() {
+            self.log.release(self.env);
+        } else if self.log.discard() {
             self.quote(&crash.last_lines);
         }
         if crash.restarts {
@@ -155,45 +213,6 @@ impl<'a> Printer<'a> {
             self.say(ERROR, "error", &format!("the server ended with {}{cause}", crash.status));
             self.say(NOTE, "note", "it starts again when something changes");
         }
-    }
-
-    fn provisioning(&mut self, message: &str, done: bool) {
-        let bar = self.progress("provisioning", "", message);
-        if done {
-            self.progress = None;
-            bar.finish_and_clear();
-            let seconds = bar.elapsed().as_secs_f64();
-            self.say(NOTE, "provisioning", &format!("{message} in {seconds:.1} s"));
-        }
-    }
-
-    fn pulling(&mut self, image: &str, current: u64, total: u64) {
-        let amount =
-            if total > 0 { format!(": {} of {}", size(current), size(total)) } else { String::new() };
-        self.progress("pulling", image, &format!("{image}{amount}"));
-    }
-
-    /// One line that changes in place on a terminal; elsewhere only the first for each `subject`.
-    fn progress(&mut self, word: &str, subject: &str, text: &str) -> ProgressBar {
-        let subject = format!("{word} {subject}");
-        if let Some((known, bar)) = &self.progress
-            && *known == subject
-        {
-            bar.set_message(visible_line(text));
-            return bar.clone();
-        }
-        self.progress.take().into_iter().for_each(|(_, bar)| bar.finish_and_clear());
-        let bar = ProgressBar::new_spinner();
-        if self.env.err.is_terminal {
-            let style = ProgressStyle::with_template("{spinner} {wide_msg}");
-            style.into_iter().for_each(|style| bar.set_style(style));
-            bar.enable_steady_tick(TICK);
-            bar.set_message(visible_line(text));
-        } else {
-            self.say(NOTE, word, text);
-        }
-        self.progress = Some((subject, bar.clone()));
-        bar
     }
 
     fn changed(&mut self, service: &str, change: Change) {
@@ -208,7 +227,7 @@ impl<'a> Printer<'a> {
             ("public", urls.public.as_deref()),
             ("debugger", urls.debugger.as_deref()),
         ];
-        let is_known = self.shown.replace(urls.clone()).as_ref() == Some(urls);
+        let is_known = self.urls.replace(urls.clone()).as_ref() == Some(urls);
         ready(&mut self.env.out, milliseconds, if is_known { &[] } else { &places });
     }
 }

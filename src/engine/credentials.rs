@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use bollard::auth::DockerCredentials;
 use serde::Deserialize;
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
+use tokio::time::timeout;
 
 use super::endpoint::{EngineEnv, read_json};
 use super::error::Error;
+use crate::child::{self, Command};
 
 /// Docker Hub's name in Docker's configuration, for historical reasons a URL.
 const HUB: &str = "https://index.docker.io/v1/";
@@ -21,8 +20,8 @@ const HUB: &str = "https://index.docker.io/v1/";
 /// The name under which BuildKit asks for Docker Hub's credentials.
 const HUB_HOST: &str = "registry-1.docker.io";
 
-/// How long a helper may take: it may ask its user to unlock something.
-const HELPER_PATIENCE: Duration = Duration::from_secs(60);
+/// Deadline of a credential helper, which may ask the user to unlock a keychain.
+const HELPER_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a registry wants to know. Neither printed nor debugged.
 #[derive(Clone, PartialEq)]
@@ -53,10 +52,10 @@ struct Auth {
     password: String,
 }
 
-/// What a helper prints.
+/// Output of a credential helper.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct HelperAnswer {
     username: String,
     secret: String,
 }
@@ -84,15 +83,12 @@ impl Config {
         for registry in registries {
             let secret = match self.helper(&registry) {
                 None => self.stored(&registry),
-                Some(name) => {
-                    let asked = Helper { name, path: find(name, env) }.ask(server(&registry)).await;
-                    asked.unwrap_or_else(|reason| {
-                        warn(format!(
-                            "cannot get credentials for `{registry}` from the helper `{name}`: {reason}"
-                        ));
-                        None
-                    })
-                }
+                Some(name) => ask_helper(name, env, server(&registry)).await.unwrap_or_else(|reason| {
+                    warn(format!(
+                        "cannot get credentials for `{registry}` from the helper `{name}`: {reason}"
+                    ));
+                    None
+                }),
             };
             found.0.extend(secret.map(|secret| (registry, secret)));
         }
@@ -189,48 +185,32 @@ fn host_of(key: &str) -> &str {
     rest.split('/').next().unwrap_or(rest)
 }
 
-struct Helper<'a> {
-    name: &'a str,
-    path: Option<PathBuf>,
+/// Runs a credential helper; `None` if it has no credentials for `server`.
+async fn ask_helper(name: &str, env: &EngineEnv, server: &str) -> Result<Option<Secret>, String> {
+    let path =
+        helper_program(name, env).ok_or_else(|| format!("`docker-credential-{name}` is not in the PATH"))?;
+    let command = Command::new(path, Path::new(".")).argument("get");
+    let (status, stdout) = timeout(HELPER_DEADLINE, child::output(&command, server))
+        .await
+        .map_err(|_| format!("it did not answer within {} s", HELPER_DEADLINE.as_secs()))?
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&stdout);
+    if !status.is_success() {
+        let is_unknown =
+            ["credentials not found", "no credentials server URL"].iter().any(|it| text.contains(it));
+        return if is_unknown { Ok(None) } else { Err(format!("{status}: {}", text.trim())) };
+    }
+    let answer: HelperAnswer =
+        serde_json::from_str(&text).map_err(|_| "its output is not the expected JSON".to_owned())?;
+    Ok(Some(match (&*answer.username, answer.secret) {
+        ("<token>", token) => Secret::IdentityToken(token),
+        (user, password) => Secret::Password { user: user.to_owned(), password },
+    }))
 }
 
-/// Looks for the helper's program in the `PATH` that the process was given.
-fn find(name: &str, env: &EngineEnv) -> Option<PathBuf> {
+/// The helper's program in the `PATH` of `env`.
+fn helper_program(name: &str, env: &EngineEnv) -> Option<PathBuf> {
     let program = format!("docker-credential-{name}{}", std::env::consts::EXE_SUFFIX);
-    let usable = |path: &PathBuf| !name.contains(['/', '\\']) && path.is_file();
-    std::env::split_paths(env.path.as_ref()?).map(|directory| directory.join(&program)).find(usable)
-}
-
-impl Helper<'_> {
-    /// Asks the helper for `server`; it may know nothing of it.
-    async fn ask(&self, server: &str) -> Result<Option<Secret>, String> {
-        let missing = || format!("there is no `docker-credential-{}` in PATH", self.name);
-        let path = self.path.as_deref().ok_or_else(missing)?;
-        let output = tokio::time::timeout(HELPER_PATIENCE, run(path, server)).await;
-        let silent = |_| format!("it took longer than {} seconds", HELPER_PATIENCE.as_secs());
-        let output = output.map_err(silent)?.map_err(|error| error.to_string())?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            let unknown =
-                said.contains("credentials not found") || said.contains("no credentials server URL");
-            return if unknown { Ok(None) } else { Err(format!("it failed: {}", said.trim())) };
-        }
-        let answer: Answer =
-            serde_json::from_str(&said).map_err(|_| "its answer is not the JSON expected")?;
-        Ok(Some(match (&*answer.username, answer.secret) {
-            ("<token>", token) => Secret::IdentityToken(token),
-            (user, password) => Secret::Password { user: user.to_owned(), password },
-        }))
-    }
-}
-
-async fn run(path: &Path, server: &str) -> std::io::Result<std::process::Output> {
-    let mut command = Command::new(path);
-    command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-    let mut child = command.spawn()?;
-    if let Some(mut input) = child.stdin.take() {
-        // A helper that does not read is its own affair.
-        let _ = input.write_all(server.as_bytes()).await;
-    }
-    child.wait_with_output().await
+    let is_usable = |path: &PathBuf| !name.contains(['/', '\\']) && path.is_file();
+    std::env::split_paths(env.path.as_ref()?).map(|directory| directory.join(&program)).find(is_usable)
 }

@@ -11,6 +11,8 @@ mod origin;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use anstream::adapter::strip_str;
+
 use super::error::{Error, FailedStep, is_unauthorized};
 use super::events::{BuildEvent, Step, StepOrigin};
 use name::Name;
@@ -136,22 +138,9 @@ fn short(reason: &str) -> String {
     }
 }
 
-/// A line as it may be printed: what a terminal would take as a command is left out, and of what a carriage return
-/// overwrites only the last is kept.
+/// `line` without escape sequences and control characters; of what a carriage return overwrites, only the last is kept.
 pub(super) fn printable(line: &str) -> String {
-    let line = line.trim_end_matches(['\n', '\r']);
-    let mut letters = line.rsplit('\r').next().unwrap_or(line).chars();
-    let mut clean = String::new();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\u{1b}' if letters.clone().next() == Some('[') => {
-                letters.next();
-                letters.by_ref().find(|letter| ('@'..='~').contains(letter));
-            }
-            '\t' => clean.push('\t'),
-            letter if letter.is_control() => {}
-            letter => clean.push(letter),
-        }
-    }
-    clean
+    let line = strip_str(line.trim_end_matches(['\n', '\r'])).to_string();
+    let last = line.rsplit('\r').next().unwrap_or(&line);
+    last.chars().filter(|letter| *letter == '\t' || !letter.is_control()).collect()
 }

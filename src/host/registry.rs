@@ -67,8 +67,7 @@ impl Registry {
         if !prefix.chars().all(is_path) || prefix.starts_with('/') || prefix.contains("//") {
             return Err(format!("`{prefix}` cannot begin the name of an image"));
         }
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let client = Client::builder().timeout(ANSWER).no_proxy().build();
+        let client = http::builder().timeout(ANSWER).no_proxy().build();
         let client = client.map_err(|error| error.to_string())?;
         Ok(Self { host: host.to_owned(), prefix: prefix.trim_end_matches('/').to_owned(), login, client })
     }

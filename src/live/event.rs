@@ -87,6 +87,109 @@ pub enum Event {
         /// The line.
         line: String,
     },
+
+    // Those of `deploy`, in the form of `schemas/deploy-events.schema.json`:
+    /// The deployment exists.
+    Found {
+        /// Its ID.
+        deployment_id: String,
+        /// Its name.
+        name: String,
+    },
+    /// The deployment was created.
+    Created {
+        /// Its ID.
+        deployment_id: String,
+        /// Its name.
+        name: String,
+    },
+    /// A step of a dry run.
+    Would {
+        /// A verb, such as `create`.
+        step: &'static str,
+        /// The verb's object.
+        message: String,
+    },
+    /// The image was built.
+    Built {
+        /// Its ID.
+        id: String,
+        /// Its names.
+        tags: Vec<String>,
+    },
+    /// The push of the image advanced.
+    Push {
+        /// Bytes sent.
+        bytes: u64,
+        /// Bytes to send, as far as known.
+        total: u64,
+        /// Number of layers.
+        #[serde(skip)]
+        layers: usize,
+    },
+    /// The image was pushed.
+    Pushed {
+        /// The image with its digest.
+        image: String,
+    },
+    /// The source was packed.
+    Packed {
+        /// Number of files.
+        files: u64,
+        /// Size of the archive.
+        bytes: u64,
+    },
+    /// The upload of the archive advanced.
+    Upload {
+        /// Bytes sent.
+        bytes: u64,
+        /// Bytes to send.
+        total: u64,
+    },
+    /// The archive was uploaded.
+    Uploaded {
+        /// Its path at the service.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// A revision was created.
+    Revision {
+        /// The deployment.
+        deployment_id: String,
+        /// The revision.
+        revision_id: String,
+    },
+    /// The status of the revision changed.
+    Status {
+        /// The new status.
+        status: String,
+        /// Time since the revision was created.
+        seconds: f64,
+    },
+    /// A log entry of the deployment service.
+    #[serde(rename = "log")]
+    Entry {
+        /// ISO 8601.
+        time: Option<String>,
+        /// Such as `INFO`.
+        level: Option<String>,
+        /// The text.
+        message: String,
+    },
+    /// The end of the run.
+    Result {
+        /// `deployed`, `submitted`, `pending` or `failed`.
+        status: &'static str,
+        /// Name of the deployment.
+        name: String,
+        /// ID of the deployment.
+        deployment_id: String,
+        /// ID of the revision.
+        revision_id: String,
+        /// URL of the deployed server.
+        url: Option<String>,
+    },
 }
 
 /// A change of a service's container.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use agentcli::engine::{BuildEvent, Engine, EngineEnv, Error};
 use base64::Engine as _;
@@ -93,15 +95,52 @@ fn helpers() {
     assert_eq!(
         warnings,
         [
-            "cannot get credentials for `d.example` from the helper `broken`: it failed: it is locked",
-            "cannot get credentials for `e.example` from the helper `absent`: there is no `docker-credential-absent` \
-             in PATH",
+            "cannot get credentials for `d.example` from the helper `broken`: exit code 1: it is locked",
+            "cannot get credentials for `e.example` from the helper `absent`: `docker-credential-absent` is not in \
+             the PATH",
         ]
     );
     assert_eq!(
         asked(dir.path()),
         "get b.example\nget c.example\nget d.example\nget https://index.docker.io/v1/\n"
     );
+}
+
+/// Also what it has started, and that did not leave its process group.
+#[test]
+fn an_interrupted_build_kills_a_hanging_helper() {
+    let dir = TempDir::new().unwrap();
+    let pids = dir.path().join("pids");
+    helper(
+        dir.path(),
+        "one",
+        &format!("sleep 1000 & echo $$ $! >'{0}.new'; mv '{0}.new' '{0}'; wait", pids.display()),
+    );
+    fs::write(dir.path().join("config.json"), r#"{"credsStore":"one"}"#).unwrap();
+    let (host, _keep, _heads) = fake::engine(&[], End::Whole);
+    let path = std::env::join_paths([dir.path().as_os_str(), "/usr/bin".as_ref(), "/bin".as_ref()]).unwrap();
+    let env = EngineEnv { config: Some(dir.path().to_owned()), path: Some(path), ..env(&host) };
+    let mut request = request(dir.path(), "FROM x\n");
+    (request.images, request.pull) = (vec!["x".to_owned()], true);
+    wait(async {
+        let engine = Engine::connect(&env).await.unwrap();
+        let started = async {
+            while !pids.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            built = engine.build(request, |_| ()) => panic!("it does not wait for the helper: {built:?}"),
+            () = started => {}
+        }
+    });
+    let runs = |pid: &str| !fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().is_empty();
+    let pids = fs::read_to_string(pids).unwrap();
+    let start = Instant::now();
+    while pids.split_whitespace().any(runs) {
+        assert!(start.elapsed() < Duration::from_secs(30), "it still runs: {pids}");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]

@@ -117,7 +117,8 @@ fn read_name(text: &str) -> Result<Range<usize>, Broken> {
         let Some((extras, rest)) = extras.split_once(']') else {
             return Err(Broken::new(open..whole.end, "missing `]` after the extras"));
         };
-        if extras.split(',').any(|extra| extra.trim().ends_with(['-', '_', '.'])) {
+        let mut names = extras.split(|c: char| c == ',' || c.is_whitespace());
+        if names.any(|name| name.ends_with(['-', '_', '.'])) {
             let message = "the name of an extra must end with a letter or digit";
             return Err(Broken::new(open + 1..open + 1 + extras.len(), message));
         }

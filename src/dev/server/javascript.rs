@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use super::Runtime;
 use crate::child::Command;
@@ -57,7 +58,7 @@ fn log_level(level: &str) -> String {
 
 /// A file's address, as Node.js wants it on its command line.
 fn url(path: &Path) -> String {
-    reqwest::Url::from_file_path(path).map_or_else(|()| path.display().to_string(), String::from)
+    Url::from_file_path(path).map_or_else(|()| path.display().to_string(), String::from)
 }
 
 /// What is asked of the server that it does not do, each a fragment.

@@ -2,22 +2,20 @@
 
 use super::{Name, Steps};
 use crate::engine::events::BuildEvent;
+use crate::live::Splitter;
 
 /// What is known of Buildah's output.
 #[derive(Default)]
 pub(crate) struct Buildah {
     current: Option<usize>,
     cached: bool,
-    rest: String,
+    output: Splitter,
 }
 
 impl Buildah {
     /// Takes a piece of output in; it may end within a line.
     pub(crate) fn output(&mut self, text: &str, steps: &mut Steps<impl FnMut(BuildEvent)>) {
-        self.rest.push_str(text);
-        while let Some((line, rest)) = self.rest.split_once('\n') {
-            let (line, rest) = (line.to_owned(), rest.to_owned());
-            self.rest = rest;
+        for line in self.output.split(text.as_bytes()) {
             self.line(&line, steps);
         }
     }

@@ -7,6 +7,7 @@ use bollard::moby::buildkit::v1::{StatusResponse, Vertex};
 
 use super::{Name, Steps};
 use crate::engine::events::BuildEvent;
+use crate::live::Splitter;
 
 /// What is known of BuildKit's vertexes, by digest.
 #[derive(Default)]
@@ -17,8 +18,7 @@ pub(crate) struct BuildKit {
 #[derive(Default)]
 struct Known {
     id: Option<usize>,
-    /// The end of what was printed, for which no line break has come.
-    rest: Vec<u8>,
+    output: Splitter,
     /// What came before the step was reported as started.
     early: Vec<String>,
     /// When it first started, in nanoseconds since 1970.
@@ -59,14 +59,10 @@ impl BuildKit {
 
     fn log(&mut self, digest: &str, text: &[u8], steps: &mut Steps<impl FnMut(BuildEvent)>) {
         let known = self.known.entry(digest.to_owned()).or_default();
-        known.rest.extend_from_slice(text);
-        let Some(end) = known.rest.iter().rposition(|byte| *byte == b'\n') else { return };
-        let unfinished = known.rest.split_off(end + 1);
-        let whole = std::mem::replace(&mut known.rest, unfinished);
-        for line in String::from_utf8_lossy(&whole).lines() {
+        for line in known.output.split(text) {
             match known.id {
-                Some(id) => steps.log(id, line),
-                None => known.early.push(line.to_owned()),
+                Some(id) => steps.log(id, &line),
+                None => known.early.push(line),
             }
         }
     }
@@ -77,9 +73,8 @@ impl BuildKit {
         if vertex.completed.is_none() && vertex.error.is_empty() {
             return;
         }
-        if !known.rest.is_empty() {
-            let rest = std::mem::take(&mut known.rest);
-            steps.log(id, &String::from_utf8_lossy(&rest));
+        if let Some(line) = known.output.finish() {
+            steps.log(id, &line);
         }
         if vertex.error.is_empty() {
             let spent = ended(vertex).zip(known.started).map(|(ended, started)| ended - started);

@@ -57,6 +57,7 @@ fn broken_requirements() {
         ("foo==https://me:secret@host", "https://me:secret@host"),
         ("foo[a", "[a"),
         ("foo[a-]", "a-"),
+        ("foo[a- b]", "a- b"),
         ("foo[a-", "[a-"),
         ("foo[a,,b]", ","),
         ("foo(>=1", "("),

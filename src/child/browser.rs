@@ -2,11 +2,11 @@
 
 use std::io;
 
-/// Opens `url`; the browser is the user's and outlives this program.
+/// Opens `url`. The browser belongs to the user and outlives this program.
 ///
 /// # Errors
 ///
-/// There is no browser, or nothing that knows of one.
+/// No browser is found.
 pub fn open_browser(url: &str) -> io::Result<()> {
     open::that_detached(url)
 }
