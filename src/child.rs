@@ -17,14 +17,14 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tokio::process::{ChildStderr, ChildStdout};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::live::{self, Lines, read_lines};
-use groups::Group;
+use crate::live::{self, Lines, Reporter, read_lines};
+use groups::{Group, Reaper};
 
 pub use browser::open_browser;
 pub use command::Command;
-pub use groups::{all_ended, kill_all};
+pub use groups::kill_all;
 pub use output::output;
 
 /// Number of last lines kept to explain why a child exited.
@@ -32,6 +32,9 @@ const KEPT_LINES: usize = 40;
 
 /// Time that a guard gets on top of its grace period before it is killed.
 const EXTRA_GRACE: Duration = Duration::from_secs(2);
+
+/// Time after which a note says that a child has not exited yet.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// Exit codes of a guard whose child was killed by a signal: 128 plus the signal number.
 const SIGNALS: RangeInclusive<i32> = 129..=192;
@@ -73,6 +76,7 @@ impl Child {
         guard.arg0("agentcli").arg("guard").arg("--grace").arg(grace.as_millis().to_string()).arg("--");
         command.configure(guard.arg(&command.program));
         guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let reaper = Reaper::start()?;
         let mut guard = guard.spawn()?;
         let (sender, lines) = live::lines();
         if let Some(stream) = guard.stdout.take() {
@@ -82,7 +86,7 @@ impl Child {
             tokio::spawn(read_lines(ChildStderr::from_std(stream)?, (), sender));
         }
         let leash = guard.stdin.take();
-        let group = Group::watch(guard)?;
+        let group = reaper.watch(guard)?;
         Ok(Self { group, leash, lines, last: VecDeque::new(), grace })
     }
 
@@ -101,11 +105,11 @@ impl Child {
         }
     }
 
-    /// Reads to the end; `show` gets each line.
-    pub async fn finish(&mut self, mut show: impl FnMut(&str)) -> io::Result<Status> {
+    /// Reads to the end; `show` gets the lines.
+    pub async fn finish(&mut self, mut show: impl FnMut(Vec<String>)) -> io::Result<Status> {
         loop {
             match self.next().await? {
-                Next::Lines(lines) => lines.iter().for_each(|line| show(line)),
+                Next::Lines(lines) => show(lines),
                 Next::Ended(status) => return Ok(status),
             }
         }
@@ -116,15 +120,25 @@ impl Child {
         self.last.iter().cloned().collect()
     }
 
-    /// Asks it to exit, kills it after its grace period, and returns when its whole process group is gone. `show` gets
-    /// the lines that it prints meanwhile. Cancel safe.
-    pub async fn stop(&mut self, mut show: impl FnMut(&str)) {
+    /// Asks it to exit, kills it after its grace period, and returns when its whole process group is gone. Reports the lines
+    /// that it prints meanwhile, and a note about `name` if that takes long. Cancel safe.
+    pub async fn stop(&mut self, name: &str, reporter: &mut dyn Reporter) {
         self.leash = None;
-        let deadline = sleep(self.grace + EXTRA_GRACE);
-        let ended = self.finish(&mut show);
-        tokio::select! {
-            _ = ended => {}
-            () = deadline => self.kill().await,
+        let asked = Instant::now();
+        let deadline = asked + self.grace + EXTRA_GRACE;
+        let mut is_noted = false;
+        loop {
+            tokio::select! {
+                next = self.next() => match next {
+                    Ok(Next::Lines(lines)) => reporter.lines(lines),
+                    _ => return,
+                },
+                () = sleep_until(asked + SLOW), if !is_noted => {
+                    is_noted = true;
+                    reporter.note(waiting_for(name));
+                }
+                () = sleep_until(deadline) => return self.kill().await,
+            }
         }
     }
 
@@ -170,6 +184,18 @@ impl std::fmt::Display for Status {
             Self::Signal(signal) => write!(f, "signal {signal}"),
         }
     }
+}
+
+/// Waits until no child is left, including those that were dropped. Reports a note if that takes long.
+pub async fn all_ended(reporter: &mut dyn Reporter) {
+    if timeout(SLOW, groups::all_ended()).await.is_err() {
+        reporter.note(waiting_for("child processes"));
+        groups::all_ended().await;
+    }
+}
+
+fn waiting_for(name: &str) -> String {
+    format!("waiting for {name} to exit; press Ctrl-C again to kill it")
 }
 
 /// This executable, even if its file has been replaced since.

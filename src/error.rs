@@ -53,7 +53,7 @@ pub enum Error {
     Declined,
     /// The server could not be run on this machine.
     #[error(transparent)]
-    Dev(#[from] dev::Error),
+    Dev(dev::Error),
     /// The container engine could not be reached, or did not build.
     #[error(transparent)]
     Engine(engine::Error),
@@ -146,6 +146,15 @@ impl From<compose::Error> for Error {
             compose::Error::Interrupted(interrupted) => interrupted.into(),
             compose::Error::Up(error) => error.into(),
             error => Self::Compose(error),
+        }
+    }
+}
+
+impl From<dev::Error> for Error {
+    fn from(error: dev::Error) -> Self {
+        match error {
+            dev::Error::Interrupted(interrupted) => interrupted.into(),
+            error => Self::Dev(error),
         }
     }
 }

@@ -27,7 +27,7 @@
 //! | [`compiler`] | text to plan to artifacts | `diagnostic` |
 //! | [`project`] | loads configurations, is the compiler's view of the tree, and writes generated files | `compiler`, `diagnostic` |
 //! | [`context`] | the build context, as a tar stream or packed | `compiler` |
-//! | [`live`] | shared by all long-running commands: stopping, lines, events, URLs | `compiler` |
+//! | [`live`] | shared by all long-running commands: stopping, the loop, lines, events, URLs | `compiler`, `probe`, `watch` |
 //! | [`engine`] | the container engine; the only user of bollard | `child`, `compiler`, `context`, `live` |
 //! | [`api`] | the client of the deployment service; the only user of reqwest | nothing |
 //! | [`watch`] | changes of the user's tree; the only user of notify | `compiler`, `project` |

@@ -1,40 +1,56 @@
-//! Asking the server whether it is well.
+//! Readiness checks of a server over HTTP.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::api::http;
 pub use crate::api::http::Client;
 
-/// How long one answer may take, and how long is waited before the next question.
+/// Timeout of one request, and the pause before the next.
 const ANSWER: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// Asks in the background, whatever else happens meanwhile; ends with its owner.
+/// The readiness check of a server that is starting. It runs in the background until it is dropped.
 pub struct Probe {
     task: JoinHandle<()>,
     answer: watch::Receiver<Option<String>>,
+    since: Instant,
+    deadline: Option<Instant>,
+}
+
+/// The result of a readiness check.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The server is ready, after this many milliseconds.
+    Ready(u64),
+    /// The timeout has passed. The server answered this instead, if anything, as a fragment.
+    Late(Option<String>),
 }
 
 impl Probe {
-    /// Begins to ask `url`.
-    pub fn start(client: &Client, url: String) -> Self {
+    /// Starts to request `url` until it succeeds or `timeout` has passed. The milliseconds of [`Outcome::Ready`] count from
+    /// `since`.
+    pub fn start(client: &Client, url: String, since: Instant, timeout: Option<Duration>) -> Self {
         let (sender, answer) = watch::channel(None);
         let client = client.clone();
         let task = tokio::spawn(async move { until_ok(&client, &url, &sender).await });
-        Self { task, answer }
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        Self { task, answer, since, deadline }
     }
 
-    /// Waits until the server says that it is well. Can be given up and called again until it is done.
-    pub async fn done(&mut self) {
-        (&mut self.task).await.ok();
-    }
-
-    /// What the server answers instead.
-    pub fn answer(&self) -> Option<String> {
-        self.answer.borrow().clone()
+    /// Waits until the server is ready or the timeout has passed. Cancel safe; not to be called again afterwards.
+    pub async fn outcome(&mut self) -> Outcome {
+        let ready = match self.deadline {
+            Some(deadline) => timeout_at(deadline, &mut self.task).await.is_ok(),
+            None => (&mut self.task).await.is_ok(),
+        };
+        match ready {
+            true => Outcome::Ready(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            false => Outcome::Late(self.answer.borrow().clone()),
+        }
     }
 }
 
@@ -44,29 +60,31 @@ impl Drop for Probe {
     }
 }
 
-/// Asks until the server says that it is well. What it answers instead is put into `answer`.
+/// Requests `url` until it succeeds. Puts other answers into `answer`.
 async fn until_ok(client: &Client, url: &str, answer: &watch::Sender<Option<String>>) {
     loop {
         let instead = match client.get(url).send().await {
             Ok(response) if response.status().is_success() => return,
             Ok(response) => Some(format!("it answers {}", response.status())),
-            // Nobody listens as yet.
+            // Nothing listens yet.
             Err(error) if error.is_connect() => None,
-            Err(error) if error.is_timeout() => Some("it takes the question and does not answer".to_owned()),
-            Err(_) => Some("its answer breaks off".to_owned()),
+            Err(error) if error.is_timeout() => {
+                Some("it accepts the connection but does not answer".to_owned())
+            }
+            Err(_) => Some("it closes the connection before it has answered".to_owned()),
         };
         if instead.is_some() {
             answer.send_replace(instead);
         }
-        tokio::time::sleep(PAUSE).await;
+        sleep(PAUSE).await;
     }
 }
 
-/// What asks. The server is this machine's own, so that its certificate need not be known to anybody.
+/// The HTTP client for readiness checks. It accepts any certificate, because the server is the user's own.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// The TLS library cannot be set up.
 pub fn client() -> Result<Client, String> {
     let client = http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
     client.build().map_err(|error| error.to_string())

@@ -1,8 +1,8 @@
-//! The whole server in containers: what [`Setup`](crate::compiler::back::plan::Setup) says, made true on an engine.
+//! The whole server in containers: creates on an engine what a [`Setup`](crate::compiler::back::plan::Setup) defines.
 //!
-//! What is there is compared with what should be there, by a hash of its definition in a label; only what differs is
-//! made anew. Nothing is remembered elsewhere, so whatever an earlier run left, however it ended, the next one goes on
-//! from there. The labels and names are those of docker compose, whose `ls`, `ps`, `logs` and `down` work on it.
+//! A label of each container holds the hash of its definition, so that only what differs is recreated. Nothing else is
+//! remembered: whatever an earlier run left, however it ended, the next one continues from there. Labels and names are
+//! those of docker compose, whose `ls`, `ps`, `logs` and `down` work on the project.
 
 mod change;
 mod definition;
@@ -17,15 +17,19 @@ mod port;
 mod rebuild;
 mod reconcile;
 mod replaced;
+mod request;
 mod session;
 mod stop;
 mod supervise;
 mod turn;
 
 pub use down::down;
+pub use end::while_responsive;
 pub use error::Error;
 pub use images::images as provide;
 pub use owner::check;
+pub use replaced::remove_images;
+pub use request::{Request, Variables};
 pub use session::{Hooks, Image, Mode, Options, Session};
 pub use supervise::run;
 pub use turn::{Turn, turn};

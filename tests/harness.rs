@@ -132,7 +132,7 @@ impl TestEnv {
             arguments: ["agentcli"].into_iter().chain(arguments.split_whitespace()).map(Into::into).collect(),
             variables: Box::new(move |name| variables.get(name).cloned()),
             directory: self.directory.clone(),
-            input: Input::new(Box::new(io::empty())),
+            input: Input::new(Box::new(io::empty()), self.is_terminal),
             out: Stream::new(out, self.is_terminal),
             err: Stream::new(err, self.is_terminal),
             width: self.width,

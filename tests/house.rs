@@ -13,7 +13,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["child", "compiler", "context", "live"]),
-    ("live", &["compiler"]),
+    ("live", &["compiler", "probe", "watch"]),
     ("watch", &["compiler", "project"]),
     ("probe", &["api"]),
     ("child", &["live"]),
@@ -45,7 +45,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// Module of the compiler, and the other modules that it may use. A module that stands in no row is an error.
 const MODULES: &[(&str, &[&str])] = &[
-    ("back::emit", &["back::plan"]),
+    ("back::emit", &["back::plan", "manifests::dockerignore"]),
     (
         "back::lower",
         &[
@@ -56,6 +56,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "front::dialect",
             "front::keys",
             "front::reference",
+            "front::without_env",
             "manifests",
             "paths",
             "server",
@@ -71,6 +72,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "files",
             "front::base_image",
             "front::config",
+            "front::document",
             "front::keys",
             "front::reference",
             "front::schema",
@@ -86,9 +88,9 @@ const MODULES: &[(&str, &[&str])] = &[
     ("front::document", &["front::keys", "urls"]),
     ("front::keys", &["words"]),
     ("front::reference", &["front::keys", "paths"]),
-    ("front::schema", &["front::document", "front::keys", "words"]),
+    ("front::schema", &["front::dialect", "front::document", "front::keys", "words"]),
     ("front::source", &[]),
-    ("front::without_env", &["front::document"]),
+    ("front::without_env", &["front::document", "front::keys", "front::schema"]),
     ("manifests::dependency", &["files", "manifests", "paths"]),
     ("manifests::dockerfile", &[]),
     ("manifests::dockerignore", &[]),

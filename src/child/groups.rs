@@ -5,7 +5,7 @@
 
 use std::io;
 use std::process::Child;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, mpsc};
 use std::thread;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -21,14 +21,19 @@ pub(super) struct Group {
     status: watch::Receiver<Option<Option<i32>>>,
 }
 
-impl Group {
-    /// Watches a guard, the leader of its group. When it exits, the rest of the group is killed.
-    pub(super) fn watch(mut guard: Child) -> io::Result<Self> {
-        let id = i32::try_from(guard.id()).ok().and_then(Pid::from_raw);
-        let id = id.ok_or_else(|| io::Error::other("the process has no valid number"))?;
+/// A thread that will reap a guard. It exists before the guard, so that no guard can be without it.
+pub(super) struct Reaper {
+    guards: mpsc::Sender<(Child, Pid)>,
+    status: watch::Receiver<Option<Option<i32>>>,
+}
+
+impl Reaper {
+    /// Starts the thread, which ends with this value unless it gets a guard.
+    pub(super) fn start() -> io::Result<Self> {
+        let (guards, receiver) = mpsc::channel::<(Child, Pid)>();
         let (sender, status) = watch::channel(None);
-        RUNNING.send_modify(|groups| groups.push(id));
-        let reap = move || {
+        let work = move || {
+            let Ok((mut guard, id)) = receiver.recv() else { return };
             let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while waitid(WaitId::Pid(id), exited).is_err_and(|error| error == rustix::io::Errno::INTR) {}
             RUNNING.send_modify(|groups| {
@@ -38,10 +43,21 @@ impl Group {
                 sender.send_replace(Some(code));
             });
         };
-        thread::Builder::new().name(format!("child {id:?}")).spawn(reap)?;
-        Ok(Self { id, status })
+        thread::Builder::new().name("reaper".to_owned()).spawn(work)?;
+        Ok(Self { guards, status })
     }
 
+    /// Watches a guard, the leader of its group. When it exits, the rest of the group is killed.
+    pub(super) fn watch(self, guard: Child) -> io::Result<Group> {
+        let id = i32::try_from(guard.id()).ok().and_then(Pid::from_raw);
+        let id = id.ok_or_else(|| io::Error::other("the process has no valid number"))?;
+        RUNNING.send_modify(|groups| groups.push(id));
+        self.guards.send((guard, id)).map_err(|_| io::Error::other("the reaper thread has ended"))?;
+        Ok(Group { id, status: self.status })
+    }
+}
+
+impl Group {
     /// Signals every process of the group, unless it has ended.
     pub(super) fn signal(&self, signal: Signal) {
         let groups = RUNNING.borrow();
@@ -57,8 +73,8 @@ impl Group {
     }
 }
 
-/// Waits until no child of this process is left, those included that were dropped.
-pub async fn all_ended() {
+/// Waits until no group is left.
+pub(super) async fn all_ended() {
     RUNNING.subscribe().wait_for(Vec::is_empty).await.ok();
 }
 

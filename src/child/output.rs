@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 
-use super::groups::Group;
+use super::groups::{Group, Reaper};
 use super::{Command, Status};
 
 /// Size of the longest answer, in bytes; the rest of a longer one is dropped.
@@ -27,9 +27,10 @@ impl Drop for KillOnDrop {
 pub async fn output(command: &Command, input: &str) -> io::Result<(Status, Vec<u8>)> {
     let mut process = process::Command::new(&command.program);
     command.configure(&mut process);
+    let reaper = Reaper::start()?;
     let mut child = process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let mut group = KillOnDrop(Group::watch(child)?);
+    let mut group = KillOnDrop(reaper.watch(child)?);
     let write = async {
         if let Some(Ok(mut stdin)) = stdin.map(ChildStdin::from_std) {
             // A command need not read its input.

@@ -160,7 +160,7 @@ fn confirm_address(
     key: &Origin,
 ) -> Result<(), Error> {
     let address = Account::harmless(&account.host);
-    if !env.err.is_terminal {
+    if !env.can_ask() {
         return Err(Error::Usage {
             message: format!(
                 "refusing to send the API key to {address}: the address is set by {host}, the key by {key}"

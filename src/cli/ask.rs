@@ -17,13 +17,15 @@ pub struct Input {
     /// The stream, until a line is asked for: reads cannot be interrupted, so a thread does them from then on.
     unread: Option<(Box<dyn Read + Send>, UnboundedSender<String>)>,
     lines: Arc<Mutex<UnboundedReceiver<String>>>,
+    /// Whether it is a terminal.
+    pub is_terminal: bool,
 }
 
 impl Input {
     /// Input from `stream`.
-    pub fn new(stream: Box<dyn Read + Send>) -> Self {
+    pub fn new(stream: Box<dyn Read + Send>, is_terminal: bool) -> Self {
         let (sender, lines) = unbounded_channel();
-        Self { unread: Some((stream, sender)), lines: Arc::new(Mutex::new(lines)) }
+        Self { unread: Some((stream, sender)), lines: Arc::new(Mutex::new(lines)), is_terminal }
     }
 
     /// The next line, with its end if it has one; none when the input has ended.

@@ -1,18 +1,20 @@
-//! What `up` asks its user for.
+//! The events of `up`.
 
 use super::env::Env;
 use super::printer::Printer;
 use super::setup::SetupArguments;
 use crate::compiler::front::source::Source;
 use crate::engine::{self, BuildEvent};
-use crate::live::Event;
+use crate::live::{Event, Reporter};
 use crate::up::{Hooks, Session};
 
 /// Shows events and the progress of builds.
 pub(super) struct Attach<'a> {
     printer: Printer<'a>,
     arguments: &'a SetupArguments,
-    /// The configuration, to show the findings of a build in.
+    /// The machine that ports are published on, if it is not this one.
+    machine: Option<&'a str>,
+    /// The configuration, to explain a failed build.
     source: Source,
 }
 
@@ -20,18 +22,25 @@ impl<'a> Attach<'a> {
     pub(super) fn new(
         env: &'a mut Env,
         arguments: &'a SetupArguments,
+        machine: Option<&'a str>,
         source: Source,
         is_json: bool,
     ) -> Self {
-        Self { printer: Printer::new(env, is_json), arguments, source }
+        Self { printer: Printer::new(env, is_json), arguments, machine, source }
+    }
+}
+
+impl Reporter for Attach<'_> {
+    fn event(&mut self, event: &Event) {
+        self.printer.event(event);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.printer.is_closed()
     }
 }
 
 impl Hooks for Attach<'_> {
-    fn event(&mut self, event: &Event) {
-        self.printer.show(event);
-    }
-
     fn building(&mut self, event: &BuildEvent) {
         self.printer.building(event);
     }
@@ -40,12 +49,8 @@ impl Hooks for Attach<'_> {
         self.printer.built(failed, &self.source);
     }
 
-    fn is_over(&self) -> bool {
-        self.printer.is_over()
-    }
-
     fn replan(&mut self) -> Option<Session> {
-        let prepared = self.arguments.prepare(self.printer.env, false).ok()?;
+        let prepared = self.arguments.prepare(self.printer.env, false, self.machine).ok()?;
         self.printer.env.end_round();
         self.source = prepared.planned.project.source;
         Some(prepared.session)

@@ -72,8 +72,14 @@ impl ConfigOption {
 
     /// The configuration, ready to be compiled; findings are told on stderr, and errors stop the command.
     pub fn load(&self, env: &mut Env) -> Result<(Project, Config), Error> {
+        self.load_without(env, &[])
+    }
+
+    /// The same without the findings of some rules, which do not apply to the command.
+    pub(super) fn load_without(&self, env: &mut Env, rules: &[&str]) -> Result<(Project, Config), Error> {
         let path = self.path(env);
         let (mut checked, usable) = read(&env.directory, &path);
+        checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
         let errors = checked.errors();
         // Wherever in the text it has moved to. What stops the command is told whenever it does.
         checked.findings.retain(|finding| {

@@ -52,7 +52,7 @@ impl Env {
             arguments: std::env::args_os().collect(),
             variables: Box::new(|name| std::env::var(name).ok()),
             directory: std::env::current_dir().unwrap_or_default(),
-            input: Input::new(Box::new(io::stdin())),
+            input: Input::new(Box::new(io::stdin()), io::stdin().is_terminal()),
             out: Stream::new(Box::new(io::stdout()), io::stdout().is_terminal()),
             err: Stream::new(Box::new(io::stderr()), io::stderr().is_terminal()),
             width: terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)),
@@ -73,6 +73,11 @@ impl Env {
     /// The value of a variable that is set and not empty.
     pub fn variable(&self, name: &str) -> Option<String> {
         (self.variables)(name).filter(|value| !value.is_empty())
+    }
+
+    /// Whether the user can be asked: questions are printed on stderr, and answers are read from stdin.
+    pub(super) fn can_ask(&self) -> bool {
+        self.input.is_terminal && self.err.is_terminal
     }
 
     /// Settles which streams are coloured.

@@ -10,7 +10,7 @@ use super::env::Env;
 use super::printer::Printer;
 use crate::child::open_browser;
 use crate::dev::{Hooks, Session};
-use crate::live::Event;
+use crate::live::{Event, Reporter};
 
 /// Shows events, and asks questions.
 pub(super) struct Follow<'a> {
@@ -31,9 +31,9 @@ impl<'a> Follow<'a> {
     }
 }
 
-impl Hooks for Follow<'_> {
+impl Reporter for Follow<'_> {
     fn event(&mut self, event: &Event) {
-        self.printer.show(event);
+        self.printer.event(event);
         if let Event::Ready { urls, .. } = event
             && std::mem::take(&mut self.opens_browser)
             && open_browser(&urls.studio).is_err()
@@ -46,12 +46,14 @@ impl Hooks for Follow<'_> {
         self.printer.tick();
     }
 
+    fn is_closed(&self) -> bool {
+        self.printer.is_closed()
+    }
+}
+
+impl Hooks for Follow<'_> {
     fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>> {
         Box::pin(confirm(self.printer.env, question, true))
-    }
-
-    fn is_over(&self) -> bool {
-        self.printer.is_over()
     }
 
     fn replan(&mut self) -> Option<Session> {

@@ -8,7 +8,6 @@ use crate::compiler::back::emit::dockerfile;
 use crate::compiler::back::plan::{Action, Plan, Step};
 use crate::compiler::front::document;
 use crate::compiler::front::source::Source;
-use crate::compiler::front::without_env::without_env_values;
 use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::paths;
 use crate::context::Context;
@@ -85,7 +84,7 @@ pub fn request(env: &Env, planned: &Planned, wanted: Wanted) -> Result<BuildRequ
 }
 
 /// The build context of `planned`: the user's tree without the files that the plan and `ignore` leave out, the Dockerfile,
-/// and the configuration without the values of `env`.
+/// and configurations without the values of `env`.
 ///
 /// # Errors
 ///
@@ -95,12 +94,12 @@ pub fn context(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<Context,
     let ignore = Ignore::parse(&lines.collect::<Vec<_>>().join("\n"))
         .map_err(|error| Error::Internal(format!("the ignore rules are checked before: {error}")))?;
     let dockerfile = dockerfile::dockerfile(&planned.plan);
-    let mut extra = vec![(DOCKERFILE.to_owned(), dockerfile.into_bytes())];
-    let path = configuration_path(&planned.plan);
-    if !ignore.excludes(&path) {
-        extra.extend(without_env_values(&planned.project.source.text).map(|text| (path, text.into_bytes())));
-    }
-    Ok(Context { root: env.directory.join(&planned.context), ignore, extra })
+    Ok(Context {
+        root: env.directory.join(&planned.context),
+        ignore,
+        extra: vec![(DOCKERFILE.to_owned(), dockerfile.into_bytes())],
+        configurations: planned.plan.context.withheld.clone(),
+    })
 }
 
 /// The path of the configuration in the build context.

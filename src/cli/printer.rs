@@ -12,7 +12,7 @@ use super::image;
 use super::progress::{self, Progress, size};
 use crate::compiler::front::source::Source;
 use crate::engine::{self, BuildEvent};
-use crate::live::{Change, Crash, Event, Urls};
+use crate::live::{Change, Crash, Event, Reporter, Urls};
 use log::Log;
 use progress_line::ProgressLine;
 
@@ -35,8 +35,24 @@ impl<'a> Printer<'a> {
         Self { env, is_json, progress, build, log, urls }
     }
 
-    /// Prints an event.
-    pub(super) fn show(&mut self, event: &Event) {
+    /// Prints the progress of a build.
+    pub(super) fn building(&mut self, event: &BuildEvent) {
+        let style = if self.is_json { progress::Style::Json } else { progress::Style::Auto };
+        self.build.get_or_insert_with(|| Progress::new(style, self.env)).show(self.env, event);
+        image::warn_if_large(self.env, event);
+    }
+
+    /// Ends the progress of a build; if it failed, explains that with the place in the configuration.
+    pub(super) fn built(&mut self, failed: Option<&engine::Error>, source: &Source) {
+        self.build.take().into_iter().for_each(Progress::end);
+        if let Some(error) = failed {
+            image::explain(self.env, error, source);
+        }
+    }
+}
+
+impl Reporter for Printer<'_> {
+    fn event(&mut self, event: &Event) {
         if self.is_json {
             return self.in_json(event);
         }
@@ -60,31 +76,16 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the progress of a build.
-    pub(super) fn building(&mut self, event: &BuildEvent) {
-        let style = if self.is_json { progress::Style::Json } else { progress::Style::Auto };
-        self.build.get_or_insert_with(|| Progress::new(style, self.env)).show(self.env, event);
-        image::warn_if_large(self.env, event);
-    }
-
-    /// Ends the progress of a build; if it failed, explains that with the place in the configuration.
-    pub(super) fn built(&mut self, failed: Option<&engine::Error>, source: &Source) {
-        self.build.take().into_iter().for_each(Progress::end);
-        if let Some(error) = failed {
-            image::explain(self.env, error, source);
-        }
-    }
-
-    /// Prints log lines that were held back long enough.
-    pub(super) fn tick(&mut self) {
+    fn tick(&mut self) {
         self.log.tick(self.env);
     }
 
-    /// Whether nobody reads the events any more.
-    pub(super) fn is_over(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.is_json && self.env.out.is_closed
     }
+}
 
+impl Printer<'_> {
     fn in_json(&mut self, event: &Event) {
         let transfer = match event {
             Event::Pulling { image, .. } => Some(image.as_str()),

@@ -57,7 +57,7 @@ impl Service {
 
     /// Asks the user to confirm a change; without a terminal, `option` confirms it.
     pub(super) fn confirm(&mut self, env: &mut Env, question: &str, option: &str) -> Result<(), Error> {
-        if !env.err.is_terminal {
+        if !env.can_ask() {
             return Err(Error::Usage {
                 message: "this needs confirmation, and stdin is not a terminal".to_owned(),
                 hint: Some(format!("pass {option}")),

@@ -1,4 +1,4 @@
-//! Settings of the deployment service: the environment first, then `.env` beside the configuration.
+//! Settings: from the environment, else from `.env` beside the configuration.
 
 use std::fmt;
 use std::path::Path;
@@ -71,6 +71,17 @@ impl fmt::Display for Origin {
 }
 
 impl Settings {
+    /// The variables of `.env` that have a value.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        let variables = self.file.variables.iter();
+        variables.filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
+    }
+
+    /// The value of a variable of `.env` that is not empty.
+    pub(super) fn in_file(&self, name: &str) -> Option<String> {
+        self.file.variables.get(name)?.clone().filter(|value| !value.is_empty())
+    }
+
     /// Reads `.env` in `directory`, if it exists. Warns about lines that cannot be parsed.
     pub(super) fn read(env: &mut Env, directory: &Path) -> Self {
         let text = project::text(&directory.join(FILE)).unwrap_or_default();
@@ -89,10 +100,10 @@ impl Settings {
             Some(Setting { value: Redacted::new(env.variable(name)?), origin })
         };
         let inside = |name: &&str| {
-            let value = self.file.variables.get(*name)?.as_ref().filter(|value| !value.is_empty())?;
+            let value = self.in_file(name)?;
             let alone = self.file_alone.variables.get(*name).and_then(Option::as_ref);
-            let origin = Origin::File { name: (*name).to_owned(), is_expanded: alone != Some(value) };
-            Some(Setting { value: Redacted::new(value.clone()), origin })
+            let origin = Origin::File { name: (*name).to_owned(), is_expanded: alone != Some(&value) };
+            Some(Setting { value: Redacted::new(value), origin })
         };
         names.iter().find_map(outside).or_else(|| names.iter().find_map(inside))
     }

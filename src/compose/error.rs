@@ -1,4 +1,4 @@
-//! Why the setup could not be run together with the user's services.
+//! The errors of a run with services of the user.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,85 +7,81 @@ use std::time::Duration;
 use crate::live::Interrupted;
 use crate::{project, up};
 
-/// What went wrong: what was attempted, on what, why.
+/// An error of `up` or `down` with services of the user.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing can be asked over HTTP.
-    #[error("cannot ask the server whether it is well: {reason}")]
+    /// The HTTP client of the readiness check cannot be set up.
+    #[error("cannot check whether the server is ready: {reason}")]
     Client {
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// Compose failed; what it said was told.
+    /// Compose failed; its output was reported.
     #[error("`{command}` failed with {status}")]
     Failed {
-        /// What a user would type for it, in short.
+        /// The command, in short.
         command: String,
-        /// How it ended.
+        /// Its exit code or signal.
         status: String,
     },
-    /// The directory for what is kept in a project cannot be written.
+    /// The directory of our files in the project cannot be written.
     #[error("cannot write `{}`: {}", .path.display(), project::reason(.source))]
     Home {
-        /// What.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The program was asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// There is no compose of today.
+    /// Compose is missing or too old.
     #[error("docker compose is needed for the services of `{}`, and {}", .file.display(), .found.as_deref().map_or_else(|| "is not installed".to_owned(), |old| format!("version {old} is too old")))]
     Missing {
         /// The user's file.
         file: PathBuf,
-        /// The version that there is, where it is too old.
+        /// The version that was found, if it is too old.
         found: Option<String>,
     },
-    /// The user's file is not there.
+    /// The user's file does not exist.
     #[error("there is no file `{}`", .file.display())]
     NoFile {
-        /// It.
+        /// The file.
         file: PathBuf,
     },
-    /// It takes too long.
+    /// The server was not ready in time.
     #[error("the server does not answer after {} s", .after.as_secs())]
     NotReady {
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
-    /// The user's tree refused.
+    /// A file of the project cannot be written.
     #[error(transparent)]
     Project(#[from] project::Error),
-    /// The system starts no process.
+    /// A process cannot be started.
     #[error("cannot start a process: {}", project::reason(.source))]
     Start {
-        /// Why.
+        /// The cause.
         #[from]
         source: io::Error,
     },
-    /// The images of the setup.
+    /// An image of the setup cannot be built or pulled, or the project cannot be run.
     #[error(transparent)]
     Up(#[from] up::Error),
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Project(error) => return error.hint(),
             Self::Up(error) => return error.hint(),
             Self::Client { .. } | Self::Interrupted(_) | Self::Start { .. } => return None,
-            Self::Failed { .. } => "what it said is above; `--no-pull` uses the images that are here",
+            Self::Failed { .. } => "its output is above; --no-pull uses local images",
             Self::Home { .. } => "make the directory writable",
-            Self::Missing { .. } => {
-                "install its plugin (docker-compose-plugin), or leave out --docker-compose: all else needs the engine alone"
-            }
-            Self::NoFile { .. } => "name a compose file with --docker-compose",
-            Self::NotReady { .. } => {
-                "look at its logs with `agentcli up --verbose`, or wait longer with --wait-timeout"
-            }
+            Self::Missing { .. } => "install the package docker-compose-plugin, or omit --docker-compose",
+            Self::NoFile { .. } => "pass an existing compose file with --docker-compose",
+            Self::NotReady { .. } => "read its logs with `agentcli up --verbose`, or raise --wait-timeout",
         };
         Some(hint.to_owned())
     }

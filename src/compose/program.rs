@@ -1,26 +1,55 @@
-//! The program: the plugin of docker, else the one of its own.
+//! The program: the plugin of docker, else the standalone program.
 
 use std::path::Path;
 use std::time::Duration;
 
+use super::lines::report;
 use super::{Error, Project};
-use crate::child::{Child, Command};
+use crate::child::{Child, Command, Status};
+use crate::live::Reporter;
 
-/// How it may be called, the preferred first.
+/// The ways to call it, in order of preference.
 const PROGRAMS: [&[&str]; 2] = [&["docker", "compose"], &["docker-compose"]];
 
-/// The oldest major version that knows what is asked of it.
+/// The oldest supported major version.
 const OLDEST: u32 = 2;
 
-/// How long it has to end once it is asked to. Each container has ten seconds of the engine's.
+/// Grace period of compose. Each container has one of ten seconds.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// A running compose, under its guard.
+/// Starts compose.
 pub(super) fn start(command: &Command) -> Result<Child, Error> {
     Ok(Child::start(command, GRACE)?)
 }
 
-/// The first that answers and is not too old.
+/// Reads the lines of compose until it ends.
+///
+/// # Errors
+///
+/// Compose fails.
+pub(super) async fn finish(
+    child: &mut Child,
+    command: &Command,
+    hidden: &[String],
+    reporter: &mut dyn Reporter,
+) -> Result<(), Error> {
+    let status = child.finish(|lines| report(&lines, hidden, reporter)).await?;
+    check(command, status)
+}
+
+/// Fails if compose has ended with this status.
+pub(super) fn check(command: &Command, status: Status) -> Result<(), Error> {
+    if status.is_success() {
+        return Ok(());
+    }
+    let words = command.arguments.iter().rev().take_while(|word| word.as_encoded_bytes() != b"--file");
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    let subcommand = words.iter().rev().skip(1).find(|word| !word.starts_with('-'));
+    let subcommand = subcommand.map(|word| word.to_string()).unwrap_or_default();
+    Err(Error::Failed { command: format!("docker compose {subcommand}"), status: status.to_string() })
+}
+
+/// The first program that answers and is supported.
 pub(super) async fn find(project: &Project) -> Result<&'static [&'static str], Error> {
     if !project.file.is_file() {
         return Err(Error::NoFile { file: project.file.clone() });
@@ -36,18 +65,12 @@ pub(super) async fn find(project: &Project) -> Result<&'static [&'static str], E
     Err(Error::Missing { file: project.file.clone(), found: old })
 }
 
-/// What it says that it is; nothing where it is not there.
+/// The version of a program; none if the program does not exist.
 async fn version(words: &[&str], project: &Project) -> Result<Option<String>, Error> {
-    let mut said = None;
-    let command = command(words, project).arguments(["version", "--short"]);
-    let status = start(&command)?
-        .finish(|line| {
-            if major(line).is_some() {
-                said = Some(line.trim().to_owned());
-            }
-        })
-        .await?;
-    Ok(said.filter(|_| status.is_success()))
+    let mut child = start(&command(words, project).arguments(["version", "--short"]))?;
+    let status = child.finish(drop).await?;
+    let version = child.last_lines().into_iter().rev().find(|line| major(line).is_some());
+    Ok(version.filter(|_| status.is_success()).map(|line| line.trim().to_owned()))
 }
 
 /// `2` of `v2.26.1`
@@ -55,11 +78,11 @@ fn major(version: &str) -> Option<u32> {
     version.trim().trim_start_matches('v').split_once('.')?.0.parse().ok()
 }
 
-/// A call for the project, with the file of the setup where there is one, up to what is asked of it.
+/// Compose with the files of a project, `setup` among them; the subcommand is missing.
 pub(super) fn call(words: &[&str], project: &Project, setup: Option<&Path>) -> Command {
     let mut command = command(words, project).arguments(["--ansi", "never", "--project-name", &project.name]);
     command = command.argument("--project-directory").argument(&project.directory);
-    // The .env file there is read by whoever calls.
+    // The caller has read the .env file.
     command = command.arguments(["--env-file", "/dev/null"]);
     for file in setup.into_iter().chain([project.file.as_path()]) {
         command = command.argument("--file").argument(file);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::live::Crash;
+use crate::live::{Crash, Interrupted};
 use crate::{project, watch};
 
 /// What went wrong: what was attempted, on what, why.
@@ -45,7 +45,10 @@ pub enum Error {
         /// What can be done, where its words tell.
         hint: Option<String>,
     },
-    /// Packages are missing, and may not be installed.
+    /// The program was asked to stop before the server was ready.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// Packages are missing, and must not be installed.
     #[error("not installed: {}", .missing.join(", "))]
     Missing {
         /// What.
@@ -132,7 +135,11 @@ impl Error {
             | Self::Tunnel { hint, .. } => Some(hint.clone()),
             Self::Project(error) => error.hint(),
             Self::Watch(_) => Some("run it with --no-reload".to_owned()),
-            Self::Client { .. } | Self::Crashed(_) | Self::NotReady { .. } | Self::Run { .. } => None,
+            Self::Client { .. }
+            | Self::Crashed(_)
+            | Self::Interrupted(_)
+            | Self::NotReady { .. }
+            | Self::Run { .. } => None,
         }
     }
 }

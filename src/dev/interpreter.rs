@@ -173,7 +173,7 @@ async fn uv_choice(
     let command = Command::new(uv, &session.directory).arguments(["python", "find", "--no-python-downloads"]);
     let command = command.arguments(&packages.version).without("VIRTUAL_ENV");
     let mut child = Child::start(&command, GRACE).ok()?;
-    let status = child.finish(|_| {}).await.ok()?;
+    let status = child.finish(drop).await.ok()?;
     let path = child.last_lines().into_iter().map(PathBuf::from).find(|path| path.is_file());
     path.filter(|_| status.is_success())
 }
@@ -189,7 +189,7 @@ pub(super) async fn look(python: &Path, directory: &Path, wanted: &Wanted) -> Re
     let command =
         Command::new(python, directory).argument("-I").argument("-c").argument(LOOK).argument(wanted);
     let mut child = Child::start(&command, GRACE).map_err(|error| crate::project::reason(&error))?;
-    let status = child.finish(|_| {}).await.map_err(|error| crate::project::reason(&error))?;
+    let status = child.finish(drop).await.map_err(|error| crate::project::reason(&error))?;
     // Among the lines may be warnings.
     let answer = child.last_lines().into_iter().rev().find_map(|line| serde_json::from_str(&line).ok());
     answer.ok_or_else(|| match status.is_success() {

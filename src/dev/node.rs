@@ -74,7 +74,7 @@ async fn version(node: &Path, directory: &Path) -> Result<String, String> {
     let reason = |error| crate::project::reason(&error);
     let mut child =
         Child::start(&Command::new(node, directory).argument("--version"), GRACE).map_err(reason)?;
-    let status = child.finish(|_| {}).await.map_err(reason)?;
+    let status = child.finish(drop).await.map_err(reason)?;
     let answer = child.last_lines().pop().unwrap_or_default();
     match answer.trim().strip_prefix('v') {
         Some(version) if status.is_success() => Ok(version.to_owned()),

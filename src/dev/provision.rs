@@ -75,7 +75,7 @@ pub(super) async fn provide(
     let wanted = Wanted::new(packages, debugger);
     let base = interpreter::find(session, packages, options, &wanted).await?;
     if let Some(warning) = &base.warning {
-        hooks.event(&Event::Warning { message: warning.clone() });
+        hooks.warn(warning.clone());
     }
     let (program, foreign) = if base.look.missing.is_empty() && !packages.own {
         let changed = environment::changed_at(&base.look.packages);
@@ -149,11 +149,9 @@ async fn install(
 pub(super) async fn run(command: &Command, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let failed = |source| Error::Run { program: command.shown(), source };
     let mut child = Child::start(command, GRACE).map_err(failed)?;
-    let show = |line: &str| {
-        let message = line.trim().to_owned();
-        if !message.is_empty() {
-            hooks.event(&Event::Provisioning { message, done: false });
-        }
+    let show = |lines: Vec<String>| {
+        let lines = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+        lines.for_each(|line| hooks.event(&Event::Provisioning { message: line.to_owned(), done: false }));
     };
     let status = child.finish(show).await.map_err(failed)?;
     if status.is_success() {
@@ -164,7 +162,7 @@ pub(super) async fn run(command: &Command, hooks: &mut dyn Hooks) -> Result<(), 
         .iter()
         .find(|(words, _)| last.iter().any(|line| words.iter().any(|word| line.contains(word))));
     let hint = hint.map(|(_, hint)| (*hint).to_owned());
-    last.into_iter().for_each(|line| hooks.event(&Event::Log { service: None, line }));
+    hooks.lines(last);
     let command = command.shown();
     let short = command.split(" --").next().unwrap_or(&command).to_owned();
     Err(Error::Install { command: short, status: status.to_string(), hint })

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::compiler::back::plan::Plan;
-use crate::live::Event;
+use crate::live::Reporter;
 
 /// A planned project and the values of its `env`. There is no `Debug`: the values are secrets.
 pub struct Session {
@@ -44,8 +44,8 @@ pub struct Options {
     pub log_level: &'static str,
     /// Whether the server's log is coloured.
     pub colour: bool,
-    /// How long the server may take until it answers.
-    pub patience: Duration,
+    /// Timeout for the server to become ready.
+    pub start_timeout: Duration,
     /// The studio to link to, without a `/` at its end.
     pub studio: String,
     /// What of this process's environment decides which interpreter is meant.
@@ -116,20 +116,11 @@ pub struct Tls {
     pub key: PathBuf,
 }
 
-/// What the room asks its caller for while it runs.
-pub trait Hooks {
-    /// Something happened.
-    fn event(&mut self, event: &Event);
-
-    /// Called several times a second while the server runs.
-    fn tick(&mut self);
-
-    /// Whether the user agrees to what is asked. Can be given up.
+/// What the room asks of its caller while it runs.
+pub trait Hooks: Reporter {
+    /// Asks the user a question. Cancel safe.
     fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>>;
 
-    /// Whether nobody is left who would hear of what happens.
-    fn is_over(&self) -> bool;
-
-    /// Reads the project anew. Nothing where it cannot be planned; the caller has said why.
+    /// Reads the project again. None if it cannot be planned; the caller has reported why.
     fn replan(&mut self) -> Option<Session>;
 }

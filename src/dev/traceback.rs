@@ -1,40 +1,40 @@
-//! Where in the user's source a program went wrong, read from what it said last.
+//! The place in the user's source that caused a crash, found in the last lines of the server.
 
 use std::path::Path;
 
 use super::HOME;
 
-/// What went wrong.
+/// The cause of a crash.
 pub(super) struct Cause {
-    /// `file:line: what`, of the innermost place in the project.
+    /// `file:line: reason`, of the innermost place in the project.
     pub(super) text: String,
-    /// The lines that say so.
+    /// The lines about it.
     pub(super) lines: Vec<String>,
 }
 
-/// The innermost place in `directory` that the lines name, and what was raised there.
+/// The innermost place in `directory` that the lines name, and the exception raised there.
 pub(super) fn cause(lines: &[String], directory: &Path) -> Option<Cause> {
     python(lines, directory).or_else(|| javascript(lines, directory))
 }
 
-/// The innermost place in the last traceback comes last, and then what was raised.
+/// The last traceback ends with the innermost place and the exception.
 fn python(lines: &[String], directory: &Path) -> Option<Cause> {
     let found = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, place(line, directory)?)));
     let (at, place) = found?;
-    // The first behind the place is what was raised there; others may have been raised because of it.
+    // The first exception after the place was raised there; later ones may be its consequences.
     let behind = lines[at..].iter().position(|line| exception(line).is_some());
     let what = behind.and_then(|behind| exception(&lines[at + behind]));
     let text = what.map_or_else(|| place.clone(), |what| format!("{place}: {what}"));
     Some(Cause { text, lines: lines[at..=at + behind.unwrap_or(0)].to_vec() })
 }
 
-/// What was thrown comes first, and then the innermost place.
+/// The error comes first, then the innermost place.
 fn javascript(lines: &[String], directory: &Path) -> Option<Cause> {
     let (at, what) = lines.iter().enumerate().find_map(|(at, line)| Some((at, exception(line)?)))?;
     let mut places = lines.iter().enumerate().skip(at);
     let found = places.find_map(|(end, line)| Some((end, javascript_place(line, directory)?)));
     let (end, (place, rest)) = found?;
-    // A compiler says it behind the place.
+    // A compiler prints its message after the place.
     let what = rest.strip_prefix(": ERROR: ").unwrap_or(what);
     Some(Cause { text: format!("{place}: {what}"), lines: lines[at..=end].to_vec() })
 }
@@ -51,13 +51,9 @@ fn javascript_place<'a>(line: &'a str, directory: &Path) -> Option<(String, &'a 
     (!is_foreign).then(|| (format!("{file}{number}"), &rest[place.len()..]))
 }
 
-/// A line without what colours it.
+/// A line without terminal escapes.
 pub(super) fn plain(line: &str) -> String {
-    let mut parts = line.split("\u{1b}[");
-    let first = parts.next().unwrap_or_default().to_owned();
-    let is_last = |c: char| ('@'..='~').contains(&c);
-    let behind = parts.map(|part| part.split_once(is_last).map_or("", |(_, text)| text));
-    behind.fold(first, |line, text| line + text)
+    anstream::adapter::strip_str(line).to_string()
 }
 
 /// `file:line` of a line like `File "/project/graph.py", line 3, in <module>`.
@@ -86,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_innermost_own_place_is_named() {
+    fn the_innermost_place_in_the_project_is_the_cause() {
         let lines: Vec<String> = r#"Traceback (most recent call last):
   File "/p/.agentcli/python/lib/python3.11/site-packages/x.py", line 9, in load
   File "/p/src/graph.py", line 3, in <module>
@@ -108,7 +104,7 @@ Application startup failed. Exiting."#
     }
 
     #[test]
-    fn places_in_javascript_are_named() {
+    fn places_in_javascript_are_found() {
         let told = |text: &str| {
             let lines: Vec<String> = text.lines().map(str::to_owned).collect();
             cause(&lines, Path::new("/p")).map(|cause| cause.text)
@@ -127,7 +123,7 @@ Application startup failed. Exiting."#
     }
 
     #[test]
-    fn colours_go() {
+    fn colours_are_removed() {
         assert_eq!(plain("\u{1b}[31merror\u{1b}[39m: \u{1b}[2m▪"), "error: ▪");
     }
 }

@@ -46,10 +46,10 @@ pub const NO_FILES: &[&str] = &[];
 impl<H: Hooks> Shipment<'_, H> {
     /// Packs the build context, and the configuration even if a .dockerignore excludes it: the service reads it.
     pub(super) async fn pack(&mut self) -> Result<Packed, Error> {
-        let Request { build, config_path, config_text, .. } = self.request;
+        let Request { build, config_path, .. } = self.request;
         let mut context = build.context.clone();
-        context.extra.retain(|(path, _)| path != config_path);
-        context.extra.push((config_path.clone(), config_text.clone().into_bytes()));
+        context.ignore.include(config_path);
+        context.configurations.push(config_path.clone());
         let listing = context.list().map_err(engine::Error::Context)?;
         let (files, largest) = (listing.files(), listing.largest(LARGEST));
         let packed = self.service.stop().unless_asked(listing.pack(MAX_ARCHIVE)).await?;

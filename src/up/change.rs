@@ -1,5 +1,5 @@
-//! Changes of what the engine has. Each is done whole, even if whoever asked for it does not wait for it: so it is known
-//! what is there when everything is stopped.
+//! Changes of the engine's objects. Each is completed even if the caller is cancelled, so that it is known what exists when
+//! everything is stopped.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use tokio::time::timeout;
 pub(super) struct Changes(Arc<RwLock<()>>);
 
 impl Changes {
-    /// Does `change` to its end.
-    pub(super) async fn whole<T: Send + 'static>(
+    /// Makes `change`, also if the caller is cancelled.
+    pub(super) async fn complete<T: Send + 'static>(
         &self,
         change: impl Future<Output = T> + Send + 'static,
     ) -> T {
@@ -30,8 +30,8 @@ impl Changes {
         }
     }
 
-    /// Waits until none is under way, but no longer than `patience`.
-    pub(super) async fn settled(&self, patience: Duration) {
-        timeout(patience, self.0.write()).await.ok();
+    /// Waits until no change is under way, at most for `limit`.
+    pub(super) async fn finished(&self, limit: Duration) {
+        timeout(limit, self.0.write()).await.ok();
     }
 }

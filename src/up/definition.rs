@@ -1,4 +1,4 @@
-//! From the setup to the containers that it asks for.
+//! The definitions of the containers of a setup.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::session::Session;
 use crate::compiler::back::plan::{Service, ServiceImage, VolumeMount};
 use crate::engine::ContainerSpec;
 
-/// Changes when the same definition becomes another container.
+/// Raised when the same definition becomes another container.
 const FORMAT: u32 = 1;
 
-/// A container as it should be.
+/// The definition of a container.
 #[derive(Clone)]
-pub(super) struct Wanted {
+pub(super) struct Definition {
     pub(super) service: String,
     pub(super) spec: ContainerSpec,
-    /// Services that have to be well before.
+    /// Services that have to be healthy before it starts.
     pub(super) after: Vec<String>,
-    /// Of everything that makes it what it is. Values of variables are in it, and cannot be read from it.
+    /// The hash of the whole definition, values of variables included.
     pub(super) hash: String,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn image_name(service: &Service) -> &str {
     }
 }
 
-/// The name of the image that was built for a container, where one was.
+/// The name of the image that was built for a container, if one was.
 pub(super) fn built_name(spec: &ContainerSpec) -> Option<&String> {
     spec.labels.iter().find(|(name, _)| name == labels::BUILT).map(|(_, name)| name)
 }
@@ -47,12 +47,12 @@ pub(super) fn volume(session: &Session, volume: &str) -> String {
     format!("{}_{volume}", session.setup.name)
 }
 
-/// The containers, in the order of the services. `ids` are the images' by their names.
-pub(super) fn wanted(session: &Session, ids: &BTreeMap<String, String>) -> Vec<Wanted> {
-    session.setup.services.iter().map(|service| one(session, service, ids)).collect()
+/// The containers, in the order of the services. `ids` are the IDs of the images by name.
+pub(super) fn definitions(session: &Session, ids: &BTreeMap<String, String>) -> Vec<Definition> {
+    session.setup.services.iter().map(|service| definition(session, service, ids)).collect()
 }
 
-fn one(session: &Session, service: &Service, ids: &BTreeMap<String, String>) -> Wanted {
+fn definition(session: &Session, service: &Service, ids: &BTreeMap<String, String>) -> Definition {
     let image = ids.get(image_name(service)).cloned().unwrap_or_default();
     let environment = session.environment(service);
     let hash = hash(session, service, &image, &environment);
@@ -77,7 +77,7 @@ fn one(session: &Session, service: &Service, ids: &BTreeMap<String, String>) -> 
     }
     let spec = ContainerSpec {
         name: format!("{}-{}-1", session.setup.name, service.name),
-        // By name, so that the engine shows it; it is the image of this id.
+        // By name, which the engine shows.
         image: image_name(service).to_owned(),
         command: service.command.clone(),
         environment: environment.into_iter().collect(),
@@ -89,7 +89,7 @@ fn one(session: &Session, service: &Service, ids: &BTreeMap<String, String>) -> 
         network: network(session),
         aliases: vec![service.name.clone()],
     };
-    Wanted { service: service.name.clone(), spec, after: service.after.clone(), hash }
+    Definition { service: service.name.clone(), spec, after: service.after.clone(), hash }
 }
 
 fn hash(session: &Session, service: &Service, image: &str, environment: &IndexMap<String, String>) -> String {

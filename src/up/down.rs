@@ -1,4 +1,4 @@
-//! Stops and removes what `up` made.
+//! Stops and removes what `up` created.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use super::owner::check_owner;
 use super::stop::{service, stop, waves};
 use super::turn::turn;
 use crate::engine::{self, Container, Engine};
-use crate::live::{Change, Event};
+use crate::live::{Change, Event, Reporter};
 
-/// Stops and removes the containers and the network of a project, and with `volumes` its volumes. What other programs
-/// added to the project is kept. With an `owner`, the project must belong to that directory.
+/// Stops and removes the containers and the network of a project, and with `volumes` its volumes. Containers that other
+/// programs added to the project are kept. With an `owner`, the project must belong to that directory.
 ///
 /// # Errors
 ///
@@ -21,21 +21,22 @@ pub async fn down(
     project: &str,
     owner: Option<&Path>,
     volumes: bool,
-    mut event: impl FnMut(&Event),
+    reporter: &mut dyn Reporter,
 ) -> Result<(), Error> {
     // An `up` that is changing the project finishes first.
-    let _turn = turn(engine, project, &mut event).await;
-    let mut tell = |service: &str, change| event(&Event::Service { service: service.to_owned(), change });
+    let _turn = turn(engine, project, reporter).await;
+    let mut changed =
+        |service: &str, change| reporter.event(&Event::Service { service: service.to_owned(), change });
     if let Some(directory) = owner {
         check_owner(engine, project, directory).await?;
     }
-    let there = engine.containers(labels::PROJECT, project).await?;
+    let containers = engine.containers(labels::PROJECT, project).await?;
     let is_ours = |container: &Container| container.labels.contains_key(labels::OURS);
-    let (ours, others): (Vec<Container>, Vec<Container>) = there.into_iter().partition(is_ours);
-    stop(engine, &ours, |service| tell(service, Change::Stopped)).await?;
+    let (ours, others): (Vec<Container>, Vec<Container>) = containers.into_iter().partition(is_ours);
+    stop(engine, &ours, |service| changed(service, Change::Stopped)).await?;
     for container in waves(&ours).into_iter().flatten() {
         engine.remove(&container.id).await?;
-        tell(service(container), Change::Removed);
+        changed(service(container), Change::Removed);
     }
     let mut removed = !ours.is_empty();
     let name = format!("{project}_default");
@@ -46,8 +47,7 @@ pub async fn down(
         match engine.remove_network(&network.id, &name).await {
             Ok(()) => removed = true,
             Err(engine::Error::Request { .. }) => {
-                let message = format!("the network `{name}` stays: other containers are on it");
-                event(&Event::Warning { message });
+                reporter.warn(format!("keeping the network `{name}`: other containers use it"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -56,16 +56,15 @@ pub async fn down(
     for volume in mine.iter().filter(|volume| volume.labels.contains_key(labels::OURS)) {
         engine.remove_volume(&volume.name).await?;
         removed = true;
-        event(&Event::Note { message: format!("removed the volume `{}`", volume.name) });
+        reporter.note(format!("removed the volume `{}`", volume.name));
     }
     if !others.is_empty() {
-        let message = format!(
-            "what docker compose made of the project `{project}` stays; add -d with the file that `up` was given"
-        );
-        event(&Event::Warning { message });
+        let kept = "keeping the services that docker compose started for the project";
+        reporter
+            .warn(format!("{kept} `{project}`; to remove them, pass -d with the file that `up` was given"));
     } else if !removed {
-        event(&Event::Note { message: format!("there is nothing of the project `{project}`") });
+        reporter.note(format!("nothing to remove for the project `{project}`"));
     }
-    event(&Event::Stopped);
+    reporter.event(&Event::Stopped);
     Ok(())
 }

@@ -1,45 +1,55 @@
-//! The end of a run: what it is to stop is stopped.
+//! The end of a run: its containers are stopped.
 
 use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
 
 use super::error::Error;
 use super::labels;
 use super::stop::{GRACE, is_running, service, stop};
 use super::supervise::Run;
-use crate::engine::Container;
-use crate::live::Stop;
-use crate::live::{Change, Event};
+use crate::engine::{Container, Engine};
+use crate::live::{Change, Event, Stop};
 
-/// How long what is being started may take before it is ended, when all is to end at once.
+/// Time for changes that are under way to finish before containers are killed.
 const LAST_CHANGES: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether something started meanwhile, when all is to end at once.
-const LAST_LOOKS: usize = 5;
+/// Number of times that containers are killed: some may be started meanwhile.
+const KILL_ROUNDS: usize = 5;
+
+/// Time within which the engine has to respond while containers are stopped, and the interval between these checks.
+const RESPONSE: Duration = Duration::from_secs(7);
+const CHECK: Duration = Duration::from_millis(500);
 
 impl Run<'_> {
     /// Stops all containers if this run owns the project, otherwise those that it started. Kills them once forced to.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotStopped`] if the engine stops responding; the engine refuses or disconnects.
     pub(super) async fn end(&mut self, stop: &Stop) -> Result<(), Error> {
-        let done = match stop.unless_forced(self.stop()).await {
-            Ok(stopped) => stopped,
-            Err(_) => self.kill().await,
+        let (engine, project) = (self.engine.clone(), self.session.setup.name.clone());
+        let ending = async {
+            match stop.unless_forced(self.stop()).await {
+                Ok(stopped) => stopped,
+                Err(_) => self.kill().await,
+            }
         };
-        if done.is_ok() {
-            self.hooks.event(&Event::Stopped);
-        }
-        done
+        while_responsive(&engine, &project, ending).await??;
+        self.hooks.event(&Event::Stopped);
+        Ok(())
     }
 
     async fn stop(&mut self) -> Result<(), Error> {
-        self.changes.settled(GRACE).await;
+        self.changes.finished(GRACE).await;
         let ours = self.to_stop().await?;
-        let tell = |service: &str| self.hooks.event(&stopped(service));
-        Ok(stop(&self.engine, &ours, tell).await?)
+        Ok(stop(&self.engine, &ours, |service| self.hooks.event(&stopped(service))).await?)
     }
 
     async fn kill(&mut self) -> Result<(), Error> {
-        for _ in 0..LAST_LOOKS {
-            // What the engine was asked to start before is started still.
-            self.changes.settled(LAST_CHANGES).await;
+        for _ in 0..KILL_ROUNDS {
+            // The engine still starts what it was asked to start before.
+            self.changes.finished(LAST_CHANGES).await;
             let running: Vec<Container> = self.to_stop().await?.into_iter().filter(is_running).collect();
             if running.is_empty() {
                 break;
@@ -61,7 +71,28 @@ impl Run<'_> {
             it.labels.contains_key(labels::OURS) && it.labels.get(labels::DIRECTORY) == Some(&directory)
         };
         let counts = |it: &Container| self.owns_all || self.started.contains(service(it));
-        Ok(self.there().await?.into_iter().filter(|it| is_ours(it) && counts(it)).collect())
+        Ok(self.containers().await?.into_iter().filter(|it| is_ours(it) && counts(it)).collect())
+    }
+}
+
+/// Waits for `work`, in which containers are stopped, as long as the engine responds.
+///
+/// # Errors
+///
+/// [`Error::NotStopped`] if it no longer does; `work` is dropped.
+pub async fn while_responsive<T>(
+    engine: &Engine,
+    project: &str,
+    work: impl Future<Output = T>,
+) -> Result<T, Error> {
+    let unresponsive = async {
+        while timeout(RESPONSE, engine.containers(labels::PROJECT, project)).await.is_ok() {
+            sleep(CHECK).await;
+        }
+    };
+    tokio::select! {
+        done = work => Ok(done),
+        () = unresponsive => Err(Error::NotStopped { after: RESPONSE }),
     }
 }
 

@@ -1,42 +1,40 @@
-//! Why the setup could not be run.
+//! The errors of a run in containers.
 
 use std::time::Duration;
 
 use crate::live::Interrupted;
 use crate::{engine, watch};
 
-/// What went wrong: what was attempted, on what, why.
+/// An error of `up` or `down`.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another run of this project, on another machine or another user's, has made a container meanwhile.
-    #[error(
-        "another `agentcli up` of the project `{project}` is at work: it has just made the container `{name}`"
-    )]
+    /// Another run of this project, by another machine or user, has just created a container.
+    #[error("another `agentcli up` of the project `{project}` is running: it has just created `{name}`")]
     AtWork {
         /// The project.
         project: String,
         /// The container.
         name: String,
     },
-    /// Nothing can be asked over HTTP.
-    #[error("cannot ask the server whether it is well: {reason}")]
+    /// The HTTP client of the readiness check cannot be set up.
+    #[error("cannot check whether the server is ready: {reason}")]
     Client {
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// The engine.
     #[error(transparent)]
     Engine(#[from] engine::Error),
-    /// A service ended by itself, or is not well; its last lines were told.
+    /// A service exited by itself or is unhealthy; its last lines were reported.
     #[error("the service `{service}` {status}")]
     Failed {
-        /// Which.
+        /// The service.
         service: String,
-        /// How it ended, or what is wrong, as a fragment.
+        /// Its exit code or state, as a fragment.
         status: String,
     },
-    /// Something has a name that this project needs, and is no part of it.
-    #[error("there is a {what} `{name}` that is no part of this project")]
+    /// An object that does not belong to this project has a name that it needs.
+    #[error("the {what} `{name}` exists and does not belong to this project")]
     Foreign {
         /// A network or a volume.
         what: &'static str,
@@ -46,18 +44,27 @@ pub enum Error {
     /// The program was asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// An image is not here, and may not be pulled.
+    /// An image is not here, and must not be pulled.
     #[error("there is no image `{image}` here")]
     NoImage {
         /// Its name.
         image: String,
     },
-    /// It takes too long.
+    /// The server or a service was not ready in time.
     #[error("{what} after {} s", .after.as_secs())]
     NotReady {
-        /// What is not, such as ``the service `x` is not healthy``.
+        /// Such as ``the service `x` is not healthy``.
         what: String,
-        /// How long was waited.
+        /// The timeout.
+        after: Duration,
+    },
+    /// The engine stopped responding while containers were being stopped.
+    #[error(
+        "the container engine has not responded for {} s while stopping the containers; they may still be running",
+        .after.as_secs()
+    )]
+    NotStopped {
+        /// The timeout.
         after: Duration,
     },
     /// Another directory's project has the same name.
@@ -68,46 +75,45 @@ pub enum Error {
         /// The other's directory.
         directory: String,
     },
-    /// A port is somebody else's.
+    /// A port is in use.
     #[error("the service `{service}` cannot open port {port}{}", by(.holder.as_deref()))]
     Port {
         /// The service.
         service: String,
         /// The port.
         port: u16,
-        /// Whose it is.
+        /// The program or container that uses it.
         holder: Option<String>,
     },
-    /// The tree cannot be watched.
+    /// The project cannot be watched.
     #[error(transparent)]
     Watch(#[from] watch::Error),
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Engine(error) => return error.hint(),
             Self::Client { .. } | Self::Interrupted(_) => return None,
-            Self::AtWork { .. } => "let it finish, or end it, and run this again",
+            Self::AtWork { .. } => "wait until it has finished, or stop it, and try again",
             Self::Failed { .. } => {
-                "mend it and run `agentcli up` again; `agentcli down` removes what was started"
+                "fix it and run `agentcli up` again; `agentcli down` removes what was started"
             }
-            Self::Foreign { .. } => "remove it, or choose another name with --project-name",
+            Self::Foreign { .. } => "remove it, or choose another project name with --project-name",
             Self::NoImage { image } => {
-                return Some(format!("leave out --no-pull, or get it with `docker pull {image}`"));
+                return Some(format!("omit --no-pull, or run `docker pull {image}`"));
             }
-            Self::NotReady { .. } => {
-                "look at its logs with `agentcli up --verbose`, or wait longer with --wait-timeout"
-            }
-            Self::Port { .. } => "stop what listens there, or choose another port",
-            Self::Taken { .. } => "choose another name with --project-name",
-            Self::Watch(_) => "run it without --watch",
+            Self::NotReady { .. } => "read its logs with `agentcli up --verbose`, or raise --wait-timeout",
+            Self::NotStopped { .. } => "restart the engine, then run `agentcli down`",
+            Self::Port { .. } => "stop what uses it, or choose another port",
+            Self::Taken { .. } => "choose another project name with --project-name",
+            Self::Watch(_) => "omit --watch",
         };
         Some(hint.to_owned())
     }
 }
 
 fn by(holder: Option<&str>) -> String {
-    holder.map_or_else(|| ": it is taken".to_owned(), |holder| format!(": it is taken by {holder}"))
+    holder.map_or_else(|| ": it is in use".to_owned(), |holder| format!(": it is in use by {holder}"))
 }

@@ -1,4 +1,4 @@
-//! The images that the setup runs: built, pulled, or here already.
+//! The images of the setup: built, pulled, or already here.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::definition::image_name;
 use super::error::Error;
 use super::session::{Hooks, Image, Options, Session};
 use crate::compiler::back::plan::ServiceImage;
-use crate::engine::{BuildRequest, Engine};
+use crate::engine::{self, BuildEvent, BuildRequest, Downloaded, Engine};
 use crate::live::Event;
 
-/// Builds or pulls every image of the setup.
+/// Builds or pulls every image of the setup. Returns the ID of the image that the build has replaced, if any.
 ///
 /// # Errors
 ///
@@ -21,22 +21,38 @@ pub async fn images(
     session: &Session,
     options: &Options,
     hooks: &mut dyn Hooks,
-) -> Result<(), Error> {
-    build(engine, session, hooks).await?;
-    provide(engine, session, options.pull, hooks).await.map(drop)
+) -> Result<Option<String>, Error> {
+    let replaced = build(engine, session, hooks).await?;
+    provide(engine, session, options.pull, hooks).await?;
+    Ok(replaced)
 }
 
-/// Builds the server's image, where it is built.
-pub(super) async fn build(engine: &Engine, session: &Session, hooks: &mut dyn Hooks) -> Result<(), Error> {
-    let Image::Built(request) = &session.image else { return Ok(()) };
-    let built = engine.build(BuildRequest::clone(request), |event| hooks.building(&event)).await;
+/// Builds the server's image, if it is built. Returns the ID of the image that it has replaced, if any.
+pub(super) async fn build(
+    engine: &Engine,
+    session: &Session,
+    hooks: &mut dyn Hooks,
+) -> Result<Option<String>, Error> {
+    let Image::Built(request) = &session.image else { return Ok(None) };
+    let built = build_image(engine, BuildRequest::clone(request), |event| hooks.building(&event)).await;
     hooks.built(built.as_ref().err());
-    built?;
-    Ok(())
+    Ok(built?)
 }
 
-/// The ids of all images by their names. What is missing is pulled, where that is allowed; and what may be newer
-/// elsewhere, where that is wanted. An image that the user names is used as it is, for it may be nowhere else.
+/// Builds an image. Returns the ID of the image that had its name before, if that was another.
+pub(super) async fn build_image(
+    engine: &Engine,
+    request: BuildRequest,
+    events: impl FnMut(BuildEvent),
+) -> Result<Option<String>, engine::Error> {
+    let name = request.tags.first().cloned().unwrap_or_default();
+    let (before, built) = tokio::join!(engine.image(&name), engine.build(request, events));
+    let built = built?;
+    Ok(before.ok().flatten().filter(|id| *id != built.id))
+}
+
+/// Returns the IDs of all images by their names. Pulls missing images, and with `pulls` also newer ones. The server's image
+/// is never pulled over one that is here, because it may exist only here.
 pub(super) async fn provide(
     engine: &Engine,
     session: &Session,
@@ -65,11 +81,11 @@ pub(super) async fn provide(
 }
 
 async fn pull(engine: &Engine, name: &str, hooks: &mut dyn Hooks) -> Result<(), Error> {
-    let told = |current, total| Event::Pulling { image: name.to_owned(), current, total };
-    hooks.event(&told(0, 0));
+    let pulling = |current, total| Event::Pulling { image: name.to_owned(), current, total };
+    hooks.event(&pulling(0, 0));
     let (sender, mut events) = mpsc::unbounded_channel();
     let warnings = sender.clone();
-    let progress = move |it: crate::engine::Downloaded| _ = sender.send(told(it.current, it.total));
+    let progress = move |it: Downloaded| _ = sender.send(pulling(it.current, it.total));
     let warn = move |message| _ = warnings.send(Event::Warning { message });
     let mut pulled = std::pin::pin!(engine.pull(name, progress, warn));
     loop {

@@ -4,15 +4,15 @@
 pub(super) const PROJECT: &str = "com.docker.compose.project";
 /// The service's name.
 pub(super) const SERVICE: &str = "com.docker.compose.service";
-/// Which of the service's containers it is, from 1.
+/// The number of the container among those of its service, from 1.
 pub(super) const NUMBER: &str = "com.docker.compose.container-number";
-/// Whether it runs one command, beside the service.
+/// Whether the container runs a one-off command.
 pub(super) const ONE_OFF: &str = "com.docker.compose.oneoff";
 /// The hash of the definition.
 pub(super) const HASH: &str = "com.docker.compose.config-hash";
-/// The image's id.
+/// The ID of the image.
 pub(super) const IMAGE: &str = "com.docker.compose.image";
-/// What it is started after.
+/// The services that it depends on.
 pub(super) const AFTER: &str = "com.docker.compose.depends_on";
 /// The directory of the configuration.
 pub(super) const DIRECTORY: &str = "com.docker.compose.project.working_dir";
@@ -22,11 +22,11 @@ pub(super) const FILES: &str = "com.docker.compose.project.config_files";
 pub(super) const NETWORK: &str = "com.docker.compose.network";
 /// A volume's name in the project.
 pub(super) const VOLUME: &str = "com.docker.compose.volume";
-/// The version of what made it.
+/// The version of the program that created it.
 pub(super) const VERSION: &str = "com.docker.compose.version";
-/// That `up` made it; its version.
+/// The version of the `up` that created it.
 pub(super) const OURS: &str = "agentcli.version";
-/// That its image was built for it; the image's name.
+/// The name of the image, if it was built for this project.
 pub(super) const BUILT: &str = "agentcli.built";
 
 /// The value of both versions.
@@ -37,7 +37,7 @@ pub(super) fn label(name: &str, value: impl Into<String>) -> (String, String) {
     (name.to_owned(), value.into())
 }
 
-/// Those of everything in a project.
+/// The labels of everything in a project.
 pub(super) fn of_project(project: &str) -> Vec<(String, String)> {
     vec![label(PROJECT, project), label(VERSION, OUR_VERSION), label(OURS, OUR_VERSION)]
 }

@@ -1,4 +1,4 @@
-//! The logs of several containers in one.
+//! The logs of several containers.
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use crate::live::{self, LineSender, Lines};
 pub(super) struct Logs {
     sender: LineSender<String>,
     lines: Lines<String>,
-    /// By service: the container that is followed, and the task that follows it.
+    /// The followed container of each service, and the task that follows it.
     followed: HashMap<String, (String, JoinHandle<()>)>,
     /// Older output is shown only of new containers; in seconds of Unix time.
     since: i32,
@@ -26,7 +26,7 @@ impl Logs {
         Self { sender, lines, followed: HashMap::new(), since }
     }
 
-    /// Follows the container of a service, instead of an earlier one; a new container from its beginning.
+    /// Follows the container of a service instead of an earlier one; a new container from its first line.
     pub(super) fn follow(&mut self, engine: &Engine, service: &str, container: &str, is_new: bool) {
         if self.followed.get(service).is_some_and(|(known, task)| known == container && !task.is_finished()) {
             return;

@@ -1,4 +1,4 @@
-//! Whose a project is: one name is one directory's.
+//! The owner of a project: each project name belongs to one directory.
 
 use std::path::Path;
 
@@ -8,31 +8,30 @@ use super::port;
 use super::session::Session;
 use crate::engine::{Container, Engine};
 
-/// Whether the setup can be run as far as others are concerned: the name is its own, and its ports can be opened. Nothing
-/// is changed before that is known.
+/// Checks that the project name belongs to this directory and that its ports are free, before anything is changed.
 ///
 /// # Errors
 ///
 /// [`Error::Taken`], [`Error::Port`]; the engine refuses, or is gone.
 pub async fn check(engine: &Engine, session: &Session) -> Result<(), Error> {
-    let there = engine.containers(labels::PROJECT, &session.setup.name).await?;
-    is_owner(&there, &session.setup.name, &session.directory)?;
-    port::check(engine, session, &there).await
+    let containers = engine.containers(labels::PROJECT, &session.setup.name).await?;
+    check_directory(&containers, &session.setup.name, &session.directory)?;
+    port::check(engine, session, &containers).await
 }
 
-/// Containers of another directory's project of the same name are not ours to change, nor is its data.
+/// Checks that no other directory has a project of this name: its containers and its data must not be changed.
 ///
 /// # Errors
 ///
-/// [`Error::Taken`] where there are any; the engine refuses, or is gone.
+/// [`Error::Taken`]; the engine refuses, or is gone.
 pub(super) async fn check_owner(engine: &Engine, project: &str, directory: &Path) -> Result<(), Error> {
-    is_owner(&engine.containers(labels::PROJECT, project).await?, project, directory)
+    check_directory(&engine.containers(labels::PROJECT, project).await?, project, directory)
 }
 
-fn is_owner(there: &[Container], project: &str, directory: &Path) -> Result<(), Error> {
+fn check_directory(containers: &[Container], project: &str, directory: &Path) -> Result<(), Error> {
     let ours = directory.display().to_string();
     let of = |container: &Container| container.labels.get(labels::DIRECTORY).cloned();
-    match there.iter().filter_map(of).find(|directory| *directory != ours) {
+    match containers.iter().filter_map(of).find(|directory| *directory != ours) {
         Some(directory) => Err(Error::Taken { project: project.to_owned(), directory }),
         None => Ok(()),
     }

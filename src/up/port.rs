@@ -1,4 +1,4 @@
-//! Whose a port is that a service should open.
+//! The ports of the services, and who uses them.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
@@ -7,15 +7,15 @@ use super::error::Error;
 use super::session::Session;
 use crate::engine::{self, Container, Engine};
 
-/// Whether the ports of all services are free, or this project's own: then its containers are left as they are.
-pub(super) async fn check(engine: &Engine, session: &Session, there: &[Container]) -> Result<(), Error> {
+/// Checks that the ports of all services are free or used by `containers`, those of this project.
+pub(super) async fn check(engine: &Engine, session: &Session, containers: &[Container]) -> Result<(), Error> {
     let all = session
         .setup
         .services
         .iter()
         .flat_map(|service| service.ports.iter().map(move |port| (service, port.host)));
     for (service, port) in all {
-        if there.iter().any(|container| container.ports.contains(&port)) {
+        if containers.iter().any(|container| container.ports.contains(&port)) {
             continue;
         }
         let is_container = engine.holder_of(port).await?.is_some();
@@ -27,7 +27,7 @@ pub(super) async fn check(engine: &Engine, session: &Session, there: &[Container
     Ok(())
 }
 
-/// The error for a container that could not be started.
+/// Names the user of a port for which a container could not be started.
 pub(super) async fn explain(engine: &Engine, service: &str, error: engine::Error) -> Error {
     match error {
         engine::Error::PortTaken { port, .. } => {
@@ -46,12 +46,12 @@ async fn holder(engine: &Engine, port: u16) -> Option<String> {
     Some(format!("{} (process {})", process.name, process.pid))
 }
 
-/// Whether the engine opens ports on this machine: of another's programs nothing is known here.
+/// Whether the engine opens ports on this machine.
 fn is_here(engine: &Engine) -> bool {
     engine.host().starts_with("unix:") || engine.host().starts_with("npipe:")
 }
 
-/// Whether something listens. Another reason for which it cannot be opened here may not concern the engine.
+/// Whether a program listens. Other reasons for which the port cannot be opened here may not apply to the engine.
 fn is_open(address: Option<&IpAddr>, port: u16) -> bool {
     let address = address.copied().unwrap_or(Ipv4Addr::UNSPECIFIED.into());
     let tried = TcpListener::bind((address, port));

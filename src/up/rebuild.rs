@@ -1,49 +1,56 @@
-//! A changed project on its way: its image is built while the old server runs on.
+//! The build of a changed project, while the old server runs.
 
 use std::pin::Pin;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::images::build_image;
 use super::session::{Image, Session};
-use crate::engine::{BuildEvent, BuildRequest, Built, Engine, Error};
+use crate::engine::{BuildEvent, BuildRequest, Engine, Error};
 
-/// What comes next. When it is dropped, its build is stopped.
+/// A build of a changed project. Dropping it stops the build.
 pub(super) struct Rebuild {
-    /// The project as it will be; nothing where only its files changed.
+    /// The changed project; none if only its files changed.
     pub(super) session: Option<Session>,
-    /// What changed.
+    /// The changed files.
     pub(super) changed: Vec<String>,
-    /// When that was seen.
+    /// When the change was noticed.
     pub(super) since: Instant,
+    /// Whether an image is built at all.
+    pub(super) is_built: bool,
     events: mpsc::UnboundedReceiver<BuildEvent>,
-    build: Pin<Box<dyn Future<Output = Result<Option<Built>, Error>>>>,
+    build: Pin<Box<dyn Future<Output = Done>>>,
 }
 
-/// How a build goes on.
+/// The ID of the image that the build has replaced, if any.
+pub(super) type Done = Result<Option<String>, Error>;
+
+/// A step of a build.
 pub(super) enum Step {
+    /// It advanced.
     Event(Box<BuildEvent>),
-    /// It is over, where anything had to be built.
-    Done(Result<Option<Built>, Error>),
+    /// It ended.
+    Done(Done),
 }
 
 impl Rebuild {
-    /// Begins to build `image`. Base images are not looked for anew: an edit is to be seen soon.
+    /// Starts to build `image`, with the base images that are here, so that a change is soon visible.
     pub(super) fn start(engine: &Engine, image: &Image, changed: Vec<String>) -> Self {
         let (sender, events) = mpsc::unbounded_channel();
         let request = match image {
             Image::Built(request) => Some(BuildRequest { pull: false, ..BuildRequest::clone(request) }),
             Image::Named => None,
         };
-        let engine = engine.clone();
+        let (engine, is_built) = (engine.clone(), request.is_some());
         let build = Box::pin(async move {
             let Some(request) = request else { return Ok(None) };
-            engine.build(request, |event| _ = sender.send(event)).await.map(Some)
+            build_image(&engine, request, |event| _ = sender.send(event)).await
         });
-        Self { session: None, changed, since: Instant::now(), events, build }
+        Self { session: None, changed, since: Instant::now(), is_built, events, build }
     }
 
-    /// The next thing that happens. Can be given up and called again, until it is over.
+    /// The next step. Cancel safe; not to be called again after the last one.
     pub(super) async fn next(&mut self) -> Step {
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! Makes true what should be there: networks, volumes, and containers in the order in which they need one another.
+//! Creates networks, volumes and containers as defined, the containers in the order of their dependencies.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
-use super::definition::{self, Wanted};
+use super::definition::{self, Definition};
 use super::error::Error;
 use super::labels::{self, label};
 use super::port;
@@ -16,119 +16,122 @@ use crate::engine::{self, Container, Engine, State, Wellness};
 use crate::live::{Change, Event};
 use crate::up::supervise::Run;
 
-/// How often it is asked how the containers are.
+/// Interval between checks of the containers.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often we look at a container's health ourselves while it starts, where its engine does so only now and then.
-const LOOK: Duration = Duration::from_millis(300);
+/// Interval between our own health checks of starting containers, for engines without a start interval.
+const HEALTH_CHECK: Duration = Duration::from_millis(300);
 
-/// How many of its last lines are told of a service that failed.
-const TOLD_LINES: usize = 20;
+/// Number of last lines that are shown of a service that failed.
+const LAST_LINES: usize = 20;
 
-/// How far the services are.
+/// The progress of the services.
 #[derive(Default)]
 struct Progress {
-    /// What they should be, and started.
-    settled: HashSet<String>,
-    /// And well.
-    well: HashSet<String>,
-    /// When we look ourselves next; never where the engine looks often.
-    next_look: Option<Instant>,
+    /// Created as defined, and started.
+    started: HashSet<String>,
+    /// Started and healthy.
+    healthy: HashSet<String>,
+    /// The time of our next health check; none if the engine has a start interval.
+    next_check: Option<Instant>,
 }
 
 impl Progress {
-    fn may_start(&self, one: &Wanted) -> bool {
-        !self.settled.contains(&one.service) && one.after.iter().all(|name| self.well.contains(name))
+    fn may_start(&self, one: &Definition) -> bool {
+        !self.started.contains(&one.service) && one.after.iter().all(|name| self.healthy.contains(name))
     }
 }
 
 impl Run<'_> {
-    /// Starts everything; where that is asked for, waits until all is well.
-    pub(super) async fn start(&mut self, wanted: &[Wanted], recreate: bool) -> Result<(), Error> {
-        let mut there = self.there().await?;
-        self.share().await?;
-        self.remove_orphans(wanted, &there).await?;
-        let deadline = Instant::now() + self.options.patience;
+    /// Starts all services; detached, waits until all are healthy.
+    pub(super) async fn start(&mut self, definitions: &[Definition], recreate: bool) -> Result<(), Error> {
+        let mut containers = self.containers().await?;
+        self.create_shared().await?;
+        self.remove_orphans(definitions, &containers).await?;
+        let deadline = Instant::now() + self.options.wait_timeout;
         let waits = self.options.mode == Mode::Detached;
         let mut progress = Progress::default();
         if !self.engine.has_start_interval().await? {
-            progress.next_look = Some(Instant::now());
+            progress.next_check = Some(Instant::now());
         }
         loop {
-            self.check_settled(wanted, &there, &mut progress).await?;
-            if progress.settled.len() == wanted.len() && (!waits || progress.well.len() == wanted.len()) {
+            self.check_started(definitions, &containers, &mut progress).await?;
+            if progress.started.len() == definitions.len()
+                && (!waits || progress.healthy.len() == definitions.len())
+            {
                 return Ok(());
             }
-            let open: Vec<&Wanted> = wanted.iter().filter(|one| progress.may_start(one)).collect();
+            let open: Vec<&Definition> = definitions.iter().filter(|one| progress.may_start(one)).collect();
             if open.is_empty() && Instant::now() > deadline {
-                return Err(self.late(wanted, &there, &progress).await);
+                return Err(self.unhealthy(definitions, &containers, &progress).await);
             }
             if open.is_empty() {
                 sleep(PAUSE).await;
             }
-            self.settle_all(&open, &there, recreate, &mut progress).await?;
-            there = self.there().await?;
+            self.start_all(&open, &containers, recreate, &mut progress).await?;
+            containers = self.containers().await?;
         }
     }
 
-    /// Looks how those are that were started.
-    async fn check_settled(
+    /// Checks the services that were started.
+    async fn check_started(
         &mut self,
-        wanted: &[Wanted],
-        there: &[Container],
+        definitions: &[Definition],
+        containers: &[Container],
         progress: &mut Progress,
     ) -> Result<(), Error> {
-        let by_service = by_service(there);
-        let looks = progress.next_look.is_some_and(|next| next <= Instant::now());
-        for one in wanted.iter().filter(|one| progress.settled.contains(&one.service)) {
+        let by_service = by_service(containers);
+        let is_due = progress.next_check.is_some_and(|next| next <= Instant::now());
+        for one in definitions.iter().filter(|one| progress.started.contains(&one.service)) {
             let Some(container) = by_service.get(one.service.as_str()) else {
                 return Err(self.removed(&one.service).await);
             };
             self.check(&one.service, container).await?;
             let is_starting = container.state == State::Running(Some(Wellness::Starting));
-            let was_well = progress.well.contains(&one.service);
-            if is_well(one, container)
-                || is_starting && (was_well || looks && self.looks_well(one, container).await)
+            let was_healthy = progress.healthy.contains(&one.service);
+            if is_healthy(one, container)
+                || is_starting && (was_healthy || is_due && self.succeeds(one, container).await)
             {
-                let is_new = progress.well.insert(one.service.clone());
+                let is_new = progress.healthy.insert(one.service.clone());
                 if is_new && one.spec.health.is_some() && self.options.mode == Mode::Detached {
                     self.change(&one.service, Change::Healthy);
                 }
             } else {
-                progress.well.remove(&one.service);
+                progress.healthy.remove(&one.service);
             }
         }
-        if looks {
-            progress.next_look = Some(Instant::now() + LOOK);
+        if is_due {
+            progress.next_check = Some(Instant::now() + HEALTH_CHECK);
         }
         Ok(())
     }
 
-    async fn looks_well(&self, one: &Wanted, container: &Container) -> bool {
+    /// Runs the health check of a container.
+    async fn succeeds(&self, one: &Definition, container: &Container) -> bool {
         let Some(health) = &one.spec.health else { return false };
-        let patience = Duration::from_secs(health.timeout.into());
-        self.engine.succeeds_in(&container.name, &health.command, patience).await
+        let timeout = Duration::from_secs(health.timeout.into());
+        self.engine.succeeds_in(&container.name, &health.command, timeout).await
     }
 
-    /// Makes the containers of `open` what they should be, all at once.
-    async fn settle_all(
+    /// Starts the services of `open` as defined, all at once.
+    async fn start_all(
         &mut self,
-        open: &[&Wanted],
-        there: &[Container],
+        open: &[&Definition],
+        containers: &[Container],
         recreate: bool,
         progress: &mut Progress,
     ) -> Result<(), Error> {
-        let of = |one: &Wanted| -> Vec<Container> {
-            there.iter().filter(|it| is_of(it, &one.service)).cloned().collect()
+        let of = |one: &Definition| -> Vec<Container> {
+            containers.iter().filter(|it| is_of(it, &one.service)).cloned().collect()
         };
-        // Before it is done: whoever is interrupted meanwhile has to know what to stop.
-        let running = |one: &Wanted| of(one).iter().any(|it| matches!(it.state, State::Running(_)));
+        // Before they are started, so that an interrupted run knows what to stop.
+        let running = |one: &Definition| of(one).iter().any(|it| matches!(it.state, State::Running(_)));
         self.started.extend(open.iter().filter(|one| !running(one)).map(|one| one.service.clone()));
-        let settle = open.iter().map(|one| {
+        let starts = open.iter().map(|one| {
             let (engine, one, all) = (self.engine.clone(), (*one).clone(), of(one));
-            self.changes.whole(async move { settle(&engine, &one, &all, recreate).await })
+            self.changes.complete(async move { start(&engine, &one, &all, recreate).await })
         });
-        let done = match try_join_all(settle).await {
+        let done = match try_join_all(starts).await {
             Err(Error::Engine(engine::Error::NameTaken { name })) => {
                 return Err(self.name_taken(name).await?);
             }
@@ -141,26 +144,26 @@ impl Run<'_> {
             if matches!(change, Change::Created | Change::Recreated) {
                 self.renewed.insert(one.service.clone());
             }
-            progress.settled.insert(one.service.clone());
+            progress.started.insert(one.service.clone());
             self.change(&one.service, change);
         }
         Ok(())
     }
 
-    /// A name that was free a moment ago: of this project's, it is another run that has made the container.
+    /// A container name was free a moment ago: if it is one of this project, another run has created the container.
     async fn name_taken(&self, name: String) -> Result<Error, Error> {
-        let is_ours = self.there().await?.iter().any(|container| container.name == name);
+        let is_ours = self.containers().await?.iter().any(|container| container.name == name);
         let project = self.session.setup.name.clone();
         Ok(if is_ours { Error::AtWork { project, name } } else { engine::Error::NameTaken { name }.into() })
     }
 
-    /// Everything of this project, whoever made it.
-    pub(super) async fn there(&self) -> Result<Vec<Container>, Error> {
+    /// The containers of this project, whoever created them.
+    pub(super) async fn containers(&self) -> Result<Vec<Container>, Error> {
         Ok(self.engine.containers(labels::PROJECT, &self.session.setup.name).await?)
     }
 
-    /// Makes the network and the volumes that are not there.
-    async fn share(&self) -> Result<(), Error> {
+    /// Creates missing networks and volumes.
+    async fn create_shared(&self) -> Result<(), Error> {
         let project = &self.session.setup.name;
         let is_ours = |labels: &HashMap<String, String>| labels.get(labels::PROJECT) == Some(project);
         let name = definition::network(&self.session);
@@ -169,40 +172,44 @@ impl Run<'_> {
             let mut labels = labels::of_project(project);
             labels.push(label(labels::NETWORK, "default"));
             let engine = self.engine.clone();
-            self.changes.whole(async move { engine.create_network(&name, &labels).await }).await?;
+            self.changes.complete(async move { engine.create_network(&name, &labels).await }).await?;
         } else if !networks.iter().any(|network| is_ours(&network.labels)) {
             return Err(Error::Foreign { what: "network", name });
         }
         if self.session.setup.volumes.is_empty() {
             return Ok(());
         }
-        let there = self.engine.volumes(labels::PROJECT, project).await?;
+        let volumes = self.engine.volumes(labels::PROJECT, project).await?;
         for volume in &self.session.setup.volumes {
             let name = definition::volume(&self.session, volume);
-            if there.iter().all(|known| known.name != name) {
+            if volumes.iter().all(|known| known.name != name) {
                 let mut labels = labels::of_project(project);
                 labels.push(label(labels::VOLUME, volume));
                 let engine = self.engine.clone();
-                self.changes.whole(async move { engine.create_volume(&name, &labels).await }).await?;
+                self.changes.complete(async move { engine.create_volume(&name, &labels).await }).await?;
             }
         }
         Ok(())
     }
 
-    /// Removes what an earlier setup of ours had and this one has not.
-    async fn remove_orphans(&mut self, wanted: &[Wanted], there: &[Container]) -> Result<(), Error> {
-        for container in there.iter().filter(|container| container.labels.contains_key(labels::OURS)) {
+    /// Removes the containers of services that this setup no longer has.
+    async fn remove_orphans(
+        &mut self,
+        definitions: &[Definition],
+        containers: &[Container],
+    ) -> Result<(), Error> {
+        for container in containers.iter().filter(|container| container.labels.contains_key(labels::OURS)) {
             let service = container.labels.get(labels::SERVICE).cloned().unwrap_or_default();
-            if wanted.iter().all(|one| one.service != service) {
+            if definitions.iter().all(|one| one.service != service) {
                 let (engine, id) = (self.engine.clone(), container.id.clone());
-                self.changes.whole(async move { remove(&engine, &id).await }).await?;
+                self.changes.complete(async move { remove(&engine, &id).await }).await?;
                 self.change(&service, Change::Removed);
             }
         }
         Ok(())
     }
 
-    /// Says where a service that was started does not do what it should.
+    /// Fails if a service that was started has exited or is unhealthy.
     pub(super) async fn check(&mut self, service: &str, container: &Container) -> Result<(), Error> {
         let name = &container.name;
         match container.state {
@@ -215,21 +222,21 @@ impl Run<'_> {
             State::Running(Some(Wellness::Unhealthy)) => {
                 let condition = self.engine.condition(name).await?;
                 let why = condition.health.map_or_else(String::new, |health| format!(": {health}"));
-                let status = format!("runs and is not healthy{}", why.replace('\n', " "));
+                let status = format!("is unhealthy{}", why.replace('\n', " "));
                 Err(self.failed(service, Some(name), &status).await)
             }
             State::Created | State::Paused | State::Running(_) => Ok(()),
         }
     }
 
-    /// Says that a service's container is not there any more.
+    /// The error for a service whose container was removed.
     pub(super) async fn removed(&mut self, service: &str) -> Error {
         self.failed(service, None, "was removed").await
     }
 
     async fn failed(&mut self, service: &str, container: Option<&str>, status: &str) -> Error {
         let last_lines = match container {
-            Some(name) => self.engine.last_lines(name, TOLD_LINES).await.unwrap_or_default(),
+            Some(name) => self.engine.last_lines(name, LAST_LINES).await.unwrap_or_default(),
             None => Vec::new(),
         };
         let (service, status) = (service.to_owned(), status.to_owned());
@@ -238,12 +245,17 @@ impl Run<'_> {
         Error::Failed { service, status }
     }
 
-    /// The error for the first service that took too long.
-    async fn late(&mut self, wanted: &[Wanted], there: &[Container], progress: &Progress) -> Error {
-        let after = self.options.patience;
-        let is_late = |name: &&String| progress.settled.contains(*name) && !progress.well.contains(*name);
-        let service = wanted.iter().map(|one| &one.service).find(is_late).cloned().unwrap_or_default();
-        let container = by_service(there).get(service.as_str()).map(|container| container.name.clone());
+    /// The error for the first service that was not healthy in time.
+    async fn unhealthy(
+        &mut self,
+        definitions: &[Definition],
+        containers: &[Container],
+        progress: &Progress,
+    ) -> Error {
+        let after = self.options.wait_timeout;
+        let is_late = |name: &&String| progress.started.contains(*name) && !progress.healthy.contains(*name);
+        let service = definitions.iter().map(|one| &one.service).find(is_late).cloned().unwrap_or_default();
+        let container = by_service(containers).get(service.as_str()).map(|container| container.name.clone());
         let status = format!("is not healthy after {} s", after.as_secs());
         self.failed(&service, container.as_deref(), &status).await;
         Error::NotReady { what: format!("the service `{service}` is not healthy"), after }
@@ -254,10 +266,10 @@ impl Run<'_> {
     }
 }
 
-/// One container a service: what is there beside it is made by [`settle`] to be gone.
-pub(super) fn by_service(there: &[Container]) -> HashMap<&str, &Container> {
+/// One container per service; [`start`] removes others.
+pub(super) fn by_service(containers: &[Container]) -> HashMap<&str, &Container> {
     let name = |container: &'_ Container| container.labels.contains_key(labels::SERVICE);
-    there.iter().filter(|it| name(it)).map(|it| (it.labels[labels::SERVICE].as_str(), it)).collect()
+    containers.iter().filter(|it| name(it)).map(|it| (it.labels[labels::SERVICE].as_str(), it)).collect()
 }
 
 fn is_of(container: &Container, service: &str) -> bool {
@@ -265,7 +277,7 @@ fn is_of(container: &Container, service: &str) -> bool {
     value(labels::SERVICE) == Some(service) && value(labels::ONE_OFF) != Some("True")
 }
 
-fn is_well(one: &Wanted, container: &Container) -> bool {
+fn is_healthy(one: &Definition, container: &Container) -> bool {
     match container.state {
         State::Running(Some(wellness)) => wellness == Wellness::Healthy,
         State::Running(None) => one.spec.health.is_none(),
@@ -273,16 +285,21 @@ fn is_well(one: &Wanted, container: &Container) -> bool {
     }
 }
 
-/// Makes one service's container what it should be, and starts it.
-async fn settle(engine: &Engine, one: &Wanted, there: &[Container], recreate: bool) -> Result<Change, Error> {
+/// Starts the container of one service, created as defined.
+async fn start(
+    engine: &Engine,
+    one: &Definition,
+    found: &[Container],
+    recreate: bool,
+) -> Result<Change, Error> {
     let is_same = |container: &&Container| {
         container.labels.get(labels::HASH) == Some(&one.hash) && container.name == one.spec.name && !recreate
     };
     let usable = |container: &&Container| {
         !matches!(container.state, State::Gone | State::Paused | State::Running(Some(Wellness::Unhealthy)))
     };
-    let keep = there.iter().filter(is_same).find(usable);
-    for other in there.iter().filter(|container| Some(*container) != keep) {
+    let keep = found.iter().filter(is_same).find(usable);
+    for other in found.iter().filter(|container| Some(*container) != keep) {
         remove(engine, &other.id).await?;
     }
     let change = match keep {
@@ -290,7 +307,7 @@ async fn settle(engine: &Engine, one: &Wanted, there: &[Container], recreate: bo
         Some(_) => Change::Started,
         None => {
             engine.create(&one.spec).await?;
-            if there.is_empty() { Change::Created } else { Change::Recreated }
+            if found.is_empty() { Change::Created } else { Change::Recreated }
         }
     };
     let started = engine.start_container(&one.spec.name, &one.spec.ports).await;

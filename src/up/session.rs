@@ -1,4 +1,4 @@
-//! What is asked of the room, and what it asks back.
+//! The input of a run, and what it asks of its caller.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::compiler::back::plan::{Service, Setup, Variable, Watch};
 use crate::engine::{self, BuildEvent, BuildRequest};
-use crate::live::{Event, Urls};
+use crate::live::{Reporter, Urls};
 use indexmap::IndexMap;
 
 /// A planned setup and the values of its variables. There is no `Debug`: the values are secrets.
@@ -16,21 +16,21 @@ pub struct Session {
     pub directory: PathBuf,
     /// The configuration, absolute.
     pub config: PathBuf,
-    /// What was planned.
+    /// The planned setup.
     pub setup: Setup,
-    /// The service that is the server.
+    /// The name of the server's service.
     pub server: String,
     /// The server's image.
     pub image: Image,
     /// The variables of the .env file; one without a value is not set.
     pub file: Vec<(String, Option<String>)>,
-    /// The values of the variables that the setup takes from where it is started.
+    /// The values of the variables that the setup takes from the environment or .env.
     pub given: Vec<(String, String)>,
-    /// Which changes count.
+    /// The files whose changes count.
     pub watch: Watch,
-    /// By service: the address that its ports are published on. Without one, they are published on all.
+    /// The address that the ports of a service are published on; without one, all addresses.
     pub addresses: BTreeMap<String, IpAddr>,
-    /// Where the server will be reached.
+    /// The URLs of the server.
     pub urls: Urls,
 }
 
@@ -55,52 +55,46 @@ impl Session {
 
 /// The server's image.
 pub enum Image {
-    /// It is built.
+    /// Built from the project.
     Built(Box<BuildRequest>),
-    /// It is one that is there, or in a registry.
+    /// An existing image.
     Named,
 }
 
-/// What the command line asks for.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What to do once everything runs.
+    /// What happens once everything runs.
     pub mode: Mode,
-    /// Whether newer images are looked for.
+    /// Whether newer images are pulled.
     pub pull: bool,
-    /// Whether containers are made anew even if nothing changed.
+    /// Whether containers are recreated even if nothing changed.
     pub recreate: bool,
-    /// How long everything may take until it is well.
-    pub patience: Duration,
+    /// Timeout for all services to become healthy.
+    pub wait_timeout: Duration,
     /// Whether the logs of all services are shown, rather than the server's alone.
     pub all_logs: bool,
 }
 
-/// What to do once everything runs.
+/// What happens once everything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Show what it prints, until interrupted; then stop it.
+    /// Show the logs until interrupted, then stop everything.
     Attached,
-    /// Wait until all is well, and leave it running.
+    /// Wait until all services are healthy, and leave them running.
     Detached,
-    /// As attached, and take over changes of the project.
+    /// As attached, and rebuild on changes of the project.
     Watching,
 }
 
-/// What the room asks its caller for while it runs.
-pub trait Hooks {
-    /// Something happened.
-    fn event(&mut self, event: &Event);
-
-    /// A build went on.
+/// What the room asks of its caller while it runs.
+pub trait Hooks: Reporter {
+    /// A build advanced.
     fn building(&mut self, event: &BuildEvent);
 
-    /// The build is over; why, where it failed.
+    /// A build ended, with this error if it failed.
     fn built(&mut self, failed: Option<&engine::Error>);
 
-    /// Whether nobody is left who would hear of what happens.
-    fn is_over(&self) -> bool;
-
-    /// Reads the project anew. Nothing where it cannot be planned; the caller has said why.
+    /// Reads the project again. None if it cannot be planned; the caller has reported why.
     fn replan(&mut self) -> Option<Session>;
 }

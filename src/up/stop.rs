@@ -1,4 +1,4 @@
-//! Stopping in order: what needs another is stopped before it.
+//! Stopping in order: a service before those that it depends on.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use futures_util::future::join_all;
 use super::labels;
 use crate::engine::{Container, Engine, Error, State};
 
-/// How long a container may take to end once it is asked to.
+/// Grace period of a container.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
-/// The services of `containers` in the order in which they are stopped, those that can be stopped at once together.
+/// The containers in the order in which they are stopped, in groups that are stopped at once.
 pub(super) fn waves(containers: &[Container]) -> Vec<Vec<&Container>> {
     let mut left: Vec<&Container> = containers.iter().collect();
     let mut waves = Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn waves(containers: &[Container]) -> Vec<Vec<&Container>> {
         };
         let (later, mut now): (Vec<_>, Vec<_>) = left.iter().partition(|one| is_needed(one));
         if now.is_empty() {
-            // They need one another in a circle.
+            // They depend on one another in a cycle.
             now.clone_from(&left);
             left.clear();
         } else {
@@ -32,7 +32,7 @@ pub(super) fn waves(containers: &[Container]) -> Vec<Vec<&Container>> {
     waves
 }
 
-/// Stops those that run; `stopped` is told of each service.
+/// Stops those that run; `stopped` gets each service.
 pub(super) async fn stop(
     engine: &Engine,
     containers: &[Container],
@@ -49,7 +49,7 @@ pub(super) async fn stop(
     Ok(())
 }
 
-/// Whether there is anything to stop.
+/// Whether a container has to be stopped.
 pub(super) fn is_running(container: &Container) -> bool {
     matches!(container.state, State::Running(_) | State::Paused)
 }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_another_is_stopped_before_it() {
+    fn a_service_is_stopped_before_its_dependencies() {
         let all = [
             container("redis", ""),
             container("api", "redis:service_healthy:false,postgres:service_healthy:false"),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn a_cycle_is_stopped_at_once() {
         let all = [container("a", "b:service_started:false"), container("b", "a:service_started:false")];
         assert_eq!(order(&all), [vec!["a", "b"]]);
     }

@@ -1,62 +1,105 @@
-//! One at a time: while one `up` changes what a project has, the next waits for its turn.
+//! One change at a time: while one `up` or `down` changes a project, the next waits for its turn.
 
-use std::fs::{File, OpenOptions, TryLockError, create_dir_all};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
 use crate::engine::Engine;
-use crate::live::Event;
+use crate::live::Reporter;
 
-/// How often it is asked for.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Interval between attempts.
+const RETRY: Duration = Duration::from_millis(100);
 
-/// The right to change a project; it ends with this value, or with the process that has it.
+/// The right to change a project: a locked file, which is removed with this value. The system unlocks it when the process
+/// ends.
 pub struct Turn {
-    _locked_while_open: File,
+    path: PathBuf,
+    _locked: File,
 }
 
-/// Waits for the turn, and tells whom it waits for. Where no file can be locked there is none: the engine gives a name to
-/// one of two.
-pub async fn turn(engine: &Engine, project: &str, event: &mut dyn FnMut(&Event)) -> Option<Turn> {
-    let mut file = file(engine, project)?;
-    let mut is_told = false;
-    loop {
-        match file.try_lock() {
-            Ok(()) => {
-                // So that another can say who has it.
-                let cleared = file.set_len(0).and_then(|()| file.rewind());
-                cleared.and_then(|()| write!(file, "{}", std::process::id())).ok();
-                return Some(Turn { _locked_while_open: file });
-            }
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(_)) => return None,
-        }
-        if !is_told {
-            is_told = true;
-            event(&waiting(project, &mut file));
-        }
-        sleep(PAUSE).await;
+impl Drop for Turn {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
     }
 }
 
-/// A file of this user's for this project on this engine.
-fn file(engine: &Engine, project: &str) -> Option<File> {
+/// Waits for the turn; a note says who has it. Returns none if no file can be locked: then the engine, which gives each
+/// name to one container only, decides.
+pub async fn turn(engine: &Engine, project: &str, reporter: &mut dyn Reporter) -> Option<Turn> {
     let directory = engine.cache()?.join("turns");
-    create_dir_all(&directory).ok()?;
+    fs::create_dir_all(&directory).ok()?;
     let name = Sha256::digest(format!("{}\n{project}", engine.host()));
     let name: String = name.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    OpenOptions::new().create(true).truncate(false).read(true).write(true).open(directory.join(name)).ok()
+    let note = |process: Option<u32>| {
+        let who = process.map_or_else(String::new, |process| format!(" (process {process})"));
+        let text =
+            format!("waiting for another `agentcli up` or `down` of the project `{project}`{who} to finish");
+        reporter.note(text);
+    };
+    lock(directory.join(name), note).await
 }
 
-fn waiting(project: &str, file: &mut File) -> Event {
-    let mut process = String::new();
-    file.read_to_string(&mut process).ok();
-    let who =
-        process.parse::<u32>().map_or_else(|_| String::new(), |process| format!(" (process {process})"));
-    let message =
-        format!("waiting for another `agentcli up` or `down` of the project `{project}`{who} to finish");
-    Event::Note { message }
+/// Locks the file at `path`. If another process has locked it, calls `wait` once with its ID.
+async fn lock(path: PathBuf, wait: impl FnOnce(Option<u32>)) -> Option<Turn> {
+    let mut wait = Some(wait);
+    loop {
+        let mut file =
+            OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path).ok()?;
+        match file.try_lock() {
+            Ok(()) if is_at(&file, &path) => {
+                let cleared = file.set_len(0).and_then(|()| file.rewind());
+                cleared.and_then(|()| write!(file, "{}", std::process::id())).ok();
+                return Some(Turn { path, _locked: file });
+            }
+            // Its previous owner has removed it since it was opened.
+            Ok(()) => continue,
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(_)) => return None,
+        }
+        if let Some(wait) = wait.take() {
+            let mut process = String::new();
+            file.read_to_string(&mut process).ok();
+            wait(process.parse().ok());
+        }
+        sleep(RETRY).await;
+    }
+}
+
+/// Whether `file` is the file at `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let (file, found) = (file.metadata().map(id), fs::metadata(path).map(id));
+    file.is_ok_and(|file| found.is_ok_and(|found| found == file))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_has_the_turn_and_the_file_is_removed() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("turn");
+        let inside = AtomicUsize::new(0);
+        let work = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            for _ in 0..20 {
+                let turn = runtime.block_on(lock(path.clone(), |_| {})).unwrap();
+                assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                thread::yield_now();
+                inside.fetch_sub(1, Ordering::SeqCst);
+                drop(turn);
+            }
+        };
+        thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(work)));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
 }

@@ -137,7 +137,7 @@ fn a_server_that_never_answers_is_given_up() {
     let began = Instant::now();
     let (code, _, err) = project.fails(&["--no-browser", "--no-reload", "--start-timeout", "20"]);
     assert_eq!(code, 1);
-    assert!(err.contains("after 20 s: it said last: asleep"), "{err}");
+    assert!(err.contains("after 20 s: its last line was: asleep"), "{err}");
     assert!(began.elapsed() < super::PATIENCE);
     assert_eq!(project.processes(), [""; 0]);
 }

@@ -155,7 +155,7 @@ fn state_that_cannot_be_read_is_kept_and_told_of() {
     let warning = dev.seen.iter().find(|event| event["event"] == "warning").unwrap();
     assert_eq!(
         warning["message"],
-        "the server could not read its state and began anew; the old files are in .agentcli/state-unreadable"
+        "the server could not read its state and started without it; the old files are in .agentcli/state-unreadable"
     );
     dev.stop("INT");
     assert_eq!(project.read(".agentcli/state-unreadable/.langgraphjs_ops.json"), "{\"json\": {\"runs\"");

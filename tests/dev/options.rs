@@ -124,7 +124,7 @@ fn the_default_port_gives_way() {
     let project = Project::of("hello");
     let mut dev = Dev::new(project.command(&["--json", "--no-browser"]).spawn().unwrap());
     let note = dev.until("note");
-    assert!(note["message"].as_str().unwrap().starts_with("port 2024 is taken by "), "{note}");
+    assert!(note["message"].as_str().unwrap().starts_with("port 2024 is in use by "), "{note}");
     dev.until("ready");
     assert_ne!(dev.url(), "http://127.0.0.1:2024");
     dev.stop("INT");

@@ -37,7 +37,7 @@ fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
     let listener = TcpListener::bind(("0.0.0.0", project.port)).unwrap();
     let up = project.up(&["--wait"]);
     assert_eq!(up.code, 1, "{up:?}");
-    let said = format!("the service `langgraph-api` cannot open port {}: it is taken by ", project.port);
+    let said = format!("the service `langgraph-api` cannot open port {}: it is in use by ", project.port);
     assert!(up.talk.contains(&said), "{}", up.talk);
     assert!(up.talk.contains(&format!("(process {})", std::process::id())), "{}", up.talk);
 
@@ -48,7 +48,7 @@ fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
     other.port = project.port;
     let up = other.up(&["--wait"]);
     assert_eq!(up.code, 1, "{up:?}");
-    let said = format!("it is taken by the container `{}-langgraph-api-1`", project.name);
+    let said = format!("it is in use by the container `{}-langgraph-api-1`", project.name);
     assert!(up.talk.contains(&said), "{}", up.talk);
     assert!(project.curl(&[], "/ok").is_some());
 
@@ -62,7 +62,7 @@ fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
     let up = project.up(&["--wait"]);
     project.port = own;
     assert_eq!(up.code, 1, "{up:?}");
-    let said = format!("the service `langgraph-api` cannot open port {taken}: it is taken by ");
+    let said = format!("the service `langgraph-api` cannot open port {taken}: it is in use by ");
     assert!(up.talk.contains(&said), "{}", up.talk);
     assert_eq!(id(), before);
     assert!(project.curl(&[], "/ok").is_some());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agentcli::compiler::back::plan::{Port, Service, ServiceImage, Setup, Watch};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, EngineEnv, Error, Login, PushRequest};
-use agentcli::live::{Change, Event, Stop, Urls};
+use agentcli::live::{Change, Event, Reporter, Stop, Urls};
 use agentcli::up::{self, Hooks, Image, Mode, Options, Session};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -31,18 +31,16 @@ CMD ["/usr/bin/busybox", "httpd", "-f", "-p", "8000", "-h", "/www"]
 #[derive(Default)]
 struct Seen(Vec<Event>);
 
-impl Hooks for Seen {
+impl Reporter for Seen {
     fn event(&mut self, event: &Event) {
         self.0.push(event.clone());
     }
+}
 
+impl Hooks for Seen {
     fn building(&mut self, _: &BuildEvent) {}
 
     fn built(&mut self, _: Option<&Error>) {}
-
-    fn is_over(&self) -> bool {
-        false
-    }
 
     fn replan(&mut self) -> Option<Session> {
         None
@@ -163,7 +161,7 @@ impl World {
             mode: Mode::Detached,
             pull,
             recreate: false,
-            patience: Duration::from_secs(120),
+            wait_timeout: Duration::from_secs(120),
             all_logs: false,
         };
         let mut seen = Seen::default();

@@ -10,31 +10,31 @@ use crate::cli::env::Env;
 use crate::cli::setup::{self, Prepared, SetupArguments};
 use crate::compiler::back::emit::compose::{self, Build, Form};
 use crate::compiler::back::emit::dockerfile::shell_word;
-use crate::compiler::back::plan::Setup;
 use crate::compiler::files::Files;
 use crate::compiler::manifests::dotenv::{self, Difference};
 use crate::compiler::paths;
 use crate::compiler::server::setup as server;
 use crate::error::Error;
+use crate::up::Session;
 
-/// What the file is called where it is not named.
+/// The default name of the file.
 const NAME: &str = "compose.yaml";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  agentcli compose compose.yaml           write it and print the command that starts it
+  agentcli compose compose.yaml           write it, and print the command that starts it
   agentcli compose -                      print it
-  agentcli compose --check compose.yaml   fail if the files are not what would be written now")]
+  agentcli compose --check compose.yaml   fail if it is not up to date")]
 pub(crate) struct Compose {
-    /// Where to write it; `-` is stdout
+    /// Path of the compose file; `-` writes to stdout
     #[arg(value_name = "SAVE_PATH")]
     save_path: PathBuf,
 
     #[command(flatten)]
     setup: SetupArguments,
 
-    /// Write nothing; exit with 1 where the files are not up to date
+    /// Write nothing, and exit with 1 if the files are not up to date
     #[arg(long, conflicts_with = "force")]
     check: bool,
 
@@ -46,18 +46,18 @@ pub(crate) struct Compose {
 impl Compose {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         artifact::refuse_check_of_stdout(self.check, &self.save_path)?;
-        let Prepared { session, planned } = self.setup.prepare(env, false)?;
+        let Prepared { session, planned, request } = self.setup.prepare(env, false, None)?;
         let is_stdout = self.save_path == Path::new("-");
         let save_path = match env.directory.join(&self.save_path).is_dir() {
             _ if is_stdout => PathBuf::from(NAME),
             true => self.save_path.join(NAME),
             false => self.save_path.clone(),
         };
-        self.warn(env, &planned);
-        self.setup.note_open_ports(env);
-        let artifacts = self.artifacts(env, &planned, &session.setup, &save_path);
+        self.warn(env, &planned, request.postgres_uri.is_some());
+        request.open_ports().iter().for_each(|message| note(env, message));
+        let artifacts = self.artifacts(env, &planned, &session, &save_path);
         if is_stdout {
-            self.tell_of_dockerfile(env, &save_path);
+            self.note_dockerfile(env, &save_path);
             env.out.write(&artifacts[0].text)?;
             return Ok(());
         }
@@ -70,12 +70,12 @@ impl Compose {
         Ok(env.out.write(&format!("docker compose -f {word} up --wait\n"))?)
     }
 
-    /// The compose file, and what builds the image where it is built.
-    fn artifacts(&self, env: &Env, planned: &Planned, setup: &Setup, save_path: &Path) -> Vec<Artifact> {
+    /// The compose file, and the Dockerfile unless an image is given.
+    fn artifacts(&self, env: &Env, planned: &Planned, session: &Session, save_path: &Path) -> Vec<Artifact> {
         let dockerfile = dockerfile_beside(save_path);
-        let addresses = self.setup.addresses(setup);
-        let form = Form { addresses, ..self.form(env, planned, save_path, &dockerfile) };
-        let text = compose::compose(&planned.plan, setup, &form);
+        let form =
+            Form { addresses: session.addresses.clone(), ..self.form(env, planned, save_path, &dockerfile) };
+        let text = compose::compose(&planned.plan, &session.setup, &form);
         let mut artifacts = vec![Artifact { path: save_path.to_owned(), text }];
         if self.setup.image.is_none() {
             artifacts.extend(dockerfile_command::artifacts(planned, &dockerfile));
@@ -92,43 +92,43 @@ impl Compose {
         Form {
             is_named: self.setup.project.project_name.is_some(),
             build: self.setup.image.is_none().then(|| Build {
-                context: here(relative(&place, &context)),
-                dockerfile: here(paths::join(&relative(&context, &place), &name)),
+                context: relative_path(relative(&place, &context)),
+                dockerfile: relative_path(paths::join(&relative(&context, &place), &name)),
             }),
-            env_file: env_file.map(|path| here(paths::join(&relative(&place, &project), path))),
+            env_file: env_file.map(|path| relative_path(paths::join(&relative(&place, &project), path))),
             ..Form::default()
         }
     }
 
-    fn warn(&self, env: &mut Env, planned: &Planned) {
+    fn warn(&self, env: &mut Env, planned: &Planned, has_database: bool) {
         Self::warn_of_differences(env, planned);
         if setup::has_values(planned) {
             let name = &planned.plan.config.name;
             let text = format!(
-                "the values of `env` stand in the compose file as they stand in {name}; a .env file keeps secrets out of \
-                 both"
+                "the compose file contains the values of `env` from {name}; a .env file keeps secrets out of both"
             );
             warn(env, &text);
         }
-        if self.setup.has_database() {
+        if has_database {
             let name = server::OWN_DATABASE;
-            let text =
-                format!("the address of the database is not written down: set {name} where compose is run");
+            let text = format!(
+                "the compose file does not contain the address of the database; set {name} when you run it"
+            );
             note(env, &text);
         }
     }
 
-    /// Compose reads the file of `env` itself, by rules of its own.
+    /// Compose parses the file of `env` itself, in its own dialect.
     fn warn_of_differences(env: &mut Env, planned: &Planned) {
         let Some(path) = planned.plan.env.file.as_deref() else { return };
         let text = planned.project.files.read(path).unwrap_or_default();
         for Difference { line, why } in dotenv::differences(&text) {
-            let text = format!("{path}:{line} arrives otherwise than in `up` and `dev`: compose {why}");
+            let text = format!("{path}:{line} differs from `up` and `dev`: compose {why}");
             warn(env, &text);
         }
     }
 
-    fn tell_of_dockerfile(&self, env: &mut Env, save_path: &Path) {
+    fn note_dockerfile(&self, env: &mut Env, save_path: &Path) {
         if self.setup.image.is_none() {
             let name = dockerfile_beside(save_path).to_string_lossy().into_owned();
             let text = format!("the image is built by `{name}`; write it with `agentcli dockerfile {name}`");
@@ -146,7 +146,7 @@ fn dockerfile_beside(save_path: &Path) -> PathBuf {
     save_path.with_file_name(name)
 }
 
-/// A relative path that can be taken for nothing else, such as an address or a home directory.
-fn here(path: String) -> String {
+/// A relative path that cannot be mistaken for a URL or a home directory.
+fn relative_path(path: String) -> String {
     if path.starts_with(['.', '/']) { path } else { format!("./{path}") }
 }

@@ -12,6 +12,9 @@ use crate::compiler::server::local;
 use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
 use crate::error::Error;
 
+/// Rules that only apply to images: the server on this machine follows symbolic links.
+const IMAGE_RULES: &[&str] = &["dependency-is-link"];
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -136,7 +139,7 @@ impl Dev {
     }
 
     fn options(&self, env: &Env) -> Result<Options, Error> {
-        let consent = match (self.no_install, self.yes || !env.err.is_terminal) {
+        let consent = match (self.no_install, self.yes || !env.can_ask()) {
             (true, _) => Consent::Never,
             (false, true) => Consent::Given,
             (false, false) => Consent::Ask,
@@ -158,20 +161,20 @@ impl Dev {
             tls: self.tls(env)?,
             log_level: self.server_log_level.word(),
             colour: env.err.is_coloured,
-            patience: Duration::from_secs(self.start_timeout),
+            start_timeout: Duration::from_secs(self.start_timeout),
             studio: self.studio_url.trim_end_matches('/').to_owned(),
             surroundings: surroundings(env),
         })
     }
 
     fn tls(&self, env: &Env) -> Result<Option<Tls>, Error> {
-        let there = |path: &PathBuf| match env.directory.join(path) {
+        let existing = |path: &PathBuf| match env.directory.join(path) {
             path if path.is_file() => Ok(path),
             _ => Err(Error::Usage { message: format!("there is no file `{}`", path.display()), hint: None }),
         };
         match (&self.ssl_certfile, &self.ssl_keyfile) {
             (Some(certificate), Some(key)) => {
-                Ok(Some(Tls { certificate: there(certificate)?, key: there(key)? }))
+                Ok(Some(Tls { certificate: existing(certificate)?, key: existing(key)? }))
             }
             _ => Ok(None),
         }
@@ -194,7 +197,7 @@ fn surroundings(env: &Env) -> Surroundings {
 
 /// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
 pub(in crate::cli) fn session(env: &mut Env, config: &ConfigOption) -> Result<dev::Session, Error> {
-    let (project, config) = config.load(env)?;
+    let (project, config) = config.load_without(env, IMAGE_RULES)?;
     let plan = compile::lowered(&project, &config, &Default::default());
     let directory = compile::directory_of(&env.directory.join(&project.path));
     let directory = directory.canonicalize().unwrap_or(directory);

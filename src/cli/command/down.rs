@@ -9,7 +9,6 @@ use crate::cli::printer::Printer;
 use crate::cli::setup::{ProjectName, engine, real_directory};
 use crate::compose;
 use crate::error::Error;
-use crate::live::Event;
 use crate::up;
 
 #[derive(Debug, clap::Args)]
@@ -52,7 +51,7 @@ impl Down {
             // A name that was not given on the command line may be another directory's project.
             let owner = self.project.project_name.is_none().then_some(directory.as_path());
             let mut printer = Printer::new(env, self.json);
-            let down = up::down(&engine, &name, owner, self.volumes, |event| printer.show(event));
+            let down = up::down(&engine, &name, owner, self.volumes, &mut printer);
             stop.unless_asked(down).await?
         })?;
         Ok(())
@@ -69,8 +68,7 @@ impl Down {
         let project = project(env, directory, name, file);
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let mut printer = Printer::new(env, self.json);
-        let mut say = |event: &Event| printer.show(event);
-        runtime.block_on(compose::down(&project, self.volumes, &mut say, &stop))?;
+        runtime.block_on(compose::down(&project, self.volumes, &mut printer, &stop))?;
         Ok(())
     }
 }

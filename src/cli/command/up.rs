@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::cli::attach::Attach;
 use crate::cli::compose::Together;
 use crate::cli::env::Env;
-use crate::cli::setup::{SetupArguments, engine};
+use crate::cli::setup::{SetupArguments, engine, note_before_start};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::up::{self, Mode, Options};
 
@@ -61,12 +62,11 @@ impl Up {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let engine = engine(env, &runtime);
-        engine.iter().for_each(|engine| self.setup.runs_on(engine));
-        // A mistake in the configuration is told whether there is an engine or not.
-        let prepared = self.setup.prepare(env, !self.no_pull)?;
+        // Mistakes in the configuration are reported whether there is an engine or not.
+        let machine = engine.as_ref().ok().and_then(Engine::machine);
+        let prepared = self.setup.prepare(env, !self.no_pull, machine)?;
         let engine = engine?;
-        self.setup.note_missing_key(env, &prepared.session);
-        self.setup.note_open_ports(env);
+        note_before_start(env, &prepared);
         let options = Options {
             mode: match (self.wait, self.watch) {
                 (true, _) => Mode::Detached,
@@ -75,7 +75,7 @@ impl Up {
             },
             pull: !self.no_pull,
             recreate: self.recreate,
-            patience: Duration::from_secs(self.wait_timeout),
+            wait_timeout: Duration::from_secs(self.wait_timeout),
             all_logs: env.verbose,
         };
         if let Some(file) = &self.docker_compose {
@@ -84,7 +84,7 @@ impl Up {
             return runtime.block_on(together.up(env, prepared));
         }
         let source = prepared.planned.project.source.clone();
-        let mut attach = Attach::new(env, &self.setup, source, self.json);
+        let mut attach = Attach::new(env, &self.setup, engine.machine(), source, self.json);
         let run = up::run(&engine, prepared.session, &options, &mut attach, &stop);
         runtime.block_on(run)?;
         Ok(())

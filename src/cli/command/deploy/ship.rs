@@ -14,7 +14,6 @@ use crate::cli::env::Env;
 use crate::cli::image::{self, Wanted, platform};
 use crate::cli::name::deployment_name;
 use crate::cli::{service, variables};
-use crate::compiler::front::without_env::without_env_values;
 use crate::compiler::words::similar;
 use crate::engine::EngineEnv;
 use crate::error::Error;
@@ -172,7 +171,6 @@ impl Ship {
             no_cache: self.no_cache,
             ignore: if self.include_credentials { NO_FILES } else { CREDENTIALS },
         };
-        let (plan, text) = (&planned.plan, &planned.project.source.text);
         Ok(Request {
             target: self.target(env, planned)?,
             deployment_type: match self.deployment_type {
@@ -184,8 +182,7 @@ impl Ship {
             build: image::request(env, planned, wanted)?,
             engine: EngineEnv::new(|name: &str| (env.variables)(name).map(OsString::from)),
             tag: self.pushed_tag().to_owned(),
-            config_path: image::configuration_path(plan),
-            config_text: without_env_values(text).unwrap_or_else(|| text.clone()),
+            config_path: image::configuration_path(&planned.plan),
             commands: SourceConfig { install_command, build_command, ..Default::default() },
             secrets,
             wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),

@@ -143,7 +143,7 @@ impl Serve {
         if let Some(path) = &self.api_key_file {
             return Err(wrong(path, "keys", "it holds none".to_owned()));
         }
-        if !env.err.is_terminal {
+        if !env.can_ask() {
             let hint = format!("give keys with --api-key-file, or one as {KEY} in the environment");
             let message = "there is no key to ask with, and no terminal to show a new one on".to_owned();
             return Err(Error::Usage { message, hint: Some(hint) });

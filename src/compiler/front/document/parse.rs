@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 
 use super::rules::{BYTE_ORDER_MARK, DUPLICATE_KEY, EMPTY_FILE, JSON_SYNTAX, TRAILING_COMMA};
+use super::string::Escapes;
 use super::{Document, Kind, Member, Node};
 use crate::compiler::urls;
 use crate::diagnostic::{Diagnostic, Place, Rule};
@@ -34,6 +35,9 @@ pub(super) struct Parser<'a> {
     ended: bool,
     /// The depth of the object whose member holds secrets, while in that member.
     secret_depth: Option<usize>,
+    /// The start of the first value that may hold secrets.
+    first_secret: Option<usize>,
+    escapes: Escapes,
     secrets: Vec<Range<usize>>,
     partial: HashSet<usize>,
     diagnostics: Vec<Diagnostic>,
@@ -50,6 +54,8 @@ impl<'a> Parser<'a> {
             open: Vec::new(),
             ended: false,
             secret_depth: None,
+            first_secret: None,
+            escapes: Escapes::default(),
             secrets: Vec::new(),
             partial: HashSet::new(),
             diagnostics: Vec::new(),
@@ -82,7 +88,7 @@ impl<'a> Parser<'a> {
             self.syntax(self.at..end, "unexpected text after the configuration", "remove it");
             // It may be the rest of `env`, after a bracket too many.
             if self.rest().contains(':') {
-                self.secrets.push(self.at..self.text.len());
+                self.secrets.push(self.first_secret.unwrap_or(self.at)..self.text.len());
             }
         }
         self.diagnostics.sort_by_key(|diagnostic| match &diagnostic.place {
@@ -99,6 +105,7 @@ impl<'a> Parser<'a> {
             root,
             broken: self.broken,
             text: self.text.to_owned(),
+            escapes: self.escapes,
             secrets: self.secrets.into_iter().chain(urls::userinfo(self.text)).collect(),
             partial: self.partial,
         };

@@ -164,7 +164,7 @@ impl Hooks for Printer<'_> {
     }
 
     async fn confirm_creation(&mut self, name: &str, kind: &DeploymentType) -> bool {
-        if self.is_confirmed || self.is_json || !self.env.err.is_terminal {
+        if self.is_confirmed || self.is_json || !self.env.can_ask() {
             return true;
         }
         let question = format!("Deployment `{name}` does not exist. Create it, with type {}?", kind.word());
