@@ -30,7 +30,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Bind { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                Some("another program uses the port; choose another one with --port, or 0 for any".to_owned())
+                Some("the port is in use; choose another port with --port, or 0 for any".to_owned())
             }
             Self::Bind { .. } => None,
             Self::Uploads { .. } => Some("set TMPDIR to a writable directory".to_owned()),
