@@ -48,7 +48,7 @@ fn collect(directory: &Path, prefix: &str, files: &mut Vec<(String, String)>) ->
 }
 
 fn typed(document: &Document) -> Config {
-    Config::new(schema::check(document).value, Dialect::default())
+    Config::new(schema::check(document, Dialect::default()).value, Dialect::default())
 }
 
 fn phases(criterion: &mut Criterion) {
@@ -62,8 +62,10 @@ fn phases(criterion: &mut Criterion) {
 
         let mut group = criterion.benchmark_group(name);
         group.bench_function("parse", |b| b.iter(|| document::parse(&text)));
-        group.bench_function("schema", |b| b.iter(|| schema::check(&document)));
-        group.bench_function("checks", |b| b.iter(|| check::check(&config, &files, &BTreeSet::new())));
+        group.bench_function("schema", |b| b.iter(|| schema::check(&document, Dialect::default())));
+        group.bench_function("checks", |b| {
+            b.iter(|| check::check(&document, &config, &files, &BTreeSet::new()))
+        });
         group.bench_function("lower", |b| b.iter(|| lower::lower(&config, &files, CONFIG, &options)));
         group.bench_function("emit", |b| b.iter(|| dockerfile::dockerfile(&plan)));
         group.bench_function("whole", |b| {

@@ -38,10 +38,11 @@ pub fn analyze(name: &str, text: &str, files: &dyn Files) -> Analysis {
     let (document, mut diagnostics) = document::parse(text);
     let mut config = Config::default();
     if !matches!(document.root.kind, document::Kind::Hole) {
-        let shape = schema::check(&document);
+        let dialect = Dialect::of(name);
+        let shape = schema::check(&document, dialect);
         diagnostics.extend(shape.diagnostics);
-        config = Config::new(shape.value, Dialect::of(name));
-        diagnostics.extend(check::check(&config, files, &shape.removed));
+        config = Config::new(shape.value, dialect);
+        diagnostics.extend(check::check(&document, &config, files, &shape.removed));
     }
     if diagnostics.is_empty() {
         return Analysis { document, config, diagnostics };

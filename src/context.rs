@@ -31,6 +31,8 @@ pub struct Context {
     /// Files that do not come from the disk: path in the archive (with `/`) and contents. They override files on disk
     /// with the same path, and `ignore` does not apply to them.
     pub extra: Vec<(String, Vec<u8>)>,
+    /// Configurations, by path in the archive: they are sent as regular files, without the values of `env`.
+    pub configurations: Vec<String>,
 }
 
 /// The contents of the archive to be: names and sizes.

@@ -42,6 +42,7 @@ pub(crate) fn request(root: &Path, dockerfile: &str) -> BuildRequest {
             root: root.to_owned(),
             ignore: Ignore::default(),
             extra: vec![("Dockerfile".to_owned(), dockerfile.as_bytes().to_vec())],
+            configurations: Vec::new(),
         },
         dockerfile: "Dockerfile".to_owned(),
         tags: Vec::new(),

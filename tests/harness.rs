@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::{env, fs};
 
-use agentcli::api::Patience;
+use agentcli::api::RetryPolicy;
 use agentcli::cli;
 use agentcli::cli::ask::Input;
 use agentcli::cli::env::{Env, Stream};
@@ -32,7 +32,7 @@ pub(crate) struct TestEnv {
     variables: BTreeMap<String, String>,
     is_terminal: bool,
     width: usize,
-    patience: Patience,
+    retry_policy: RetryPolicy,
     /// Removed when the test is over.
     _temporary: Option<TempDir>,
 }
@@ -60,7 +60,7 @@ impl TestEnv {
             variables: BTreeMap::new(),
             is_terminal: false,
             width: 100,
-            patience: hasty(),
+            retry_policy: hasty(),
             _temporary: None,
         }
     }
@@ -101,8 +101,8 @@ impl TestEnv {
 
     /// With other timeouts.
     #[cfg(feature = "system-tests")]
-    pub(crate) fn patience(mut self, change: impl FnOnce(&mut Patience)) -> Self {
-        change(&mut self.patience);
+    pub(crate) fn retry_policy(mut self, change: impl FnOnce(&mut RetryPolicy)) -> Self {
+        change(&mut self.retry_policy);
         self
     }
 
@@ -137,7 +137,7 @@ impl TestEnv {
             err: Stream::new(err, self.is_terminal),
             width: self.width,
             verbose: false,
-            patience: self.patience,
+            retry_policy: self.retry_policy,
             stop: Default::default(),
             told: Default::default(),
         }
@@ -151,15 +151,15 @@ impl TestEnv {
 }
 
 /// Waits as the program does, only shorter.
-fn hasty() -> Patience {
-    Patience {
+fn hasty() -> RetryPolicy {
+    RetryPolicy {
         attempt: Duration::from_secs(2),
         total: Duration::from_secs(8),
         pause: Duration::from_millis(20),
         longest_pause: Duration::from_millis(100),
         poll: Duration::from_millis(50),
         push: Duration::from_secs(60),
-        ..Patience::default()
+        ..RetryPolicy::default()
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use super::{Context, Entry, Error, Kind, Listing};
+use crate::compiler::front::without_env::without_env_values;
 use crate::compiler::manifests::dockerignore::Trail;
 
 /// The permission bits of a file that does not come from the disk.
@@ -69,6 +70,12 @@ impl Walk<'_> {
             return Ok(false);
         }
         let read = |source| Error::Read { path: child.path(), source };
+        if self.context.configurations.iter().any(|it| *it == name) {
+            let bytes = fs::read(child.path()).map_err(read)?;
+            let emptied = without_env_values(&String::from_utf8_lossy(&bytes)).map(String::into_bytes);
+            self.entries.push(Entry { path, kind: Kind::Extra(emptied.unwrap_or(bytes)), mode: EXTRA_MODE });
+            return Ok(true);
+        }
         let metadata = child.metadata().map_err(read)?;
         let Some(kind) = kind(child, &metadata)? else { return Ok(false) };
         self.entries.push(Entry { path, kind, mode: mode(&metadata) });

@@ -5,12 +5,10 @@ use std::{fs, io};
 
 use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
 use super::{DiskFiles, reason};
+use crate::compiler::front::dialect::CONFIGURATIONS as NAMES;
 use crate::compiler::front::source::Source;
 use crate::compiler::words::{either, similar};
 use crate::diagnostic::{Diagnostic, Place, Rule};
-
-/// File names of a configuration, in order of preference.
-const NAMES: &[&str] = &["agent.json", "langgraph.json"];
 
 /// Depth of the search for other configurations when the requested one does not exist.
 const SEARCH_DEPTH: usize = 2;

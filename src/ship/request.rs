@@ -23,8 +23,6 @@ pub struct Request {
     pub tag: String,
     /// Path of the configuration in the build context.
     pub config_path: String,
-    /// Text of the configuration without the values of `env`.
-    pub config_text: String,
     /// Install and build commands of a JavaScript project.
     pub commands: SourceConfig,
     /// The secrets; those of the deployment stay if the project has none.

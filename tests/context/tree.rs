@@ -14,7 +14,12 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 pub(super) fn context(root: &Path, ignore: &str) -> Context {
-    Context { root: root.to_owned(), ignore: Ignore::parse(ignore).unwrap(), extra: Vec::new() }
+    Context {
+        root: root.to_owned(),
+        ignore: Ignore::parse(ignore).unwrap(),
+        extra: Vec::new(),
+        configurations: Vec::new(),
+    }
 }
 
 pub(super) fn archive(context: &Context) -> Vec<u8> {
@@ -29,7 +34,7 @@ fn names(context: &Context) -> Vec<String> {
 }
 
 /// Path to kind, mode, link target and contents.
-fn unpacked(archive: &[u8]) -> BTreeMap<PathBuf, (tar::EntryType, u32, Option<PathBuf>, Vec<u8>)> {
+pub(super) fn unpacked(archive: &[u8]) -> BTreeMap<PathBuf, (tar::EntryType, u32, Option<PathBuf>, Vec<u8>)> {
     let mut entries = BTreeMap::new();
     for entry in tar::Archive::new(archive).entries().unwrap() {
         let mut entry = entry.unwrap();

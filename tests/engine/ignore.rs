@@ -173,7 +173,9 @@ fn arrives(host: &str, config: &Path, root: &Path) -> Option<BTreeSet<PathBuf>> 
 }
 
 fn sent(root: &Path, ignore: Ignore) -> BTreeSet<PathBuf> {
-    let listing = Context { root: root.to_owned(), ignore, extra: Vec::new() }.list().unwrap();
+    let listing = Context { root: root.to_owned(), ignore, extra: Vec::new(), configurations: Vec::new() }
+        .list()
+        .unwrap();
     listing.entries().iter().map(|entry| entry.path.clone()).collect()
 }
 

@@ -479,6 +479,23 @@ fn packages_that_need_their_source() {
     assert_eq!(notes, [("/dependencies/2", expected)]);
 }
 
+#[test]
+fn skeletons_have_no_placeholders_for_ignored_code() {
+    let manifest = format!("{SETUPTOOLS}[project]\nname = 'a'\nversion = '1'\nreadme = 'README.md'\n");
+    let files = [
+        PYTHON,
+        ("pyproject.toml", manifest.as_str()),
+        ("README.md", ""),
+        ("pkg/__init__.py", ""),
+        ("hidden/__init__.py", ""),
+        (".dockerignore", "hidden\n*.md\n"),
+    ];
+    let plan = plan(&format!(r#""dependencies": ["."], {GRAPHS}"#), &files);
+    has(&plan, "/README.md");
+    has(&plan, "/pkg/__init__.py");
+    has_not(&plan, "hidden/__init__.py");
+}
+
 /// Flit's own metadata has no version: that is in the code.
 #[test]
 fn old_flit_metadata() {

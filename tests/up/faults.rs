@@ -162,7 +162,7 @@ fn an_engine_that_is_lost_half_way() {
     up.until(|event| event["change"] == "created");
     proxy.end();
     assert_eq!(up.code(), 4);
-    assert!(up.talk().contains("is gone"), "{:#?}", up.seen);
+    assert!(up.talk().contains("lost the connection to the container engine"), "{:#?}", up.seen);
     // The engine is back; what is there is used.
     project.host = engine;
     let again = project.wait();

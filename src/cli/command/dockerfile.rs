@@ -8,6 +8,7 @@ use crate::cli::console::warn;
 use crate::cli::env::Env;
 use crate::compiler::back::emit::dockerfile;
 use crate::compiler::back::emit::heading::MARK;
+use crate::compiler::words::listed;
 use crate::error::Error;
 use crate::project;
 
@@ -40,7 +41,7 @@ impl Dockerfile {
         let planned = self.options.plan(env)?;
         if self.save_path == Path::new("-") {
             if !planned.plan.context.withheld.is_empty() {
-                let name = &planned.plan.config.name;
+                let name = listed(planned.plan.context.withheld.iter().map(String::as_str));
                 let text = format!(
                     "a build of this Dockerfile copies {name} with the values of `env` into the image"
                 );

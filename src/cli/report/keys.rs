@@ -48,10 +48,10 @@ pub fn explained(name: &str, width: usize) -> Option<String> {
     let mut text = format!("{name}\n\n{}\n\n", wrap(description(described), width));
     let row = row(&pointer);
     let form = row.and_then(|row| match row.holds {
-        Holds::Reference(Form::Name, _) => Some("`<file>:<name>` or `<module>:<name>`"),
-        Holds::Reference(Form::Dotted, _) => Some("`<file>:<name>` or `<module>.<name>`"),
-        Holds::Reference(Form::Model, _) => Some("`<file>:<name>` or `<provider>:<model>`"),
-        Holds::Reference(Form::File, _) => Some("a file"),
+        Holds::Reference(Form::Name, ..) => Some("`<file>:<name>` or `<module>:<name>`"),
+        Holds::Reference(Form::Dotted, ..) => Some("`<file>:<name>` or `<module>.<name>`"),
+        Holds::Reference(Form::Model, ..) => Some("`<file>:<name>` or `<provider>:<model>`"),
+        Holds::Reference(Form::File, ..) => Some("a file"),
         Holds::Environment => Some("a file, or secret values by name"),
         Holds::File => Some("a file"),
         Holds::Plain | Holds::Dependencies => None,

@@ -10,6 +10,7 @@ mod local;
 mod python;
 pub mod setup;
 mod tools;
+mod withheld;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -18,6 +19,7 @@ use crate::compiler::back::plan::{Action, ConfigFile, Env, Note, Plan, Server, S
 use crate::compiler::back::resolve::Resolved;
 use crate::compiler::files::Files;
 use crate::compiler::front::config::{Config, EnvConfig};
+use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::{paths, server};
 use layout::Layout;
 
@@ -39,6 +41,8 @@ struct Input<'a> {
     options: &'a Options,
     resolved: &'a Resolved,
     layout: &'a Layout,
+    /// Excludes files from the build context.
+    ignore: Ignore,
 }
 
 /// The steps and notes of a plan in the making.
@@ -62,14 +66,17 @@ impl Build {
 pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) -> Plan {
     let resolved = Resolved::new(config, files);
     let layout = Layout::new(&resolved, files, options);
-    let input = Input { config, files, options, resolved: &resolved, layout: &layout };
+    let ignore = Ignore::default();
+    let mut input = Input { config, files, options, resolved: &resolved, layout: &layout, ignore };
+    let mut context = layout.context(&input);
+    input.ignore = Ignore::parse(&context.ignore.join("\n")).unwrap_or_default();
+    context.withheld = withheld::find(&input, name);
     let contract = contract::contract(&input, |path| layout.in_image(&path));
     let mut build = Build::default();
     match resolved.variant {
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
         Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),
     }
-    let context = layout.context(&input, name);
     Plan {
         version: 1,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },

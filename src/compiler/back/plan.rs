@@ -80,7 +80,8 @@ pub struct Context {
     pub ignore: Vec<String>,
     /// The .dockerignore files that these lines come from.
     pub ignore_from: Vec<String>,
-    /// Further lines for builds by other programs: files that agentcli sends without the secrets in them.
+    /// Configurations in the context that hold values of `env`: agentcli sends them without these values, and the
+    /// .dockerignore for other programs leaves them out.
     pub withheld: Vec<String>,
 }
 

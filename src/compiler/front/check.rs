@@ -27,15 +27,18 @@ mod variables;
 mod versions;
 mod webhooks;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::compiler::files::Files;
 use crate::compiler::front::base_image::base_image;
 use crate::compiler::front::config::{Config, Variant};
+use crate::compiler::front::document::Document;
 use crate::compiler::manifests::dependency::{self, Local};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
+use variables::Variable;
 
 /// One topic: the function that looks, and the rules it reports.
 pub struct Check {
@@ -73,6 +76,7 @@ pub const CHECKS: &[Check] = &[
 
 /// What a check sees, and where it reports.
 pub struct Context<'a> {
+    document: &'a Document,
     /// The configuration, without what the schema refused.
     pub config: &'a Config,
     /// The user's tree.
@@ -82,13 +86,20 @@ pub struct Context<'a> {
     removed: &'a BTreeSet<Pointer>,
     found: Vec<Diagnostic>,
     modules: HashMap<String, Option<Rc<Module>>>,
+    variables: OnceCell<Rc<[Variable]>>,
 }
 
 impl<'a> Context<'a> {
-    fn new(config: &'a Config, files: &'a dyn Files, removed: &'a BTreeSet<Pointer>) -> Self {
+    fn new(
+        document: &'a Document,
+        config: &'a Config,
+        files: &'a dyn Files,
+        removed: &'a BTreeSet<Pointer>,
+    ) -> Self {
         let locals =
             dependency::local_dependencies(config.entries(), files).into_iter().map(Rc::new).collect();
-        Self { config, files, locals, removed, found: Vec::new(), modules: HashMap::new() }
+        let (found, modules, variables) = (Vec::new(), HashMap::new(), OnceCell::new());
+        Self { document, config, files, locals, removed, found, modules, variables }
     }
 
     /// Adds a finding.
@@ -104,6 +115,17 @@ impl<'a> Context<'a> {
         !self.removed.is_empty()
             && (pointer.ancestors().any(|it| self.removed.contains(&it))
                 || self.removed.range(below..).next().is_some_and(is_below))
+    }
+
+    /// Whether there is certainly no value at `pointer`: a broken text may have one that could not be read.
+    fn is_absent(&self, pointer: &str) -> bool {
+        let is_read = !self.document.broken && !self.document.is_partial(&Pointer::parse(pointer));
+        is_read && self.config.at(pointer).is_none() && !self.is_removed(pointer)
+    }
+
+    /// The variables of `env`, read once for all checks.
+    fn variables(&self) -> Rc<[Variable]> {
+        self.variables.get_or_init(|| variables::read(self).into()).clone()
     }
 
     /// The local dependencies that are directories.
@@ -131,8 +153,13 @@ impl<'a> Context<'a> {
 }
 
 /// Runs every check.
-pub fn check(config: &Config, files: &dyn Files, removed: &BTreeSet<Pointer>) -> Vec<Diagnostic> {
-    let mut context = Context::new(config, files, removed);
+pub fn check(
+    document: &Document,
+    config: &Config,
+    files: &dyn Files,
+    removed: &BTreeSet<Pointer>,
+) -> Vec<Diagnostic> {
+    let mut context = Context::new(document, config, files, removed);
     for check in CHECKS {
         (check.run)(&mut context);
     }

@@ -2,6 +2,9 @@
 
 use crate::compiler::{paths, server};
 
+/// File names of a configuration, in order of preference.
+pub const CONFIGURATIONS: &[&str] = &["agent.json", server::hosted::CONFIGURATION];
+
 /// The defaults that apply to a configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {

@@ -25,6 +25,7 @@ pub struct Document {
     /// Whether the syntax is so broken that keys which seem absent may only be unread.
     pub broken: bool,
     text: String,
+    escapes: string::Escapes,
     secrets: Vec<Range<usize>>,
     /// The start of each object with a member whose key could not be read.
     partial: HashSet<usize>,
@@ -125,9 +126,12 @@ impl Document {
     fn part_span(&self, pointer: &Pointer, part: &Range<usize>) -> Range<usize> {
         let node = self.nearest(pointer);
         let Kind::String(_) = node.kind else { return node.span.clone() };
-        let raw = &self.text[node.span.clone()];
-        node.span.start + string::raw_offset(raw, part.start)
-            ..node.span.start + string::raw_offset(raw, part.end)
+        // The quotes may be curly.
+        let mut raw = self.text[node.span.clone()].chars();
+        let quotes = [raw.next(), raw.next_back()].map(|quote| quote.map_or(0, char::len_utf8));
+        let (start, end) = (node.span.start + quotes[0], node.span.end - quotes[1]);
+        let offset = |at: usize| self.escapes.raw_offset(start, at).min(end);
+        offset(part.start)..offset(part.end)
     }
 
     fn nearest(&self, pointer: &Pointer) -> &Node {
@@ -181,7 +185,10 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use super::*;
+    use crate::compiler::front::source::Source;
 
     fn codes(text: &str) -> Vec<&'static str> {
         parse(text).1.iter().map(|diagnostic| diagnostic.rule.code).collect()
@@ -236,6 +243,65 @@ mod tests {
             codes("{'a': NaN, \"b\": [1 2,], // x\n}"),
             ["json-string", "json-number", "json-syntax", "trailing-comma", "trailing-comma", "json-comment"]
         );
+    }
+
+    /// Whether `text` shows `hunter` in its lines or in the findings about it.
+    fn is_leaked(text: &str) -> bool {
+        let (document, diagnostics) = parse(text);
+        let mut source = Source::new("agent.json", text);
+        source.hide(document.secrets());
+        let starts = text.match_indices('\n').map(|(at, _)| at + 1);
+        let lines: Vec<_> =
+            iter::once(0).chain(starts).map(|start| source.line(start).into_owned()).collect();
+        format!("{lines:?}{diagnostics:?}").contains("hunter")
+    }
+
+    #[test]
+    fn broken_env_shows_no_values() {
+        for value in [
+            r#"("A": "hunter")"#,
+            r#"{"A": "x"; "B": "hunter"}"#,
+            r#"{"A": "x"; "B": "x, hunter"}"#,
+            r#""A": "hunter""#,
+            r#""A": "x", "B": "hunter""#,
+            "$(hunter)",
+            r#""a" + "hunter""#,
+            r#"{"A": "x"} + {"B": "hunter"}"#,
+            "A:hunter",
+            "A=hunter",
+            "[A=hunter]",
+            "{ // hunter\n}",
+            "{/* \"A\": \"hunter\" */}",
+            r#"{"A": ("B": "hunter")}"#,
+            r#"{"A": "x" hunter}"#,
+            r#"{"A": "x", "B": x hunter: 1}"#,
+            r#"'A':'hunter'"#,
+            r#""{"A": "hunter"}""#,
+            r#"<"A" = "hunter">"#,
+        ] {
+            for key in [r#""env":"#, r#""env" "#, r#""Envs" = "#, "env: ", r#""env: "#, r#""a": {"env": "#] {
+                let text = format!("{{\"graphs\": {{\"a\": \"b\"}},\n{key}{value},\n\"http\": {{}}}}");
+                assert!(!is_leaked(&text), "{text} {:?}", parse(&text));
+            }
+        }
+    }
+
+    #[test]
+    fn one_wrong_character_shows_no_values_of_env() {
+        let text = r#"{"graphs": {"a": "b"}, "env": {"A": "hunter", "B": "hunter"}, "http": {}}"#;
+        let env = text.find("\": {\"A").unwrap()..text.find(", \"http").unwrap();
+        for at in
+            env.filter(|&at| !text[..at + 6].contains("hunt") || !text[at..].starts_with(char::is_alphabetic))
+        {
+            for wrong in
+                ["", "\"", "'", "{", "}", "[", "]", "(", ")", ":", ",", ";", "=", "+", "\\", "\n", "#", "x"]
+            {
+                for end in [at, at + 1] {
+                    let text = format!("{}{wrong}{}", &text[..at], &text[end..]);
+                    assert!(!is_leaked(&text), "{text}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -30,8 +30,8 @@ pub enum Holds {
     Environment,
     /// The path of a file that is not code.
     File,
-    /// A reference to code.
-    Reference(Form, Languages),
+    /// A reference to code: how it is written, the languages of the files, and the value that the server needs there.
+    Reference(Form, Languages, &'static str),
 }
 
 /// How a reference to code is written.
@@ -60,6 +60,10 @@ pub enum Languages {
     Component,
 }
 
+use Form::{Dotted, File, Model, Name};
+use Holds::Reference;
+use Languages::{Any, Component, Python, Server};
+
 const fn plain(pointer: &'static str, example: &'static str) -> Key {
     Key { pointer, holds: Holds::Plain, variable: None, example }
 }
@@ -68,9 +72,11 @@ const fn section(pointer: &'static str, variable: &'static str, example: &'stati
     Key { pointer, holds: Holds::Plain, variable: Some(variable), example }
 }
 
-const fn reference(pointer: &'static str, form: Form, languages: Languages, example: &'static str) -> Key {
-    Key { pointer, holds: Holds::Reference(form, languages), variable: None, example }
+const fn reference(pointer: &'static str, holds: Holds, example: &'static str) -> Key {
+    Key { pointer, holds, variable: None, example }
 }
+
+const GRAPH: Holds = Reference(Name, Any, "a graph or a function that returns one");
 
 /// The variable of `http`, which says where the server's routes are.
 pub const HTTP: &str = "LANGGRAPH_HTTP";
@@ -79,8 +85,8 @@ pub const HTTP: &str = "LANGGRAPH_HTTP";
 pub const KEYS: &[Key] = &[
     Key { pointer: "/dependencies", holds: Holds::Dependencies, variable: None, example: r#"["."]"# },
     section("/graphs", "LANGSERVE_GRAPHS", r#"{"agent": "./agent.py:graph"}"#),
-    reference("/graphs/*", Form::Name, Languages::Any, r#""./agent.py:graph""#),
-    reference("/graphs/*/path", Form::Name, Languages::Any, r#""./agent.py:graph""#),
+    reference("/graphs/*", GRAPH, r#""./agent.py:graph""#),
+    reference("/graphs/*/path", GRAPH, r#""./agent.py:graph""#),
     Key { pointer: "/env", holds: Holds::Environment, variable: None, example: r#""./.env""# },
     plain("/python_version", r#""3.12""#),
     plain("/node_version", r#""22""#),
@@ -92,10 +98,18 @@ pub const KEYS: &[Key] = &[
     plain("/pip_installer", r#""pip""#),
     plain("/keep_pkg_tools", r#"["pip"]"#),
     section("/auth", "LANGGRAPH_AUTH", r#"{"path": "./auth.py:auth"}"#),
-    reference("/auth/path", Form::Name, Languages::Any, r#""./auth.py:auth""#),
+    reference("/auth/path", Reference(Name, Any, "an `Auth` object"), r#""./auth.py:auth""#),
     section("/store", "LANGGRAPH_STORE", r#"{"ttl": {"default_ttl": 43200, "sweep_interval_minutes": 60}}"#),
-    reference("/store/index/embed", Form::Model, Languages::Server, r#""openai:text-embedding-3-small""#),
-    reference("/store/path", Form::Dotted, Languages::Server, r#""./store.py:make_store""#),
+    reference(
+        "/store/index/embed",
+        Reference(Model, Server, "an embedding function"),
+        r#""openai:text-embedding-3-small""#,
+    ),
+    reference(
+        "/store/path",
+        Reference(Dotted, Server, "a store or a function that returns one"),
+        r#""./store.py:make_store""#,
+    ),
     section(
         "/checkpointer",
         "LANGGRAPH_CHECKPOINTER",
@@ -103,19 +117,22 @@ pub const KEYS: &[Key] = &[
     ),
     reference(
         "/checkpointer/path",
-        Form::Dotted,
-        Languages::Server,
+        Reference(Dotted, Server, "a checkpointer or a function that returns one"),
         r#""./checkpointer.py:make_checkpointer""#,
     ),
     section("/http", HTTP, r#"{"app": "./app.py:app"}"#),
-    reference("/http/app", Form::Name, Languages::Any, r#""./app.py:app""#),
+    reference("/http/app", Reference(Name, Any, "an app"), r#""./app.py:app""#),
     section("/webhooks", "LANGGRAPH_WEBHOOKS", r#"{"headers": {"X-Source": "agent"}}"#),
     section("/encryption", "LANGGRAPH_ENCRYPTION", r#"{"path": "./encryption.py:encryption"}"#),
-    reference("/encryption/path", Form::Name, Languages::Server, r#""./encryption.py:encryption""#),
+    reference(
+        "/encryption/path",
+        Reference(Name, Server, "an `Encryption` object"),
+        r#""./encryption.py:encryption""#,
+    ),
     section("/priority", "LANGGRAPH_PRIORITY", r#"{"path": "./priority.py:priority"}"#),
-    reference("/priority/path", Form::Name, Languages::Python, r#""./priority.py:priority""#),
+    reference("/priority/path", Reference(Name, Python, "a function"), r#""./priority.py:priority""#),
     section("/ui", "LANGGRAPH_UI", r#"{"agent": "./ui.tsx"}"#),
-    reference("/ui/*", Form::File, Languages::Component, r#""./ui.tsx""#),
+    reference("/ui/*", Reference(File, Component, "a UI component"), r#""./ui.tsx""#),
     section("/ui_config", "LANGGRAPH_UI_CONFIG", r#"{"shared": ["@acme/components"]}"#),
     plain("/source", r#"{"kind": "uv", "root": "../.."}"#),
 ];

@@ -17,6 +17,8 @@ pub struct Located {
     pub form: Form,
     /// The languages of the files that it may name.
     pub languages: Languages,
+    /// The value that the server needs there, with an article.
+    pub value: &'static str,
     /// Its place.
     pub pointer: Pointer,
     /// The text.
@@ -152,7 +154,7 @@ pub fn is_embed_function(embed: &str) -> bool {
 pub fn all(config: &Value) -> Vec<Located> {
     let mut found = Vec::new();
     for key in KEYS {
-        let Holds::Reference(form, languages) = key.holds else { continue };
+        let Holds::Reference(form, languages, value) = key.holds else { continue };
         let mut values = vec![(Pointer::root(), config)];
         for part in key.parts() {
             values = values.into_iter().flat_map(|(at, value)| members(at, value, part)).collect();
@@ -163,6 +165,7 @@ pub fn all(config: &Value) -> Vec<Located> {
             key,
             form,
             languages,
+            value,
             pointer,
             text: text.to_owned(),
         }));

@@ -10,8 +10,9 @@ use std::sync::LazyLock;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
+use crate::compiler::front::dialect::Dialect;
 use crate::compiler::front::document::Document;
-use crate::compiler::front::keys::is_secret;
+use crate::compiler::front::keys::{is_secret, is_secret_place};
 use crate::compiler::words::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 pub use describe::describing;
@@ -53,9 +54,15 @@ pub struct Checked {
 }
 
 /// Checks the shape of `document`.
-pub fn check(document: &Document) -> Checked {
+pub fn check(document: &Document, dialect: Dialect) -> Checked {
     let mut value = document.to_value();
     let holes: HashSet<Pointer> = document.holes().into_iter().collect();
+    if let Value::Object(members) = &mut value
+        && dialect == Dialect::Public
+    {
+        // The server's own tool takes null for an absent key.
+        members.retain(|key, value| !value.is_null() || holes.contains(&Pointer::root().join(key)));
+    }
     let mut diagnostics = Vec::new();
     // Values with a finding already.
     let mut said = HashSet::new();
@@ -142,7 +149,8 @@ fn has_secrets(root: &Value, pointer: &Pointer) -> bool {
     }
     let value = root.pointer(pointer.as_str());
     let has_members = value.is_some_and(|value| value.is_object() || value.is_array());
-    has_members && pointer.keys().last().is_some_and(|key| is_secret(&key)) || value.is_some_and(is_below)
+    let is_env = has_members && pointer.keys().last().is_some_and(|key| is_secret(&key));
+    is_env || is_secret_place(pointer) || value.is_some_and(is_below)
 }
 
 fn takes_whole_numbers(schema: &Value) -> bool {

@@ -73,6 +73,11 @@ impl Ignore {
         (excluded, Trail(matched))
     }
 
+    /// Includes `path` again.
+    pub fn include(&mut self, path: &str) {
+        self.patterns.extend(Pattern::parse(&format!("!{}", escaped(path))));
+    }
+
     /// Whether there is an exception (`!…`).
     pub fn has_exceptions(&self) -> bool {
         self.exceptions().next().is_some()
@@ -134,16 +139,14 @@ fn normalised(line: &str) -> Option<String> {
     (!whole.is_empty()).then(|| clean(whole))
 }
 
-/// A pattern that matches `path` only, but with `?` for what a pattern cannot contain, such as a line break.
-fn escaped(path: &str) -> String {
-    let mut escaped = String::new();
-    for letter in path.chars() {
-        match letter {
-            letter if letter.is_control() => escaped.push('?'),
-            '/' | '.' | '-' | '_' => escaped.push(letter),
-            letter if letter.is_ascii() && !letter.is_ascii_alphanumeric() => escaped.extend(['\\', letter]),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
+/// A pattern that matches `path` only, with `?` for characters that a line cannot hold.
+pub fn escaped(path: &str) -> String {
+    let last = path.chars().count().saturating_sub(1);
+    let letters = path.chars().enumerate().flat_map(|(at, c)| match c {
+        c if c.is_control() || c.is_whitespace() && (at == 0 || at == last) => [None, Some('?')],
+        '\\' | '*' | '?' | '[' => [Some('\\'), Some(c)],
+        '#' | '!' if at == 0 => [Some('\\'), Some(c)],
+        c => [None, Some(c)],
+    });
+    letters.flatten().collect()
 }

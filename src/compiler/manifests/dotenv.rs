@@ -28,8 +28,19 @@ pub struct Dotenv {
     /// Values by name, interpolated. Of a name that comes twice, the last value stands at the place of the first. A
     /// name without a `=` has no value: the server's launcher takes such a variable out of its environment.
     pub variables: IndexMap<String, Option<String>>,
+    /// The statement that decides each value, by name.
+    pub definitions: IndexMap<String, Definition>,
     /// What could not be read, in the order of the file.
     pub mistakes: Vec<Mistake>,
+}
+
+/// The place of a statement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Definition {
+    /// The line that it starts on, from 1.
+    pub line: usize,
+    /// Its text up to the `=`: the name, perhaps after `export`.
+    pub start: String,
 }
 
 /// A statement that is none.
@@ -53,8 +64,10 @@ const MAX_VALUE: usize = 128 * 1024;
 /// Reads the text of a file; `outside` is the environment, for `${NAME}`.
 pub fn parse(text: &str, outside: impl Fn(&str) -> Option<String>) -> Dotenv {
     let mut found = Dotenv::default();
-    statements(&with_newlines(text), |line, _, statement| match statement {
+    statements(&with_newlines(text), |line, text, statement| match statement {
         Some(Statement { name: Some(name), value }) => {
+            let start = text.split(['=', '#']).next().unwrap_or_default().trim_end().to_owned();
+            found.definitions.insert(name.to_owned(), Definition { line, start });
             let value = value.map(|value| found.interpolated(&value, &outside));
             found.variables.insert(name.to_owned(), value);
         }

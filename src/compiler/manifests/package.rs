@@ -132,13 +132,13 @@ fn skeleton(path: &str, manifest: &Table, dynamic: &[String], files: &dyn Files)
     let mut manifests = dynamic_metadata(path, manifest, dynamic, files)?;
     manifests.extend(backend::manifests(path, manifest, files)?);
     let setup = files.text(&paths::join(path, "setup.py")).unwrap_or_default();
-    let mut named = described(manifest);
+    let mut named = Vec::new();
     for tool in ["flit", "hatch", "pdm", "poetry", "setuptools"] {
         named.extend(below(manifest, &["tool", tool]));
     }
     named.extend(below(manifest, &["tool", "uv", "build-backend"]));
     named.extend(setup.split(['\'', '"']));
-    Skeleton::new(path, manifests, &named, files)
+    Skeleton::new(path, manifests, &described(manifest), &named, files)
 }
 
 /// The files that setuptools reads dynamic metadata from, or why the metadata is computed. Missing files are skipped, as

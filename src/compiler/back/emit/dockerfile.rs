@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::compiler::back::emit::heading::{self, MARK};
 use crate::compiler::back::emit::{quote, template};
 use crate::compiler::back::plan::{Action, Command, Mount, Plan, Step};
+use crate::compiler::manifests::dockerignore::escaped;
 
 const TEMPLATE: &str = include_str!("../../../../templates/Dockerfile.jinja");
 
@@ -38,8 +39,9 @@ pub fn dockerignore(plan: &Plan) -> String {
         "{MARK}from {}. Selects the build context of the Dockerfile beside it.\n",
         heading::name(plan)
     );
-    for line in plan.context.ignore.iter().chain(&plan.context.withheld) {
-        text.push_str(line);
+    let withheld = plan.context.withheld.iter().map(|path| escaped(path));
+    for line in plan.context.ignore.iter().cloned().chain(withheld) {
+        text.push_str(&line);
         text.push('\n');
     }
     text

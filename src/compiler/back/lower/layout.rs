@@ -6,7 +6,7 @@ use crate::compiler::back::resolve::Resolved;
 use crate::compiler::files::Files;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::dependency::{Local, LocalKind};
-use crate::compiler::manifests::dockerignore::Ignore;
+use crate::compiler::manifests::dockerignore::{Ignore, escaped};
 use crate::compiler::{paths, server};
 
 /// Ignored unless the project has a .dockerignore of its own.
@@ -36,7 +36,7 @@ pub(super) const DEFAULT_IGNORE: &[&str] = &[
 /// Places of the source in the context and in the image.
 pub(super) struct Layout {
     /// The context root, relative to the configuration's directory.
-    root: String,
+    pub(super) root: String,
     /// The configuration's directory, relative to the root.
     directory: String,
     /// The root in the image.
@@ -107,7 +107,7 @@ impl Layout {
     }
 
     /// The build context.
-    pub(super) fn context(&self, input: &Input<'_>, name: &str) -> Context {
+    pub(super) fn context(&self, input: &Input<'_>) -> Context {
         let mut ignore = Vec::new();
         if self.include != ["."] {
             ignore.push("*".to_owned());
@@ -134,22 +134,9 @@ impl Layout {
             let mark = if input.resolved.pip_config.is_some() { "!" } else { "" };
             ignore.extend(self.pattern(path).map(|pattern| format!("{mark}{pattern}")));
         }
-        Context {
-            root: self.root.clone(),
-            project: self.directory.clone(),
-            include: self.include.clone(),
-            ignore,
-            ignore_from,
-            withheld: self.withheld(&input.config.env, name),
-        }
-    }
-
-    /// The configuration `name`, if it holds values of `env`.
-    fn withheld(&self, env: &Option<EnvConfig>, name: &str) -> Vec<String> {
-        match env {
-            Some(EnvConfig::Map(values)) if !values.is_empty() => self.pattern(name).into_iter().collect(),
-            _ => Vec::new(),
-        }
+        let (root, project) = (self.root.clone(), self.directory.clone());
+        let (include, withheld) = (self.include.clone(), Vec::new());
+        Context { root, project, include, ignore, ignore_from, withheld }
     }
 
     /// The pattern for exactly this path; none for a path outside of the context.
@@ -200,16 +187,4 @@ fn ignore_modules(path: &str, ignore: &mut Vec<String>) {
     if own.iter().any(|line| line.starts_with('!')) {
         ignore.extend(own);
     }
-}
-
-/// A pattern for exactly `path`. `?` stands for characters that a line cannot hold.
-fn escaped(path: &str) -> String {
-    let last = path.chars().count() - 1;
-    let letters = path.chars().enumerate().flat_map(|(at, c)| match c {
-        c if c.is_control() || c.is_whitespace() && (at == 0 || at == last) => [None, Some('?')],
-        '\\' | '*' | '?' | '[' => [Some('\\'), Some(c)],
-        '#' | '!' if at == 0 => [Some('\\'), Some(c)],
-        c => [None, Some(c)],
-    });
-    letters.flatten().collect()
 }

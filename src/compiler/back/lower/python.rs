@@ -129,7 +129,11 @@ fn skeletons(input: &Input<'_>, tools: &Tools, build: &mut Build) {
         let Ok(skeleton) = &local.package.skeleton else { continue };
         let here = |file: &String| paths::join(&local.path, file);
         copy_manifests(input, &skeleton.manifests.iter().map(here).collect::<Vec<_>>(), build);
-        placeholders.extend(skeleton.placeholders.iter().map(|file| input.layout.in_image(&here(file))));
+        let is_copied = |file: &&String| !input.ignore.excludes(&input.layout.in_context(&here(file)));
+        // The installation fails without the files that the metadata names.
+        let needed =
+            skeleton.placeholders.iter().filter(|it| skeleton.metadata.contains(*it) || is_copied(it));
+        placeholders.extend(needed.map(|file| input.layout.in_image(&here(file))));
     }
     copy_manifests(input, &packages.manifests, build);
     let mut directories: Vec<String> = placeholders.iter().map(|file| paths::parent(file)).collect();

@@ -13,7 +13,7 @@ pub(super) const RULES: &[&Rule] = &[&MISSING_AUTH_PATH, &UNKNOWN_SECURITY_SCHEM
 pub(super) fn check(context: &mut Context<'_>) {
     let config = context.config;
     let is_empty = config.at("/auth").and_then(Value::as_object).is_none_or(serde_json::Map::is_empty);
-    if !is_empty && config.str_at("/auth/path").is_none() && !context.is_removed("/auth/path") {
+    if !is_empty && context.is_absent("/auth/path") {
         let example = row(&Pointer::parse("/auth/path")).map_or("", |row| row.example);
         let place = Place::Key(Pointer::parse("/auth"));
         context.report(

@@ -15,7 +15,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     let at = Pointer::parse("/checkpointer");
     let backend = context.config.str_at("/checkpointer/backend");
     let has_path = context.config.str_at("/checkpointer/path").is_some();
-    if backend == Some("custom") && !has_path && !context.is_removed("/checkpointer/path") {
+    if backend == Some("custom") && context.is_absent("/checkpointer/path") {
         let place = Place::Value(at.join("backend"));
         context.report(
             Diagnostic::new(&MISSING_CHECKPOINTER_PATH, place, "the `custom` backend has no factory")
@@ -25,7 +25,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     check_uri(context);
     check_modules(context);
     let unused = has_path && backend != Some("custom");
-    if unused && !context.is_removed("/checkpointer/backend") {
+    if unused && (backend.is_some() || context.is_absent("/checkpointer/backend")) {
         let (message, help) = match backend {
             None => (
                 "`checkpointer.path` is set without the backend `custom`".to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Context, variables};
+use super::Context;
 use crate::compiler::front::config::Config;
 use crate::compiler::server;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
@@ -30,7 +30,7 @@ pub(super) fn check(context: &mut Context<'_>) {
 
 fn check_methods(context: &Context<'_>) -> Option<Diagnostic> {
     let cors = context.config.at("/http/cors")?.as_object().filter(|cors| !cors.is_empty())?;
-    if cors.contains_key("allow_methods") || context.is_removed("/http/cors/allow_methods") {
+    if cors.contains_key("allow_methods") || !context.is_absent("/http/cors/allow_methods") {
         return None;
     }
     let place = Place::Key(Pointer::parse("/http/cors"));
@@ -54,11 +54,11 @@ fn check_credentials(config: &Config) -> Option<Diagnostic> {
 fn check_variable(context: &Context<'_>) -> Option<Diagnostic> {
     context.config.at("/http/cors")?;
     let name = server::CORS_ORIGINS;
-    variables::variables(context).into_iter().find(|(known, _)| known == name)?;
+    let variables = context.variables();
+    let variable = variables.iter().find(|variable| variable.name == name)?;
     let message = format!("`http.cors` overrides the variable `{name}`");
-    let help = "remove the variable, or `http.cors`";
-    let place = variables::place(context, name, false);
-    Some(Diagnostic::new(&CORS_OVERRIDES_VARIABLE, place, message).help(help))
+    let diagnostic = Diagnostic::new(&CORS_OVERRIDES_VARIABLE, variable.place(), message);
+    Some(variable.locate(diagnostic).help("remove the variable, or `http.cors`"))
 }
 
 fn check_prefix(prefix: &str) -> Option<Diagnostic> {

@@ -48,7 +48,7 @@ fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic>
     }
     match located.parse() {
         Err(malformed) => Some(check_malformed(context, located, malformed)),
-        Ok(Reference::File { path, .. }) if located.form == Form::File => check_component(context, located)
+        Ok(Reference::File { path, .. }) if located.form == Form::File => check_file_alone(context, located)
             .or_else(|| check_file(context, located, &path))
             .or_else(|| check_syntax(context, located, &path)),
         Ok(Reference::File { path, name }) => {
@@ -58,14 +58,14 @@ fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic>
     }
 }
 
-/// Reports a name after a UI component, which is a file alone.
-fn check_component(context: &Context<'_>, located: &Located) -> Option<Diagnostic> {
+/// Reports a name after a file where the key takes the file alone.
+fn check_file_alone(context: &Context<'_>, located: &Located) -> Option<Diagnostic> {
     let colon = located.text.rfind(':')?;
     let file = &located.text[..colon];
     if !paths::is_javascript(file) || context.files.is_file(&paths::normalize(&located.text)) {
         return None;
     }
-    let message = "a UI component is a file, without a name";
+    let message = format!("{} is a file, without a name", located.value);
     let place = within(located, colon..located.text.len());
     Some(Diagnostic::new(&MALFORMED_REFERENCE, place, message).help(format!("write `{file}`")))
 }
@@ -129,7 +129,7 @@ fn check_type(located: &Located, variant: Variant, place: Place, path: &str) -> 
     let is_component = [".tsx", ".ts", ".jsx", ".js"].iter().any(|ending| path.ends_with(ending));
     let (why, help) = match (located.languages, variant) {
         (Languages::Component, _) if is_component => return None,
-        (Languages::Component, _) => ("is not a UI component", "name a .tsx, .ts, .jsx or .js file"),
+        (Languages::Component, _) => ("has an unsupported file type", "name a .tsx, .ts, .jsx or .js file"),
         _ if !path.ends_with(".py") && !is_javascript => {
             ("has an unsupported file type", "name a .py, .ts or .js file")
         }
@@ -268,26 +268,12 @@ fn check_value(context: &mut Context<'_>, located: &Located, path: &str, name: &
         Kind::Class if is_instance => "a class",
         Kind::Function | Kind::Class => return None,
     };
-    let expected = expected(located.key.pointer);
+    let expected = located.value;
     let message = format!("`{name}` in `{}` is {kind}, not {expected}", written(path));
     let place = within(located, located.name_part());
     let related = Related::new(path, module.text(), span, "defined here");
     let diagnostic = Diagnostic::new(&UNUSABLE_VALUE, place, message).related(related);
     Some(diagnostic.help(format!("use the name of {expected}")))
-}
-
-/// The value that the server needs for a key.
-fn expected(pointer: &str) -> &'static str {
-    match pointer {
-        "/auth/path" => "an `Auth` object",
-        "/encryption/path" => "an `Encryption` object",
-        "/http/app" => "an app",
-        "/priority/path" => "a function",
-        "/checkpointer/path" => "a checkpointer or a function that returns one",
-        "/store/path" => "a store or a function that returns one",
-        "/store/index/embed" => "an embedding function",
-        _ => "a graph or a function that returns one",
-    }
 }
 
 fn defined(names: &[String]) -> String {

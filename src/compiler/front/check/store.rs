@@ -15,7 +15,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         return;
     }
     let Some(embed) = config.str_at("/store/index/embed") else {
-        if !context.is_removed("/store/index/embed") {
+        if context.is_absent("/store/index/embed") {
             context.report(
                 Diagnostic::new(&MISSING_EMBED, Place::Key(at), "`store.index` has no `embed`")
                     .help(r#"add `"embed": "openai:text-embedding-3-small"`, or a function in your code"#),
@@ -24,7 +24,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         return;
     };
     let place = Place::Value(at.join("embed"));
-    if config.at("/store/index/dims").is_none() && !context.is_removed("/store/index/dims") {
+    if context.is_absent("/store/index/dims") {
         let message = format!("the vector length of `{}` is missing", embed.escape_debug());
         let diagnostic = Diagnostic::new(&MISSING_DIMS, place.clone(), message);
         context.report(diagnostic.help(r#"add `"dims"` beside it, such as `"dims": 1536`"#));

@@ -1,69 +1,104 @@
 //! Variables of the server in `env`: values that it rejects, and sections that belong elsewhere.
 
+use std::mem;
+
 use super::Context;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::keys;
-use crate::compiler::manifests::dotenv;
+use crate::compiler::manifests::dotenv::{self, Definition};
 use crate::compiler::paths;
 use crate::compiler::server::{FORMS, Form};
 use crate::compiler::words::either;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&INVALID_SERVER_VARIABLE, &SECTION_VARIABLE];
 
+/// A variable of `env`.
+pub(super) struct Variable {
+    pub(super) name: String,
+    /// The value; absent if it depends on the environment.
+    value: Option<String>,
+    /// The place in the .env file; absent if the variable is in the configuration itself.
+    definition: Option<Related>,
+}
+
 pub(super) fn check(context: &mut Context<'_>) {
-    for (name, value) in variables(context) {
-        let file = match &context.config.env {
-            Some(EnvConfig::File(path)) => format!(" in `{}`", super::written(&paths::normalize(path))),
-            _ => String::new(),
-        };
-        let message = format!("`{name}`{file}");
-        if let Some((section, _)) = keys::handed_over().find(|(_, variable)| *variable == name) {
-            let place = place(context, &name, false);
+    for variable in context.variables().iter() {
+        let file =
+            variable.definition.as_ref().map(|related| format!(" in `{}`", super::written(&related.path)));
+        let message = format!("`{}`{}", variable.name, file.unwrap_or_default());
+        if let Some((section, _)) = keys::handed_over().find(|(_, name)| *name == variable.name) {
             let message = format!("{message} overrides the section `{section}` of the image");
             let help = format!("remove it, and write the section `{section}` instead");
-            context.report(Diagnostic::new(&SECTION_VARIABLE, place, message).help(help));
+            let diagnostic = Diagnostic::new(&SECTION_VARIABLE, variable.place(), message).help(help);
+            context.report(variable.locate(diagnostic));
         }
-        let form = FORMS.iter().find(|(known, _)| *known == name).map(|(_, form)| *form);
-        let is_wrong = |form: &Form| value.as_ref().is_some_and(|value| !is_valid(*form, value));
+        let form = FORMS.iter().find(|(name, _)| *name == variable.name).map(|(_, form)| *form);
+        let is_wrong = |form: &Form| variable.value.as_ref().is_some_and(|value| !is_valid(*form, value));
         if let Some(form) = form.filter(is_wrong) {
-            let place = place(context, &name, true);
+            let place = Place::Value(variable.place().pointer());
             let message = format!("{message} must be {}", described(form));
             let help = format!("write {}, or leave the variable out", described(form));
-            context.report(Diagnostic::new(&INVALID_SERVER_VARIABLE, place, message).help(help));
+            let diagnostic = Diagnostic::new(&INVALID_SERVER_VARIABLE, place, message).help(help);
+            context.report(variable.locate(diagnostic));
         }
     }
 }
 
-/// The variables of `env` with their values; without a value where it depends on the environment.
-pub(super) fn variables(context: &Context<'_>) -> Vec<(String, Option<String>)> {
+impl Variable {
+    /// The key of the variable, or the path of the .env file.
+    pub(super) fn place(&self) -> Place {
+        let env = Pointer::parse("/env");
+        match self.definition {
+            Some(_) => Place::Value(env),
+            None => Place::Key(env.join(&self.name)),
+        }
+    }
+
+    /// Adds the place in the .env file.
+    pub(super) fn locate(&self, diagnostic: Diagnostic) -> Diagnostic {
+        match &self.definition {
+            Some(related) => diagnostic.related(related.clone()),
+            None => diagnostic,
+        }
+    }
+}
+
+/// Reads the variables of `env`.
+pub(super) fn read(context: &Context<'_>) -> Vec<Variable> {
     match &context.config.env {
         Some(EnvConfig::Map(variables)) => {
-            variables.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect()
+            let variable = |(name, value): (&String, &String)| Variable {
+                name: name.clone(),
+                value: Some(value.clone()),
+                definition: None,
+            };
+            variables.iter().map(variable).collect()
         }
         Some(EnvConfig::File(path)) => {
-            let Some(text) = context.files.text(&paths::normalize(path)) else { return Vec::new() };
-            let found = dotenv::parse(&text, |_| Some(UNKNOWN.to_owned())).variables;
-            let known = |value: Option<String>| value.filter(|value| !value.contains(UNKNOWN));
-            found.into_iter().map(|(name, value)| (name, known(value))).collect()
+            let path = paths::normalize(path);
+            let Some(text) = context.files.text(&path) else { return Vec::new() };
+            let mut found = dotenv::parse(&text, |_| Some(UNKNOWN.to_owned()));
+            let variable = |(name, value): (String, Option<String>)| {
+                let definition = found.definitions.swap_remove(&name).unwrap_or_default();
+                let value = value.filter(|value| !value.contains(UNKNOWN));
+                Variable { definition: Some(related(&path, definition)), name, value }
+            };
+            mem::take(&mut found.variables).into_iter().map(variable).collect()
         }
         None => Vec::new(),
     }
 }
 
+/// A line of a .env file, without the value.
+fn related(path: &str, Definition { line, start }: Definition) -> Related {
+    let range = 0..start.len();
+    Related { path: path.to_owned(), line, text: start + "=***", range, label: "defined here".to_owned() }
+}
+
 /// Stands for a value of the environment; no variable can contain it.
 const UNKNOWN: &str = "\0";
-
-/// The key or value of the variable, or the path of the .env file.
-pub(super) fn place(context: &Context<'_>, name: &str, is_value: bool) -> Place {
-    let env = Pointer::parse("/env");
-    match &context.config.env {
-        Some(EnvConfig::Map(_)) if is_value => Place::Value(env.join(name)),
-        Some(EnvConfig::Map(_)) => Place::Key(env.join(name)),
-        _ => Place::Value(env),
-    }
-}
 
 fn is_valid(form: Form, value: &str) -> bool {
     let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok();

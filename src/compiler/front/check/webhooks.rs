@@ -47,10 +47,13 @@ fn check_header_name(name: &str, pointer: &Pointer) -> Option<Diagnostic> {
 
 /// Reports characters that cannot be sent. Those in templates are not sent.
 fn check_header_value(name: &str, value: &str, pointer: &Pointer) -> Option<Diagnostic> {
-    let templates = templates(value);
-    let is_sent = |at: &usize| !templates.iter().any(|template| template.contains(at));
+    let mut templates = templates(value).into_iter().peekable();
+    let mut is_sent = |at: usize| {
+        while templates.next_if(|template| template.end <= at).is_some() {}
+        templates.peek().is_none_or(|template| at < template.start)
+    };
     let mut odd = value.char_indices().filter(|(_, c)| c.is_control() && *c != '\t');
-    let (at, c) = odd.find(|(at, _)| is_sent(at))?;
+    let (at, c) = odd.find(|(at, _)| is_sent(*at))?;
     let what = if matches!(c, '\n' | '\r') { "a line break" } else { "a control character" };
     let message = format!("the value of the header `{}` has {what}", name.escape_debug());
     let place = Place::Within(pointer.clone(), at..at + c.len_utf8());

@@ -1,4 +1,4 @@
-//! JSON string escapes: decoding, and mapping decoded offsets to raw ones.
+//! JSON string escapes: decoding, and mapping offsets in decoded strings to the text.
 
 /// A character or escape of a raw string.
 pub(super) struct Unit {
@@ -52,19 +52,38 @@ fn hex4(rest: &str) -> Option<u32> {
     }
 }
 
-/// The offset in the string literal `raw` (quotes included, which may be curly) of the byte `offset` of the decoded
-/// string.
-pub(super) fn raw_offset(raw: &str, offset: usize) -> usize {
-    let mut at = raw.chars().next().map_or(0, char::len_utf8);
-    let end = raw.len() - raw.chars().next_back().map_or(0, char::len_utf8);
-    if !raw.contains('\\') {
-        return (at + offset).min(end);
+/// The escapes of a text that are longer than what they stand for, in order.
+#[derive(Debug, Default)]
+pub(super) struct Escapes(Vec<Escape>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Escape {
+    /// The offset after it.
+    end: usize,
+    /// Number of bytes that decoding removes from the text before `end`.
+    removed: usize,
+}
+
+impl Escapes {
+    /// Adds an escape that ends at `end`, unless it is known: the parser may read a string twice.
+    pub(super) fn add(&mut self, end: usize, removed: usize) {
+        let last = self.0.last().copied().unwrap_or_default();
+        if removed > 0 && end > last.end {
+            self.0.push(Escape { end, removed: last.removed + removed });
+        }
     }
-    let mut decoded = 0;
-    while decoded < offset && at < end {
-        let unit = unit(&raw[at..]);
-        at += unit.raw;
-        decoded += unit.decoded.map_or(0, char::len_utf8);
+
+    /// The offset in the text of the byte `offset` of the decoded string that starts at `start` in the text.
+    pub(super) fn raw_offset(&self, start: usize, offset: usize) -> usize {
+        let first = self.0.partition_point(|escape| escape.end <= start);
+        let before = self.removed(first);
+        let within = &self.0[first..];
+        let passed = within.partition_point(|it| it.end - start - (it.removed - before) <= offset);
+        start + offset + self.removed(first + passed) - before
     }
-    at
+
+    /// Number of bytes that the first `count` escapes remove.
+    fn removed(&self, count: usize) -> usize {
+        count.checked_sub(1).map_or(0, |last| self.0[last].removed)
+    }
 }

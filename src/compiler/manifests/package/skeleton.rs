@@ -5,6 +5,7 @@
 //! name. That way edits, and most new files, leave the skeleton as it is.
 
 use std::collections::BTreeSet;
+use std::mem;
 
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::dockerignore::Ignore;
@@ -35,29 +36,34 @@ pub struct Skeleton {
     pub manifests: Vec<String>,
     /// Files that only have to exist.
     pub placeholders: Vec<String>,
+    /// Those of the placeholders that the metadata names, such as a readme.
+    pub metadata: BTreeSet<String>,
 }
 
 impl Skeleton {
-    /// The skeleton of the package at `path`, or why it has none. `named` are the strings of its manifests that may name
-    /// files, directories or modules.
+    /// The skeleton of the package at `path`, or why it has none. `described` are the files that its metadata names, by
+    /// path or pattern; `named` are the strings of its manifests that may name files, directories or modules.
     pub(super) fn new(
         path: &str,
         manifests: Vec<String>,
+        described: &[&str],
         named: &[&str],
         files: &dyn Files,
     ) -> Result<Self, String> {
         let mut tree =
             Tree { base: path, files, directories: Vec::new(), seen: Vec::new(), found: BTreeSet::new() };
         tree.walk(".")?;
-        for name in named {
-            tree.add_named(name)?;
-        }
+        let code = mem::take(&mut tree.found);
+        described.iter().try_for_each(|name| tree.add_named(name))?;
+        let metadata = tree.found.clone();
+        tree.found.extend(code);
+        named.iter().try_for_each(|name| tree.add_named(name))?;
         let manifests: BTreeSet<String> = manifests.into_iter().collect();
         let placeholders: Vec<String> =
             tree.found.into_iter().filter(|file| !manifests.contains(file)).collect();
         match placeholders.iter().find(|file| paths::is_unprintable(file)) {
             Some(file) => Err(format!("the file name {file:?} cannot be written to a Dockerfile")),
-            None => Ok(Self { manifests: manifests.into_iter().collect(), placeholders }),
+            None => Ok(Self { manifests: manifests.into_iter().collect(), placeholders, metadata }),
         }
     }
 }

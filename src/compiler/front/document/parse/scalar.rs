@@ -5,6 +5,7 @@ use serde_json::Number;
 use super::{Parser, is_quote};
 use crate::compiler::front::document::rules::{JSON_NUMBER, JSON_STRING};
 use crate::compiler::front::document::{Kind, Node, string};
+use crate::compiler::front::keys;
 
 impl<'a> Parser<'a> {
     /// An unquoted key, which ends at the `:`.
@@ -32,6 +33,11 @@ impl<'a> Parser<'a> {
             "true" => Kind::Bool(true),
             "false" => Kind::Bool(false),
             "null" => Kind::Null,
+            // A quote is missing before it, so the values that follow look like keys.
+            _ if keys::is_secret(word) => {
+                self.syntax(start..self.at, "text without quotes", format!("write `\"{word}\"`"));
+                return self.give_up(start);
+            }
             _ => match number(word) {
                 Some(number) => Kind::Number(number),
                 None => self.not_a_value(start, word),
@@ -123,6 +129,7 @@ impl<'a> Parser<'a> {
         self.at = span.end.min(self.text.len());
         let character = match unit.decoded {
             Ok(character) => {
+                self.escapes.add(span.end, unit.raw - character.len_utf8());
                 value.push(character);
                 return true;
             }

@@ -1,0 +1,92 @@
+//! The server without a container: the in-memory runtime for development.
+
+/// Packages of the Python server, with the versions that agentcli is tested with. The extra `inmem` in pyproject.toml
+/// installs the same.
+pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
+
+/// Packages of the JavaScript server and its peers, with compatible versions.
+pub const JAVASCRIPT_SERVER: &[(&str, &str)] = &[
+    ("@langchain/langgraph-api", "2.0.0"),
+    ("@langchain/langgraph", "1.1.0"),
+    ("@langchain/langgraph-checkpoint", "1.0.0"),
+    ("@langchain/langgraph-sdk", "2.0.0"),
+    ("@langchain/core", "1.1.48"),
+    ("typescript", "5.9.3"),
+    TSX,
+];
+/// The TypeScript loader for Node.js.
+pub const TSX: (&str, &str) = ("tsx", "4.23.15");
+/// Files below the installation directory: the TypeScript loader, the resolver of the project's own packages, and the
+/// server.
+pub const JAVASCRIPT_FILES: [&str; 3] = [
+    "node_modules/tsx/dist/loader.mjs",
+    "node_modules/@langchain/langgraph-api/dist/preload.mjs",
+    "node_modules/@langchain/langgraph-api/dist/server.mjs",
+];
+/// Sections of the configuration that the JavaScript server takes as arguments, under the same names.
+pub const JAVASCRIPT_SETTINGS: &[&str] = &["graphs", "auth", "http", "ui", "ui_config"];
+/// Further variables for the JavaScript server.
+pub const JAVASCRIPT_VARIABLES: &[(&str, &str)] = &[("NODE_ENV", "development")];
+
+/// Directory of the JavaScript part of the Python server, below site-packages. Its package.json and yarn.lock list its
+/// packages.
+pub const BRIDGE: &str = "langgraph_api/js";
+/// Variables that enable JavaScript graphs in the Python server, whose development variant rejects them.
+pub const BRIDGE_VARIABLES: &[(&str, &str)] = &[("LANGSMITH_LANGGRAPH_API_VARIANT", "local")];
+/// Variables with the ports between the Python and the JavaScript part.
+pub const BRIDGE_PORTS: &[&str] =
+    &["LANGGRAPH_JS_REMOTE_PORT", "LANGGRAPH_JS_GRAPH_PORT", "LANGGRAPH_JS_GRAPH_HTTP_PORT"];
+
+/// Default port.
+pub const PORT: u16 = 2024;
+
+/// Oldest supported Python version: major and minor.
+pub const OLDEST_PYTHON: (u32, u32) = (3, 11);
+
+/// The ASGI application.
+pub const APPLICATION: &str = "langgraph_api.server:app";
+/// Log formatter of the server.
+pub const LOG_FORMATTER: &str = "langgraph_api.logging.Formatter";
+/// Loggers that the log level applies to.
+pub const LOGGERS: &[&str] = &["uvicorn", "uvicorn.error", "langgraph_api.server"];
+
+/// Directory of the server's state, relative to its working directory.
+pub const STATE: &str = ".langgraph_api";
+
+/// Variables of every development server: no databases, state in files, no telemetry.
+pub const VARIABLES: &[(&str, &str)] = &[
+    ("MIGRATIONS_PATH", "__inmem"),
+    ("DATABASE_URI", ":memory:"),
+    ("REDIS_URI", "fake"),
+    ("LANGGRAPH_RUNTIME_EDITION", "inmem"),
+    ("LANGGRAPH_DISABLE_FILE_PERSISTENCE", "false"),
+    ("LANGSMITH_LANGGRAPH_API_VARIANT", "local_dev"),
+    ("LANGGRAPH_UI_BUNDLER", "true"),
+    // Lets pages of other origins talk to a server on this machine.
+    ("ALLOW_PRIVATE_NETWORK", "true"),
+    // With keys of a hosted service, the server would report runs; tracing has its own key.
+    ("LANGSMITH_CONTROL_PLANE_API_KEY", ""),
+    ("LANGGRAPH_CLOUD_LICENSE_KEY", ""),
+    ("LANGGRAPH_NO_VERSION_CHECK", "true"),
+    ("LANGGRAPH_CLI_NO_ANALYTICS", "1"),
+];
+/// Variable with the number of concurrent runs.
+pub const JOBS: &str = "N_JOBS_PER_WORKER";
+/// Variable that allows blocking calls in asynchronous code.
+pub const ALLOW_BLOCKING: &str = "LANGGRAPH_ALLOW_BLOCKING";
+/// Variable with the URL of the server.
+pub const URL: &str = "LANGGRAPH_API_URL";
+
+/// Variables with the prefix of all routes, in order of precedence.
+pub const MOUNT_PREFIX: &[&str] = &["LANGGRAPH_MOUNT_PREFIX", "MOUNT_PREFIX"];
+/// Variable with the log level.
+pub const LOG_LEVEL: &str = "LOG_LEVEL";
+/// Variable that colours the log.
+pub const LOG_COLOUR: &str = "LOG_COLOR";
+
+/// Health check route.
+pub const OK_ROUTE: &str = "/ok";
+/// Route of the API documentation.
+pub const DOCS_ROUTE: &str = "/docs";
+/// The hosted studio: its address, and the path that the URL of the server is appended to.
+pub const STUDIO: (&str, &str) = ("https://smith.langchain.com", "/studio/?baseUrl=");

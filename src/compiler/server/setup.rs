@@ -1,0 +1,109 @@
+//! The server in containers, with the services that it needs. The services and the volume have the same names as in the
+//! server's own tool, so compose files that extend its services work here too.
+
+/// A service besides the server.
+pub struct Service {
+    /// Name, which is also the host name.
+    pub name: &'static str,
+    /// Image.
+    pub image: &'static str,
+    /// Command; empty for that of the image.
+    pub command: &'static [&'static str],
+    /// Environment variables.
+    pub environment: &'static [(&'static str, &'static str)],
+    /// Health check command; empty for none.
+    pub health: &'static [&'static str],
+    /// Start period of the health check, in seconds.
+    pub start_period: u32,
+}
+
+/// The queue of runs; without persistence.
+pub const REDIS: Service = Service {
+    name: "langgraph-redis",
+    image: "redis:6",
+    command: &[],
+    environment: &[],
+    health: &["redis-cli", "ping"],
+    start_period: 30,
+};
+/// The database. Only the other services can reach it, so the password need not be secret.
+pub const POSTGRES: Service = Service {
+    name: "langgraph-postgres",
+    image: "pgvector/pgvector:pg16",
+    command: &["postgres", "-c", "shared_preload_libraries=vector"],
+    environment: &[
+        ("POSTGRES_DB", "postgres"),
+        ("POSTGRES_USER", "postgres"),
+        ("POSTGRES_PASSWORD", "postgres"),
+    ],
+    // Over TCP: during the first initialisation, a temporary server listens on the socket.
+    health: &["pg_isready", "-h", "127.0.0.1", "-U", "postgres", "-d", "postgres"],
+    start_period: 60,
+};
+/// Volume of the database, and its path in the container.
+pub const DATA: (&str, &str) = ("langgraph-data", "/var/lib/postgresql/data");
+/// The web page of the debugger.
+pub const DEBUGGER: Service = Service {
+    name: "langgraph-debugger",
+    image: "langchain/langgraph-debugger",
+    command: &[],
+    environment: &[],
+    health: &[],
+    start_period: 0,
+};
+/// Port of the debugger in its container.
+pub const DEBUGGER_PORT: u16 = 3968;
+/// Variable of the debugger with the URL of the server for browsers.
+pub const DEBUGGER_BASE_URL: &str = "VITE_STUDIO_LOCAL_GRAPH_URL";
+
+/// Service name of the server.
+pub const SERVER: &str = "langgraph-api";
+/// Start period of the server's health check, in seconds: its first start initialises the database.
+pub const SERVER_START_PERIOD: u32 = 120;
+/// Default port of the server on the host.
+pub const PORT: u16 = 8123;
+/// Variable with the port of the server in its container.
+pub const PORT_VARIABLE: &str = "PORT";
+/// Variable and URL of Redis.
+pub const REDIS_URI: (&str, &str) = ("REDIS_URI", "redis://langgraph-redis:6379");
+/// Variables with the URL of the database. All releases read the first; the second takes precedence.
+pub const DATABASE_VARIABLES: &[&str] = &["POSTGRES_URI", "DATABASE_URI"];
+/// URL of the database.
+pub const DATABASE_URI: &str =
+    "postgres://postgres:postgres@langgraph-postgres:5432/postgres?sslmode=disable";
+/// Variable of the caller with the URL of their own database.
+pub const OWN_DATABASE: &str = "POSTGRES_URI";
+
+/// A key that the server may need.
+pub struct Key {
+    /// Variable that the server reads.
+    pub variable: &'static str,
+    /// Older name that the server reads too.
+    pub legacy: Option<&'static str>,
+    /// Variables of the caller that may hold it, in order of precedence.
+    pub found_by: &'static [&'static str],
+}
+/// Keys that the server accepts; it needs one if it checks its licence.
+pub const KEYS: &[Key] = &[
+    Key {
+        variable: "LANGSMITH_API_KEY",
+        legacy: Some("LANGCHAIN_API_KEY"),
+        found_by: &[
+            "LANGSMITH_API_KEY",
+            "PLATFORM_API_KEY",
+            "AGENT_HOST_API_KEY",
+            "FRAMEWORK_API_KEY",
+            "LANGCHAIN_API_KEY",
+        ],
+    },
+    Key { variable: "LANGGRAPH_CLOUD_LICENSE_KEY", legacy: None, found_by: &["LANGGRAPH_CLOUD_LICENSE_KEY"] },
+];
+
+/// Interval between health checks, in seconds.
+pub const INTERVAL: u32 = 5;
+/// Interval during the start period, in seconds, on engines that support it.
+pub const START_INTERVAL: u32 = 1;
+/// Timeout of a health check, in seconds.
+pub const TIMEOUT: u32 = 5;
+/// Consecutive failures before a service is unhealthy.
+pub const RETRIES: u32 = 5;
