@@ -1,6 +1,6 @@
 //! The client of the deployment service.
 //!
-//! [`wire`] defines the records in the terms of the specification; [`Vocabulary`] translates them for the public service.
+//! [`wire`] defines the records of the specification; [`Vocabulary`] translates them for the public service.
 //! [`Client`] has a method per call, which checks the specification's rules before it sends a request, retries what is
 //! safe to retry, queries the service before it retries anything else, and times out. Dropping a call cancels it.
 //!
@@ -12,7 +12,7 @@ mod failure;
 mod filter;
 pub mod http;
 mod pages;
-mod patience;
+mod retry;
 mod rules;
 pub mod time;
 mod transport;
@@ -23,6 +23,6 @@ pub mod wire;
 pub use client::{Account, Client};
 pub use error::{Call, Error};
 pub use filter::DeploymentFilter;
-pub use patience::Patience;
+pub use retry::RetryPolicy;
 pub use upload::Archive;
 pub use vocabulary::Vocabulary;

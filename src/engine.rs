@@ -1,15 +1,13 @@
-//! The container engine: Docker, or Podman through the same API. Only here is bollard used.
+//! The container engine: Docker, or Podman through the same API.
 //!
-//! [`Engine::connect`] finds the engine as the `docker` command would and asks it one question; [`Engine::build`] sends
-//! a context, reports what happens as tidy events, and ends with the image or with the step that failed;
-//! [`Engine::push`] sends an image to a registry, and ends with the digest that it has there.
+//! [`Engine::connect`] finds the engine as the `docker` command does, and pings it. [`Engine::build`] sends a build
+//! context, reports events, and returns the image or the step that failed; an image that is up to date is not built
+//! again (see `fresh`). [`Engine::push`] pushes an image to a registry and returns its digest.
 //!
-//! Nothing is sent where the image is there and was made of just the same: see `fresh`.
-//!
-//! Docker builds with BuildKit. Podman knows no BuildKit: it ignores the session that comes with the request and builds
-//! with Buildah. `RUN --mount` works there, too; what differs: steps come without durations and without progress of
-//! downloads, every instruction counts as a step, short image names need `unqualified-search-registries` in its
-//! configuration, and a cancelled build ends only with the step that is under way.
+//! Docker builds with BuildKit. Podman ignores the BuildKit session of the request and builds with Buildah, which supports
+//! `RUN --mount`, too. The differences: steps have no duration and no download progress, every instruction is a step,
+//! short image names need `unqualified-search-registries` in Podman's configuration, and a cancelled build runs to the
+//! end of the current step.
 
 mod answers;
 mod build;
@@ -28,6 +26,7 @@ mod progress;
 mod push;
 mod records;
 mod shared;
+mod transfer;
 
 pub use build::{BuildRequest, Built};
 pub use connect::Engine;
@@ -35,6 +34,6 @@ pub use containers::{Condition, Container, ContainerSpec, State, Wellness};
 pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep, Refusal};
 pub use events::{BuildEvent, Step, StepOrigin};
-pub use images::Downloaded;
-pub use push::{Layer, Login, PushEvent, PushRequest, Pushed};
+pub use push::{Login, PushEvent, PushRequest, Pushed};
 pub use shared::Shared;
+pub use transfer::Transfer;

@@ -243,7 +243,7 @@ fn api_code(error: &api::Error) -> u8 {
 
 fn ship_code(error: &ship::Error) -> u8 {
     match error {
-        ship::Error::InterruptedWatch { .. } => INTERRUPTED,
+        ship::Error::InterruptedAtService { .. } => INTERRUPTED,
         ship::Error::Pending { .. } => 4,
         ship::Error::Refused { .. } => 2,
         _ => 1,

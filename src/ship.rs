@@ -18,7 +18,7 @@ mod source;
 
 pub use deploy::run;
 pub use error::Error;
-pub use event::{Event, Hooks};
+pub use event::Hooks;
 pub use image::PLATFORM;
 pub use name::slug;
 pub use request::{Method, Request, Target};

@@ -1,7 +1,7 @@
-//! Which changes of the user's tree count, and when they have settled.
+//! Changes of the user's tree, in bursts.
 //!
-//! Only directories that a build would see are watched, one by one, so that what is left out costs nothing. Of the
-//! files in them source code counts: what an agent writes while it runs is something else.
+//! Only directories that a build reads are watched, each by itself, so that ignored ones cost nothing. Of their files, only
+//! source code counts, since agents write other files while they run.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -18,7 +18,7 @@ use crate::compiler::back::plan;
 use crate::compiler::manifests::dockerignore::{Ignore, Trail};
 use crate::compiler::manifests::symbols::Language;
 
-/// How long nothing may happen until a burst of changes is over, and how long one may last.
+/// A burst of changes is over after this time without a change, or after this time in total.
 const QUIET: Duration = Duration::from_millis(60);
 const LONGEST: Duration = Duration::from_millis(1000);
 
@@ -26,51 +26,51 @@ const LONGEST: Duration = Duration::from_millis(1000);
 #[derive(Debug, thiserror::Error)]
 #[error("cannot watch `{}` for changes: {reason}", .path.display())]
 pub struct Error {
-    /// Which.
+    /// The directory.
     pub path: PathBuf,
-    /// Why.
+    /// The cause.
     pub reason: String,
 }
 
-/// Looks at one project.
+/// Watches one project.
 pub struct Watcher {
     notify: RecommendedWatcher,
     events: UnboundedReceiver<notify::Result<Event>>,
     scope: Scope,
     directory: PathBuf,
     pending: BTreeSet<PathBuf>,
-    /// When the first and the last pending change arrived.
+    /// The times of the first and the last pending change.
     burst: Option<(Instant, Instant)>,
-    /// Directories that are watched.
+    /// The watched directories.
     watched: HashSet<PathBuf>,
-    /// Those that could not be, until that is reported.
+    /// Directories that cannot be watched, until they are reported.
     unwatched: Vec<Error>,
 }
 
-/// Changes that belong together.
+/// A burst of changes.
 pub struct Changes {
-    /// What changed, relative to the configuration's directory where it lies in it.
+    /// The changed files; those below the configuration's directory are relative to it.
     pub paths: Vec<String>,
-    /// Whether a file is among them that decides how the server is started, rather than what it runs.
+    /// Whether a file that determines how the server is started is among them.
     pub decide_start: bool,
 }
 
-/// What counts.
+/// The files whose changes count.
 struct Scope {
     root: PathBuf,
     ignore: Ignore,
-    /// Files that count in any case.
+    /// Files that always count.
     files: Vec<PathBuf>,
-    /// What git leaves out: the directory of each .gitignore, and what it says.
+    /// The directory and the rules of each .gitignore.
     gitignores: Vec<(PathBuf, Gitignore)>,
 }
 
 impl Watcher {
-    /// Begins to look; `directory` is the configuration's, absolute.
+    /// Starts to watch; `directory` is that of the configuration, absolute.
     ///
     /// # Errors
     ///
-    /// The system does not watch the project's directory, or that of a file that counts.
+    /// The directory of the project, or of a file that always counts, cannot be watched.
     pub fn new(directory: &Path, watch: &plan::Watch) -> Result<Self, Error> {
         let (sender, events) = mpsc::unbounded_channel();
         let notify = notify::recommended_watcher(move |event| drop(sender.send(event)));
@@ -87,7 +87,7 @@ impl Watcher {
             unwatched: Vec::new(),
         };
         let files = watcher.scope.files.clone();
-        // A file may be named in a directory that is not there.
+        // The directory of a file may not exist.
         for parent in files.iter().filter_map(|file| file.parent()).filter(|parent| parent.is_dir()) {
             watcher.add(parent)?;
         }
@@ -111,7 +111,7 @@ impl Watcher {
         }
     }
 
-    /// The next event; none when the burst is over.
+    /// The next event; none at the end of the burst.
     async fn next_of_burst(&mut self) -> Option<notify::Result<Event>> {
         let Some((began, last)) = self.burst else {
             return match self.events.recv().await {
@@ -156,19 +156,19 @@ impl Watcher {
         }
     }
 
-    /// A warning about the directories that could not be watched since it was last asked for.
+    /// A warning about directories that cannot be watched, once for each.
     pub fn warning(&mut self) -> Option<String> {
         let unwatched = std::mem::take(&mut self.unwatched);
         let (first, more) = unwatched.split_first()?;
         let more = match more.len() {
             0 => String::new(),
-            count => format!("; nor {count} more"),
+            count => format!(" and {count} more directories"),
         };
-        Some(format!("{first}{more}; changes there are not noticed"))
+        Some(format!("{first}{more}; changes there go unnoticed"))
     }
 
-    /// Takes over what another has seen and not told.
-    pub fn go_on_from(&mut self, mut other: Self) {
+    /// Takes over the pending changes of another watcher.
+    pub fn continue_from(&mut self, mut other: Self) {
         self.pending.append(&mut other.pending);
         self.extend_burst();
         while let Ok(event) = other.events.try_recv() {
@@ -176,10 +176,10 @@ impl Watcher {
         }
     }
 
-    /// Watches a directory and those below it. In a new one, the files that are there already are changes.
+    /// Watches a directory and those below it. The files of a new directory are changes.
     fn enter(&mut self, directory: &Path, trail: &Trail, is_new: bool) {
         if let Err(error) = self.add(directory) {
-            // One that is gone again needs no watch.
+            // It may have been removed again.
             if directory.is_dir() {
                 self.unwatched.push(error);
             }
@@ -228,7 +228,7 @@ impl Scope {
         scope
     }
 
-    /// Those above the root count up to the repository's, unless one leaves out the whole project.
+    /// Reads the files between the root and that of the repository, except those that ignore the whole project.
     fn read_gitignores_above(&mut self) {
         let root = self.root.clone();
         if let Some(repository) = root.ancestors().position(|directory| directory.join(".git").exists()) {
@@ -257,7 +257,7 @@ impl Scope {
         self.ignore.step(parent, &self.relative(path))
     }
 
-    /// Whether the build leaves out `path`, and what matched it.
+    /// Whether the build ignores `path`, and the patterns that matched.
     fn judge(&self, path: &Path) -> (bool, Trail) {
         let relative = self.relative(path);
         let ends = relative.match_indices('/').map(|(at, _)| at).chain([relative.len()]);

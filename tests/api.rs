@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use agentcli::api::wire::{Redacted, Repository};
-use agentcli::api::{Account, Client, Patience, Vocabulary};
+use agentcli::api::{Account, Client, RetryPolicy, Vocabulary};
 use serde_json::{Value, json};
 
 use crate::harness::{Output, TestEnv};
@@ -128,12 +128,12 @@ fn client(address: SocketAddr) -> Client {
         tenant: None,
         vocabulary: Vocabulary::Specification,
     };
-    Client::new(account).unwrap().with_patience(Patience {
+    Client::new(account).unwrap().with_retry_policy(RetryPolicy {
         attempt: Duration::from_secs(2),
         total: Duration::from_secs(8),
         pause: Duration::from_millis(20),
         longest_pause: Duration::from_millis(100),
-        ..Patience::default()
+        ..RetryPolicy::default()
     })
 }
 

@@ -3,6 +3,7 @@
 mod command;
 mod dotenv;
 mod run;
+mod signals;
 mod strings;
 
 use std::collections::BTreeMap;

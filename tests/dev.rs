@@ -8,6 +8,7 @@ mod options;
 mod output;
 mod provision;
 mod reload;
+mod signals;
 mod wheel;
 
 use std::io::{BufRead, BufReader, Read};

@@ -1,4 +1,4 @@
-//! Runs the whole program in this process, in a directory of its own and with captured streams.
+//! Runs the whole program in this process, in its own directory and with captured streams.
 
 #[cfg(feature = "system-tests")]
 mod machine;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use std::{env, fs};
 
-use agentcli::api::Patience;
+use agentcli::api::RetryPolicy;
 use agentcli::cli;
 use agentcli::cli::ask::Input;
 use agentcli::cli::env::{Env, Stream};
@@ -19,25 +19,25 @@ use agentcli::cli::env::{Env, Stream};
 pub(crate) use machine::{copy, free_port, outside, python};
 use tempfile::TempDir;
 
-/// A configuration without mistakes, for the tree of [`TestEnv::project`].
+/// A valid configuration for the tree of [`TestEnv::project`].
 pub(crate) const VALID: &str = r#"{
   "dependencies": ["."],
   "graphs": { "agent": "./agent.py:graph" }
 }
 "#;
 
-/// A directory and what a process in it is given.
+/// A directory, and the environment of a process in it.
 pub(crate) struct TestEnv {
     directory: PathBuf,
     variables: BTreeMap<String, String>,
     is_terminal: bool,
     width: usize,
-    patience: Patience,
-    /// Removed when the test is over.
+    retry_policy: RetryPolicy,
+    /// Removed when this value is dropped.
     _temporary: Option<TempDir>,
 }
 
-/// What a run left behind.
+/// The exit code and the output of a run.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: u8,
@@ -52,7 +52,7 @@ impl TestEnv {
         Self { _temporary: Some(temporary), ..Self::inside(&PathBuf::new()) }.moved()
     }
 
-    /// In a directory that is there.
+    /// In an existing directory.
     pub(crate) fn inside(directory: &Path) -> Self {
         let directory = directory.to_owned();
         Self {
@@ -60,7 +60,7 @@ impl TestEnv {
             variables: BTreeMap::new(),
             is_terminal: false,
             width: 100,
-            patience: hasty(),
+            retry_policy: hasty(),
             _temporary: None,
         }
     }
@@ -87,7 +87,7 @@ impl TestEnv {
         self
     }
 
-    /// With a person at a terminal.
+    /// With a terminal as its streams.
     pub(crate) fn at_a_terminal(mut self) -> Self {
         self.is_terminal = true;
         self
@@ -101,8 +101,8 @@ impl TestEnv {
 
     /// With other timeouts.
     #[cfg(feature = "system-tests")]
-    pub(crate) fn patience(mut self, change: impl FnOnce(&mut Patience)) -> Self {
-        change(&mut self.patience);
+    pub(crate) fn retry_policy(mut self, change: impl FnOnce(&mut RetryPolicy)) -> Self {
+        change(&mut self.retry_policy);
         self
     }
 
@@ -119,7 +119,7 @@ impl TestEnv {
         Output { code, out: out.text(), err: err.text() }
     }
 
-    /// The same with another stdout.
+    /// Like [`run`](Self::run), with another stdout.
     pub(crate) fn run_into(&self, arguments: &str, out: Box<dyn Write>) -> Output {
         let err = Captured::default();
         let code = cli::run(&mut self.env(arguments, out, Box::new(err.clone())));
@@ -137,7 +137,7 @@ impl TestEnv {
             err: Stream::new(err, self.is_terminal),
             width: self.width,
             verbose: false,
-            patience: self.patience,
+            retry_policy: self.retry_policy,
             stop: Default::default(),
             told: Default::default(),
         }
@@ -150,20 +150,20 @@ impl TestEnv {
     }
 }
 
-/// Waits as the program does, only shorter.
-fn hasty() -> Patience {
-    Patience {
+/// The timeouts of the program, but shorter.
+fn hasty() -> RetryPolicy {
+    RetryPolicy {
         attempt: Duration::from_secs(2),
         total: Duration::from_secs(8),
         pause: Duration::from_millis(20),
         longest_pause: Duration::from_millis(100),
         poll: Duration::from_millis(50),
         push: Duration::from_secs(60),
-        ..Patience::default()
+        ..RetryPolicy::default()
     }
 }
 
-/// Compares `actual` with what `file` holds; AGENTCLI_BLESS=1 writes it there instead.
+/// Compares `actual` with the contents of `file`; AGENTCLI_BLESS=1 writes it there instead.
 pub(crate) fn golden(file: &Path, actual: &str) -> Result<(), String> {
     if env::var_os("AGENTCLI_BLESS").is_some() {
         fs::write(file, actual).unwrap();
@@ -181,7 +181,8 @@ pub(crate) fn fixtures(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder)
 }
 
-/// What running a project leaves in its directory: whoever tries one out in `fixtures/` changes no test by it.
+/// Files that running a project leaves in its directory. They are not copied, so that trying out a project in
+/// `fixtures/` does not change the tests.
 const LEFT_BY_RUNS: &[&str] = &[".agentcli", ".langgraph_api", "__pycache__", "node_modules"];
 
 /// Copies a project with `change` made to every file.

@@ -312,7 +312,7 @@ fn a_failing_step_names_its_last_lines_and_its_key() {
         fs::write(project.directory.path().join("agent.json"), config.to_string()).unwrap();
         let built = project.build(&host, "agentcli-test-fails", "");
         assert_eq!(built.code, 1);
-        for part in ["the-last-line", "exit code 7", "/dockerfile_lines", "agent.json:1:"] {
+        for part in ["the-last-line", "exited with code 7", "/dockerfile_lines", "agent.json:1:"] {
             assert!(built.err.contains(part), "{part} is missing in:\n{}", built.err);
         }
     }

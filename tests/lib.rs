@@ -38,6 +38,8 @@ mod reports;
 #[cfg(feature = "host")]
 mod ship;
 #[cfg(feature = "system-tests")]
+mod signals;
+#[cfg(feature = "system-tests")]
 mod specification;
 #[cfg(feature = "host")]
 mod terminal;

@@ -1,4 +1,4 @@
-//! The Python package, with the real pip, maturin and uv; and the version that the program names.
+//! The Python package, with the real pip, maturin and uv, and the version that the program prints.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,9 +12,8 @@ use crate::harness::{fixtures, python};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The wheel that pip builds for `pip install .`, but with the profile of these tests: a release build would take CI
-/// minutes to show the same packaging. So the executable in it is the one that cargo has built already. Maturin is the
-/// one of the tests' environment, where pip would fetch one.
+/// The wheel that pip builds for `pip install .`, with the profile of these tests: a release build takes minutes and shows
+/// the same packaging. Maturin is that of the tests' environment, where pip would fetch one.
 pub(crate) static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let directory = temporary.join("wheel");
@@ -36,7 +35,7 @@ pub(crate) static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
     fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path()
 });
 
-/// Takes away what cargo says of these tests: another cargo would take it for a change, and build crates again.
+/// Removes the variables that cargo sets for these tests: another cargo would treat them as changes and rebuild crates.
 fn forget_cargo(command: &mut Command) {
     for (name, _) in env::vars_os() {
         let is_said = |prefix: &&str| name.to_string_lossy().starts_with(*prefix);
@@ -46,7 +45,7 @@ fn forget_cargo(command: &mut Command) {
     }
 }
 
-/// What a successful command prints.
+/// Returns the output of a command that succeeds.
 fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let err = String::from_utf8_lossy(&output.stderr);
@@ -59,7 +58,7 @@ fn pip_installs_the_program() {
     let environment = TempDir::new().unwrap();
     let program = |name: &str| Command::new(environment.path().join("bin").join(name));
     run(Command::new(python()).args(["-m", "venv"]).arg(environment.path()));
-    // There is nothing else to fetch.
+    // The wheel has no requirements.
     run(program("pip").args(["install", "--no-index"]).arg(&*WHEEL));
 
     assert!(run(program("agentcli").arg("--help")).contains("Usage: agentcli "));
@@ -105,7 +104,7 @@ fn the_extra_is_the_server_that_is_tested() {
     assert_eq!(project["project"]["license"].as_str(), Some(env!("CARGO_PKG_LICENSE")));
 }
 
-/// A release build names the commit. The build script is run by itself, for a release build of everything takes minutes.
+/// A release build names the commit. The test runs the build script alone: a whole release build takes minutes.
 #[test]
 fn the_version_names_the_commit() {
     let directory = TempDir::new().unwrap();
@@ -122,7 +121,7 @@ fn the_version_names_the_commit() {
             .to_owned()
     };
 
-    // Unpacked, such as a source distribution.
+    // A source distribution has no repository.
     let checkout = directory.path().join("checkout");
     fs::create_dir(&checkout).unwrap();
     assert_eq!(version(&checkout, "PROFILE", "release"), "1.2.3");

@@ -11,6 +11,7 @@ mod interrupt;
 mod push;
 #[cfg(feature = "system-tests")]
 mod registry;
+mod signals;
 mod source;
 
 use serde_json::Value;

@@ -9,7 +9,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 /// A program whose three streams are one terminal.
 pub(crate) struct Terminal {
     master: File,
-    child: Child,
+    pub(crate) child: Child,
     /// Everything that was printed so far.
     pub(crate) printed: String,
 }

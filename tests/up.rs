@@ -1,11 +1,11 @@
 //! `agentcli up` and `down` on a real engine, with real databases.
 
 mod faults;
-pub(crate) mod hung;
 mod interrupts;
 mod life;
 mod options;
 mod pull;
+mod signals;
 mod watch;
 
 use std::io::{BufRead, BufReader, Read};

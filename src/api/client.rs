@@ -3,61 +3,61 @@
 use reqwest::Method;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::failure::{Failure, Kind};
-use super::patience::Effort;
+use super::failure::{Failure, Outcome};
+use super::retry::Attempts;
 use super::transport::{Request, Transport};
 use super::wire::{
     Deployment, DeploymentCreation, DeploymentPatch, LogPage, LogRequest, Page, PushToken, PushTokenRequest,
     Redacted, Repository, Revision, UploadUrl, UploadUrlRequest,
 };
-use super::{Archive, DeploymentFilter, Error, Patience, Vocabulary, pages, rules, upload};
+use super::{Archive, DeploymentFilter, Error, RetryPolicy, Vocabulary, pages, rules, upload};
 
-/// The path of all deployments.
+/// Path of the deployments.
 const DEPLOYMENTS: &str = "/v2/deployments";
 
-/// Where the service is, and who calls it.
+/// A service and the credentials of its caller.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// `https://host`, with a path where the service has one.
+    /// Address of the service, such as `https://host`.
     pub host: String,
-    /// Sent to the host, and nowhere else.
+    /// The API key, which is sent to this address only.
     pub key: Redacted,
-    /// UUID of the workspace, where the key has several.
+    /// UUID of the workspace, if the key has several.
     pub tenant: Option<String>,
-    /// Whose words are spoken.
+    /// API dialect of the service.
     pub vocabulary: Vocabulary,
 }
 
-/// The deployment service.
+/// A client of the deployment service.
 ///
-/// What fails for a while is tried again, up to a deadline: where it has no effect, as it is; where it has one, after
-/// a look at whether it had it.
+/// Temporary failures are retried up to a deadline. Before it repeats a call that is not idempotent, the client queries
+/// the service for the effect of the first attempt.
 pub struct Client {
     transport: Transport,
-    patience: Patience,
-    tell: Box<dyn Fn(String)>,
+    policy: RetryPolicy,
+    on_retry: Box<dyn Fn(String)>,
 }
 
 impl Client {
-    /// A client of a service; nothing is sent as yet.
+    /// A client of a service. Nothing is sent yet.
     pub fn new(account: Account) -> Result<Self, Error> {
-        let patience = Patience::default();
-        Ok(Self { transport: Transport::new(account)?, patience, tell: Box::new(|_| {}) })
+        let policy = RetryPolicy::default();
+        Ok(Self { transport: Transport::new(account)?, policy, on_retry: Box::new(|_| {}) })
     }
 
-    /// Waits like this.
-    pub fn with_patience(mut self, patience: Patience) -> Self {
-        self.patience = patience;
+    /// Sets timeouts and retries.
+    pub fn with_retry_policy(mut self, policy: RetryPolicy) -> Self {
+        self.policy = policy;
         self
     }
 
-    /// Tells, in a lowercase fragment, that something failed and will be tried again.
-    pub fn telling(mut self, tell: impl Fn(String) + 'static) -> Self {
-        self.tell = Box::new(tell);
+    /// Sets the receiver of the reasons for retries, which are lowercase fragments.
+    pub fn on_retry(mut self, receiver: impl Fn(String) + 'static) -> Self {
+        self.on_retry = Box::new(receiver);
         self
     }
 
-    /// One page of deployments: `limit` from 1 to 100, and what the page before said, or 0.
+    /// A page of deployments. `limit` is from 1 to 100; `offset` is that of the previous page, or 0.
     pub async fn list_deployments(
         &self,
         filter: &DeploymentFilter,
@@ -68,7 +68,7 @@ impl Client {
         self.page(DEPLOYMENTS, filter.parameters(), limit, offset).await
     }
 
-    /// Deployments of all pages, or the first `at_most`.
+    /// All deployments, or the first `at_most`.
     pub async fn deployments(
         &self,
         filter: &DeploymentFilter,
@@ -80,42 +80,42 @@ impl Client {
         .await
     }
 
-    /// One deployment.
+    /// A deployment.
     pub async fn deployment(&self, id: &str) -> Result<Deployment, Error> {
         self.read(Request::new(Method::GET, deployment_path(id)?)).await
     }
 
-    /// The deployment of exactly this name, looked for on all pages.
+    /// The deployment of this name.
     pub async fn find_by_name(&self, name: &str) -> Result<Option<Deployment>, Error> {
         let filter = DeploymentFilter { name_contains: Some(name.to_owned()), ..DeploymentFilter::default() };
         Ok(self.deployments(&filter, None).await?.into_iter().find(|deployment| deployment.name == name))
     }
 
-    /// Makes a deployment. A lost answer is resolved by looking for one of the same name, so that there is never a
-    /// second one: look with [`Client::find_by_name`] before this is called.
+    /// Creates a deployment. If the response is lost, the deployment is searched by its name, so that it is never created
+    /// twice. Check with [`Client::find_by_name`] that the name is free before calling this.
     pub async fn create(&self, creation: &DeploymentCreation) -> Result<Deployment, Error> {
         rules::creation(creation)?;
         let request = Request::new(Method::POST, DEPLOYMENTS).body(creation)?;
-        let mut effort = Effort::new(self.patience);
-        let mut may_be_there = false;
+        let mut attempts = Attempts::new(self.policy);
+        let mut may_exist = false;
         loop {
-            let failure = match self.transport.attempt(&request, effort.limit()).await {
+            let failure = match self.transport.attempt(&request, attempts.limit()).await {
                 Ok(created) => return Ok(created),
                 Err(failure) => failure,
             };
-            let is_taken = matches!(failure.error, Error::Conflict { .. }) && may_be_there;
-            may_be_there |= matches!(failure.kind, Kind::Unknown | Kind::Garbled);
-            let paused = if is_taken { Ok(()) } else { self.pause(&mut effort, &failure).await };
-            if may_be_there && let Some(found) = self.find_by_name(&creation.name).await? {
-                return self.is_of(creation, found, &request);
+            let is_taken = matches!(failure.error, Error::Conflict { .. }) && may_exist;
+            may_exist |= matches!(failure.outcome, Outcome::Unknown | Outcome::Invalid);
+            let paused = if is_taken { Ok(()) } else { self.pause(&mut attempts, &failure).await };
+            if may_exist && let Some(found) = self.find_by_name(&creation.name).await? {
+                return self.check_source(creation, found, &request);
             }
             if is_taken || paused.is_err() {
-                return Err(effort.at_last(failure.error));
+                return Err(attempts.at_last(failure.error));
             }
         }
     }
 
-    fn is_of(
+    fn check_source(
         &self,
         creation: &DeploymentCreation,
         found: Deployment,
@@ -128,19 +128,19 @@ impl Client {
         Err(Error::Conflict { call: request.call(), detail })
     }
 
-    /// Changes a deployment that was just got. Where the patch makes a revision, a lost answer is resolved by looking
-    /// whether there is a newer one than `before` has, so that there is never a second one.
+    /// Changes a deployment. `before` is its current state: if the response is lost, a newer revision than the one of
+    /// `before` shows that the patch was applied, so that no second revision is created.
     pub async fn patch(&self, before: &Deployment, patch: &DeploymentPatch) -> Result<Deployment, Error> {
         rules::patch(before, patch)?;
         let request = Request::new(Method::PATCH, deployment_path(&before.id)?).body(patch)?;
-        let mut effort = Effort::new(self.patience);
+        let mut attempts = Attempts::new(self.policy);
         loop {
-            let failure = match self.transport.attempt(&request, effort.limit()).await {
+            let failure = match self.transport.attempt(&request, attempts.limit()).await {
                 Ok(patched) => return Ok(patched),
                 Err(failure) => failure,
             };
-            let may_be_done = matches!(failure.kind, Kind::Unknown | Kind::Garbled);
-            let paused = self.pause(&mut effort, &failure).await;
+            let may_be_done = matches!(failure.outcome, Outcome::Unknown | Outcome::Invalid);
+            let paused = self.pause(&mut attempts, &failure).await;
             if may_be_done {
                 let now = self.deployment(&before.id).await?;
                 if now.latest_revision_id != before.latest_revision_id {
@@ -148,50 +148,50 @@ impl Client {
                 }
             }
             if paused.is_err() {
-                return Err(effort.at_last(failure.error));
+                return Err(attempts.at_last(failure.error));
             }
         }
     }
 
-    /// Whether this looks like an identifier, rather than a name.
+    /// Whether `text` is an ID rather than a name.
     pub fn is_id(text: &str) -> bool {
         rules::id(text, "anything").is_ok()
     }
 
-    /// Whether a patch keeps to the specification's rules; [`Client::patch`] asks this too.
+    /// Checks a patch against the rules of the specification, as [`Client::patch`] does.
     pub fn check_patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
         rules::patch(before, patch)
     }
 
-    /// Fields of a patch that are not known here, with the dots of their place, each with the names that there are.
+    /// Unknown fields of a patch, as paths with dots, each with the known names of its record.
     pub fn unknown_fields(patch: &DeploymentPatch) -> Vec<(String, &'static [&'static str])> {
         rules::unknown_fields(patch)
     }
 
-    /// Whether a patch makes a new revision, where the specification says so.
+    /// Whether a patch creates a revision; `None` if the specification leaves that open.
     pub fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
         rules::makes_revision(patch)
     }
 
-    /// Deletes a deployment. That it is gone already is an error only where this did not do it.
+    /// Deletes a deployment. A deployment that does not exist is an error, unless a previous attempt may have deleted it.
     pub async fn delete(&self, id: &str) -> Result<(), Error> {
         let request = Request::new(Method::DELETE, deployment_path(id)?);
-        let mut effort = Effort::new(self.patience);
+        let mut attempts = Attempts::new(self.policy);
         let mut may_be_gone = false;
         loop {
-            let failure = match self.transport.attempt::<IgnoredAny>(&request, effort.limit()).await {
+            let failure = match self.transport.attempt::<IgnoredAny>(&request, attempts.limit()).await {
                 Ok(_) => return Ok(()),
                 Err(Failure { error: Error::NotFound { .. }, .. }) if may_be_gone => return Ok(()),
                 Err(failure) => failure,
             };
-            may_be_gone |= matches!(failure.kind, Kind::Unknown | Kind::Garbled);
-            if self.pause(&mut effort, &failure).await.is_err() {
-                return Err(effort.at_last(failure.error));
+            may_be_gone |= matches!(failure.outcome, Outcome::Unknown | Outcome::Invalid);
+            if self.pause(&mut attempts, &failure).await.is_err() {
+                return Err(attempts.at_last(failure.error));
             }
         }
     }
 
-    /// The first revisions of a deployment as the service lists them, the newest first, over as many pages as it takes.
+    /// The newest revisions of a deployment, newest first.
     pub async fn revisions(&self, deployment_id: &str, at_most: usize) -> Result<Vec<Revision>, Error> {
         let path = format!("{}/revisions", deployment_path(deployment_id)?);
         pages::all(&path, Some(at_most), async |limit, offset| {
@@ -200,46 +200,45 @@ impl Client {
         .await
     }
 
-    /// One revision.
+    /// A revision.
     pub async fn revision(&self, deployment_id: &str, revision_id: &str) -> Result<Revision, Error> {
         rules::id(revision_id, "a revision")?;
         let path = format!("{}/revisions/{revision_id}", deployment_path(deployment_id)?);
         self.read(Request::new(Method::GET, path)).await
     }
 
-    /// Credentials to push an image with.
+    /// Credentials to push an image.
     pub async fn push_token(&self, deployment_id: &str) -> Result<PushToken, Error> {
         let path = format!("{}/push-token", deployment_path(deployment_id)?);
         let body = PushTokenRequest { supports_registry_username: Some(true), ..PushTokenRequest::default() };
         self.read(Request::new(Method::POST, path).body(&body)?).await
     }
 
-    /// Where to put an archive.
+    /// An address to upload an archive to.
     pub async fn upload_url(&self, deployment_id: &str) -> Result<UploadUrl, Error> {
         let path = format!("{}/upload-url", deployment_path(deployment_id)?);
         let body = UploadUrlRequest { supports_upload_headers: Some(true), ..UploadUrlRequest::default() };
         self.read(Request::new(Method::POST, path).body(&body)?).await
     }
 
-    /// Puts an archive there, without the key. `progress` is told how many bytes of it were sent, which begins anew at 0
-    /// with each attempt.
+    /// Uploads an archive, without the key. `progress` gets the number of bytes sent, which starts at 0 with each attempt.
     pub async fn upload(
         &self,
         target: &UploadUrl,
         archive: &Archive<'_>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
-        let mut effort = Effort::new(Patience { total: self.patience.upload, ..self.patience });
+        let mut attempts = Attempts::new(RetryPolicy { total: self.policy.upload, ..self.policy });
         loop {
-            let (http, stall, limit) = (self.transport.http(), effort.limit(), effort.left());
+            let (http, stall, limit) = (self.transport.http(), attempts.limit(), attempts.left());
             match upload::attempt(http, target, archive, progress, stall, limit).await {
                 Ok(()) => return Ok(()),
-                Err(failure) => self.pause_or_fail(&mut effort, failure).await?,
+                Err(failure) => self.pause_or_fail(&mut attempts, failure).await?,
             }
         }
     }
 
-    /// One page of what a deployment, or one of its revisions, says as it runs.
+    /// A page of the server log of a deployment, or of one of its revisions.
     pub async fn deploy_logs(
         &self,
         deployment_id: &str,
@@ -253,7 +252,7 @@ impl Client {
         self.read(Request::new(Method::POST, path).body(request)?).await
     }
 
-    /// One page of what the build of a revision says.
+    /// A page of the build log of a revision.
     pub async fn build_logs(
         &self,
         deployment_id: &str,
@@ -264,7 +263,7 @@ impl Client {
         self.read(Request::new(Method::POST, path).body(request)?).await
     }
 
-    /// The repositories of an integration with a code host.
+    /// The repositories of a code host integration.
     pub async fn repositories(&self, integration_id: &str) -> Result<Vec<Repository>, Error> {
         rules::id(integration_id, "an integration")?;
         let path = format!("/v1/integrations/forge/codehost/{integration_id}/repos");
@@ -283,34 +282,34 @@ impl Client {
         self.read(Request::new(Method::GET, path).query(query)).await
     }
 
-    /// Asks for something that has no effect, so that it can be repeated.
+    /// Makes an idempotent call.
     async fn read<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {
-        let mut effort = Effort::new(self.patience);
+        let mut attempts = Attempts::new(self.policy);
         loop {
-            match self.transport.attempt(&request, effort.limit()).await {
+            match self.transport.attempt(&request, attempts.limit()).await {
                 Ok(answer) => return Ok(answer),
-                Err(failure) => self.pause_or_fail(&mut effort, failure).await?,
+                Err(failure) => self.pause_or_fail(&mut attempts, failure).await?,
             }
         }
     }
 
-    async fn pause_or_fail(&self, effort: &mut Effort, failure: Failure) -> Result<(), Error> {
-        if failure.kind == Kind::Garbled || self.pause(effort, &failure).await.is_err() {
-            return Err(effort.at_last(failure.error));
+    async fn pause_or_fail(&self, attempts: &mut Attempts, failure: Failure) -> Result<(), Error> {
+        if failure.outcome == Outcome::Invalid || self.pause(attempts, &failure).await.is_err() {
+            return Err(attempts.at_last(failure.error));
         }
         Ok(())
     }
 
-    /// Waits before the next attempt, or says that there is none.
-    async fn pause(&self, effort: &mut Effort, failure: &Failure) -> Result<(), ()> {
-        let pause = effort.pause_before_next(failure).ok_or(())?;
-        (self.tell)(format!("{}; retrying in {:.1} s", failure.error, pause.as_secs_f64()));
+    /// Waits before the next attempt; an error if there is none.
+    async fn pause(&self, attempts: &mut Attempts, failure: &Failure) -> Result<(), ()> {
+        let pause = attempts.pause_before_next(failure).ok_or(())?;
+        (self.on_retry)(format!("{}; retrying in {:.1} s", failure.error, pause.as_secs_f64()));
         tokio::time::sleep(pause).await;
         Ok(())
     }
 }
 
-/// A deployment that has a newer revision than before, if that is the patch's.
+/// Checks that the newer revision of a deployment is that of the patch.
 fn is_patched(now: Deployment, patch: &DeploymentPatch, request: &Request) -> Result<Deployment, Error> {
     let (wanted, is) =
         (patch.source_revision_config.clone().unwrap_or_default(), &now.source_revision_config);
@@ -333,7 +332,7 @@ fn deployment_path(id: &str) -> Result<String, Error> {
     Ok(format!("/v2/deployments/{id}"))
 }
 
-/// The logs of a deployment are those of the project of the same ID.
+/// Path of the logs of a deployment, which are those of the project of the same ID.
 fn project_path(deployment_id: &str) -> Result<String, Error> {
     rules::id(deployment_id, "a deployment")?;
     Ok(format!("/v1/projects/{deployment_id}"))

@@ -33,12 +33,12 @@ pub enum Error {
         detail: String,
     },
     /// The call timed out.
-    #[error("{call} timed out after {:.0} s", .patience.as_secs_f64().max(1.0))]
+    #[error("{call} timed out after {:.0} s", .after.as_secs_f64().max(1.0))]
     Deadline {
         /// The call.
         call: Call,
         /// The time of all attempts.
-        patience: Duration,
+        after: Duration,
     },
     /// The address of the service cannot be used.
     #[error("cannot use `{host}` as the address of the deployment service: {reason}")]

@@ -1,28 +1,28 @@
-//! Which deployments a list has.
+//! Filters of deployments.
 
 use super::wire::{DeploymentStatus, DeploymentType};
 
-/// Which deployments a list has; without any of it, all.
+/// A filter of deployments; by default, it selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeploymentFilter {
-    /// A part of the name.
+    /// Substring of the name.
     pub name_contains: Option<String>,
-    /// How it is.
+    /// Status.
     pub status: Option<DeploymentStatus>,
-    /// Whether what runs is what is wanted.
+    /// Whether the deployment has reached its desired state.
     pub remote_reconciled: Option<bool>,
-    /// UUIDs of tag values; empty for any.
+    /// UUIDs of tag values; all if empty.
     pub tag_value_ids: Vec<String>,
-    /// The server's version.
+    /// Version of the server.
     pub image_version: Option<String>,
-    /// How large it is.
+    /// Type.
     pub deployment_type: Option<DeploymentType>,
-    /// UUIDs of deployments; empty for any.
+    /// UUIDs of deployments; all if empty.
     pub deployment_ids: Vec<String>,
 }
 
 impl DeploymentFilter {
-    /// The parameters of the query.
+    /// The query parameters.
     pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
         let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
         let parameters = [

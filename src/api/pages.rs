@@ -1,4 +1,4 @@
-//! Lists over several pages.
+//! Lists that span several pages.
 
 use std::collections::HashSet;
 
@@ -6,12 +6,12 @@ use super::rules::MAX_LIMIT;
 use super::wire::{Deployment, Page, Revision};
 use super::{Call, Error};
 
-/// No list has more pages.
+/// Maximum number of pages.
 const MAX_PAGES: usize = 10_000;
 
-/// What a list has.
+/// An element of a list.
 pub(super) trait Resource {
-    /// What tells it from others.
+    /// Its unique ID.
     fn id(&self) -> &str;
 }
 
@@ -27,11 +27,11 @@ impl Resource for Revision {
     }
 }
 
-/// Reads pages, each by its limit and offset, up to the last, or until there are `at_most` resources.
+/// Reads all pages, each by its limit and offset, or as many as it takes for `at_most` resources.
 ///
-/// The end is an empty page: a service may send shorter pages than it was asked for. What the specification does not
-/// say is the offset behind the last page: one that leads nowhere is the end where the page is short, and where it is
-/// full, what comes behind it is asked for. A list that changes meanwhile may show a resource twice: it is kept once.
+/// The list ends with an empty page, since a service may send shorter pages than requested. The specification leaves the
+/// offset of the last page open: if it does not advance, a short page is the last, and after a full page the offset is
+/// computed. If the list changes meanwhile, a resource may appear twice; it is returned once.
 pub(super) async fn all<T: Resource>(
     path: &str,
     at_most: Option<usize>,
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Reads a list of `total`; `next` says what a page's offset is, of the one that was asked for and its length.
+    /// Reads a list of `total`; `next` returns the offset of a page, given the requested offset and the length.
     fn read(
         total: u64,
         largest: u64,
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn every_page_is_read_whatever_is_said_behind_the_last() {
+    fn every_page_is_read_whatever_the_last_offset() {
         let ways: [fn(u64, u64) -> u64; 3] = [
             |offset, length| offset + length,
             |offset, length| if length < 100 { 0 } else { offset + length },
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_than_wanted() {
+    fn no_more_is_read_than_requested() {
         for at_most in [1, 100, 101, 150] {
             let found = read(250, 100, Some(at_most), |offset, length| offset + length).unwrap();
             assert_eq!(found.len(), at_most);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_comes_again_is_an_error() {
+    fn a_repeated_page_is_an_error() {
         let page = async |_: u32, offset: u64| {
             let resources = vec![Numbered("1".to_owned())];
             Ok(Page { resources, offset: offset + 1, other: Default::default() })

@@ -1,4 +1,4 @@
-//! The specification's rules for requests: what breaks one is not sent.
+//! The rules of the specification for requests. Requests that break one are not sent.
 
 use super::wire::{
     ContainerSpec, Deployment, DeploymentCreation, DeploymentPatch, DeploymentType, Object, ResourceSpec,
@@ -6,10 +6,10 @@ use super::wire::{
 };
 use super::{DeploymentFilter, Error};
 
-/// The most resources of one page.
+/// Maximum number of resources per page.
 pub(super) const MAX_LIMIT: u32 = 100;
 
-/// Fields of a deployment that no patch changes.
+/// Fields of a deployment that cannot be changed.
 const FIXED: &[&str] = &[
     "name",
     "source",
@@ -35,7 +35,7 @@ pub(super) fn limit(limit: u32) -> Result<(), Error> {
     }
 }
 
-/// What a list is asked for are identifiers, and a type that there is.
+/// IDs are UUIDs, and the type is known.
 pub(super) fn filter(filter: &DeploymentFilter) -> Result<(), Error> {
     if let Some(DeploymentType::Other(word)) = &filter.deployment_type {
         let words = DeploymentType::WORDS.join(", ");
@@ -45,7 +45,7 @@ pub(super) fn filter(filter: &DeploymentFilter) -> Result<(), Error> {
     filter.tag_value_ids.iter().try_for_each(|it| id(it, "a tag value"))
 }
 
-/// An identifier is a UUID. This also keeps it from being more than one part of a path.
+/// An ID is a UUID, and so a single segment of a path.
 pub(super) fn id(id: &str, what: &str) -> Result<(), Error> {
     let lengths = [8, 4, 4, 4, 12];
     let parts: Vec<&str> = id.split('-').collect();
@@ -82,7 +82,7 @@ pub(super) fn patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), 
     patch.source_revision_config.as_ref().map_or(Ok(()), commit)
 }
 
-/// A secret has a value. Records are shown without, and one that is sent like that would make it empty.
+/// Secrets have values: the service returns them without, and sending them back like that would clear them.
 fn secrets(secrets: &[Secret]) -> Result<(), Error> {
     match secrets.iter().find(|secret| secret.value.is_none()) {
         Some(Secret { name, .. }) => Err(invalid(format!("the secret `{name}` has no value"))),
@@ -90,7 +90,7 @@ fn secrets(secrets: &[Secret]) -> Result<(), Error> {
     }
 }
 
-/// So has a variable of a container, unless it comes from elsewhere.
+/// Environment variables of containers have values or references.
 fn variables(config: &SourceConfig) -> Result<(), Error> {
     let Some(spec) = &config.resource_spec else { return Ok(()) };
     let containers = [&spec.init_containers, &spec.sidecars].into_iter().flatten().flatten();
@@ -104,7 +104,7 @@ fn variables(config: &SourceConfig) -> Result<(), Error> {
     }
 }
 
-/// Secrets of a cluster are for what runs in the user's own.
+/// Secret references require a deployment in the cluster of the user.
 fn references(are_given: bool, source: &Source) -> Result<(), Error> {
     match source {
         Source::ExternalContainer | Source::Other(_) => Ok(()),
@@ -122,7 +122,7 @@ fn commit(config: &SourceRevisionConfig) -> Result<(), Error> {
     }
 }
 
-/// Fields of a patch that are not known here, each with the names that its record has.
+/// Unknown fields of a patch, each with the known names of its record.
 pub(super) fn unknown_fields(patch: &DeploymentPatch) -> Vec<(String, &'static [&'static str])> {
     let source = patch.source_config.as_ref();
     let resources = source.and_then(|config| config.resource_spec.as_ref());
@@ -140,8 +140,7 @@ pub(super) fn unknown_fields(patch: &DeploymentPatch) -> Vec<(String, &'static [
     records.into_iter().flat_map(fields).collect()
 }
 
-/// Whether a patch makes a new revision, where that is known: what the specification says of both records. What the
-/// service does with a field that is not known here, nobody knows.
+/// Whether a patch creates a revision; `None` if the specification leaves that open, as it does for unknown fields.
 pub(super) fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
     let is_given = |config: &SourceRevisionConfig| {
         *config != SourceRevisionConfig { other: config.other.clone(), ..SourceRevisionConfig::default() }

@@ -1,4 +1,4 @@
-//! One attempt of a call: the request out, the answer in, nothing repeated.
+//! Single attempts of calls: a request and its response.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use super::http::{self, body_up_to};
 use super::wire::expected;
 use super::{Account, Call, Error};
 
-/// No answer may be larger, in bytes.
-const MAX_ANSWER: usize = 32 << 20;
+/// Maximum size of a response, in bytes.
+const MAX_RESPONSE: usize = 32 << 20;
 
-/// How long may be waited for a connection.
+/// Timeout to connect.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// What is asked.
+/// A request to the service.
 pub(super) struct Request {
     pub(super) method: Method,
-    /// In the specification's words.
+    /// In the dialect of the specification.
     pub(super) path: String,
     pub(super) query: Vec<(&'static str, String)>,
     pub(super) body: Option<Value>,
@@ -51,7 +51,7 @@ impl Request {
     }
 }
 
-/// The way to the service.
+/// The connection to the service.
 pub(super) struct Transport {
     http: reqwest::Client,
     base: Url,
@@ -81,33 +81,34 @@ impl Transport {
         Ok(Self { http, base, account })
     }
 
-    /// For what goes elsewhere, without the key.
+    /// The HTTP client, for requests to other addresses; it has no key.
     pub(super) fn http(&self) -> &reqwest::Client {
         &self.http
     }
 
-    /// Asks once; the answer has to be there within `limit`.
+    /// Makes one attempt; the response must be complete within `limit`.
     pub(super) async fn attempt<T: DeserializeOwned>(
         &self,
         request: &Request,
         limit: Duration,
     ) -> Result<T, Failure> {
         let call = request.call();
-        let failed = |error: reqwest::Error| Failure::of_transport(&call, &origin(&self.base), &error, limit);
+        let failed =
+            |error: reqwest::Error| Failure::from_transport(&call, &origin(&self.base), &error, limit);
         let response = self.send(request, limit).await.map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = match body_up_to(MAX_ANSWER, response).await {
+        let body = match body_up_to(MAX_RESPONSE, response).await {
             Ok(Some(body)) => body,
             Ok(None) => {
-                return Err(Failure::malformed(&call, format!("it is larger than {MAX_ANSWER} bytes")));
+                return Err(Failure::malformed(&call, format!("it is larger than {MAX_RESPONSE} bytes")));
             }
             Err(error) => return Err(failed(error)),
         };
         if !status.is_success() {
-            let secrets = Secrets::of(self.account.key.expose(), request.body.as_ref());
-            return Err(Failure::of_status(&call, status, &headers, &body, &secrets));
+            let secrets = Secrets::new(self.account.key.expose(), request.body.as_ref());
+            return Err(Failure::from_status(&call, status, &headers, &body, &secrets));
         }
-        self.understood(&headers, &body).map_err(|reason| Failure::malformed(&call, reason))
+        self.parse(&headers, &body).map_err(|reason| Failure::malformed(&call, reason))
     }
 
     async fn send(&self, request: &Request, limit: Duration) -> reqwest::Result<Response> {
@@ -133,7 +134,7 @@ impl Transport {
         builder.send().await
     }
 
-    fn understood<T: DeserializeOwned>(&self, headers: &HeaderMap, body: &[u8]) -> Result<T, String> {
+    fn parse<T: DeserializeOwned>(&self, headers: &HeaderMap, body: &[u8]) -> Result<T, String> {
         let mut value = match body {
             [] => Value::Null,
             _ if !is_json(headers) => {
@@ -157,11 +158,11 @@ impl Transport {
 }
 
 impl Account {
-    /// An address as it may be shown, whatever was typed: without a user, a password or a query.
-    pub(crate) fn harmless(address: &str) -> String {
+    /// `address` without a user, a password or a query, even if it is invalid.
+    pub(crate) fn without_secrets(address: &str) -> String {
         let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
         let shown = match address.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) {
-            // Where the host begins, or ends, cannot be told.
+            // The host cannot be told from a password.
             Some((_, rest)) if rest.contains('@') && rest.contains(['?', '#']) => None,
             Some((scheme, rest)) => {
                 let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
@@ -172,26 +173,26 @@ impl Account {
         shown.unwrap_or_else(|| "…".to_owned())
     }
 
-    /// Whether the key would go over a network for everybody to read.
-    pub(crate) fn is_open(&self) -> bool {
+    /// Whether the key would be sent over a network unencrypted.
+    pub(crate) fn is_unencrypted(&self) -> bool {
         address(&self.host).is_ok_and(|url| url.scheme() == "http" && !is_loopback(&url))
     }
 }
 
-/// Whether this looks like a host, with a port or without.
+/// Whether `text` may be a host, with or without a port.
 fn is_host(text: &str) -> bool {
     let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
     host.chars().all(|c| c.is_ascii_alphanumeric() || "-.".contains(c))
         && port.chars().all(|c| c.is_ascii_digit())
 }
 
-/// The address of a service, without what would be sent along or leak.
+/// The address of a service; an error if it has a user, a password, a query or a fragment.
 fn address(host: &str) -> Result<Url, Error> {
     let refused = |host: &str, reason: &str| Error::Host { host: host.to_owned(), reason: reason.to_owned() };
-    let harmless = Account::harmless(host);
+    let shown = Account::without_secrets(host);
     let url = Url::parse(host).map_err(|error| match host.contains('@') {
         true => refused("…", "it cannot be read"),
-        false => refused(&harmless, &error.to_string()),
+        false => refused(&shown, &error.to_string()),
     })?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refused(&origin(&url), "it contains a user or a password; pass the key with --api-key"));
@@ -199,7 +200,7 @@ fn address(host: &str) -> Result<Url, Error> {
     match url.scheme() {
         "http" | "https" if url.query().is_none() && url.fragment().is_none() => Ok(url),
         "http" | "https" => Err(refused(&origin(&url), "it contains a query or a fragment")),
-        _ => Err(refused(&harmless, "it does not start with http:// or https://")),
+        _ => Err(refused(&shown, "it does not start with http:// or https://")),
     }
 }
 
@@ -213,16 +214,16 @@ pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// A header that no log shows.
+/// A header value that is not logged.
 fn header(value: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
 
-/// What is wrong with the shape of an answer, without the value that has it, which may be a secret.
+/// An error of serde without the value, which may be secret.
 fn without_values(message: &str) -> String {
-    // The last one: a value that is told before may have such words itself.
+    // The last one: the value before it may contain the same words.
     match message.rsplit_once(", expected ") {
         Some((_, kind)) if !message.starts_with("missing field") => {
             format!("expected {} where it has something else", expected(kind))
@@ -237,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_has_nothing_beside_it() {
+    fn addresses_have_no_user_password_query_or_fragment() {
         for fine in ["https://host", "http://127.0.0.1:1/api-host", "http://[::1]:1/"] {
             assert!(address(fine).is_ok(), "{fine}");
         }
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_shown_without_what_may_be_secret() {
+    fn addresses_are_shown_without_secrets() {
         for (address, shown) in [
             ("https://host:1/path", "https://host:1/path"),
             ("http://user:hidden@host", "http://host"),
@@ -271,12 +272,12 @@ mod tests {
             ("host.example", "host.example"),
             ("localhost:8900", "localhost:8900"),
         ] {
-            assert_eq!(Account::harmless(address), shown, "{address}");
+            assert_eq!(Account::without_secrets(address), shown, "{address}");
         }
     }
 
     #[test]
-    fn what_is_wrong_with_a_shape_is_told_without_values() {
+    fn errors_of_serde_are_reported_without_values() {
         let told = |json: &str| {
             let value: Value = serde_json::from_str(json).unwrap();
             let error = serde_json::from_value::<crate::api::wire::Repository>(value).unwrap_err();

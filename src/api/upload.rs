@@ -1,4 +1,4 @@
-//! Archives: streamed to where the service says, without the key.
+//! Uploads of archives, without the key.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,39 +14,39 @@ use reqwest::header::{
 use reqwest::{Body, Url};
 use tokio::sync::mpsc;
 
-use super::failure::{Failure, Kind, Secrets};
+use super::failure::{Failure, Outcome, Secrets};
 use super::transport::origin;
 use super::wire::UploadUrl;
 use super::{Call, Error};
 
-/// How much is read at a time, in bytes, and how many of these wait to be sent.
+/// Size of a chunk in bytes, and number of chunks that are buffered.
 const CHUNK: usize = 64 << 10;
 const CHUNKS: usize = 8;
 
-/// How often progress is told.
+/// Interval between progress reports.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How large an archive may be where the service sends no headers of its own: the header that its storage then wants.
+/// Header with the permitted sizes, which the storage requires if the service sends no upload headers.
 const RANGE: (&str, &str) = ("x-goog-content-length-range", "0,209715200");
 
-/// What is uploaded: it is read anew for every attempt.
+/// An archive to upload. Every attempt reads it from the start.
 pub struct Archive<'a> {
-    /// In bytes.
+    /// Size in bytes.
     pub length: u64,
-    /// Begins to read at the start.
+    /// Opens it for reading.
     pub open: &'a dyn Fn() -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// What both the sender and the watcher know.
+/// State of an attempt.
 #[derive(Clone, Default)]
 struct Shared {
-    /// How many bytes were handed on.
+    /// Number of bytes sent.
     sent: Arc<AtomicU64>,
-    /// Why the archive could not be read.
+    /// The error if the archive cannot be read.
     unreadable: Arc<Mutex<Option<io::Error>>>,
 }
 
-/// Uploads once. It fails when for `stall` nothing goes on, or when it takes longer than `limit`.
+/// Uploads once. Fails without progress for `stall`, or after `limit`.
 pub(super) async fn attempt(
     http: &reqwest::Client,
     target: &UploadUrl,
@@ -56,11 +56,11 @@ pub(super) async fn attempt(
     limit: Duration,
 ) -> Result<(), Failure> {
     let sent = send(http, target, archive, progress, stall);
-    let late = |_| Err(Failure::new(Kind::Unknown, Error::Deadline { call: call(), patience: limit }));
+    let late = |_| Err(Failure::new(Outcome::Unknown, Error::Deadline { call: call(), after: limit }));
     tokio::time::timeout(limit, sent).await.unwrap_or_else(late)
 }
 
-/// The path is as secret as the rest of the address.
+/// The call as it is reported: the path is secret.
 fn call() -> Call {
     Call { method: "PUT".to_owned(), path: "upload address".to_owned() }
 }
@@ -75,10 +75,10 @@ async fn send(
     let call = call();
     let url = address(target)?;
     let host = origin(&url);
-    let unreadable = |error| Failure::new(Kind::Refused, Error::Archive(error));
+    let unreadable = |error| Failure::new(Outcome::Refused, Error::Archive(error));
     let shared = Shared::default();
     let headers = headers(target, archive.length)
-        .ok_or_else(|| Failure::malformed(&asked(), "an upload header is not valid in HTTP"))?;
+        .ok_or_else(|| Failure::malformed(&address_call(), "an upload header is not valid in HTTP"))?;
     let body = body((archive.open)().map_err(unreadable)?, shared.clone());
     let request = http.put(url).headers(headers);
     let answered = watched(request.body(body).send(), &shared.sent, progress, stall).await;
@@ -86,8 +86,8 @@ async fn send(
         return Err(unreadable(error));
     }
     let response = match answered {
-        None => return Err(Failure::new(Kind::Unknown, Error::Deadline { call, patience: stall })),
-        Some(Err(error)) => return Err(Failure::of_transport(&call, &host, &error, stall)),
+        None => return Err(Failure::new(Outcome::Unknown, Error::Deadline { call, after: stall })),
+        Some(Err(error)) => return Err(Failure::from_transport(&call, &host, &error, stall)),
         Some(Ok(response)) => response,
     };
     let (status, headers) = (response.status(), response.headers().clone());
@@ -96,29 +96,28 @@ async fn send(
         return Ok(());
     }
     if matches!(status.as_u16(), 401 | 403) {
-        // No key was sent: it is the address that is not, or no longer, good for it.
+        // No key was sent, so the address itself was refused.
         let detail = "the upload address is invalid or has expired".to_owned();
         let error = Error::TryAgainLater { call, status: status.as_u16(), detail };
-        return Err(Failure::new(Kind::Refused, error));
+        return Err(Failure::new(Outcome::Refused, error));
     }
-    // What a storage says may name the address.
-    Err(Failure::of_status(&call, status, &headers, b"", &Secrets::default()))
+    // The response of a storage may contain the address.
+    Err(Failure::from_status(&call, status, &headers, b"", &Secrets::default()))
 }
 
 fn address(target: &UploadUrl) -> Result<Url, Failure> {
     match Url::parse(target.upload_url.expose()) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
-        _ => Err(Failure::malformed(&asked(), "the upload address is not a URL")),
+        _ => Err(Failure::malformed(&address_call(), "the upload address is not a URL")),
     }
 }
 
-/// The call that said where to upload.
-fn asked() -> Call {
+/// The call that returned the address.
+fn address_call() -> Call {
     Call { method: "POST".to_owned(), path: "upload-url".to_owned() }
 }
 
-/// What is sent with an archive of so many bytes: each header once, as the service says where it says something. Only
-/// how the body is framed is not the service's to say.
+/// The headers of an upload of `length` bytes. Those of the service take precedence, except for the framing of the body.
 fn headers(target: &UploadUrl, length: u64) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/gzip"));
@@ -137,7 +136,7 @@ fn headers(target: &UploadUrl, length: u64) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// Waits for the answer and tells progress meanwhile; nothing where for `stall` nothing went on.
+/// Waits for the response and reports progress; `None` without progress for `stall`.
 async fn watched<T>(
     answer: impl Future<Output = T>,
     sent: &AtomicU64,
@@ -160,7 +159,7 @@ async fn watched<T>(
     }
 }
 
-/// Reads on a thread of its own, a few pieces ahead of what is sent.
+/// Reads the archive on another thread, a few chunks ahead.
 fn body(mut archive: Box<dyn Read + Send>, shared: Shared) -> Body {
     let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(CHUNKS);
     thread::spawn(move || {
@@ -176,7 +175,7 @@ fn body(mut archive: Box<dyn Read + Send>, shared: Shared) -> Body {
                 Err(error) => Err(error),
             };
             let is_last = piece.is_err();
-            // Nobody receives where the attempt is over.
+            // The receiver is dropped when the attempt ends.
             if sender.blocking_send(piece).is_err() || is_last {
                 return;
             }

@@ -1,52 +1,51 @@
-//! The public service's words for what the specification calls otherwise.
+//! The API dialects: the names of the specification and those of the public service.
 
 use serde_json::Value;
 
-/// Whose words are spoken on the wire.
+/// API dialect of a service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Vocabulary {
-    /// Those of the specification.
+    /// The names of the specification.
     #[default]
     Specification,
-    /// Those of the public service.
+    /// The names of the public service.
     Public,
 }
 
-/// Names of fields: the record that has them, the specification's word and the public one.
+/// Names of fields: the record, the name in the specification and the public name.
 const FIELDS: &[(&str, &str, &str)] = &[
     ("source_revision_config", "graph_config_path", "langgraph_config_path"),
     ("listener_config", "cluster_namespace", "k8s_namespace"),
 ];
 
-/// Values of these fields are exchanged.
+/// Fields whose values are translated.
 const SOURCES: &[&str] = &["source", "revision_source"];
 
-/// Sources: the specification's word and the public one. What is the same in both is not here.
+/// Sources with different names: the name in the specification and the public name.
 const VALUES: &[(&str, &str)] = &[
     ("codehost", "github"),
     ("external_container", "external_docker"),
     ("internal_container", "internal_docker"),
 ];
 
-/// Parts of paths: the specification's word and the public one.
+/// Parts of paths: in the specification and in the public API.
 const PATHS: &[(&str, &str)] = &[("/forge/codehost/", "/forge/github/")];
 
-/// The public service; its regions are below it.
+/// Host of the public service; regions are subdomains.
 const PUBLIC_HOST: &str = "api.host.langchain.com";
 
-/// Where the platform of the public service takes traces; its regions are below it.
+/// Host of the public trace service; regions are subdomains.
 const PUBLIC_TRACES: &str = "api.smith.langchain.com";
 
-/// Where the deployment service is on a platform of one's own.
+/// Path of the deployment service on a self-hosted platform.
 const OWN_PATH: &str = "/api-host";
 
 impl Vocabulary {
-    /// Where the public service is.
+    /// Address of the public service.
     pub const PUBLIC_ADDRESS: &str = "https://api.host.langchain.com";
 
-    /// What is spoken at an address: the public words at the public service and its regions, and where a platform of
-    /// one's own has it.
-    pub fn of_address(address: &str) -> Self {
+    /// The dialect of the service at `address`: public for the public service, its regions and self-hosted platforms.
+    pub fn for_address(address: &str) -> Self {
         if address.trim_end_matches('/').ends_with(OWN_PATH) {
             return Self::Public;
         }
@@ -57,8 +56,8 @@ impl Vocabulary {
         if is_public { Self::Public } else { Self::Specification }
     }
 
-    /// Where the deployment service of a platform is that takes traces at `endpoint`; nothing where that is no address.
-    pub(crate) fn address_beside(endpoint: &str) -> Option<String> {
+    /// Address of the deployment service of a platform whose trace endpoint is `endpoint`; `None` if that is not a URL.
+    pub(crate) fn host_beside(endpoint: &str) -> Option<String> {
         let (scheme, rest) = endpoint.trim_end_matches('/').split_once("://")?;
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let region = host.strip_suffix(PUBLIC_TRACES);
@@ -70,15 +69,15 @@ impl Vocabulary {
         Some(format!("{scheme}://{host}{root}{OWN_PATH}"))
     }
 
-    /// Exchanges the words of a record, a page of records or a list of them, from the specification's words or to them:
-    /// each word takes the place of the other, so that to do it twice is to do nothing.
+    /// Translates a record, a page or a list of records between this dialect and that of the specification, in either
+    /// direction: names are swapped, so that translating twice changes nothing.
     pub fn exchange(self, value: &mut Value) {
         if self == Self::Public {
             translate(value, "", Direction::Both);
         }
     }
 
-    /// The name of a field of `record` as it is spoken, or back.
+    /// The name of a field of `record` in the other dialect.
     pub(crate) fn field<'a>(self, record: &str, name: &'a str) -> &'a str {
         match self {
             Self::Specification => name,
@@ -86,12 +85,12 @@ impl Vocabulary {
         }
     }
 
-    /// A record in the specification's words, whichever it was written in.
+    /// Translates a record of either dialect into that of the specification.
     pub(crate) fn specified(value: &mut Value) {
         translate(value, "", Direction::FromPublic);
     }
 
-    /// A path of the specification as it is spoken, or back.
+    /// A path in the other dialect.
     pub fn path(self, path: &str) -> String {
         match self {
             Self::Specification => path.to_owned(),
@@ -106,16 +105,16 @@ impl Vocabulary {
     }
 }
 
-/// Which words are replaced.
+/// Which names are replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    /// Each takes the place of the other.
+    /// Both: they are swapped.
     Both,
-    /// The public ones only.
+    /// Public names only.
     FromPublic,
 }
 
-/// Only records that the tables know are gone into: what is free-form stays as it is.
+/// Translates known records only; free-form objects stay unchanged.
 fn translate(value: &mut Value, record: &str, direction: Direction) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| translate(item, record, direction)),
@@ -174,7 +173,7 @@ mod tests {
             ("https://traces.example/own/api", Some("https://traces.example/own/api-host")),
             ("traces.example", None),
         ] {
-            assert_eq!(Vocabulary::address_beside(endpoint).as_deref(), service, "{endpoint}");
+            assert_eq!(Vocabulary::host_beside(endpoint).as_deref(), service, "{endpoint}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What goes over the wire: the records of the deployment service, in the words of its specification.
+//! The records of the deployment service, as its specification defines them.
 //!
-//! Identifiers are UUIDs and times are ISO 8601, both as text. Fields that are not known here, from a newer service,
-//! are kept in `other`, and so are values of an enumeration, in `Other`: what was read can be written again without
-//! loss. An optional field that is absent or null is `None`, and is left out when it is written.
+//! IDs are UUIDs and times are ISO 8601, both as text. Unknown fields of newer services are kept in `other`, and unknown
+//! values of enumerations in `Other`, so that records can be written without loss. Optional fields that are absent or null
+//! are `None`, and are omitted when written.
 
 mod deployment;
 mod log;
@@ -41,20 +41,20 @@ macro_rules! optional_fields {
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 pub $field: Option<$kind>,
             )*
-            /// Fields of a newer service.
+            /// Unknown fields.
             #[serde(flatten)]
             pub other: $crate::api::wire::Object,
         }
 
         impl $name {
-            /// The names of its fields, as they are here.
+            /// Names of the fields.
             pub const FIELDS: &[&str] = &[$(stringify!($field)),*];
         }
     )* };
 }
 use optional_fields;
 
-/// Defines an enumeration of words that keeps words of a newer service.
+/// Defines an enumeration of words that keeps unknown words.
 macro_rules! word_list {
     ($($(#[$about:meta])* $name:ident { $($(#[$about_word:meta])* $variant:ident = $word:literal,)* })*) => { $(
         $(#[$about])*
@@ -62,15 +62,15 @@ macro_rules! word_list {
         #[serde(from = "String", into = "String")]
         pub enum $name {
             $($(#[$about_word])* $variant,)*
-            /// A word of a newer service.
+            /// An unknown word.
             Other(String),
         }
 
         impl $name {
-            /// Every word that is known.
+            /// The known words.
             pub const WORDS: &[&str] = &[$($word),*];
 
-            /// The word on the wire.
+            /// The word in JSON.
             pub fn word(&self) -> &str {
                 match self {
                     $(Self::$variant => $word,)*

@@ -1,4 +1,4 @@
-//! What a child is asked to do.
+//! The command of a child.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
@@ -8,20 +8,20 @@ use std::process;
 /// A program, its arguments and its environment. There is no `Debug`: variables may hold secrets.
 #[derive(Clone)]
 pub struct Command {
-    /// A path, or a name that is looked for on the PATH.
+    /// A path, or a name on the PATH.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// The directory that it works in.
+    /// The working directory.
     pub directory: PathBuf,
-    /// Variables that are set, over those of this process.
+    /// Variables that are set or override those of this process.
     pub variables: Vec<(String, String)>,
-    /// Variables of this process that it does not get.
+    /// Variables that are not inherited.
     pub without: Vec<String>,
 }
 
 impl Command {
-    /// Without arguments, with this process's environment.
+    /// A command without arguments, with the environment of this process.
     pub fn new(program: impl Into<PathBuf>, directory: &Path) -> Self {
         Self {
             program: program.into(),
@@ -50,7 +50,7 @@ impl Command {
         self
     }
 
-    /// Without a variable of this process's.
+    /// Without a variable of this process.
     pub fn without(mut self, name: &str) -> Self {
         self.without.push(name.to_owned());
         self
@@ -63,7 +63,7 @@ impl Command {
         process.envs(self.variables.iter().map(|(name, value)| (name, value)));
     }
 
-    /// What a user would type for it, the program by its name.
+    /// The command as a user would type it, without the program's directory.
     pub fn shown(&self) -> String {
         let name =
             self.program.file_name().unwrap_or(self.program.as_os_str()).to_string_lossy().into_owned();

@@ -1,10 +1,10 @@
-//! The guard: a process between this program and each of its children, which ends the child when this program ends,
-//! whatever ended it.
+//! The guard: a process between this program and each of its children, which stops the child when this program exits, for
+//! whatever reason.
 //!
-//! The guard leads a process group of its own, so that the terminal's Ctrl-C reaches only this program, which then
-//! stops its children in order. Its standard input is a pipe from this program; nothing is ever written to it, so its
-//! end is the sign that this program has let go of the child, or is no more. Then the child is asked to end, and after
-//! a while made to, with all its group. What left the group, as daemons do, falls to the guard (on Linux) and ends, too.
+//! The guard leads a process group, so that Ctrl-C in the terminal reaches only this program, which then stops its
+//! children in order. Its stdin is a pipe from this program, to which nothing is written: when it ends, this program has
+//! released the child or has exited. Then the guard sends SIGTERM to the child and, after the grace period, kills the whole
+//! group. On Linux, processes that left the group, such as daemons, become children of the guard and are killed, too.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,20 +20,20 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Exit codes of a shell: for a program that cannot be run, for one that does not exist, and the base for signals.
+/// Exit codes as in a shell: program not executable, program not found, and the base for signals.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 const BY_SIGNAL: i32 = 128;
 
-/// How often descendants are looked for: each time those whose parents ended are new.
+/// Number of times that adopted processes are killed: each time, their children are adopted.
 const MOST_GENERATIONS: usize = 16;
 
-/// Runs `command`, a program and its arguments, until it ends or standard input does; the answer is its exit code,
-/// or 128 and the number of the signal that ended it.
+/// Runs `command`, a program and its arguments, until it exits or stdin ends. Returns its exit code, or 128 plus the number
+/// of the signal that killed it.
 ///
 /// # Errors
 ///
-/// The system refuses to start anything.
+/// No thread or process can be started.
 pub fn run(command: &[OsString], grace: Duration) -> io::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(guard(command, grace))
@@ -42,9 +42,11 @@ pub fn run(command: &[OsString], grace: Duration) -> io::Result<u8> {
 async fn guard(command: &[OsString], grace: Duration) -> io::Result<u8> {
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).ok();
-    // What the group is asked must not end the guard itself.
+    // Signals to the group must not end the guard itself.
     let _kept = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let Some((program, arguments)) = command.split_first() else { return Ok(NOT_FOUND) };
+    // Before the child is started: it must not run without this.
+    let input_ended = end_of_input()?;
     let mut child = match Command::new(program).args(arguments).stdin(Stdio::null()).spawn() {
         Ok(child) => child,
         Err(error) => {
@@ -63,26 +65,26 @@ async fn guard(command: &[OsString], grace: Duration) -> io::Result<u8> {
             end_adopted();
             Ok(code(status))
         }
-        () = end_of_input() => {
+        () = input_ended => {
             stop(&mut child, grace).await;
             Ok(0)
         }
     }
 }
 
-async fn end_of_input() {
+/// Completes at the end of stdin. A thread waits for it, because a read cannot be cancelled.
+fn end_of_input() -> io::Result<impl Future<Output = ()>> {
     let (sender, ended) = oneshot::channel();
-    // A thread of its own, for nothing can interrupt a read: it must not keep the guard from ending.
-    thread::spawn(move || {
+    thread::Builder::new().name("stdin".to_owned()).spawn(move || {
         io::copy(&mut io::stdin(), &mut io::sink()).ok();
         sender.send(()).ok();
-    });
-    ended.await.ok();
+    })?;
+    Ok(async { _ = ended.await })
 }
 
-/// Ends the whole group, and the guard with it.
+/// Stops the whole group, including the guard.
 async fn stop(child: &mut Child, grace: Duration) {
-    // The child alone: what it started is its own to end, and it would take a sudden end for a failure.
+    // Only the child: it stops its own children, and would report them as failed otherwise.
     if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
         kill_process(id, Signal::TERM).ok();
     }
@@ -94,8 +96,8 @@ async fn stop(child: &mut Child, grace: Duration) {
     kill_group(getpgrp());
 }
 
-/// Ends what the child has left behind: all its descendants are children of the guard by now, or become it when their
-/// parents end.
+/// Kills the processes that the child has left behind: its descendants are children of the guard, or become so when their
+/// parents exit.
 fn end_adopted() {
     for _ in 0..MOST_GENERATIONS {
         let adopted = children();
@@ -109,7 +111,7 @@ fn end_adopted() {
     }
 }
 
-/// The guard's children, where the system tells.
+/// The guard's children, if the system tells.
 fn children() -> Vec<Pid> {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -122,7 +124,7 @@ fn ask_group() {
     kill_process_group(getpgrp(), Signal::TERM).ok();
 }
 
-/// Ends every process of a group at once; there may be none.
+/// Kills every process of a group, if there is any.
 pub(super) fn kill_group(group: Pid) {
     kill_process_group(group, Signal::KILL).ok();
 }

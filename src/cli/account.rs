@@ -15,14 +15,14 @@ use crate::compiler::server::hosted;
 use crate::error::Error;
 use crate::project;
 
-/// The service's address.
+/// Variable of the address.
 const HOST: &str = "AGENT_HOST_URL";
-/// The key, the one that wins first.
+/// Variables of the API key, in order of precedence.
 const KEYS: &[&str] = &["AGENT_HOST_API_KEY", "PLATFORM_API_KEY", "FRAMEWORK_API_KEY"];
-/// The workspace, where the key has several.
+/// Variable of the workspace.
 const TENANT: &str = "PLATFORM_TENANT_ID";
 
-/// The options of every command that calls the deployment service.
+/// The options of all commands that call the deployment service.
 #[derive(Debug, clap::Args)]
 pub(super) struct AccountOptions {
     /// Address of the deployment service [env or .env: AGENT_HOST_URL]
@@ -79,19 +79,22 @@ impl AccountOptions {
         let settings = Settings::read(env, &directory);
         let host = self.host(env, &settings, &directory, config)?;
         let address = host.value.expose();
-        say(env, &format!("deployment service: {} ({})", Account::harmless(address), host.origin));
+        note_if_verbose(
+            env,
+            &format!("deployment service: {} ({})", Account::without_secrets(address), host.origin),
+        );
         let key = self.key(env, &settings)?;
         let tenant = settings.find(env, &[TENANT]).or_else(|| settings.find(env, &[hosted::TENANT]));
-        say(env, &format!("API key: {}", key.origin));
-        tenant.iter().for_each(|tenant| say(env, &format!("workspace: {}", tenant.origin)));
-        let of_address = || Vocabulary::of_address(address);
+        note_if_verbose(env, &format!("API key: {}", key.origin));
+        tenant.iter().for_each(|tenant| note_if_verbose(env, &format!("workspace: {}", tenant.origin)));
+        let for_address = || Vocabulary::for_address(address);
         let account = Account {
             host: address.to_owned(),
             key: key.value,
             tenant: tenant.map(|tenant| tenant.value.expose().to_owned()),
-            vocabulary: self.vocabulary.map_or_else(of_address, Vocabulary::from),
+            vocabulary: self.vocabulary.map_or_else(for_address, Vocabulary::from),
         };
-        if account.is_open() {
+        if account.is_unencrypted() {
             warn(env, "the API key is sent unencrypted; use an https:// address");
         }
         if !may_send_key(&host.origin, &key.origin) {
@@ -118,11 +121,11 @@ impl AccountOptions {
                 value: Redacted::new(Vocabulary::PUBLIC_ADDRESS),
                 origin: Origin::Default(hosted::CONFIGURATION),
             };
-            let of_platform = || {
+            let beside_traces = || {
                 let Setting { value, origin } = settings.find(env, &[hosted::ENDPOINT])?;
-                Some(Setting { value: Redacted::new(Vocabulary::address_beside(value.expose())?), origin })
+                Some(Setting { value: Redacted::new(Vocabulary::host_beside(value.expose())?), origin })
             };
-            settings.find(env, &[hosted::HOST]).or_else(of_platform).unwrap_or_else(address)
+            settings.find(env, &[hosted::HOST]).or_else(beside_traces).unwrap_or_else(address)
         };
         found.or_else(|| (name == hosted::CONFIGURATION).then(public)).ok_or_else(|| Error::Usage {
             message: "no address of a deployment service is set".to_owned(),
@@ -159,7 +162,7 @@ fn confirm_address(
     host: &Origin,
     key: &Origin,
 ) -> Result<(), Error> {
-    let address = Account::harmless(&account.host);
+    let address = Account::without_secrets(&account.host);
     if !env.can_ask() {
         return Err(Error::Usage {
             message: format!(
@@ -175,7 +178,7 @@ fn confirm_address(
     confirm(env, runtime, &question)
 }
 
-fn say(env: &mut Env, text: &str) {
+fn note_if_verbose(env: &mut Env, text: &str) {
     if env.verbose {
         note(env, text);
     }

@@ -31,13 +31,15 @@ impl Input {
     /// The next line, with its end if it has one; none when the input has ended.
     fn line(&mut self) -> impl Future<Output = Option<String>> + 'static {
         if let Some((stream, sender)) = self.unread.take() {
-            thread::spawn(move || {
+            // Without a thread, there is no answer.
+            let reader = move || {
                 let mut stream = BufReader::new(stream);
                 let mut line = String::new();
                 while stream.read_line(&mut line).is_ok_and(|length| length > 0)
                     && sender.send(std::mem::take(&mut line)).is_ok()
                 {}
-            });
+            };
+            thread::Builder::new().name("stdin".to_owned()).spawn(reader).ok();
         }
         let lines = self.lines.clone();
         async move { lines.lock().await.recv().await }

@@ -9,7 +9,8 @@ use terminal_size::terminal_size;
 use tokio::runtime::{Builder, Runtime};
 
 use super::ask::Input;
-use crate::api::Patience;
+use crate::api::RetryPolicy;
+use crate::engine::EngineEnv;
 use crate::error::{Error, OutputError};
 use crate::live::Stop;
 
@@ -37,8 +38,8 @@ pub struct Env {
     pub width: usize,
     /// Whether the user asked to hear more.
     pub verbose: bool,
-    /// How long is waited for the deployment service.
-    pub patience: Patience,
+    /// Timeouts and retries of calls to the deployment service.
+    pub retry_policy: RetryPolicy,
     /// How the process is asked to stop.
     pub stop: Stop,
     /// What need not be told again.
@@ -57,7 +58,7 @@ impl Env {
             err: Stream::new(Box::new(io::stderr()), io::stderr().is_terminal()),
             width: terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)),
             verbose: false,
-            patience: Patience::default(),
+            retry_policy: RetryPolicy::default(),
             stop: Stop::on_signals(),
             told: Told::default(),
         }
@@ -68,6 +69,11 @@ impl Env {
         let failed = |source| Error::Runtime { source };
         self.stop.listen().map_err(failed)?;
         Builder::new_current_thread().enable_all().build().map_err(failed)
+    }
+
+    /// The variables that select and configure the container engine.
+    pub(super) fn engine(&self) -> EngineEnv {
+        EngineEnv::new(|name| (self.variables)(name).map(OsString::from))
     }
 
     /// The value of a variable that is set and not empty.

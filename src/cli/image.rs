@@ -1,4 +1,4 @@
-//! The image of a planned project, built: the same for every command that needs one.
+//! Building the image of a planned project.
 
 use super::compile::Planned;
 use super::console::{visible_line, warn};
@@ -15,24 +15,24 @@ use crate::diagnostic::{Place, Pointer};
 use crate::engine::{self, BuildEvent, BuildRequest, Built, Engine, StepOrigin};
 use crate::error::Error;
 
-/// Where the Dockerfile lies in the context that is sent. The engine takes it from there, so the image has it too.
+/// Path of the Dockerfile in the build context. The engine reads it there, so it is in the image, too.
 const DOCKERFILE: &str = ".agentcli/Dockerfile";
 
-/// A context larger than this is probably not meant, in bytes.
+/// Size of a build context that is probably a mistake, in bytes.
 const LARGE: u64 = 100_000_000;
 
-/// What is asked of an image, beside its plan.
+/// Options of a build.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    /// The names that it gets.
+pub struct BuildOptions {
+    /// Names of the image.
     pub tags: Vec<String>,
-    /// The platform to build for; the engine's own where there is none.
+    /// Target platform [default: that of the engine].
     pub platform: Option<String>,
-    /// Whether to ask the registry for a newer base image.
+    /// Whether to pull a newer base image.
     pub pull: bool,
-    /// Whether to build every step anew.
+    /// Whether to build without the engine's cache.
     pub no_cache: bool,
-    /// Lines of a .dockerignore, for what is left out beside what the plan leaves out.
+    /// Further patterns of files to leave out of the build context, as in a .dockerignore.
     pub ignore: &'static [&'static str],
 }
 
@@ -45,10 +45,10 @@ pub async fn build(
     env: &mut Env,
     engine: &Engine,
     planned: &Planned,
-    wanted: Wanted,
+    options: BuildOptions,
     style: Style,
 ) -> Result<Built, Error> {
-    let request = request(env, planned, wanted)?;
+    let request = request(env, planned, options)?;
     let stop = env.stop.clone();
     let mut progress = Progress::new(style, env);
     let show = |event| {
@@ -63,20 +63,20 @@ pub async fn build(
     })
 }
 
-/// What the engine is asked for.
+/// The request to the engine.
 ///
 /// # Errors
 ///
 /// A bug, as in [`context`].
-pub fn request(env: &Env, planned: &Planned, wanted: Wanted) -> Result<BuildRequest, Error> {
+pub fn request(env: &Env, planned: &Planned, options: BuildOptions) -> Result<BuildRequest, Error> {
     let plan = &planned.plan;
     Ok(BuildRequest {
-        context: context(env, planned, wanted.ignore)?,
+        context: context(env, planned, options.ignore)?,
         dockerfile: DOCKERFILE.to_owned(),
-        tags: wanted.tags,
-        platform: wanted.platform,
-        pull: wanted.pull,
-        no_cache: wanted.no_cache,
+        tags: options.tags,
+        platform: options.platform,
+        pull: options.pull,
+        no_cache: options.no_cache,
         images: vec![plan.server.image.clone()],
         images_known: !plan.has_lines_from_outside(),
         steps: plan.steps.iter().flat_map(origins).collect(),
@@ -136,7 +136,7 @@ fn origins(step: &Step) -> Vec<StepOrigin> {
     instructions.into_iter().map(origin).collect()
 }
 
-/// Says that a context is probably not meant.
+/// Warns about a build context that is probably larger than intended.
 pub fn warn_if_large(env: &mut Env, event: &BuildEvent) {
     let BuildEvent::Context { bytes, largest, .. } = event else { return };
     if *bytes < LARGE {
@@ -145,7 +145,7 @@ pub fn warn_if_large(env: &mut Env, event: &BuildEvent) {
     let paths: Vec<String> =
         largest.iter().map(|(path, bytes)| format!("`{}` ({})", path.display(), size(*bytes))).collect();
     let text = format!(
-        "the build context is large, {}; most of it is {}; what the image does not need can be left out with \
+        "the build context is large ({}), mostly because of {}; exclude what the image does not need with \
          .dockerignore",
         size(*bytes),
         paths.join(", ")
@@ -153,14 +153,14 @@ pub fn warn_if_large(env: &mut Env, event: &BuildEvent) {
     warn(env, &text);
 }
 
-/// Says what led to `error`: the last lines of the step that failed, and what in the configuration asked for it.
+/// Explains a failed build: prints the last lines of the failed step, and the configuration key that caused it.
 pub fn explain(env: &mut Env, error: &engine::Error, source: &Source) {
     if let engine::Error::Step(failed) = error {
         for line in &failed.last_lines {
             env.tell(&format!("  | {}", visible_line(line)));
         }
         if let Some(key) = &failed.step.key {
-            env.tell(&format!("  asked for by {}", place(source, key)));
+            env.tell(&format!("  caused by {}", place(source, key)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The deployment service, for commands that make a few calls one after the other.
+//! The deployment service, as the commands call it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::env::Env;
 use crate::api::wire::Deployment;
 use crate::api::{self, Client};
 use crate::error::Error;
-use crate::ship;
+use crate::ship::{self, Hooks, Request};
 
 /// The service, and the runtime of its calls.
 pub(super) struct Service {
@@ -20,23 +20,21 @@ pub(super) struct Service {
     service: ship::Service,
 }
 
-/// Finds the service and the key, for the project of `config` if there is one. Nothing is sent yet.
-pub(super) fn connect(
-    env: &mut Env,
-    options: &AccountOptions,
-    config: Option<&Path>,
-) -> Result<(Runtime, ship::Service), Error> {
-    let runtime = env.runtime()?;
-    let account = options.resolve(env, config, &runtime)?;
-    let service = ship::Service::new(account, env.patience, env.stop.clone())?;
-    Ok((runtime, service))
-}
-
 impl Service {
-    /// The service of the current directory.
-    pub(super) fn new(env: &mut Env, options: &AccountOptions) -> Result<Self, Error> {
-        let (runtime, service) = connect(env, options, None)?;
+    /// The service of the project of `config`, or else of the current directory. Nothing is sent yet.
+    pub(super) fn new(env: &mut Env, options: &AccountOptions, config: Option<&Path>) -> Result<Self, Error> {
+        let runtime = env.runtime()?;
+        let account = options.resolve(env, config, &runtime)?;
+        let service = ship::Service::new(account, env.retry_policy, env.stop.clone())?;
         Ok(Self { runtime, service })
+    }
+
+    /// Deploys a project.
+    pub(super) fn deploy(self, request: &Request, hooks: &mut impl Hooks) -> Result<(), Error> {
+        let done = self.runtime.block_on(ship::run(request, self.service, hooks));
+        // The threads of name resolution cannot be interrupted.
+        self.runtime.shutdown_background();
+        Ok(done?)
     }
 
     /// Calls the service.

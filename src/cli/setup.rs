@@ -1,6 +1,5 @@
 //! The arguments of a setup, and the session that they and the configuration make.
 
-use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Component, Path, PathBuf};
 
@@ -9,7 +8,7 @@ use tokio::runtime::Runtime;
 use super::compile::{PlanOptions, Planned, directory_of};
 use super::console::{note, visible_line};
 use super::env::Env;
-use super::image::{self, Wanted};
+use super::image::{self, BuildOptions};
 use super::settings::Settings;
 use super::variables;
 use crate::api::wire::Redacted;
@@ -18,7 +17,7 @@ use crate::compiler::back::plan::{ServiceImage, Setup};
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::server::setup as contract;
-use crate::engine::{Engine, EngineEnv};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::up::{Image, Request, Session};
 
@@ -192,8 +191,8 @@ fn image(env: &Env, planned: &Planned, setup: &Setup, pull: bool) -> Result<Imag
         ServiceImage::Named { .. } => None,
     });
     let Some(tag) = built else { return Ok(Image::Named) };
-    let wanted = Wanted { tags: vec![tag], platform: None, pull, no_cache: false, ignore: &[] };
-    Ok(Image::Built(Box::new(image::request(env, planned, wanted)?)))
+    let options = BuildOptions { tags: vec![tag], platform: None, pull, no_cache: false, ignore: &[] };
+    Ok(Image::Built(Box::new(image::request(env, planned, options)?)))
 }
 
 /// The canonical directory of a file.
@@ -204,8 +203,7 @@ pub(super) fn real_directory(path: &Path) -> PathBuf {
 
 /// Connects to the container engine that the environment selects.
 pub(super) fn engine(env: &Env, runtime: &Runtime) -> Result<Engine, Error> {
-    let lookup = |name: &str| (env.variables)(name).map(OsString::from);
-    Ok(runtime.block_on(env.stop.unless_asked(Engine::connect(&EngineEnv::new(lookup))))??)
+    Ok(runtime.block_on(env.stop.unless_asked(Engine::connect(&env.engine())))??)
 }
 
 /// Whether the configuration itself holds values of `env`.

@@ -1,4 +1,4 @@
-//! What is known of the environment that the server ran in last, so that a second start asks and installs nothing.
+//! A record of the environment in which the server ran last, so that the next start installs nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,28 +14,28 @@ use super::session::{Options, Session};
 use crate::compiler::back::plan::{JavascriptPackages, PythonPackages};
 use crate::project;
 
-/// Raised when what an environment holds for the same inputs changes.
+/// Raised when the same inputs lead to another environment.
 const FORMAT: u32 = 2;
 
-/// Whose environment it is: the name that it is written down by.
+/// The names of the records.
 pub(super) const PYTHON: &str = "python";
 pub(super) const NODE: &str = "node";
 
-/// An environment that has everything.
+/// An environment that has all packages.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Environment {
-    /// What it was made for.
+    /// The hash of its inputs.
     pub(super) key: String,
     /// Its interpreter.
     pub(super) program: PathBuf,
-    /// What an installation that is not ours would change, and when it was changed last, in nanoseconds.
+    /// Paths that other installations change, with the time of the last change, in nanoseconds.
     pub(super) foreign: Vec<(PathBuf, u128)>,
     /// Whether it has a debugger.
     pub(super) debugger: bool,
 }
 
 impl Environment {
-    /// What was written down, where it still holds for `key`.
+    /// Reads the record, if it is still valid for `key`.
     pub(super) fn read(directory: &Path, whose: &str, key: &str, debugger: bool) -> Option<Self> {
         let text = fs::read_to_string(file(directory, whose)).ok()?;
         let known: Self = serde_json::from_str(&text).ok()?;
@@ -44,19 +44,19 @@ impl Environment {
         holds.then_some(known)
     }
 
-    /// Writes it down.
+    /// Writes the record.
     pub(super) fn write(&self, directory: &Path, whose: &str) -> Result<(), Error> {
         let path = file(directory, whose);
         let text = serde_json::to_string(self).unwrap_or_default();
         Ok(project::write_atomically(&path, text.as_bytes())?)
     }
 
-    /// Forgets what was written down, so that the next start looks again.
+    /// Removes the record, so that the next start checks the packages.
     pub(super) fn forget(directory: &Path, whose: &str) {
         fs::remove_file(file(directory, whose)).ok();
     }
 
-    /// The same of every environment.
+    /// Removes all records.
     pub(super) fn forget_all(directory: &Path) {
         [PYTHON, NODE].into_iter().for_each(|whose| Self::forget(directory, whose));
     }
@@ -66,13 +66,13 @@ fn file(directory: &Path, whose: &str) -> PathBuf {
     directory.join(HOME).join(format!("{whose}.json"))
 }
 
-/// When a file or directory was changed, in nanoseconds.
+/// The time of the last change of a file or directory, in nanoseconds.
 pub(super) fn changed_at(path: &Path) -> Option<u128> {
     let changed = fs::metadata(path).ok()?.modified().ok()?;
     changed.duration_since(UNIX_EPOCH).ok().map(|since| since.as_nanos())
 }
 
-/// Everything that decides which interpreter is taken and what is installed, as one hash.
+/// The hash of everything that determines the interpreter and the packages.
 pub(super) fn key(session: &Session, packages: &PythonPackages, options: &Options) -> String {
     let text = |path| text(session, path);
     let manifests: Vec<_> =
@@ -89,8 +89,7 @@ pub(super) fn key(session: &Session, packages: &PythonPackages, options: &Option
     ]))
 }
 
-/// The same of what JavaScript needs: `nodes` are the interpreters that there are, `ours` the manifests that are not
-/// the user's.
+/// The same for JavaScript; `nodes` are the interpreters that were found, `ours` our manifests.
 pub(super) fn node_key(
     session: &Session,
     packages: &JavascriptPackages,
@@ -102,7 +101,7 @@ pub(super) fn node_key(
     hash(&json!([packages, nodes, manifests, ours]))
 }
 
-/// A file of the user's.
+/// The text of a file of the user.
 fn text(session: &Session, path: &str) -> Option<String> {
     fs::read_to_string(session.directory.join(path)).ok()
 }

@@ -1,4 +1,4 @@
-//! Why the server could not be run.
+//! The errors of `dev`.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,42 +7,42 @@ use std::time::Duration;
 use crate::live::{Crash, Interrupted};
 use crate::{project, watch};
 
-/// What went wrong: what was attempted, on what, why.
+/// An error of `dev`.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Another `agentcli dev` runs the same project.
-    #[error("`{}` is being run already{}", .directory.display(), by(.holder.as_deref()))]
+    #[error("`{}` is already running{}", .directory.display(), by(.holder.as_deref()))]
     Busy {
         /// The project.
         directory: PathBuf,
-        /// Who runs it.
+        /// The process that runs it.
         holder: Option<String>,
     },
-    /// Nothing can be asked over HTTP.
-    #[error("cannot ask the server whether it is well: {reason}")]
+    /// The HTTP client of the readiness check cannot be set up.
+    #[error("cannot check whether the server is ready: {reason}")]
     Client {
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// The server ended by itself, and there is nothing to wait for.
+    /// The server exited by itself, and no changes are watched.
     #[error("the server ended with {}{}", .0.status, why(.0.cause.as_deref()))]
     Crashed(Box<Crash>),
     /// A directory or file of ours cannot be written.
     #[error("cannot write `{}`: {}", .path.display(), project::reason(.source))]
     Home {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// An installer failed; its last lines were told.
+    /// An installer failed; its last lines were reported.
     #[error("installing failed: {command} ended with {status}")]
     Install {
-        /// What was run.
+        /// The command.
         command: String,
-        /// How it ended.
+        /// Its exit code or signal.
         status: String,
-        /// What can be done, where its words tell.
+        /// The next step, if its output suggests one.
         hint: Option<String>,
     },
     /// The program was asked to stop before the server was ready.
@@ -51,90 +51,90 @@ pub enum Error {
     /// Packages are missing, and must not be installed.
     #[error("not installed: {}", .missing.join(", "))]
     Missing {
-        /// What.
+        /// The packages.
         missing: Vec<String>,
-        /// What would install it.
+        /// The next step.
         hint: String,
     },
-    /// The project's package manager is not there.
-    #[error("the project's packages are installed by {name}, and `{name}` is not on the PATH")]
+    /// The project's package manager is missing.
+    #[error("cannot install the project's packages: `{name}` is not on the PATH")]
     NoInstaller {
         /// Its name.
         name: String,
         /// How to get it.
         hint: String,
     },
-    /// There is no interpreter that will do.
-    #[error("no {wanted} or later found{}", list(.looked))]
+    /// No interpreter is suitable.
+    #[error("no {wanted} or later found{}", list(.rejected))]
     NoInterpreter {
-        /// What is looked for.
+        /// The required version.
         wanted: String,
-        /// What was found instead, and where.
-        looked: Vec<String>,
+        /// The interpreters that were found, and why they are unsuitable.
+        rejected: Vec<String>,
         /// How to get one.
         hint: String,
     },
     /// The server does not answer.
     #[error("the server does not answer at {url} after {} s{}", .after.as_secs(), why(.cause.as_deref()))]
     NotReady {
-        /// Where it was asked.
+        /// The URL of the health check.
         url: String,
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
-        /// What it answers instead, or what it said last.
+        /// Its answer instead, or its last line.
         cause: Option<String>,
     },
-    /// Somebody listens on the port, or it may not be used.
+    /// The port is in use, or must not be used.
     #[error("cannot listen on {host}:{port}: {reason}")]
     Port {
         /// Address.
         host: String,
         /// Port.
         port: u16,
-        /// Why.
+        /// The cause.
         reason: String,
-        /// What can be done.
+        /// The next step.
         hint: Option<String>,
     },
     /// A file of ours cannot be written.
     #[error(transparent)]
     Project(#[from] project::Error),
-    /// A program could not be started or heard.
+    /// A program cannot be started, or its output cannot be read.
     #[error("cannot run {program}: {}", project::reason(.source))]
     Run {
-        /// Which.
+        /// The program.
         program: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// There is no tunnel.
-    #[error("no tunnel: {reason}")]
+    /// The tunnel cannot be opened.
+    #[error("cannot open the tunnel: {reason}")]
     Tunnel {
-        /// Why.
+        /// The cause.
         reason: String,
-        /// What can be done.
+        /// The next step.
         hint: String,
     },
-    /// The tree cannot be watched.
+    /// The project cannot be watched.
     #[error(transparent)]
     Watch(#[from] watch::Error),
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Busy { .. } => Some("stop the other one first; both would write the same state".to_owned()),
-            Self::Home { .. } => {
-                Some("make the directory writable; the environment and state lie in it".to_owned())
+            Self::Busy { .. } => {
+                Some("stop the other process first; both would write the same state".to_owned())
             }
+            Self::Home { .. } => Some("make the directory writable".to_owned()),
             Self::Install { hint, .. } | Self::Port { hint, .. } => hint.clone(),
             Self::Missing { hint, .. }
             | Self::NoInstaller { hint, .. }
             | Self::NoInterpreter { hint, .. }
             | Self::Tunnel { hint, .. } => Some(hint.clone()),
             Self::Project(error) => error.hint(),
-            Self::Watch(_) => Some("run it with --no-reload".to_owned()),
+            Self::Watch(_) => Some("pass --no-reload".to_owned()),
             Self::Client { .. }
             | Self::Crashed(_)
             | Self::Interrupted(_)
@@ -145,13 +145,13 @@ impl Error {
 }
 
 fn by(holder: Option<&str>) -> String {
-    holder.map_or_else(String::new, |holder| format!(", by {holder}"))
+    holder.map_or_else(String::new, |holder| format!(" ({holder})"))
 }
 
 fn why(why: Option<&str>) -> String {
     why.map_or_else(String::new, |why| format!(": {why}"))
 }
 
-fn list(looked: &[String]) -> String {
-    if looked.is_empty() { String::new() } else { format!(": {}", looked.join(", ")) }
+fn list(rejected: &[String]) -> String {
+    if rejected.is_empty() { String::new() } else { format!(": {}", rejected.join(", ")) }
 }

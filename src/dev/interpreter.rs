@@ -1,4 +1,4 @@
-//! Which Python runs the server.
+//! The Python interpreter that runs the server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,44 +12,44 @@ use crate::child::{Child, Command};
 use crate::compiler::back::plan::PythonPackages;
 use crate::compiler::server::local::OLDEST_PYTHON;
 
-/// Tells what an interpreter is, and what is missing in it.
-const LOOK: &str = include_str!("look.py");
+/// Prints the version of an interpreter and the missing packages.
+const INSPECT: &str = include_str!("inspect.py");
 
-/// Interpreters on the PATH, most wanted first.
+/// Interpreters on the PATH, in order of preference.
 const NAMES: &[&str] = &["python3", "python", "python3.13", "python3.12", "python3.11", "python3.14"];
 
-/// How long an interpreter that is only asked may take to end once it is told to.
+/// Grace period of an interpreter that is inspected.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What an interpreter tells of itself.
+/// The result of the inspection of an interpreter.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Look {
-    /// Major and minor.
+pub(super) struct Inspection {
+    /// Major and minor version.
     pub(super) version: (u32, u32),
-    /// What of the wanted packages it does not have, in words.
+    /// The missing packages, in words.
     pub(super) missing: Vec<String>,
-    /// Where its packages lie.
+    /// The directory of its packages.
     #[serde(default)]
     pub(super) packages: PathBuf,
 }
 
-/// An interpreter that will do.
+/// A suitable interpreter.
 pub(super) struct Interpreter {
     pub(super) path: PathBuf,
-    pub(super) look: Look,
-    /// What it is not, though it should be: the pinned version.
+    pub(super) inspection: Inspection,
+    /// A warning if it is not of the pinned version.
     pub(super) warning: Option<String>,
 }
 
-/// What has to be there.
+/// The required packages.
 #[derive(Serialize)]
-pub(super) struct Wanted {
+pub(super) struct Required {
     pub(super) requirements: Vec<String>,
     files: Vec<String>,
     editable: Vec<String>,
 }
 
-impl Wanted {
+impl Required {
     pub(super) fn new(packages: &PythonPackages, debugger: bool) -> Self {
         let own = packages.server.iter().chain(&packages.requirements).cloned();
         Self {
@@ -65,50 +65,50 @@ pub(super) async fn find(
     session: &Session,
     packages: &PythonPackages,
     options: &Options,
-    wanted: &Wanted,
+    required: &Required,
 ) -> Result<Interpreter, Error> {
     let mut other = None;
-    let mut looked = Vec::new();
+    let mut rejected = Vec::new();
     let mut candidates = candidates(&session.directory, packages, options);
     if options.python.is_none() {
         let at = candidates.iter().take_while(|path| !is_on_path(path, &options.surroundings)).count();
         candidates.splice(at..at, uv_choice(session, packages, &options.surroundings).await);
     }
     for path in candidates {
-        let look = match look(&path, &session.directory, wanted).await {
-            Ok(look) => look,
+        let inspection = match inspect(&path, &session.directory, required).await {
+            Ok(inspection) => inspection,
             Err(reason) => {
-                looked.push(format!("`{}` {reason}", path.display()));
+                rejected.push(format!("`{}` {reason}", path.display()));
                 continue;
             }
         };
-        let (major, minor) = look.version;
-        if look.version < OLDEST_PYTHON {
-            looked.push(format!("`{}` is Python {major}.{minor}", path.display()));
+        let (major, minor) = inspection.version;
+        if inspection.version < OLDEST_PYTHON {
+            rejected.push(format!("`{}` is Python {major}.{minor}", path.display()));
             continue;
         }
         let Some(pinned) = packages.version.as_ref().filter(|pinned| **pinned != format!("{major}.{minor}"))
         else {
-            return Ok(Interpreter { path, look, warning: None });
+            return Ok(Interpreter { path, inspection, warning: None });
         };
         let warning =
             format!("the configuration pins Python {pinned}, and `{}` is {major}.{minor}", path.display());
-        other.get_or_insert(Interpreter { path, look, warning: Some(warning) });
+        other.get_or_insert(Interpreter { path, inspection, warning: Some(warning) });
     }
-    other.ok_or_else(|| none(looked))
+    other.ok_or_else(|| none(rejected))
 }
 
-fn none(looked: Vec<String>) -> Error {
+fn none(rejected: Vec<String>) -> Error {
     Error::NoInterpreter {
         wanted: "Python 3.11".to_owned(),
-        looked,
-        hint: "install one (`apt install python3`, `brew install python`, `uv python install`), or name one with \
+        rejected,
+        hint: "install one (`apt install python3`, `brew install python`, `uv python install`), or pass one with \
                --python"
             .to_owned(),
     }
 }
 
-/// Where an interpreter may be, most wanted first, without asking any program.
+/// Interpreters that can be found without running a program, in order of preference.
 fn candidates(directory: &Path, packages: &PythonPackages, options: &Options) -> Vec<PathBuf> {
     if let Some(python) = &options.python {
         return vec![python.clone()];
@@ -136,7 +136,7 @@ fn is_on_path(path: &Path, surroundings: &Surroundings) -> bool {
     std::env::split_paths(&surroundings.path).any(|folder| path.parent() == Some(folder.as_path()))
 }
 
-/// pyenv's shims ask pyenv which interpreter is meant; that is found out without them.
+/// Whether the directory holds pyenv's shims, which run pyenv. Its choice is found without them.
 fn is_shims(folder: &Path) -> bool {
     folder.ends_with("shims") && folder.parent().is_some_and(|root| root.join("versions").is_dir())
 }
@@ -163,7 +163,7 @@ fn pyenv_choice(directory: &Path, surroundings: &Surroundings) -> Option<PathBuf
     chosen.map(|path| path.join("bin/python"))
 }
 
-/// The interpreter that uv would take, where there is uv. It is not let to fetch one.
+/// The interpreter that uv would choose, if uv is installed, without downloading one.
 async fn uv_choice(
     session: &Session,
     packages: &PythonPackages,
@@ -183,17 +183,21 @@ pub(super) fn on_path(name: &str, surroundings: &Surroundings) -> Option<PathBuf
     std::env::split_paths(&surroundings.path).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// Asks an interpreter; a fragment says why it does not answer.
-pub(super) async fn look(python: &Path, directory: &Path, wanted: &Wanted) -> Result<Look, String> {
-    let wanted = serde_json::to_string(wanted).map_err(|error| error.to_string())?;
+/// Inspects an interpreter. The error is a fragment.
+pub(super) async fn inspect(
+    python: &Path,
+    directory: &Path,
+    required: &Required,
+) -> Result<Inspection, String> {
+    let required = serde_json::to_string(required).map_err(|error| error.to_string())?;
     let command =
-        Command::new(python, directory).argument("-I").argument("-c").argument(LOOK).argument(wanted);
+        Command::new(python, directory).argument("-I").argument("-c").argument(INSPECT).argument(required);
     let mut child = Child::start(&command, GRACE).map_err(|error| crate::project::reason(&error))?;
     let status = child.finish(drop).await.map_err(|error| crate::project::reason(&error))?;
-    // Among the lines may be warnings.
+    // The output may contain warnings, too.
     let answer = child.last_lines().into_iter().rev().find_map(|line| serde_json::from_str(&line).ok());
     answer.ok_or_else(|| match status.is_success() {
-        true => "is no Python".to_owned(),
-        false => format!("does not run: {status}"),
+        true => "is not Python".to_owned(),
+        false => format!("fails with {status}"),
     })
 }

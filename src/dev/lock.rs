@@ -1,4 +1,4 @@
-//! One server a project: two would write the same state.
+//! The lock of a project: two servers would write the same state.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -8,10 +8,10 @@ use super::HOME;
 use super::error::Error;
 use crate::project;
 
-/// Held while the project is run; the system gives it up with the process.
+/// Held while the project runs; the system releases it with the process.
 pub(super) struct Lock(#[allow(dead_code, reason = "it is held, not read")] File);
 
-/// Makes the directory for all that is kept in a project, which git does not see, and locks it.
+/// Locks the project. Creates the directory of our files, which git ignores.
 pub(super) fn lock(directory: &Path) -> Result<Lock, Error> {
     let home = directory.join(HOME);
     hidden_directory(&home)?;
@@ -38,7 +38,7 @@ pub(super) fn lock(directory: &Path) -> Result<Lock, Error> {
     Ok(Lock(file))
 }
 
-/// A directory that git does not see.
+/// Creates a directory that git ignores.
 pub(super) fn hidden_directory(path: &Path) -> Result<(), Error> {
     project::hidden_directory(path).map_err(|source| Error::Home { path: path.to_owned(), source })
 }

@@ -1,4 +1,4 @@
-//! Which Node.js runs the JavaScript.
+//! The Node.js that runs the JavaScript.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,17 +8,17 @@ use super::session::Surroundings;
 use crate::child::{Child, Command};
 use crate::compiler::server::OLDEST_NODE;
 
-/// How long it may take to end once it is told to.
+/// Grace period of a Node.js that is inspected.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A Node.js that will do.
+/// A suitable Node.js.
 pub(super) struct Node {
     pub(super) path: PathBuf,
-    /// What it is not, though it should be: the pinned version.
+    /// A warning if it is not of the pinned version.
     pub(super) warning: Option<String>,
 }
 
-/// Every Node.js on the PATH, most wanted first.
+/// Every Node.js on the PATH, in order of preference.
 pub(super) fn candidates(surroundings: &Surroundings) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for path in std::env::split_paths(&surroundings.path).map(|folder| folder.join("node")) {
@@ -36,18 +36,18 @@ pub(super) async fn find(
     pinned: Option<&str>,
 ) -> Result<Node, Error> {
     let mut other = None;
-    let mut looked = Vec::new();
+    let mut rejected = Vec::new();
     for path in candidates {
         let shown = path.display();
         let version = match version(path, directory).await {
             Ok(version) => version,
             Err(reason) => {
-                looked.push(format!("`{shown}` {reason}"));
+                rejected.push(format!("`{shown}` {reason}"));
                 continue;
             }
         };
         if major(&version).is_none_or(|major| major < OLDEST_NODE) {
-            looked.push(format!("`{shown}` is Node.js {version}"));
+            rejected.push(format!("`{shown}` is Node.js {version}"));
             continue;
         }
         let is_pinned = |pinned: &str| pinned.parse().ok() == major(&version);
@@ -57,19 +57,19 @@ pub(super) async fn find(
         let warning = format!("the configuration pins Node.js {pinned}, and `{shown}` is {version}");
         other.get_or_insert(Node { path: path.clone(), warning: Some(warning) });
     }
-    other.ok_or_else(|| none(looked))
+    other.ok_or_else(|| none(rejected))
 }
 
-fn none(looked: Vec<String>) -> Error {
+fn none(rejected: Vec<String>) -> Error {
     Error::NoInterpreter {
         wanted: format!("Node.js {OLDEST_NODE}"),
-        looked,
+        rejected,
         hint: "install one (`brew install node`, `nvm install --lts`, or from nodejs.org) and put it on the PATH"
             .to_owned(),
     }
 }
 
-/// Asks a Node.js for its version; a fragment says why it does not answer.
+/// The version of a Node.js. The error is a fragment.
 async fn version(node: &Path, directory: &Path) -> Result<String, String> {
     let reason = |error| crate::project::reason(&error);
     let mut child =
@@ -78,8 +78,8 @@ async fn version(node: &Path, directory: &Path) -> Result<String, String> {
     let answer = child.last_lines().pop().unwrap_or_default();
     match answer.trim().strip_prefix('v') {
         Some(version) if status.is_success() => Ok(version.to_owned()),
-        _ if status.is_success() => Err("is no Node.js".to_owned()),
-        _ => Err(format!("does not run: {status}")),
+        _ if status.is_success() => Err("is not Node.js".to_owned()),
+        _ => Err(format!("fails with {status}")),
     }
 }
 

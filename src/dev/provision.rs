@@ -1,5 +1,5 @@
-//! The Python environment that the server runs in: the user's own where it has everything, else one of ours, made and
-//! kept up to date by uv or pip. Nothing is ever installed into the user's.
+//! The Python environment of the server: the user's if it has all packages, else one of ours, which uv or pip creates and
+//! updates. Nothing is installed into the user's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use std::time::Duration;
 use super::HOME;
 use super::environment::{self, Environment, PYTHON};
 use super::error::Error;
-use super::interpreter::{self, Interpreter, Look, Wanted, look, on_path};
+use super::interpreter::{self, Inspection, Interpreter, Required, inspect, on_path};
 use super::session::{Consent, Hooks, Options, Session, Surroundings};
 use crate::child::{Child, Command};
 use crate::compiler::back::plan::PythonPackages;
 use crate::live::Event;
 
-/// How long an installer may take to end once it is told to.
+/// Grace period of an installer.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What the words of an installer mean, most telling first.
+/// Hints for texts in the output of installers, the most specific first.
 const REASONS: &[(&[&str], &str)] = &[
     (
         &[
@@ -36,30 +36,30 @@ const REASONS: &[(&[&str], &str)] = &[
     ),
     (
         &["verifySignature"],
-        "corepack cannot fetch the package manager; install that yourself (`npm install -g yarn`, or pnpm)",
+        "corepack cannot download the package manager; install it yourself (`npm install -g yarn`, or pnpm)",
     ),
     (
         &["in sync", "ERR_PNPM_OUTDATED_LOCKFILE", "needs to be updated", "lockfile had changes"],
-        "the lock file is older than package.json; bring it up to date with the package manager",
+        "the lock file is outdated; update it with the package manager",
     ),
     (
         &["ERESOLVE", "ETARGET", "No matching version"],
-        "some packages cannot be installed together; their versions stand in package.json",
+        "some versions in package.json are incompatible; change them",
     ),
     (
         &["No solution found", "ResolutionImpossible", "No matching distribution"],
-        "some requirements cannot be met together; with `api_version` the configuration asks for another server",
+        "some requirements are incompatible; change them, or select another server with `api_version`",
     ),
     (&["ensurepip is not available", "No module named venv"], "install python3-venv, or uv"),
 ];
 
-/// What installs.
+/// The program that installs packages.
 enum Installer {
     Pip,
     Uv(PathBuf),
 }
 
-/// The interpreter to run the server with; everything that it needs is there.
+/// Installs missing packages, and returns the interpreter that has everything.
 pub(super) async fn provide(
     session: &Session,
     packages: &PythonPackages,
@@ -72,38 +72,42 @@ pub(super) async fn provide(
     if let Some(known) = Environment::read(directory, PYTHON, &key, debugger) {
         return Ok(known.program);
     }
-    let wanted = Wanted::new(packages, debugger);
-    let base = interpreter::find(session, packages, options, &wanted).await?;
+    let required = Required::new(packages, debugger);
+    let base = interpreter::find(session, packages, options, &required).await?;
     if let Some(warning) = &base.warning {
         hooks.warn(warning.clone());
     }
-    let (program, foreign) = if base.look.missing.is_empty() && !packages.own {
-        let changed = environment::changed_at(&base.look.packages);
-        (base.path, changed.map(|changed| (base.look.packages, changed)))
+    let (program, foreign) = if base.inspection.missing.is_empty() && !packages.own {
+        let changed = environment::changed_at(&base.inspection.packages);
+        (base.path, changed.map(|changed| (base.inspection.packages, changed)))
     } else {
-        agree_to_install(&base, options, hooks).await?;
-        (install(session, packages, options, &base, &wanted, hooks).await?, None)
+        confirm_installation(&base, options, hooks).await?;
+        (install(session, packages, options, &base, &required, hooks).await?, None)
     };
     let foreign = foreign.into_iter().collect();
     Environment { key, program: program.clone(), foreign, debugger }.write(directory, PYTHON)?;
     Ok(program)
 }
 
-async fn agree_to_install(base: &Interpreter, options: &Options, hooks: &mut dyn Hooks) -> Result<(), Error> {
-    let missing = base.look.missing.clone();
+async fn confirm_installation(
+    base: &Interpreter,
+    options: &Options,
+    hooks: &mut dyn Hooks,
+) -> Result<(), Error> {
+    let missing = base.inspection.missing.clone();
     let question = format!(
-        "`{}` has not everything that the project needs. Install all of it into {HOME}/{PYTHON}?",
+        "`{}` lacks packages that the project needs. Install all packages into {HOME}/{PYTHON}?",
         base.path.display()
     );
     let hint = match options.consent {
-        Consent::Never => format!("leave out --no-install, and they are installed into {HOME}/{PYTHON}"),
-        _ => "install them into a virtual environment and activate it, or run again and agree".to_owned(),
+        Consent::Never => format!("omit --no-install to install them into {HOME}/{PYTHON}"),
+        _ => "install them into a virtual environment and activate it, or run again and confirm".to_owned(),
     };
-    agree(missing, &question, &hint, options, hooks).await
+    confirm(missing, &question, &hint, options, hooks).await
 }
 
-/// Whether `missing` may be installed.
-pub(super) async fn agree(
+/// Fails unless `missing` may be installed.
+pub(super) async fn confirm(
     missing: Vec<String>,
     question: &str,
     hint: &str,
@@ -118,34 +122,34 @@ pub(super) async fn agree(
     if agreed { Ok(()) } else { Err(Error::Missing { missing, hint: hint.to_owned() }) }
 }
 
-/// Makes our environment, or brings it up to date; the answer is its interpreter.
+/// Creates or updates our environment, and returns its interpreter.
 async fn install(
     session: &Session,
     packages: &PythonPackages,
     options: &Options,
     base: &Interpreter,
-    wanted: &Wanted,
+    required: &Required,
     hooks: &mut dyn Hooks,
 ) -> Result<PathBuf, Error> {
     let directory = &session.directory;
     let home = directory.join(HOME).join(PYTHON);
     let python = home.join("bin/python");
     let installer = Installer::choose(packages, &options.surroundings);
-    // Until it is complete, nothing may be known of it.
+    // It is recorded again when it is complete.
     Environment::forget(directory, PYTHON);
     let with = format!("installing the server and the project's packages with {}", installer.name());
     hooks.event(&Event::Provisioning { message: with, done: false });
-    let has_version = |look: Look| look.version == base.look.version;
-    if !look(&python, directory, wanted).await.is_ok_and(has_version) {
+    let has_version = |inspection: Inspection| inspection.version == base.inspection.version;
+    if !inspect(&python, directory, required).await.is_ok_and(has_version) {
         fs::remove_dir_all(&home).ok();
         run(&installer.create(&base.path, &home, directory), hooks).await?;
     }
-    run(&installer.install(&python, packages, wanted, directory), hooks).await?;
+    run(&installer.install(&python, packages, required, directory), hooks).await?;
     hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{PYTHON}"), done: true });
     Ok(python)
 }
 
-/// Runs an installer, telling what it says.
+/// Runs an installer, and reports its output as progress.
 pub(super) async fn run(command: &Command, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let failed = |source| Error::Run { program: command.shown(), source };
     let mut child = Child::start(command, GRACE).map_err(failed)?;
@@ -181,7 +185,7 @@ impl Installer {
         }
     }
 
-    /// What makes an empty environment at `home` for the interpreter `base`.
+    /// The command that creates an empty environment at `home` with the interpreter `base`.
     fn create(&self, base: &Path, home: &Path, directory: &Path) -> Command {
         let command = match self {
             Self::Pip => Command::new(base, directory).arguments(["-m", "venv"]),
@@ -192,12 +196,12 @@ impl Installer {
         command.argument(home).without("VIRTUAL_ENV")
     }
 
-    /// What installs everything that is wanted, in one go so that versions are chosen together.
+    /// The command that installs all packages at once, so that their versions are compatible.
     fn install(
         &self,
         python: &Path,
         packages: &PythonPackages,
-        wanted: &Wanted,
+        required: &Required,
         directory: &Path,
     ) -> Command {
         let command = match self {
@@ -223,7 +227,7 @@ impl Installer {
         };
         let files = packages.files.iter().flat_map(|path| ["-r", path]);
         let editable = packages.editable.iter().flat_map(|path| ["-e", path]);
-        let command = command.arguments(&wanted.requirements).arguments(files).arguments(editable);
+        let command = command.arguments(&required.requirements).arguments(files).arguments(editable);
         command.without("VIRTUAL_ENV")
     }
 }

@@ -1,4 +1,4 @@
-//! The server's process: how it is started, and where it is reached.
+//! The server's process and its URLs.
 
 mod javascript;
 mod python;
@@ -16,35 +16,35 @@ use crate::compiler::front::keys;
 use crate::compiler::server::local;
 use crate::live::{self, Urls};
 
-pub(super) use javascript::not_done;
+pub(super) use javascript::unsupported;
 
-/// How long the server may take to finish what it does and to write its state.
-const GRACE: Duration = Duration::from_secs(10);
+/// Grace period of the server, in which it finishes its runs and writes its state.
+const GRACE: Duration = Duration::from_secs(8);
 
-/// What runs the server; everything that it needs is there.
+/// The programs that run the server, with all packages installed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runtime {
-    /// The interpreter: Python's or Node.js.
+    /// The interpreter: Python or Node.js.
     pub(super) program: PathBuf,
     /// The directory that the JavaScript server is installed into.
     pub(super) home: PathBuf,
-    /// Where the programs lie that it runs, before those of the PATH.
+    /// Directories that precede those of the PATH.
     pub(super) path: Vec<PathBuf>,
 }
 
 impl Runtime {
-    /// The PATH that its children get, where this process has `path`.
+    /// The PATH of its children, if that of this process is `path`.
     pub(super) fn search_path(&self, path: &str) -> String {
         let all = self.path.iter().cloned().chain(std::env::split_paths(path));
         std::env::join_paths(all).map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
     }
 }
 
-/// Where a server listens.
+/// The addresses of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub(super) port: u16,
-    /// The tunnel's, where there is one.
+    /// The URL of the tunnel, if there is one.
     pub(super) public: Option<String>,
 }
 
@@ -64,8 +64,8 @@ pub(super) fn start(
         .map_err(|source| Error::Run { program: runtime.program.display().to_string(), source })
 }
 
-/// The user's variables, and over them the contract: what a part of the configuration does not set must not come from
-/// elsewhere.
+/// Sets the user's variables, then those of the contract. Variables of the contract that the configuration does not set are
+/// removed.
 fn environment(
     command: Command,
     session: &Session,
@@ -104,7 +104,7 @@ fn environment(
         .variable(local::URL, url.public.unwrap_or(url.api))
 }
 
-/// Where the server is reached.
+/// The URLs of the server.
 pub(super) fn urls(session: &Session, options: &Options, address: &Address) -> Urls {
     let scheme = if options.tls.is_some() { "https" } else { "http" };
     let origin = format!("{scheme}://{}:{}", host_in_url(&options.host), address.port);
@@ -113,7 +113,7 @@ pub(super) fn urls(session: &Session, options: &Options, address: &Address) -> U
     Urls::new(&session.plan, origin, &prefix, address.public.as_deref(), &options.studio)
 }
 
-/// The address as a browser on this machine needs it.
+/// The host in URLs for a browser on this machine.
 fn host_in_url(host: &str) -> String {
     match host.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) if address.is_unspecified() => "127.0.0.1".to_owned(),

@@ -1,4 +1,4 @@
-//! What is asked of the room, and what it asks back.
+//! The input of `dev`, and what it asks of its caller.
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -11,73 +11,73 @@ use crate::live::Reporter;
 pub struct Session {
     /// The configuration's directory, absolute.
     pub directory: PathBuf,
-    /// What was planned.
+    /// The plan.
     pub plan: Plan,
-    /// The user's variables; one without a value is taken out of the environment.
+    /// The user's variables; one without a value is removed from the environment.
     pub env: Vec<(String, Option<String>)>,
 }
 
-/// What the command line asks for.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Address to listen on: an IP address or a name.
     pub host: String,
     /// Port to listen on.
     pub port: Port,
-    /// Whether changes of the source start the server anew.
+    /// Whether changes restart the server.
     pub reload: bool,
-    /// How many runs are worked on at once.
+    /// Number of concurrent runs.
     pub jobs: u32,
-    /// The debugger, where there is one.
+    /// The debugger, if there is one.
     pub debugger: Option<Debugger>,
-    /// Whether blocking calls in asynchronous code are let through.
+    /// Whether blocking calls in asynchronous code are allowed.
     pub allow_blocking: bool,
     /// Whether a tunnel makes the server public.
     pub tunnel: bool,
-    /// The interpreter, where the user names one.
+    /// The interpreter, if the user selects one.
     pub python: Option<PathBuf>,
     /// Whether missing packages may be installed.
     pub consent: Consent,
-    /// The certificate to serve HTTPS with.
+    /// The certificate for HTTPS.
     pub tls: Option<Tls>,
-    /// How much the server logs: the name of a level of Python's.
+    /// The log level of the server, by its name in Python.
     pub log_level: &'static str,
     /// Whether the server's log is coloured.
     pub colour: bool,
     /// Timeout for the server to become ready.
     pub start_timeout: Duration,
-    /// The studio to link to, without a `/` at its end.
+    /// The URL of the studio, without a trailing `/`.
     pub studio: String,
-    /// What of this process's environment decides which interpreter is meant.
+    /// The environment variables that select the interpreter.
     pub surroundings: Surroundings,
 }
 
-/// What of the environment decides which interpreter is meant.
+/// The environment variables that select the interpreter.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// `PATH`.
     pub path: String,
     /// `VIRTUAL_ENV`.
     pub virtual_env: Option<String>,
-    /// What all routes begin with, by the variables that say so.
+    /// The variables that set the prefix of all routes.
     pub mount_prefix: Vec<(String, String)>,
     /// `PYENV_VERSION`.
     pub pyenv_version: Option<String>,
-    /// `PYENV_ROOT`, or where pyenv usually lies.
+    /// `PYENV_ROOT`, or the usual directory of pyenv.
     pub pyenv_root: Option<PathBuf>,
 }
 
 /// A port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
-    /// This one or none.
+    /// Only this port.
     Exactly(u16),
-    /// This one, or the next that is free.
+    /// This port, or the next free one.
     From(u16),
 }
 
 impl Port {
-    /// Its number, or that of the first to try.
+    /// The number of the first choice.
     pub fn number(self) -> u16 {
         match self {
             Self::Exactly(port) | Self::From(port) => port,
@@ -85,21 +85,21 @@ impl Port {
     }
 }
 
-/// Where a debugger can attach to the server.
+/// The address at which a debugger can attach to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Debugger {
     /// The address it listens on: an IP address or a name.
     pub host: String,
     /// The port it listens on.
     pub port: u16,
-    /// Whether the server waits until a client is there.
+    /// Whether the server waits for a client.
     pub waits: bool,
 }
 
 /// Whether missing packages may be installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
-    /// If the user says so.
+    /// If the user confirms.
     Ask,
     /// No.
     Never,
@@ -107,7 +107,7 @@ pub enum Consent {
     Given,
 }
 
-/// What HTTPS is served with.
+/// The certificate for HTTPS.
 #[derive(Clone, Debug)]
 pub struct Tls {
     /// The certificate, PEM.

@@ -1,4 +1,4 @@
-//! What the server remembers between starts.
+//! The state that the server keeps between starts.
 
 use std::path::Path;
 use std::{fs, io};
@@ -10,16 +10,16 @@ use super::error::Error;
 use super::lock::hidden_directory;
 use crate::compiler::back::plan::{Plan, Variant};
 
-/// What the server says when it cannot read its state, and throws it away.
+/// Messages of the server when it cannot read its state and discards it.
 const UNREADABLE: &str = "Failed to load cached data";
 const INCOMPATIBLE: &str = "Unable to load cached data";
 
-/// Where the state as it was before the last start lies, and the last one that could not be read.
+/// The directories of the state before the last start, and of the last unreadable state.
 const BEFORE: &str = "state-before";
 const SAVED: &str = "state-unreadable";
 
-/// Makes the directory of the state, which git does not see, and keeps what is in it: the server removes, or writes
-/// over, files that it cannot read. Where it says nothing of that, the answer is where those files are now.
+/// Creates the directory of the state, which git ignores, and backs up its files, because the server removes or overwrites
+/// those that it cannot read. Returns the place of unreadable files that the server would not mention.
 pub(super) fn prepare(directory: &Path, plan: &Plan) -> Result<Option<String>, Error> {
     let state = directory.join(&plan.local.state);
     hidden_directory(&state)?;
@@ -39,7 +39,7 @@ pub(super) fn prepare(directory: &Path, plan: &Plan) -> Result<Option<String>, E
     Ok(if is_lost { save_lost(directory) } else { None })
 }
 
-/// Keeps one file. A link costs nothing, but only the Python server replaces its files; the other writes into them.
+/// Backs up one file. A hard link costs nothing, but needs a server that replaces its files, as the Python server does.
 fn keep(from: &Path, to: &Path, is_written_into: bool) -> io::Result<()> {
     if is_written_into || fs::hard_link(from, to).is_err() {
         fs::copy(from, to)?;
@@ -53,12 +53,12 @@ fn is_broken_json(path: &Path) -> bool {
     is_json && read().is_none()
 }
 
-/// Whether a line of the server's says that state was lost.
+/// Whether a line of the server says that it discards its state.
 pub(super) fn is_lost(line: &str) -> bool {
     line.contains(UNREADABLE) || line.contains(INCOMPATIBLE)
 }
 
-/// Puts what could not be read where no later start touches it; the answer is that place.
+/// Moves the backup of unreadable files to a place that no later start overwrites, and returns it.
 pub(super) fn save_lost(directory: &Path) -> Option<String> {
     let home = directory.join(HOME);
     if !home.join(BEFORE).is_dir() {

@@ -83,7 +83,7 @@ impl<'a> Supervisor<'a> {
     }
 
     async fn work(&mut self) -> Result<(), Error> {
-        for message in server::not_done(&self.session, self.options) {
+        for message in server::unsupported(&self.session, self.options) {
             self.hooks.warn(message);
         }
         if self.options.reload {

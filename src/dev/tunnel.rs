@@ -1,4 +1,4 @@
-//! A public address for the server, by Cloudflare's client.
+//! A public URL for the server, through Cloudflare's client.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::child::{Child, Command, Next};
 
 const PROGRAM: &str = "cloudflared";
 
-/// How long it may take to name an address, and to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout for the tunnel to open, and its grace period.
+const OPENING: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(3);
 
 /// A tunnel that is open until it is dropped.
 pub(super) struct Tunnel {
     child: Child,
-    /// Its address, without a `/` at its end.
+    /// Its URL, without a trailing `/`.
     pub(super) url: String,
 }
 
 impl Tunnel {
-    /// Waits until it closes by itself; the answer is why. Can be given up and called again.
+    /// Waits until it closes by itself, and returns the reason. Cancel safe.
     pub(super) async fn closed(&mut self) -> String {
         loop {
             match self.child.next().await {
@@ -46,9 +46,9 @@ impl Tunnel {
         let Some(program) = on_path(PROGRAM, surroundings) else {
             return Err(Error::Tunnel {
                 reason: format!("`{PROGRAM}` is not on the PATH"),
-                hint: "install it (`brew install cloudflared`, or a package from Cloudflare), or forward the port \
-                       another way and leave out --tunnel"
-                    .to_owned(),
+                hint:
+                    "install it (`brew install cloudflared`, or a package from Cloudflare), or omit --tunnel"
+                        .to_owned(),
             });
         };
         let command =
@@ -67,22 +67,22 @@ impl Tunnel {
                 }
             }
         };
-        let named = match timeout(PATIENCE, named).await {
+        let named = match timeout(OPENING, named).await {
             Ok(named) => named?,
-            Err(_) => Err(format!("`{PROGRAM}` names no address after {} s", PATIENCE.as_secs())),
+            Err(_) => Err(format!("`{PROGRAM}` has not reported a URL within {} s", OPENING.as_secs())),
         };
         match named {
             Ok(url) => Ok(Self { child, url }),
             Err(reason) => {
                 let last = child.last_lines().pop().map_or_else(String::new, |line| format!(": {line}"));
-                let hint = "check that this machine reaches the internet".to_owned();
+                let hint = "check the internet connection".to_owned();
                 Err(Error::Tunnel { reason: reason + &last, hint })
             }
         }
     }
 }
 
-/// The address in a line like `… |  https://some-words.trycloudflare.com  | …`.
+/// The URL in a line like `… |  https://some-words.trycloudflare.com  | …`.
 fn address(line: &str) -> Option<String> {
     let mut words = line.split_whitespace();
     let word = words.find(|word| word.starts_with("https://") && word.contains(".trycloudflare.com"))?;

@@ -1,16 +1,16 @@
-//! What the engine tells while it works: one JSON document after the other.
+//! Streams of responses of the engine: a sequence of JSON documents.
 
 use std::future::ready;
 
 use bollard::errors::Error;
 use futures_util::{Stream, StreamExt as _};
 
-/// What tokio-util says of bytes that are left when a stream of messages ends.
+/// The error of tokio-util about bytes after the last message of a stream.
 const REMAINDER: &str = "bytes remaining on stream";
 
-/// The answers without the error that bollard 0.21 makes of the line end behind the last one where that arrives by
-/// itself (its pull request 733 mends it). It hides no loss: that the connection broke is another error, and what is
-/// to come of a build or a push is looked for among the answers.
+/// Ends the stream at an error about remaining bytes. Bollard 0.21 reports one for the line end after the last message if
+/// it arrives in a packet of its own (fixed by its pull request 733). This hides no loss: a broken connection is another
+/// error, and a build or a push needs an image ID or a digest among the responses.
 pub(super) fn whole<T>(
     answers: impl Stream<Item = Result<T, Error>>,
 ) -> impl Stream<Item = Result<T, Error>> {

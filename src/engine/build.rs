@@ -21,46 +21,46 @@ use super::fresh::{Before, Files, Freshness};
 use super::progress::{BuildKit, Buildah, Steps};
 use crate::context::{self, Context, Listing};
 
-/// How many of the context's largest paths are named.
+/// Number of the largest paths of the context that are reported.
 const LARGEST: usize = 5;
 
-/// How many reports may wait to be taken.
+/// Number of reports that are buffered.
 const WAITING: usize = 64;
 
-/// What to build.
+/// An image to build.
 #[derive(Clone, Debug)]
 pub struct BuildRequest {
-    /// The files.
+    /// The build context.
     pub context: Context,
-    /// The Dockerfile's path in the context.
+    /// Path of the Dockerfile in the context.
     pub dockerfile: String,
-    /// The names that the image gets, such as `app:1.0`.
+    /// Names of the image, such as `app:1.0`.
     pub tags: Vec<String>,
-    /// The platform to build for, such as `linux/arm64`; the engine's own where there is none.
+    /// Target platform, such as `linux/arm64` [default: that of the engine].
     pub platform: Option<String>,
-    /// Whether to ask the registry for newer base images.
+    /// Whether to pull newer base images.
     pub pull: bool,
-    /// Whether every step is to be built anew, with nothing of the engine's cache.
+    /// Whether to build without the engine's cache.
     pub no_cache: bool,
-    /// The Dockerfile's base images: only their registries' credentials are looked up.
+    /// The base images of the Dockerfile; credentials are looked up for their registries only.
     pub images: Vec<String>,
-    /// Whether `images` and the context are all that the Dockerfile takes from outside. Where they are, and `pull` and
-    /// `no_cache` are not set, an image that was made of just the same is not built again.
+    /// Whether the Dockerfile reads nothing but `images` and the context. If so, and without `pull` and `no_cache`, an
+    /// image that is up to date is not built again.
     pub images_known: bool,
-    /// All instructions of the Dockerfile, in order, with where they come from.
+    /// All instructions of the Dockerfile, in order, with the configuration keys that cause them.
     pub steps: Vec<StepOrigin>,
 }
 
 /// An image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Built {
-    /// Its id, `sha256:` and 64 hexadecimal digits.
+    /// Its ID, `sha256:` and 64 hexadecimal digits.
     pub id: String,
-    /// The names that it has got.
+    /// Its names.
     pub tags: Vec<String>,
 }
 
-/// What the thread that talks to the engine hands over.
+/// A report of the build thread.
 enum Report {
     Context(context::Error),
     Engine(Box<BuildInfo>),
@@ -80,28 +80,28 @@ impl Engine {
         let listing = request.context.list()?;
         let (files, bytes) = (listing.files(), listing.bytes());
         let freshness = Freshness::new(self, &request);
-        let before = look(freshness.as_ref(), &listing, !request.no_cache).await;
+        let before = before_build(freshness.as_ref(), &listing, !request.no_cache).await;
         if let Some(built) = before.built {
-            steps.tell(BuildEvent::UpToDate { files, bytes });
+            steps.report(BuildEvent::UpToDate { files, bytes });
             return Ok(built);
         }
-        steps.tell(BuildEvent::Context { files, bytes, largest: listing.largest(LARGEST) });
+        steps.report(BuildEvent::Context { files, bytes, largest: listing.largest(LARGEST) });
         let tags = request.tags.clone();
         let (sent, digest) = freshness.is_some().then(oneshot::channel).unzip();
         let (reports, stop) = self.start(request, listing, sent);
         let outcome = follow(reports, &self.host, steps).await;
-        // The thread ends its connections, and with them whatever still goes on.
+        // The thread closes its connections, which cancels the build if it is still running.
         drop(stop);
         let built = Built { id: outcome?, tags };
         let files = digest.and_then(|mut digest| digest.try_recv().ok());
         if let (Some(freshness), Some(files)) = (freshness, files) {
-            freshness.remember(before, &files, &built).await;
+            freshness.record(before, &files, &built).await;
         }
         Ok(built)
     }
 
-    /// Starts the build on a thread with a runtime of its own: when that runtime ends, so does everything that bollard
-    /// has spawned, the session with the engine above all, which would otherwise live as long as the caller's runtime.
+    /// Starts the build on a thread with its own runtime. Dropping that runtime ends the tasks that bollard spawns, such as
+    /// the BuildKit session, which would otherwise live as long as the caller's runtime.
     fn start(
         &self,
         request: BuildRequest,
@@ -134,7 +134,7 @@ impl Engine {
             Ok(credentials) => credentials,
             Err(error) => {
                 let _ = reports
-                    .send(Report::Warning(format!("{error}; base images are pulled without credentials")))
+                    .send(Report::Warning(format!("{error}; pulling base images without credentials")))
                     .await;
                 Credentials::default()
             }
@@ -147,7 +147,7 @@ impl Engine {
         while let Some(answer) = answers.next().await {
             let report = match answer {
                 Ok(info) => Report::Engine(Box::new(info)),
-                // The engine's complaint about a context that broke off says less than why it did.
+                // If the context cannot be read, the engine reports only that the request is incomplete.
                 Err(error) => failure.try_recv().map_or_else(|_| Report::Failed(error), Report::Context),
             };
             if reports.send(report).await.is_err() {
@@ -156,8 +156,8 @@ impl Engine {
         }
     }
 
-    /// The credentials for the base images. Helpers are programs that may take their time, so they are not started for
-    /// an image that is here and need not be pulled.
+    /// The credentials for the base images. Credential helpers may be slow, so they are not run for local images unless
+    /// `pull` is set.
     async fn credentials(
         &self,
         request: &BuildRequest,
@@ -167,8 +167,8 @@ impl Engine {
         let mut registries = BTreeSet::new();
         for image in &request.images {
             let registry = registry(image);
-            let idle = config.needs_helper(&registry) && !request.pull;
-            if !(idle && matches!(self.inspect_image(image).await, Ok(Some(_)))) {
+            let may_skip = config.needs_helper(&registry) && !request.pull;
+            if !(may_skip && matches!(self.inspect_image(image).await, Ok(Some(_)))) {
                 registries.insert(registry);
             }
         }
@@ -177,15 +177,15 @@ impl Engine {
     }
 }
 
-/// What there is before the build; nothing where `freshness` cannot be told.
-async fn look(freshness: Option<&Freshness>, listing: &Listing, reuse: bool) -> Before {
+/// The state before the build; empty without `freshness`.
+async fn before_build(freshness: Option<&Freshness>, listing: &Listing, reuse: bool) -> Before {
     match freshness {
-        Some(freshness) => freshness.look(listing, reuse).await,
+        Some(freshness) => freshness.before_build(listing, reuse).await,
         None => Before::default(),
     }
 }
 
-/// Turns reports into events until the build has ended; returns the image's id.
+/// Turns reports into events until the build has ended; returns the ID of the image.
 async fn follow(
     mut reports: mpsc::Receiver<Report>,
     host: &str,
@@ -196,7 +196,7 @@ async fn follow(
     while let Some(report) = reports.recv().await {
         match report {
             Report::Context(error) => return Err(error.into()),
-            Report::Warning(text) => steps.tell(BuildEvent::Warning(text)),
+            Report::Warning(text) => steps.report(BuildEvent::Warning(text)),
             Report::Failed(error) => return Err(explain(error, host, &mut buildah, &mut steps)),
             Report::Engine(info) => {
                 match info.aux {
@@ -211,7 +211,7 @@ async fn follow(
         }
     }
     buildah.finish(&mut steps);
-    let reason = "it ended the answer without naming an image".to_owned();
+    let reason = "it reported no image ID".to_owned();
     image.ok_or_else(|| Error::Lost { host: host.to_owned(), reason })
 }
 
@@ -232,7 +232,7 @@ fn explain(
     }
 }
 
-/// The context's archive as a request's body. Why it broke off, if it did, goes to `failed`; its digest goes to `sent`.
+/// The archive of the context as a request body. If it cannot be read, `failed` gets the error; `sent` gets its digest.
 fn pieces(
     listing: Listing,
     sent: Option<oneshot::Sender<Files>>,
@@ -247,13 +247,13 @@ fn pieces(
         }
         (Some(_), None) => {}
     };
-    let broke_off = move |error| {
+    let report_failure = move |error| {
         let _ = failed.try_send(error);
-        io::Error::other("the build context broke off")
+        io::Error::other("cannot read the build context")
     };
     stream::poll_fn(move |task| {
         archive.poll_next(task).map(|piece| {
-            let piece = piece.map(|piece| piece.map_err(&broke_off)).transpose();
+            let piece = piece.map(|piece| piece.map_err(&report_failure)).transpose();
             piece.inspect(|piece| seen(piece.as_ref())).transpose()
         })
     })
@@ -273,8 +273,8 @@ fn options(request: &BuildRequest) -> BuildImageOptions {
     }
 }
 
-/// Adds what the API knows and bollard has no place for: further tags, and credentials beside a session (Podman does
-/// not ask in the session, it reads the header).
+/// Adds parameters that bollard does not support: further tags, and credentials in a header, which Podman reads instead
+/// of asking in the session.
 fn with_extras(docker: Docker, tags: &[String], credentials: Option<String>) -> Docker {
     let more: String = tags.iter().skip(1).map(|tag| format!("&t={}", encoded(tag))).collect();
     docker.with_request_modifier(move |mut request| {
@@ -290,7 +290,7 @@ fn with_extras(docker: Docker, tags: &[String], credentials: Option<String>) -> 
     })
 }
 
-/// `text` as a value in a URL's query.
+/// `text` as a value of a URL query.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/@".contains(&byte);
     text.bytes()
@@ -298,7 +298,7 @@ fn encoded(text: &str) -> String {
         .collect()
 }
 
-/// A name for the session that no other session has.
+/// A unique name for the session.
 fn session_id() -> String {
     format!("agentcli{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
 }

@@ -1,4 +1,4 @@
-//! Calls to the engine: their deadline and the meaning of their failure are decided here.
+//! Calls to the engine: their deadline, and the errors of failed calls.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::connect::{Engine, root_cause};
 use super::error::Error;
 
-/// Deadline of every call but those that build, pull, push or follow logs.
+/// Deadline of all calls except builds, pulls, pushes and logs.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 impl Engine {
@@ -25,7 +25,7 @@ impl Engine {
         }
     }
 
-    /// The meaning of a failed call.
+    /// The error of a failed call.
     pub(super) fn failed(&self, what: &str, error: Bollard) -> Error {
         let (status, reason) = match error {
             Bollard::DockerResponseServerError { status_code, message } => (status_code, message),

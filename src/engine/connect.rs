@@ -1,4 +1,4 @@
-//! Reaching the engine.
+//! Connecting to the engine.
 
 use std::error::Error as StdError;
 use std::io;
@@ -10,14 +10,14 @@ use bollard::{API_DEFAULT_VERSION, Docker};
 use super::endpoint::{Endpoint, EngineEnv};
 use super::error::Error;
 
-/// How long an engine may take to answer its first question.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Deadline of the ping.
+const PING_DEADLINE: Duration = Duration::from_secs(5);
 
-/// How long the engine may take to begin its answer, in seconds: a builder without BuildKit answers only when it has
-/// the whole context, however large. Whoever waits can cancel.
+/// Timeout of bollard for a response to start, in seconds: without BuildKit, a build responds only after it has received
+/// the whole context. Shorter deadlines are set where calls are made.
 const TIMEOUT: u64 = 24 * 60 * 60;
 
-/// A container engine that has answered.
+/// A container engine that has responded to a ping.
 #[derive(Clone, Debug)]
 pub struct Engine {
     pub(super) docker: Docker,
@@ -26,27 +26,27 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Finds the engine that `env` means, and asks it whether it is there: one round trip.
+    /// Finds the engine that `env` selects, and pings it.
     ///
     /// # Errors
     ///
-    /// No engine is found, it does not answer in 5 seconds, it may not be used, the connection is not secure, or its
-    /// address is of an unsupported kind.
+    /// No engine is found, it does not respond within 5 s, the user may not use it, the connection cannot be made secure,
+    /// or the scheme of its address is not supported.
     pub async fn connect(env: &EngineEnv) -> Result<Self, Error> {
         let endpoints = env.endpoints()?;
-        let alone = endpoints.len() == 1;
-        let mut looked = Vec::new();
+        let is_only_one = endpoints.len() == 1;
+        let mut tried = Vec::new();
         let mut denied = None;
         for endpoint in endpoints {
-            match endpoint.answer().await {
+            match endpoint.ping().await {
                 Ok(docker) => return Ok(Self { docker, host: endpoint.host, env: env.clone() }),
-                Err(error) if alone => return Err(error),
+                Err(error) if is_only_one => return Err(error),
                 Err(error @ Error::Denied { .. }) => denied = denied.or(Some(error)),
                 Err(_) => {}
             }
-            looked.push(endpoint.host);
+            tried.push(endpoint.host);
         }
-        Err(denied.unwrap_or(Error::NoEngine { looked }))
+        Err(denied.unwrap_or(Error::NoEngine { tried }))
     }
 
     /// The engine's address.
@@ -54,25 +54,25 @@ impl Engine {
         &self.host
     }
 
-    /// The machine that ports are published on, as in a URL, if it is another than this one.
+    /// The host that ports are published on, as in a URL, unless it is this machine.
     pub fn machine(&self) -> Option<&str> {
         machine(&self.host)
     }
 
-    /// Where something may be remembered on this machine, where there is such a place.
+    /// The cache directory of this program, if there is one.
     pub fn cache(&self) -> Option<&Path> {
         self.env.cache.as_deref()
     }
 }
 
 impl Endpoint {
-    async fn answer(&self) -> Result<Docker, Error> {
+    async fn ping(&self) -> Result<Docker, Error> {
         let docker = self.open()?;
-        let reason = format!("it was silent for {} seconds", PATIENCE.as_secs());
-        let silent = |_| Error::Unreachable { host: self.host.clone(), reason };
-        tokio::time::timeout(PATIENCE, docker.ping())
+        let reason = format!("no response within {} s", PING_DEADLINE.as_secs());
+        let late = |_| Error::Unreachable { host: self.host.clone(), reason };
+        tokio::time::timeout(PING_DEADLINE, docker.ping())
             .await
-            .map_err(silent)?
+            .map_err(late)?
             .map_err(|error| self.explain(&error))?;
         Ok(docker)
     }
@@ -81,7 +81,7 @@ impl Endpoint {
         let opened = match (self.host.split_once("://"), &self.certificates) {
             #[cfg(unix)]
             (Some(("unix", path)), _) => {
-                // Bollard takes a socket that may not be seen for one that is not there.
+                // Bollard reports a socket without permissions as missing.
                 std::fs::metadata(path).map_err(|error| self.explain(&error.into()))?;
                 Docker::connect_with_unix(&self.host, TIMEOUT, API_DEFAULT_VERSION)
             }
@@ -96,10 +96,10 @@ impl Endpoint {
                 Docker::connect_with_http(&with_port(address, 2375), TIMEOUT, API_DEFAULT_VERSION)
             }
             (Some(("https", _)), None) => {
-                return Err(self.tls("no certificates are known".to_owned()));
+                return Err(self.tls("no certificates are configured".to_owned()));
             }
             (Some(("ssh", _)), _) => return Err(self.unsupported("connections over ssh are not supported")),
-            _ => return Err(self.unsupported("the address is of no known kind")),
+            _ => return Err(self.unsupported("unknown scheme")),
         };
         opened.map_err(|error| self.explain(&error))
     }
@@ -111,25 +111,25 @@ impl Endpoint {
     ) -> Result<Result<Docker, bollard::errors::Error>, Error> {
         let [key, cert, ca] = ["key.pem", "cert.pem", "ca.pem"].map(|name| directory.join(name));
         if let Some(missing) = [&key, &cert, &ca].into_iter().find(|path| !path.is_file()) {
-            return Err(self.tls(format!("there is no `{}`", missing.display())));
+            return Err(self.tls(format!("`{}` is missing", missing.display())));
         }
         let address = with_port(address, 2376);
         Ok(Docker::connect_with_ssl(&address, &key, &cert, &ca, TIMEOUT, API_DEFAULT_VERSION))
     }
 
-    /// What a failed first question means.
+    /// The error of a failed ping.
     fn explain(&self, error: &bollard::errors::Error) -> Error {
         use bollard::errors::Error as Bollard;
         let host = self.host.clone();
         let unreachable = |reason: &str| Error::Unreachable { host: host.clone(), reason: reason.to_owned() };
         if let Bollard::DockerResponseServerError { status_code, .. } = error {
-            return unreachable(&format!("what listens there is no container engine (status {status_code})"));
+            return unreachable(&format!("it is not a container engine (status {status_code})"));
         }
         let cause = if let Bollard::IOError { err } = error { Some(err) } else { io_cause(error) };
         match cause.map(io::Error::kind) {
             Some(io::ErrorKind::PermissionDenied) => Error::Denied { host },
-            Some(io::ErrorKind::ConnectionRefused) => unreachable("nothing listens there"),
-            Some(io::ErrorKind::NotFound) => unreachable("there is no such socket"),
+            Some(io::ErrorKind::ConnectionRefused) => unreachable("connection refused"),
+            Some(io::ErrorKind::NotFound) => unreachable("no such socket"),
             _ if self.certificates.is_some() => self.tls(root_cause(error)),
             _ => unreachable(&root_cause(error)),
         }
@@ -144,14 +144,14 @@ impl Endpoint {
     }
 }
 
-/// An address for which HTTP's default port would be wrong, with the engine's.
+/// `address` with a port: the default port of HTTP would be wrong.
 fn with_port(address: &str, port: u16) -> String {
     let address = address.trim_end_matches('/');
     let named = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if named { address.to_owned() } else { format!("{address}:{port}") }
 }
 
-/// The host of an address, if it is not this machine.
+/// The host of an address, unless it is this machine.
 fn machine(host: &str) -> Option<&str> {
     let (scheme, rest) = host.split_once("://")?;
     let authority = rest.split('/').next().unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! Containers: what is there, and making, starting, stopping and removing them.
+//! Containers: listing, creating, starting, stopping and removing them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,91 +20,91 @@ use super::connect::Engine;
 use super::error::Error;
 use crate::compiler::back::plan::{Health, Port, VolumeMount};
 
-/// What engines before 25 (API 1.44) look at health with: they know no shorter interval for the start.
+/// Interval of health checks, in seconds, on engines before 25 (API 1.44), which have no start interval.
 const OLD_INTERVAL: u32 = 5;
 const START_INTERVAL_SINCE: (u32, u32) = (1, 44);
 
 /// The statuses of a container that already is as asked (304), does not exist (404), or is being changed (409).
 const NOTHING_TO_DO: &[u16] = &[304, 404, 409];
 
-/// How long somebody else's removal of a container may take, and how often is looked whether it is over.
+/// Timeout for a removal by somebody else, and the interval between retries.
 const REMOVAL: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A container to make. There is no `Debug`: values of its environment may be secrets.
+/// A container to create. There is no `Debug`: values of its environment may be secret.
 #[derive(Clone)]
 pub struct ContainerSpec {
-    /// Its name on the engine.
+    /// Its name.
     pub name: String,
-    /// The image: a name or an id.
+    /// Name or ID of the image.
     pub image: String,
-    /// The command, where it is not the image's own.
+    /// The command [default: that of the image].
     pub command: Option<Vec<String>>,
-    /// Variables and their values, exactly.
+    /// Environment variables.
     pub environment: Vec<(String, String)>,
-    /// Labels and their values.
+    /// Labels.
     pub labels: Vec<(String, String)>,
-    /// Ports that are published on the engine's machine.
+    /// Published ports.
     pub ports: Vec<Port>,
-    /// The address that they are published on; all if there is none.
+    /// The address that they are published on [default: all addresses].
     pub address: Option<IpAddr>,
-    /// Volumes in it, by their names on the engine.
+    /// Mounted volumes.
     pub mounts: Vec<VolumeMount>,
-    /// How to tell whether it is well.
+    /// The health check.
     pub health: Option<Health>,
-    /// The network that it is on.
+    /// The network.
     pub network: String,
-    /// What it is called there.
+    /// Its names in the network.
     pub aliases: Vec<String>,
 }
 
-/// A container that is there.
+/// A container on the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
-    /// Its id.
+    /// Its ID.
     pub id: String,
     /// Its name.
     pub name: String,
     /// Its labels.
     pub labels: HashMap<String, String>,
-    /// What it does.
+    /// Its state.
     pub state: State,
-    /// The ports of the engine's machine that it has opened.
+    /// Its published ports.
     pub ports: Vec<u16>,
 }
 
-/// What a container does.
+/// The state of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It was made, and never started.
+    /// Created but never started.
     Created,
-    /// Its process has ended.
+    /// Exited.
     Exited,
-    /// It is going away, or in a state that nothing comes out of.
+    /// Being removed, or dead.
     Gone,
-    /// It is held.
+    /// Paused.
     Paused,
-    /// It runs; how it is, where something looks.
+    /// Running, with its health if it has a health check.
     Running(Option<Wellness>),
 }
 
-/// How a container is, by its own health check.
+/// The result of the health check of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wellness {
-    /// It is well.
+    /// Healthy.
     Healthy,
-    /// Nobody knows as yet.
+    /// Not known yet.
     Starting,
-    /// It is not.
+    /// Unhealthy.
     Unhealthy,
 }
 
-/// How a container ended, or what is wrong with it.
+/// How a container exited, or why it is unhealthy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// Its process' exit code.
+    /// Its exit code.
     pub code: i64,
-    /// What the last look at its health printed.
+    /// Output of the last failed health check.
     pub health: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// The engine refuses, or is gone; so it is with everything below.
+    /// The engine refuses or disconnects; this applies to all functions below.
     pub async fn containers(&self, label: &str, value: &str) -> Result<Vec<Container>, Error> {
         let filters = HashMap::from([("label".to_owned(), vec![format!("{label}={value}")])]);
         let options = ListContainersOptions { all: true, filters: Some(filters), ..Default::default() };
@@ -121,18 +121,18 @@ impl Engine {
         Ok(listed.into_iter().map(container).collect())
     }
 
-    /// The container that has opened `port` on the engine's machine.
+    /// The container that publishes `port`.
     pub async fn holder_of(&self, port: u16) -> Result<Option<Container>, Error> {
         let all = self.docker.list_containers(None::<ListContainersOptions>);
         let listed = self.call("list its containers", all).await?;
         Ok(listed.into_iter().map(container).find(|container| container.ports.contains(&port)))
     }
 
-    /// Makes a container; the answer is its id.
+    /// Creates a container and returns its ID.
     ///
     /// # Errors
     ///
-    /// [`Error::NameTaken`] where there is another of this name.
+    /// [`Error::NameTaken`] if there is another container of this name.
     pub async fn create(&self, spec: &ContainerSpec) -> Result<String, Error> {
         let options = CreateContainerOptions { name: Some(spec.name.clone()), ..Default::default() };
         let has_start_interval = spec.health.is_none() || self.has_start_interval().await?;
@@ -148,7 +148,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::PortTaken`] where a port that it opens is somebody else's.
+    /// [`Error::PortTaken`] if one of its ports is in use.
     pub async fn start_container(&self, name: &str, ports: &[Port]) -> Result<(), Error> {
         let start = self.docker.start_container(name, None::<StartContainerOptions>);
         let started = self.call(&format!("start the container `{name}`"), start).await;
@@ -160,21 +160,21 @@ impl Engine {
         })
     }
 
-    /// Asks a container to end, and makes it end after `grace`. One that does not run, or is not there, is fine.
+    /// Stops a container, and kills it after `grace`. Succeeds if it does not run or does not exist.
     pub async fn stop(&self, name: &str, grace: Duration) -> Result<(), Error> {
         let t = i32::try_from(grace.as_secs()).ok();
         let stop = self.docker.stop_container(name, Some(StopContainerOptions { t, signal: None }));
         unless_status(self.call(&format!("stop the container `{name}`"), stop).await, NOTHING_TO_DO)
     }
 
-    /// Ends a container at once.
+    /// Kills a container.
     pub async fn kill(&self, name: &str) -> Result<(), Error> {
         let kill = self.docker.kill_container(name, None::<KillContainerOptions>);
         unless_status(self.call(&format!("kill the container `{name}`"), kill).await, NOTHING_TO_DO)
     }
 
-    /// Removes a container with the volumes that have no name. One that is being removed already is waited for: its
-    /// name is taken until it is gone.
+    /// Removes a container and its anonymous volumes. If somebody else is removing it, waits for that: its name is taken
+    /// until then.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         let what = format!("remove the container `{name}`");
         let deadline = Instant::now() + REMOVAL;
@@ -187,23 +187,23 @@ impl Engine {
         }
     }
 
-    /// How a container ended, or why it is not well.
+    /// How a container exited, or why it is unhealthy.
     pub async fn condition(&self, name: &str) -> Result<Condition, Error> {
         let inspect = self.docker.inspect_container(name, None::<InspectContainerOptions>);
         let found = self.call(&format!("inspect the container `{name}`"), inspect).await?;
         let state = found.state.unwrap_or_default();
-        let looks = state.health.and_then(|health| health.log).unwrap_or_default();
-        let failed = looks.into_iter().rev().find(|look| look.exit_code != Some(0));
-        let health = failed.and_then(|look| look.output).map(|text| text.trim().to_owned());
+        let checks = state.health.and_then(|health| health.log).unwrap_or_default();
+        let failed = checks.into_iter().rev().find(|check| check.exit_code != Some(0));
+        let health = failed.and_then(|check| check.output).map(|text| text.trim().to_owned());
         let health = health.filter(|text| !text.is_empty());
         Ok(Condition { code: state.exit_code.unwrap_or_default(), health })
     }
 
-    /// Whether it looks at a container's health more often while that starts: not so before 25.
+    /// Whether the engine supports a shorter interval of health checks during startup, as versions since 25 do.
     ///
     /// # Errors
     ///
-    /// The engine is gone.
+    /// The engine refuses or disconnects.
     pub async fn has_start_interval(&self) -> Result<bool, Error> {
         let version = self.call("report its version", self.docker.version()).await?;
         let version = version.api_version.unwrap_or_default();
@@ -235,7 +235,7 @@ fn container(summary: ContainerSummary) -> Container {
     }
 }
 
-/// From the words that all engines know: `Up 2 minutes (healthy)`.
+/// The health in a status such as `Up 2 minutes (healthy)`, which all engines report.
 fn wellness(status: &str) -> Option<Wellness> {
     match status.rsplit_once('(')?.1.trim_end_matches(')') {
         "healthy" => Some(Wellness::Healthy),
@@ -295,12 +295,12 @@ fn health_config(health: &Health, has_start_interval: bool) -> HealthConfig {
     }
 }
 
-/// Docker's and Podman's words, for a port of a container's and of another program's.
+/// Whether an error of Docker or Podman is about a port in use, by a container or by another program.
 fn is_port_taken(reason: &str) -> bool {
     ["port is already allocated", "address already in use"].iter().any(|words| reason.contains(words))
 }
 
-/// The port that `reason` is about: one of `ports`, right behind a colon.
+/// The port that `reason` is about: one of `ports`, after a colon.
 fn port_of(reason: &str, ports: &[Port]) -> u16 {
     let mut found = reason
         .split(':')
@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_port_is_found_in_the_words_of_each_engine() {
+    fn the_port_is_found_in_the_errors_of_each_engine() {
         let ports = [Port { host: 5433, container: 5432 }, Port { host: 8123, container: 8000 }];
         for reason in [
             "driver failed programming external connectivity on endpoint a-b-1 (7f): Bind for 0.0.0.0:8123 failed: port \

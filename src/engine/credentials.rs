@@ -1,4 +1,4 @@
-//! Registry credentials, from where `docker login` puts them: Docker's `config.json` and its credential helpers.
+//! Registry credentials of `docker login`: from Docker's `config.json` and its credential helpers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -14,27 +14,27 @@ use super::endpoint::{EngineEnv, read_json};
 use super::error::Error;
 use crate::child::{self, Command};
 
-/// Docker Hub's name in Docker's configuration, for historical reasons a URL.
+/// Docker Hub's key in `config.json`.
 const HUB: &str = "https://index.docker.io/v1/";
 
-/// The name under which BuildKit asks for Docker Hub's credentials.
+/// The name that BuildKit uses to ask for Docker Hub's credentials.
 const HUB_HOST: &str = "registry-1.docker.io";
 
 /// Deadline of a credential helper, which may ask the user to unlock a keychain.
 const HELPER_DEADLINE: Duration = Duration::from_secs(60);
 
-/// What a registry wants to know. Neither printed nor debugged.
+/// Credentials of a registry. There is no `Debug`.
 #[derive(Clone, PartialEq)]
 enum Secret {
     Password { user: String, password: String },
     IdentityToken(String),
 }
 
-/// The credentials of some registries, by the registry's host. Neither printed nor debugged.
+/// Credentials by host of the registry. There is no `Debug`.
 #[derive(Default)]
 pub(super) struct Credentials(BTreeMap<String, Secret>);
 
-/// Docker's `config.json`, as far as it concerns credentials.
+/// The part of Docker's `config.json` that is about credentials.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Config {
@@ -61,18 +61,18 @@ struct HelperAnswer {
 }
 
 impl Config {
-    /// Reads the configuration; an empty one where there is none.
+    /// Reads the configuration; it is empty if there is no file.
     pub(super) fn read(env: &EngineEnv) -> Result<Self, Error> {
         let path = env.config.as_ref().map(|directory| directory.join("config.json"));
         Ok(path.map(|path| read_json(&path)).transpose()?.flatten().unwrap_or_default())
     }
 
-    /// Whether the credentials of `registry` are with a helper, which takes time to ask.
+    /// Whether the credentials of `registry` come from a helper, which may be slow.
     pub(super) fn needs_helper(&self, registry: &str) -> bool {
         self.helper(registry).is_some()
     }
 
-    /// The credentials of `registries`. A helper that fails is reported to `warn`, and the registry is tried without.
+    /// The credentials of `registries`. If a helper fails, `warn` gets the reason, and the registry gets no credentials.
     pub(super) async fn credentials(
         &self,
         registries: impl IntoIterator<Item = String>,
@@ -123,20 +123,20 @@ impl Auth {
 }
 
 impl Credentials {
-    /// For the session through which BuildKit asks.
+    /// The credentials for a BuildKit session.
     pub(super) fn for_session(&self) -> HashMap<String, DockerCredentials> {
         let name = |registry: &str| if registry == "docker.io" { HUB_HOST } else { registry }.to_owned();
         self.0.iter().map(|(registry, secret)| (name(registry), secret.credentials(registry))).collect()
     }
 
-    /// Those of one registry, for the header of a request that concerns it alone. Bollard would encode them in an
-    /// alphabet that the engine does not read.
+    /// The credentials of one registry as the value of a header. Bollard would encode them in an alphabet that engines do
+    /// not accept.
     pub(super) fn header_of(&self, registry: &str) -> Option<String> {
         let own = self.0.get(registry)?.credentials(registry);
         Some(URL_SAFE.encode(serde_json::to_vec(&own).ok()?))
     }
 
-    /// For the request's header, where Podman looks.
+    /// All credentials as the value of a header, which Podman reads.
     pub(super) fn header(&self) -> Option<String> {
         let all: HashMap<_, _> =
             self.0.iter().map(|(name, secret)| (server(name), secret.credentials(name))).collect();
@@ -164,7 +164,7 @@ impl Secret {
     }
 }
 
-/// The registry that an image reference names: its first part, if that looks like a host.
+/// The registry of an image reference: its first part, if that is a host.
 pub(super) fn registry(image: &str) -> String {
     let host = image.split_once('/').map(|(host, _)| host);
     let host = host.filter(|host| host.contains(['.', ':']) || *host == "localhost");
@@ -174,7 +174,7 @@ pub(super) fn registry(image: &str) -> String {
     }
 }
 
-/// The name of a registry in Docker's configuration and for its helpers.
+/// The name of a registry in `config.json` and for helpers.
 fn server(registry: &str) -> &str {
     if registry == "docker.io" { HUB } else { registry }
 }

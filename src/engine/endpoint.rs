@@ -1,5 +1,5 @@
-//! Where the engine is, found as the `docker` command finds it: `DOCKER_HOST`, then the docker context, then the
-//! sockets that engines use by default.
+//! The address of the engine, found as by the `docker` command: `DOCKER_HOST`, then the Docker context, then the
+//! default sockets of engines.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,24 +11,24 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::Error;
 
-/// What the process was given that says where the engine is and what it may pull.
+/// The environment variables that select and configure the engine.
 #[derive(Clone, Debug, Default)]
 pub struct EngineEnv {
     /// `DOCKER_HOST`.
     pub host: Option<String>,
     /// `DOCKER_CONTEXT`.
     pub context: Option<String>,
-    /// `DOCKER_TLS_VERIFY` is set and not empty.
+    /// Whether `DOCKER_TLS_VERIFY` is set and not empty.
     pub tls_verify: bool,
     /// `DOCKER_CERT_PATH`: the directory of ca.pem, cert.pem and key.pem.
     pub cert_path: Option<PathBuf>,
     /// The directory of Docker's `config.json`: `DOCKER_CONFIG`, else `~/.docker`.
     pub config: Option<PathBuf>,
-    /// Where it is remembered what images were made from: `XDG_CACHE_HOME` or its like, and there a directory of ours.
+    /// The cache directory of this program: `agentcli` in `XDG_CACHE_HOME`, `LOCALAPPDATA` or `~/.cache`.
     pub cache: Option<PathBuf>,
-    /// `PATH`, where credential helpers are looked for.
+    /// `PATH`, which is searched for credential helpers.
     pub path: Option<OsString>,
-    /// The sockets to try where nothing else says where the engine is, the preferred first.
+    /// The sockets to try if no variable or Docker context selects an engine, in order of preference.
     pub sockets: Vec<PathBuf>,
 }
 
@@ -39,14 +39,14 @@ pub(super) struct Endpoint {
     pub(super) certificates: Option<PathBuf>,
 }
 
-/// The part of Docker's `config.json` that concerns where the engine is.
+/// The part of Docker's `config.json` that selects the context.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
     current_context: String,
 }
 
-/// A docker context's `meta.json`.
+/// The `meta.json` of a Docker context.
 #[derive(Deserialize)]
 struct Meta {
     #[serde(rename = "Endpoints", default)]
@@ -86,7 +86,7 @@ impl EngineEnv {
         }
     }
 
-    /// The places to try, in order; several only where nothing says which.
+    /// The addresses to try, in order; there are several only if none is selected.
     pub(super) fn endpoints(&self) -> Result<Vec<Endpoint>, Error> {
         if let Some(host) = &self.host {
             return Ok(vec![self.named_host(host)]);
@@ -146,7 +146,7 @@ fn default_sockets(home: Option<&Path>, runtime: Option<&Path>) -> Vec<PathBuf> 
     .collect()
 }
 
-/// Reads one of Docker's own files; nothing where there is none.
+/// Reads a file of Docker's; `None` if it does not exist.
 pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     let failed = |reason: String| Error::Config { path: path.to_owned(), reason };
     let text = match fs::read_to_string(path) {
@@ -160,7 +160,9 @@ pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<O
         Err(error) => return Err(failed(error.to_string())),
     };
     let value = serde_json::from_str(&text);
-    // The library's own words may quote a value, and values may be secrets.
+    // The message of the library may quote a value, which may be secret.
     let place = |error: serde_json::Error| format!("line {}, column {}", error.line(), error.column());
-    value.map(Some).map_err(|error| failed(format!("it is not what Docker writes ({})", place(error))))
+    value
+        .map(Some)
+        .map_err(|error| failed(format!("invalid JSON, or not the expected fields ({})", place(error))))
 }

@@ -1,4 +1,4 @@
-//! Why an engine could not be reached, or did not do what it was asked to.
+//! Errors of the container engine.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,142 +8,144 @@ use super::events::Step;
 use crate::context;
 use crate::live::Interrupted;
 
-/// What went wrong with the engine: what was attempted, on what, why.
+/// A failed operation of the container engine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// One of Docker's own files cannot be used.
-    #[error("cannot use `{}`: {reason}", .path.display())]
+    /// A file of Docker's cannot be read.
+    #[error("cannot read `{}`: {reason}", .path.display())]
     Config {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The context cannot be read.
+    /// The build context cannot be read.
     #[error(transparent)]
     Context(#[from] context::Error),
-    /// The user may not use the engine's socket.
-    #[error("not allowed to use the container engine at `{host}`")]
+    /// The user has no permission for the engine's socket.
+    #[error("cannot connect to the container engine at `{host}`: permission denied")]
     Denied {
         /// The engine's address.
         host: String,
     },
-    /// The connection broke, or the engine ended.
-    #[error("the container engine at `{host}` is gone: {reason}")]
+    /// The engine disconnected.
+    #[error("lost the connection to the container engine at `{host}`: {reason}")]
     Gone {
         /// The engine's address.
         host: String,
-        /// What is known of why.
+        /// The cause, as far as it is known.
         reason: String,
     },
-    /// The connection broke, or the engine ended, in the midst of a build.
-    #[error("the container engine at `{host}` broke off the build: {reason}")]
+    /// The engine disconnected during a build.
+    #[error("lost the connection to the container engine at `{host}` during the build: {reason}")]
     Lost {
         /// The engine's address.
         host: String,
-        /// What is known of why.
+        /// The cause, as far as it is known.
         reason: String,
     },
     /// The program was asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// There is a container of this name already.
-    #[error("the container name `{name}` is taken")]
+    /// There is another container of this name.
+    #[error("cannot create the container `{name}`: the name is in use")]
     NameTaken {
         /// The name.
         name: String,
     },
-    /// The connection broke, or the engine ended, in the midst of a push.
-    #[error("the container engine at `{host}` broke off the push to `{repository}`: {reason}")]
+    /// The engine disconnected during a push.
+    #[error(
+        "cannot push to `{repository}`: lost the connection to the container engine at `{host}`: {reason}"
+    )]
     LostPush {
         /// The engine's address.
         host: String,
-        /// Where the image was to go.
+        /// The target of the push.
         repository: String,
-        /// What is known of why.
+        /// The cause, as far as it is known.
         reason: String,
     },
-    /// `DOCKER_CONTEXT`, or Docker's configuration, names a context that is not there.
-    #[error("the docker context `{name}` does not exist or names no engine")]
+    /// The Docker context that `DOCKER_CONTEXT` or `config.json` selects does not exist.
+    #[error("the Docker context `{name}` does not exist, or has no engine")]
     NoContext {
-        /// The context's name.
+        /// Name of the context.
         name: String,
     },
-    /// No engine was found at any of the usual places.
-    #[error("no container engine found: there is none at {}", .looked.join(", "))]
+    /// No engine runs at any of the default addresses.
+    #[error("no container engine found at {}", .tried.join(", "))]
     NoEngine {
-        /// The places, in the order in which they were tried.
-        looked: Vec<String>,
+        /// The addresses, in order.
+        tried: Vec<String>,
     },
-    /// There is no such image on the engine.
-    #[error("there is no image `{image}` here")]
+    /// There is no such local image.
+    #[error("there is no local image `{image}`")]
     NoImage {
-        /// Its name or id.
+        /// Its name or ID.
         image: String,
     },
-    /// A port of the engine's machine that a container opens is somebody else's.
-    #[error("cannot start the container `{name}`: port {port} is taken")]
+    /// A port of a container is in use.
+    #[error("cannot start the container `{name}`: port {port} is in use")]
     PortTaken {
         /// The port.
         port: u16,
         /// The container.
         name: String,
     },
-    /// An image cannot be had.
-    #[error("cannot get the image `{image}`: {reason}")]
+    /// An image cannot be pulled.
+    #[error("cannot pull the image `{image}`: {reason}")]
     Pull {
         /// The image, as the engine names it: `docker.io/library/…` for short names.
         image: String,
-        /// Why, in the engine's words.
+        /// The engine's message.
         reason: String,
-        /// Whether the registry wants (other) credentials.
+        /// Whether the registry requires other credentials.
         unauthorized: bool,
     },
     /// An image cannot be pushed.
     #[error("cannot push `{image}`: {reason}")]
     Push {
-        /// The image, with the registry that it was to go to.
+        /// The image, with its registry.
         image: String,
-        /// Why, in the engine's or the registry's words.
+        /// The message of the engine or the registry.
         reason: String,
-        /// What kind of a reason that is.
+        /// The type of the reason.
         refusal: Refusal,
     },
-    /// The engine does not accept the request, or ended the build outside any step.
-    #[error("the container engine refused to build: {reason}")]
+    /// The engine rejected the request, or the build failed outside of a step.
+    #[error("the container engine rejected the build: {reason}")]
     Refused {
-        /// Why, in the engine's words.
+        /// The engine's message.
         reason: String,
     },
-    /// The engine does not do one thing.
+    /// The engine rejected a request.
     #[error("the container engine did not {what}: {reason}")]
     Request {
-        /// What it was asked to do, such as ``start the container `x` ``.
+        /// The operation, such as ``start the container `x` ``.
         what: String,
-        /// The HTTP status of its answer.
+        /// The HTTP status of its response.
         status: u16,
-        /// The engine's words.
+        /// The engine's message.
         reason: String,
     },
     /// A step of the Dockerfile failed.
     #[error("the build failed at {0}")]
     Step(Box<FailedStep>),
-    /// The engine did not answer in time.
+    /// The engine did not respond in time.
     #[error("the container engine at `{host}` did not {what} within {} s", .after.as_secs())]
     Timeout {
         /// The engine's address.
         host: String,
-        /// What it was asked to do, such as ``start the container `x` ``.
+        /// The operation, such as ``start the container `x` ``.
         what: String,
         /// The deadline.
         after: Duration,
     },
-    /// The engine does not answer.
-    #[error("the container engine at `{host}` does not answer: {reason}")]
+    /// The engine does not respond.
+    #[error("cannot connect to the container engine at `{host}`: {reason}")]
     Unreachable {
         /// The engine's address.
         host: String,
-        /// What was tried.
+        /// The cause, as far as it is known.
         reason: String,
     },
     /// The connection cannot be made secure.
@@ -151,38 +153,38 @@ pub enum Error {
     Tls {
         /// The engine's address.
         host: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The address is of a kind that is not supported.
+    /// The scheme of the address is not supported.
     #[error("cannot connect to the container engine at `{host}`: {reason}")]
     Unsupported {
         /// The engine's address.
         host: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Why a registry does not take an image.
+/// The type of a failed push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It wants (other) credentials.
+    /// The registry requires other credentials.
     Unauthorized,
-    /// It is not there, or not well: another time it may.
+    /// The registry is unreachable or unavailable; a retry may succeed.
     Unavailable,
-    /// Anything else.
+    /// Another type.
     Other,
 }
 
 impl Refusal {
-    /// What the engine's words mean.
-    pub(super) fn of(reason: &str) -> Self {
+    /// The type of a message of an engine.
+    pub(super) fn from_reason(reason: &str) -> Self {
         let reason = reason.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
         if is_unauthorized(&reason) {
             Self::Unauthorized
-        } else if is_unwell(&reason)
+        } else if is_unavailable(&reason)
             || has(&["eof", "connection re", "timeout", "timed out", "no route", "no such host"])
             || has(&[
                 "500 internal",
@@ -200,14 +202,14 @@ impl Refusal {
     }
 }
 
-/// Whether the status that a registry answered, where an engine tells it, says that another time may be better.
-fn is_unwell(reason: &str) -> bool {
+/// Whether the HTTP status of the registry, if the message has one, is temporary.
+fn is_unavailable(reason: &str) -> bool {
     let status = ["http status: ", "parsing http "].iter().find_map(|words| reason.split_once(words));
     let status = status.and_then(|(_, rest)| rest.get(..3)?.parse::<u16>().ok());
     status.is_some_and(|status| status == 429 || status >= 500)
 }
 
-/// Whether the words of an engine say that a registry wants (other) credentials.
+/// Whether the message of an engine says that a registry requires other credentials.
 pub(super) fn is_unauthorized(reason: &str) -> bool {
     let words =
         ["unauthorized", "authorization failed", "access denied", "401 ", "403 ", "denied:", "no basic auth"];
@@ -217,13 +219,13 @@ pub(super) fn is_unauthorized(reason: &str) -> bool {
 /// A step that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedStep {
-    /// The step: its instruction, its number, where in the configuration it comes from.
+    /// The step.
     pub step: Step,
-    /// The exit code of the command, where it was a command that failed.
+    /// The exit code, if a command failed.
     pub code: Option<i64>,
     /// The last lines that the step printed, at most 20.
     pub last_lines: Vec<String>,
-    /// Why, in the engine's words.
+    /// The engine's message.
     pub reason: String,
 }
 
@@ -237,70 +239,70 @@ impl fmt::Display for FailedStep {
 }
 
 impl Error {
-    /// Whether the same may well work in a moment.
+    /// Whether a retry may succeed.
     pub(super) fn is_passing(&self) -> bool {
         matches!(self, Error::LostPush { .. } | Error::Push { refusal: Refusal::Unavailable, .. })
     }
 
-    /// Whether a registry does not let the engine in.
+    /// Whether a registry denied a push.
     pub(super) fn is_unauthorized(&self) -> bool {
         matches!(self, Error::Push { refusal: Refusal::Unauthorized, .. })
     }
 
-    /// What to do next, where there is something to say.
+    /// What to do next, if there is something to say.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::Context(error) => return error.hint(),
             Error::Denied { .. } => {
-                "join the docker group (`sudo usermod -aG docker $USER`, then log in again), or set DOCKER_HOST to an \
-                 engine of your own"
+                "join the docker group (`sudo usermod -aG docker $USER`, then log in again), or set DOCKER_HOST to a \
+                 rootless engine"
             }
-            Error::Gone { .. } => "check that the engine runs, then try again: what is there is used",
+            Error::Gone { .. } => "check that the engine is running, and run the same command again",
             Error::NameTaken { .. } => {
-                "rename or remove that container, or choose another name with --project-name"
+                "rename or remove that container, or choose another project name with --project-name"
             }
-            Error::PortTaken { .. } => "stop what listens there, or choose another port",
-            Error::Lost { .. } => "see the engine's log, and build again: what is done is kept",
+            Error::PortTaken { .. } => "stop the program that uses the port, or choose another port",
+            Error::Lost { .. } => "check the engine's log, and build again; completed steps are cached",
             Error::LostPush { .. } => {
-                "see the engine's log, and try again: layers that are there are not sent again"
+                "check the engine's log, and run the same command again; layers that the registry has are not sent again"
             }
-            Error::NoImage { .. } => "list the images that there are with `docker images`",
+            Error::NoImage { .. } => "run `docker images` to see all local images",
             Error::Push { refusal: Refusal::Unauthorized, .. } => {
-                "the registry does not accept the credentials that it was given; they may have expired, so try again, \
-                 or ask who runs it"
+                "the registry does not accept the credentials; they may have expired, so run the same command again, or \
+                 contact the operator of the service"
             }
             Error::Push { refusal: Refusal::Unavailable, .. } => {
-                "check that the container engine reaches the registry, and try again: layers that are there are not \
-                 sent again"
+                "check that the container engine reaches the registry, and run the same command again; layers that the \
+                 registry has are not sent again"
             }
             Error::NoContext { .. } => {
-                "list the contexts with `docker context ls` and choose one with `docker context use`, or set DOCKER_HOST"
+                "run `docker context ls` to see all contexts and `docker context use` to select one, or set DOCKER_HOST"
             }
             Error::NoEngine { .. } => {
                 "install and start Docker (https://docs.docker.com/get-docker/) or Podman's socket (`systemctl --user \
-                 start podman.socket`), or set DOCKER_HOST to where one listens"
+                 start podman.socket`), or set DOCKER_HOST to the address of an engine"
             }
             Error::Pull { unauthorized: true, .. } => {
-                "log in with `docker login REGISTRY`, or check the image's name"
+                "log in with `docker login REGISTRY`, or check the name of the image"
             }
             Error::Pull { .. } => {
-                "check the image's name and tag, and whether this machine reaches the registry; --no-pull uses the image \
-                 that is here"
+                "check the name and the tag of the image, and that the engine reaches the registry; --no-pull uses the local \
+                 image"
             }
-            Error::Tls { .. } => {
-                "DOCKER_CERT_PATH must name the directory of the engine's ca.pem, cert.pem and key.pem"
-            }
+            Error::Tls { .. } => "set DOCKER_CERT_PATH to the directory of ca.pem, cert.pem and key.pem",
             Error::Timeout { .. } => {
                 "check that the engine responds (`docker version`), or restart it; then run this again"
             }
             Error::Unreachable { .. } => {
-                "check that the engine runs, and that DOCKER_HOST or the docker context is right"
+                "check that the engine is running, and that DOCKER_HOST or the Docker context has its address"
             }
             Error::Unsupported { host, .. } if host.starts_with("ssh://") => {
                 "forward its socket, `ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock USER@HOST`, and set \
                  DOCKER_HOST=unix:///tmp/docker.sock"
             }
-            Error::Unsupported { .. } => "give an address that starts with unix://, tcp:// or npipe://",
+            Error::Unsupported { .. } => {
+                "set DOCKER_HOST to an address that starts with unix://, tcp:// or npipe://"
+            }
             Error::Config { .. }
             | Error::Interrupted(_)
             | Error::Push { refusal: Refusal::Other, .. }

@@ -1,38 +1,38 @@
-//! What a build reports while it runs.
+//! Events of a build.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where an instruction of the Dockerfile comes from.
+/// An instruction of the Dockerfile and the configuration key that causes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOrigin {
     /// The instruction as the Dockerfile has it, such as `RUN make`; continuation lines may be joined.
     pub instruction: String,
-    /// Where in the configuration it comes from: a JSON Pointer.
+    /// JSON Pointer to the configuration key.
     pub key: Option<String>,
 }
 
-/// Something that happened in a build. Each step is started once and then ended once, by [`BuildEvent::StepDone`] or
-/// [`BuildEvent::StepFailed`], except for the steps that were under way when the build ended.
+/// An event of a build. Each step starts once and then ends once, with [`BuildEvent::StepDone`] or
+/// [`BuildEvent::StepFailed`], except for the steps that were running when the build ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BuildEvent {
-    /// The context is known and on its way.
+    /// The build context was read, and is being sent.
     Context {
-        /// How many files it has.
+        /// Number of files.
         files: u64,
-        /// Their bytes together.
+        /// Their size in bytes.
         bytes: u64,
-        /// The at most five paths that most bytes come from, largest first, with their bytes.
+        /// The largest paths and their sizes in bytes, at most five.
         largest: Vec<(PathBuf, u64)>,
     },
-    /// The image is there and a build could only make it again: there is none, and no other event.
+    /// The image is up to date and is not built; there are no other events.
     UpToDate {
-        /// How many files the context has.
+        /// Number of files of the context.
         files: u64,
-        /// Their bytes together.
+        /// Their size in bytes.
         bytes: u64,
     },
-    /// A step has begun.
+    /// A step started.
     StepStarted(Step),
     /// A step printed a line.
     StepLog {
@@ -41,52 +41,52 @@ pub enum BuildEvent {
         /// The line, without control characters.
         line: String,
     },
-    /// A part of a step, such as the download of a layer, has advanced.
+    /// A part of a step, such as the download of a layer, advanced.
     StepProgress {
         /// The step.
         id: usize,
-        /// The part, in the engine's words.
+        /// The engine's name of the part.
         part: String,
-        /// How far it is, mostly in bytes.
+        /// Current progress, usually in bytes.
         current: u64,
-        /// How far it goes; 0 where that is not known.
+        /// Total; 0 if unknown.
         total: u64,
     },
     /// A step is done.
     StepDone {
         /// The step.
         id: usize,
-        /// Whether nothing needed to be done.
+        /// Whether the step came from the cache.
         cached: bool,
-        /// How long it took on the engine; nothing where the engine does not say.
+        /// Duration, if the engine reports it.
         duration: Option<Duration>,
     },
-    /// A step has failed, and the build with it.
+    /// A step failed, and with it the build.
     StepFailed {
         /// The step.
         id: usize,
-        /// Why, in the engine's words.
+        /// The engine's message.
         reason: String,
     },
-    /// Something did not work that the build may well do without.
+    /// A problem that does not stop the build.
     Warning(String),
 }
 
 /// A step of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What other events call it: counted from 0 in the order in which the steps begin.
+    /// Index of the step, from 0, in the order in which the steps start.
     pub id: usize,
-    /// Its number in its stage of the Dockerfile, from 1; the engine's own steps have none.
+    /// Its number in its stage, from 1; internal steps have none.
     pub number: Option<u32>,
-    /// How many steps its stage has.
+    /// Number of steps of its stage.
     pub total: Option<u32>,
-    /// The stage, where the Dockerfile has several.
+    /// The stage, if the Dockerfile has several.
     pub stage: Option<String>,
-    /// The instruction, or the engine's words for what it does of its own.
+    /// The instruction, or the engine's name of the step.
     pub name: String,
-    /// Whether it is the engine's own affair and no instruction of the Dockerfile.
+    /// Whether the step is internal to the engine, not an instruction of the Dockerfile.
     pub internal: bool,
-    /// Where in the configuration it comes from: a JSON Pointer.
+    /// JSON Pointer to the configuration key.
     pub key: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! Whether there is anything to build. What went into an image is remembered when it is built; where all of it is still
-//! the same and every name still means that image, a build could only make it again.
+//! Whether an image is up to date. A build records a digest of its inputs; if the inputs are the same and all names of the
+//! image still refer to it, it is not built again.
 //!
-//! It is remembered on this machine by the image's id, not in a label of the image: whatever is built on an image has
-//! its labels, too, and a label must be chosen before the files are sent, which may change meanwhile.
+//! The records are files on this machine, not labels of the images: images inherit the labels of their base images, and
+//! a label would have to be set before the files are sent, which may change until then.
 
 use std::future::poll_fn;
 
@@ -15,13 +15,13 @@ use super::connect::Engine;
 use super::records::{Record, Records};
 use crate::context::Listing;
 
-/// Changes when the same inputs would become another image.
+/// Version of the digest; it changes if the same inputs make another image.
 const FORMAT: &str = "1";
 
-/// SHA-256 of the context's archive.
+/// SHA-256 of the archive of the context.
 pub(super) type Files = [u8; 32];
 
-/// Everything that decides on an image, but for its files.
+/// The inputs of an image, except its files.
 pub(super) struct Freshness {
     engine: Engine,
     records: Records,
@@ -30,27 +30,27 @@ pub(super) struct Freshness {
     settings: [String; 2],
 }
 
-/// What there was before a build.
+/// The state before a build.
 #[derive(Default)]
 pub(super) struct Before {
-    /// The base images; nothing where one is not here.
+    /// The base images; `None` if one is not local.
     bases: Option<Vec<Image>>,
-    /// The image that a build would only make again.
+    /// The image, if it is up to date.
     pub(super) built: Option<Built>,
 }
 
-/// An image as the engine has it.
+/// An image on the engine.
 #[derive(PartialEq)]
 struct Image {
     id: String,
-    /// Operating system, architecture, and its variant.
+    /// Operating system, architecture and variant.
     platform: [String; 3],
-    /// Whether it has instructions for what is built on it, and so inputs that nobody here knows.
+    /// Whether it has ONBUILD instructions, whose inputs are unknown.
     has_triggers: bool,
 }
 
 impl Freshness {
-    /// What `request` depends on; nothing where that cannot be told.
+    /// The inputs of `request`; `None` if they are not all known.
     pub(super) fn new(engine: &Engine, request: &BuildRequest) -> Option<Self> {
         let directory = engine.env.cache.as_ref()?;
         if request.pull || !request.images_known || request.tags.is_empty() {
@@ -65,9 +65,9 @@ impl Freshness {
         })
     }
 
-    /// Looks at what is there. Whatever fails here fails in the build too, where it is reported.
-    pub(super) async fn look(&self, listing: &Listing, reuse: bool) -> Before {
-        let Some(record) = self.records.of(&self.tags).filter(|_| reuse) else {
+    /// The state before the build. Errors are ignored: the build would report them, too.
+    pub(super) async fn before_build(&self, listing: &Listing, reuse: bool) -> Before {
+        let Some(record) = self.records.find(&self.tags).filter(|_| reuse) else {
             return Before { bases: self.inspect(&self.images).await, built: None };
         };
         let (bases, named, files) =
@@ -81,29 +81,29 @@ impl Freshness {
         Before { bases, built }
     }
 
-    /// Remembers `built`, if it is sure what it was made from: the base images are the same as `before`, and of its own
-    /// platform (where the one that is here is of another, the engine asks the registry).
-    pub(super) async fn remember(&self, before: Before, files: &Files, built: &Built) {
+    /// Records the inputs of `built` if they are certain: the base images did not change during the build, and have its
+    /// platform (otherwise the engine takes them from the registry).
+    pub(super) async fn record(&self, before: Before, files: &Files, built: &Built) {
         let (bases, named) = tokio::join!(self.inspect(&self.images), self.inspect(&self.tags));
         let (Some(bases), Some(named)) = (bases.filter(|bases| before.bases.as_ref() == Some(bases)), named)
         else {
             return;
         };
         let fits = |base: &Image, image: &Image| base.platform == image.platform && !base.has_triggers;
-        let is_sure = |image: &Image| image.id == built.id && bases.iter().all(|base| fits(base, image));
-        if named.iter().all(is_sure) {
+        let is_certain = |image: &Image| image.id == built.id && bases.iter().all(|base| fits(base, image));
+        if named.iter().all(is_certain) {
             let record = Record { inputs: self.inputs(&bases, files), id: built.id.clone() };
-            // Without it the engine is asked again, which is no harm.
-            self.records.keep(&self.tags, &record).ok();
+            // Without a record, the image is built again.
+            self.records.add(&self.tags, &record).ok();
         }
     }
 
     async fn inspect(&self, names: &[String]) -> Option<Vec<Image>> {
         let images = join_all(names.iter().map(|name| self.engine.inspect_image(name))).await;
-        images.into_iter().map(|image| Image::of(image.ok()??)).collect()
+        images.into_iter().map(|image| Image::new(image.ok()??)).collect()
     }
 
-    /// The digest of everything that goes into the image.
+    /// The digest of all inputs.
     fn inputs(&self, bases: &[Image], files: &Files) -> String {
         let mut hasher = Sha256::new_with_prefix(files);
         let bases = self.images.iter().chain(bases.iter().map(|base| &base.id));
@@ -116,17 +116,17 @@ impl Freshness {
 }
 
 impl Image {
-    fn of(image: ImageInspect) -> Option<Self> {
+    fn new(image: ImageInspect) -> Option<Self> {
         let triggers = image.config.and_then(|config| config.on_build).unwrap_or_default();
         let architecture = image.architecture.unwrap_or_default();
-        // The variant that goes without saying is written by some and not by others.
+        // Some engines omit the default variant.
         let variant = image.variant.filter(|variant| (&*architecture, &**variant) != ("arm64", "v8"));
         let platform = [image.os.unwrap_or_default(), architecture, variant.unwrap_or_default()];
         Some(Self { id: image.id?, platform, has_triggers: !triggers.is_empty() })
     }
 }
 
-/// The digest of the archive; nothing where a file cannot be read.
+/// The digest of the archive; `None` if a file cannot be read.
 async fn digest(listing: &Listing) -> Option<Files> {
     let mut archive = listing.clone().stream();
     let mut hasher = Sha256::new();

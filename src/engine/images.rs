@@ -1,6 +1,5 @@
-//! Images that are run as they are: whether they are here, and pulling them.
+//! Images that are run as they are: inspecting, pulling and removing them.
 
-use std::collections::HashMap;
 use std::pin::pin;
 
 use bollard::Docker;
@@ -12,27 +11,19 @@ use super::answers;
 use super::connect::Engine;
 use super::credentials::{Config, registry};
 use super::error::{Error, is_unauthorized};
-
-/// How far the download of an image is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Downloaded {
-    /// Bytes that are here.
-    pub current: u64,
-    /// Bytes that are known of; more may come.
-    pub total: u64,
-}
+use super::transfer::{Layers, Transfer};
 
 impl Engine {
-    /// The id of an image; nothing where it is not here.
+    /// The ID of a local image; `None` if there is none of this name.
     ///
     /// # Errors
     ///
-    /// The engine refuses, or is gone.
+    /// The engine refuses or disconnects.
     pub async fn image(&self, name: &str) -> Result<Option<String>, Error> {
         Ok(self.inspect_image(name).await?.and_then(|image| image.id))
     }
 
-    /// All that the engine knows of an image; nothing where it is not here.
+    /// Details of a local image; `None` if there is none of this name.
     pub(super) async fn inspect_image(&self, name: &str) -> Result<Option<ImageInspect>, Error> {
         let what = format!("inspect the image `{name}`");
         match self.call(&what, self.docker.inspect_image(name)).await {
@@ -41,16 +32,16 @@ impl Engine {
         }
     }
 
-    /// Takes the newest image of this name from its registry, with the credentials of `docker login`. What does not
-    /// work with the credentials is told to `warn`, and the image is pulled without.
+    /// Pulls an image with the credentials of `docker login`. If there is a problem with the credentials, `warn` gets it,
+    /// and the image is pulled without them.
     ///
     /// # Errors
     ///
-    /// [`Error::Pull`] where it cannot be had.
+    /// [`Error::Pull`] if the registry refuses or cannot be reached.
     pub async fn pull(
         &self,
         name: &str,
-        mut progress: impl FnMut(Downloaded),
+        mut progress: impl FnMut(Transfer),
         mut warn: impl FnMut(String),
     ) -> Result<(), Error> {
         let registry = registry(name);
@@ -60,32 +51,24 @@ impl Engine {
                 let found = config.credentials([registry.clone()], &self.env, warn).await;
                 credentials = found.header_of(&registry);
             }
-            Err(error) => warn(format!("{error}; `{name}` is pulled without credentials")),
+            Err(error) => warn(format!("{error}; pulling `{name}` without credentials")),
         }
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
-        let mut layers = HashMap::new();
+        let mut layers = Layers::default();
         let docker = with_credentials(&self.docker, credentials);
         let mut answers = pin!(answers::whole(docker.create_image(Some(options), None, None)));
         while let Some(answer) = answers.next().await {
             let answer = answer.map_err(|error| self.pull_failed(name, error))?;
-            let detail = answer.progress_detail.unwrap_or_default();
-            if let (Some(layer), Some(current), Some(total)) = (answer.id, detail.current, detail.total) {
-                let bytes = |number: i64| u64::try_from(number).unwrap_or_default();
-                if answer.status.as_deref() == Some("Downloading") {
-                    layers.insert(layer, (bytes(current), bytes(total)));
-                    let sum = |pick: fn(&(u64, u64)) -> u64| layers.values().map(pick).sum();
-                    progress(Downloaded { current: sum(|it| it.0), total: sum(|it| it.1) });
-                }
-            }
+            layers.update(answer).into_iter().for_each(&mut progress);
         }
         Ok(())
     }
 
-    /// Removes an image that has no name, unless something uses it.
+    /// Removes an image unless it has a name.
     ///
     /// # Errors
     ///
-    /// The engine refuses, as it does for an image in use, or is gone.
+    /// The engine refuses, as it does for an image in use, or disconnects.
     pub async fn remove_unnamed(&self, id: &str) -> Result<(), Error> {
         let Some(image) = self.inspect_image(id).await? else { return Ok(()) };
         if image.repo_tags.is_some_and(|it| !it.is_empty())
@@ -93,7 +76,7 @@ impl Engine {
         {
             return Ok(());
         }
-        // What it was made of may be somebody's cache.
+        // Its parents may be in the build cache.
         let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
         let remove = self.docker.remove_image(id, Some(options), None);
         self.call(&format!("remove the image `{id}`"), remove).await.map(drop)
@@ -109,7 +92,7 @@ impl Engine {
     }
 }
 
-/// A client whose requests say who asks.
+/// A client that sends credentials.
 fn with_credentials(docker: &Docker, header: Option<String>) -> Docker {
     docker.clone().with_request_modifier(move |mut request| {
         if let Some(value) = header.as_ref().and_then(|header| header.parse().ok()) {
@@ -119,7 +102,7 @@ fn with_credentials(docker: &Docker, header: Option<String>) -> Docker {
     })
 }
 
-/// Without a tag all of them would be pulled.
+/// `name` with a tag: without one, the engine would pull all tags.
 fn with_tag(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or(name);
     if last.contains([':', '@']) { name.to_owned() } else { format!("{name}:latest") }
@@ -130,7 +113,7 @@ mod tests {
     use super::with_tag;
 
     #[test]
-    fn a_tag_is_added_where_there_is_none() {
+    fn the_default_tag_is_latest() {
         assert_eq!(with_tag("redis"), "redis:latest");
         assert_eq!(with_tag("redis:6"), "redis:6");
         assert_eq!(with_tag("localhost:5000/a"), "localhost:5000/a:latest");

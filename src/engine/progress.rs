@@ -1,7 +1,7 @@
-//! From the engine's reports to tidy events.
+//! Turns the engine's reports into events.
 //!
-//! BuildKit reports the same vertex again and again, in any order, with log lines cut anywhere; Buildah prints lines.
-//! Both become steps that start once and end once.
+//! BuildKit reports each vertex several times, in any order, with log lines cut anywhere; Buildah prints lines. Both become
+//! steps that start once and end once.
 
 mod buildah;
 mod buildkit;
@@ -21,10 +21,10 @@ use origin::Origins;
 pub(super) use buildah::Buildah;
 pub(super) use buildkit::BuildKit;
 
-/// How many of a failed step's last lines are kept.
+/// Number of last lines of a step that are kept for its error.
 const LAST_LINES: usize = 20;
 
-/// All that is known of the steps so far, and where events go.
+/// The steps so far, and the receiver of events.
 pub(super) struct Steps<F> {
     steps: Vec<State>,
     origins: Origins,
@@ -43,11 +43,11 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
         Self { steps: Vec::new(), origins: Origins::new(origins), events }
     }
 
-    pub(super) fn tell(&mut self, event: BuildEvent) {
+    pub(super) fn report(&mut self, event: BuildEvent) {
         (self.events)(event);
     }
 
-    /// Starts a step and returns its id.
+    /// Starts a step and returns its index.
     fn start(&mut self, name: Name) -> usize {
         let id = self.steps.len();
         let key = self.origins.key(&name);
@@ -59,7 +59,7 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
             failed: None,
             last_lines: VecDeque::new(),
         });
-        self.tell(BuildEvent::StepStarted(step));
+        self.report(BuildEvent::StepStarted(step));
         id
     }
 
@@ -70,12 +70,12 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
             last.pop_front();
         }
         last.push_back(line.clone());
-        self.tell(BuildEvent::StepLog { id, line });
+        self.report(BuildEvent::StepLog { id, line });
     }
 
     fn done(&mut self, id: usize, cached: bool, duration: Option<Duration>) {
         if !std::mem::replace(&mut self.steps[id].ended, true) {
-            self.tell(BuildEvent::StepDone { id, cached, duration });
+            self.report(BuildEvent::StepDone { id, cached, duration });
         }
     }
 
@@ -83,11 +83,11 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
         let state = &mut self.steps[id];
         state.failed.get_or_insert_with(|| reason.to_owned());
         if !std::mem::replace(&mut state.ended, true) {
-            self.tell(BuildEvent::StepFailed { id, reason: reason.to_owned() });
+            self.report(BuildEvent::StepFailed { id, reason: reason.to_owned() });
         }
     }
 
-    /// The error that ends the build, from the engine's last word.
+    /// The error of the build, from the engine's last message.
     pub(super) fn error(&mut self, reason: String) -> Error {
         let failed = self.steps.iter().find(|state| state.failed.as_deref().is_some_and(|why| !is_echo(why)));
         let Some(state) = failed else {
@@ -106,12 +106,12 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
     }
 }
 
-/// Whether a step ended only because another failed.
+/// Whether a step failed only because another one did.
 fn is_echo(reason: &str) -> bool {
     reason.contains("context canceled") && !reason.contains("exit code")
 }
 
-/// The error for a base image that cannot be had; `step` is what the engine was doing.
+/// The error of a base image that cannot be pulled, if `reason` is about one; `step` is the name of the step.
 fn pull_error(step: Option<&str>, reason: &str) -> Option<Error> {
     const LOAD: &str = "load metadata for ";
     const FROM: &str = "FROM ";
@@ -123,17 +123,17 @@ fn pull_error(step: Option<&str>, reason: &str) -> Option<Error> {
     Some(Error::Pull { image, reason: reason.to_owned(), unauthorized })
 }
 
-/// The code in BuildKit's, Docker's or Buildah's words for a command that failed.
+/// The exit code in a message of BuildKit, Docker or Buildah about a failed command.
 fn exit_code(reason: &str) -> Option<i64> {
     let words = ["exit code: ", "returned a non-zero code: ", "exit status "];
     let rest = words.into_iter().find_map(|word| reason.rsplit_once(word))?.1;
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The reason without the command, which is named already.
+/// The reason without the command, which the step names.
 fn short(reason: &str) -> String {
     match exit_code(reason) {
-        Some(code) => format!("the command ended with exit code {code}"),
+        Some(code) => format!("the command exited with code {code}"),
         None => reason.to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Sending an image to a registry.
+//! Pushing images to a registry.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -7,89 +7,72 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use bollard::Docker;
 use bollard::auth::DockerCredentials;
-use bollard::models::CreateImageInfo;
 use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
+use futures_util::future::{FusedFuture as _, FutureExt as _};
 use tokio::time::timeout;
 
 use super::answers;
 use super::connect::{Engine, root_cause};
 use super::credentials::registry;
 use super::error::{Error, Refusal};
+use super::transfer::{Layers, Transfer};
 use crate::live::Stop;
 
-/// How often a push is begun where the connection breaks, or the registry is not well.
+/// Maximum number of attempts if the connection breaks or the registry is unavailable.
 const ATTEMPTS: u32 = 3;
 
-/// How long to wait before the second attempt; before the third, twice as long.
+/// Pause before the second attempt; before the third, it is twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Time to remove the temporary tag.
+/// Timeout to remove the temporary tag.
 const CLEANUP: Duration = Duration::from_secs(4);
 
-/// What to push, and where to.
+/// An image to push, and where to.
 #[derive(Clone)]
 pub struct PushRequest {
-    /// The image that is here: its id or one of its names.
+    /// ID or name of the local image.
     pub image: String,
-    /// Where it goes, without a tag: `registry.example:5000/team/agent`.
+    /// The repository, without a tag: `registry.example:5000/team/agent`.
     pub repository: String,
-    /// The name that it gets there.
+    /// The tag in the registry.
     pub tag: String,
-    /// What the registry wants to know; nothing where it lets everybody in.
+    /// Credentials of the registry, if it requires any.
     pub login: Option<Login>,
-    /// How long the engine may be silent in the midst of an attempt: it reports every second while it sends.
+    /// Timeout for the engine to report progress; it reports every second while it sends.
     pub silence: Duration,
 }
 
-/// Who pushes. Neither printed nor debugged.
+/// Credentials of a registry. There is no `Debug`: the password is secret.
 #[derive(Clone)]
 pub struct Login {
-    /// The name.
+    /// The user name.
     pub user: String,
     /// The password or token.
     pub password: String,
 }
 
-/// Something that happened in a push.
+/// An event of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushEvent {
-    /// A layer has advanced.
-    Layer {
-        /// The layer, as the engine calls it.
-        id: String,
-        /// How far it is.
-        state: Layer,
+    /// The push advanced.
+    Progress(Transfer),
+    /// The push was interrupted; its temporary tag is being removed from the engine.
+    RemovingTag {
+        /// The tag, with its repository.
+        tag: String,
     },
-    /// The push is begun anew.
-    Again {
-        /// Why.
+    /// The push failed and is retried.
+    Retry {
+        /// Why it failed.
         reason: String,
     },
-}
-
-/// How far a layer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// It is known, and waits.
-    Waiting,
-    /// It is on its way.
-    Pushing {
-        /// How much is sent, in bytes.
-        current: u64,
-        /// How much there is to send, in bytes; 0 where that is not known.
-        total: u64,
-    },
-    /// The registry had it before.
-    There,
-    /// The registry has it now.
-    Pushed,
 }
 
 /// An image in a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushed {
-    /// Where it is, without a tag.
+    /// The repository, without a tag.
     pub repository: String,
     /// The digest of its manifest, `sha256:` and 64 hexadecimal digits.
     pub digest: String,
@@ -109,18 +92,24 @@ impl Engine {
         mut events: impl FnMut(PushEvent),
         stop: &Stop,
     ) -> Result<Pushed, Error> {
-        let name = stop.unless_asked(Name::find(self, request)).await??;
-        let mut given = pin!(name.give(&request.image));
-        let outcome = match stop.unless_asked(given.as_mut()).await {
+        let tag = stop.unless_asked(TemporaryTag::new(self, request)).await??;
+        let mut set = pin!(tag.set(&request.image).fuse());
+        let outcome = match stop.unless_asked(set.as_mut()).await {
             Ok(Err(error)) => return Err(error),
             Ok(Ok(())) => stop.unless_asked(self.attempts(request, &mut events)).await,
-            Err(interrupted) => {
-                // The engine may be about to give it.
-                timeout(CLEANUP, given).await.ok();
-                Err(interrupted)
-            }
+            Err(interrupted) => Err(interrupted),
         };
-        stop.unless_forced(timeout(CLEANUP, name.take_away())).await?.ok();
+        if outcome.is_err() {
+            events(PushEvent::RemovingTag { tag: tag.name() });
+        }
+        let clean_up = async {
+            // The engine may be about to set the tag.
+            if !set.is_terminated() {
+                set.await.ok();
+            }
+            tag.restore().await;
+        };
+        stop.unless_forced(timeout(CLEANUP, clean_up)).await?.ok();
         outcome?
     }
 
@@ -131,14 +120,14 @@ impl Engine {
     ) -> Result<Pushed, Error> {
         let mut attempt = 1;
         loop {
-            // An engine that could not ask how to log in is told the same as one that is not let in.
-            let may_be_let_in =
+            // If the registry breaks off while the engine asks how to log in, the engine reports a denial.
+            let may_be_granted =
                 |error: &Error| attempt == 1 && request.login.is_some() && error.is_unauthorized();
             let error = match self.attempt(request, events).await {
-                Err(error) if (error.is_passing() && attempt < ATTEMPTS) || may_be_let_in(&error) => error,
+                Err(error) if (error.is_passing() && attempt < ATTEMPTS) || may_be_granted(&error) => error,
                 outcome => return outcome,
             };
-            events(PushEvent::Again { reason: error.to_string() });
+            events(PushEvent::Retry { reason: error.to_string() });
             tokio::time::sleep(PAUSE * attempt).await;
             attempt += 1;
         }
@@ -151,18 +140,15 @@ impl Engine {
     ) -> Result<Pushed, Error> {
         let docker = pushing(self.docker.clone(), request);
         let mut answers = pin!(answers::whole(docker.create_image(None::<CreateImageOptions>, None, None)));
-        let mut digest = None;
-        let silent =
-            |_| self.lost_push(request, format!("it was silent for {} s", request.silence.as_secs()));
+        let (mut digest, mut layers) = (None, Layers::default());
+        let silent = |_| self.lost_push(request, format!("no progress for {} s", request.silence.as_secs()));
         while let Some(answer) = timeout(request.silence, answers.next()).await.map_err(silent)? {
             let line = answer.map_err(|error| self.explain_push(request, &error))?;
             digest = line.status.as_deref().and_then(digest_in).or(digest);
-            if let Some(event) = event(line) {
-                events(event);
-            }
+            layers.update(line).into_iter().for_each(|progress| events(PushEvent::Progress(progress)));
         }
-        let nameless = || self.lost_push(request, "it ended the answer without a digest".to_owned());
-        Ok(Pushed { repository: request.repository.clone(), digest: digest.ok_or_else(nameless)? })
+        let missing = || self.lost_push(request, "the engine reported no digest".to_owned());
+        Ok(Pushed { repository: request.repository.clone(), digest: digest.ok_or_else(missing)? })
     }
 
     fn explain_push(&self, request: &PushRequest, error: &bollard::errors::Error) -> Error {
@@ -172,7 +158,7 @@ impl Engine {
             | Bollard::DockerResponseServerError { message: reason, .. } => Error::Push {
                 image: format!("{}:{}", request.repository, request.tag),
                 reason: reason.trim().to_owned(),
-                refusal: Refusal::of(reason),
+                refusal: Refusal::from_reason(reason),
             },
             other => self.lost_push(request, root_cause(other)),
         }
@@ -183,8 +169,8 @@ impl Engine {
     }
 }
 
-/// A client whose request to create an image is one to push `request`: bollard's own drops which layer a line is about,
-/// and encodes credentials in an alphabet that the engine does not read.
+/// A client that turns a request to create an image into a push. Bollard's own push drops the layer IDs, and encodes
+/// credentials in an alphabet that engines do not accept.
 fn pushing(docker: Docker, request: &PushRequest) -> Docker {
     let target = format!("/images/{}/push?tag={}", request.repository, request.tag);
     let login = header(request.login.as_ref(), &request.repository);
@@ -201,7 +187,7 @@ fn pushing(docker: Docker, request: &PushRequest) -> Docker {
     })
 }
 
-/// The value of the header that tells the engine who pushes; it wants one, also where there is nothing to tell.
+/// The value of the credentials header, which engines require even without credentials.
 fn header(login: Option<&Login>, repository: &str) -> String {
     let credentials = login.map_or_else(DockerCredentials::default, |login| DockerCredentials {
         username: Some(login.user.clone()),
@@ -212,7 +198,7 @@ fn header(login: Option<&Login>, repository: &str) -> String {
     URL_SAFE.encode(serde_json::to_vec(&credentials).unwrap_or_default())
 }
 
-/// `sha256:…` of `TAG: digest: sha256:… size: 528`, which is how engines tell what they have pushed.
+/// `sha256:…` in `TAG: digest: sha256:… size: 528`, the last status of a push.
 fn digest_in(status: &str) -> Option<String> {
     let rest = status.split_once(": digest: ")?.1;
     let digest = rest.split_whitespace().next()?;
@@ -220,63 +206,48 @@ fn digest_in(status: &str) -> Option<String> {
     (hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| digest.to_owned())
 }
 
-fn event(line: CreateImageInfo) -> Option<PushEvent> {
-    let id = line.id.filter(|id| !id.is_empty())?;
-    let detail = line.progress_detail.unwrap_or_default();
-    let bytes = |number: Option<i64>| u64::try_from(number.unwrap_or_default()).unwrap_or_default();
-    let state = match &*line.status? {
-        "Pushing" => Layer::Pushing { current: bytes(detail.current), total: bytes(detail.total) },
-        "Pushed" => Layer::Pushed,
-        "Layer already exists" => Layer::There,
-        status if status.starts_with("Mounted from") => Layer::There,
-        "Preparing" | "Waiting" => Layer::Waiting,
-        _ => return None,
-    };
-    Some(PushEvent::Layer { id, state })
-}
-
-/// The name that an image has while it is pushed, and what had it before.
-struct Name<'a> {
+/// The tag of an image while it is pushed. Engines push tags only.
+struct TemporaryTag<'a> {
     engine: &'a Engine,
     repository: &'a str,
     tag: &'a str,
+    /// The image that had the tag before.
     former: Option<String>,
 }
 
-impl<'a> Name<'a> {
-    async fn find(engine: &'a Engine, request: &'a PushRequest) -> Result<Self, Error> {
+impl<'a> TemporaryTag<'a> {
+    async fn new(engine: &'a Engine, request: &'a PushRequest) -> Result<Self, Error> {
         let (repository, tag) = (&*request.repository, &*request.tag);
-        let name = format!("{repository}:{tag}");
-        let former = engine.image(&name).await?;
+        let former = engine.image(&format!("{repository}:{tag}")).await?;
         Ok(Self { engine, repository, tag, former })
     }
 
-    async fn give(&self, image: &str) -> Result<(), Error> {
-        match self.move_to(image).await {
-            Err(Error::Request { status: 404, .. }) => Err(Error::NoImage { image: image.to_owned() }),
-            given => given,
-        }
+    fn name(&self) -> String {
+        format!("{}:{}", self.repository, self.tag)
     }
 
-    async fn move_to(&self, image: &str) -> Result<(), Error> {
+    async fn set(&self, image: &str) -> Result<(), Error> {
         let options =
             TagImageOptions { repo: Some(self.repository.to_owned()), tag: Some(self.tag.to_owned()) };
         let what = format!("tag the image `{image}`");
-        self.engine.call(&what, self.engine.docker.tag_image(image, Some(options))).await
+        match self.engine.call(&what, self.engine.docker.tag_image(image, Some(options))).await {
+            Err(Error::Request { status: 404, .. }) => Err(Error::NoImage { image: image.to_owned() }),
+            set => set,
+        }
     }
 
-    /// A name that stays behind harms nobody, so that nothing is said of it.
-    async fn take_away(&self) {
-        let undone = match &self.former {
-            Some(former) => self.move_to(former).await,
+    /// Removes the tag, or gives it back. A tag that stays is harmless, so a failure is not reported.
+    async fn restore(&self) {
+        let restored = match &self.former {
+            Some(former) => self.set(former).await,
             None => {
                 let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
-                let name = format!("{}:{}", self.repository, self.tag);
+                let name = self.name();
                 let remove = self.engine.docker.remove_image(&name, Some(options), None);
                 self.engine.call(&format!("remove the tag `{name}`"), remove).await.map(drop)
             }
         };
-        undone.ok();
+        restored.ok();
     }
 }
 
@@ -285,17 +256,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_taken_from_the_engines_words_or_not_at_all() {
+    fn the_digest_is_read_from_the_status() {
         let hex = "0123456789abcdef".repeat(4);
-        let said = |status: &str| digest_in(status);
-        assert_eq!(said(&format!("1.0: digest: sha256:{hex} size: 528")), Some(format!("sha256:{hex}")));
-        assert_eq!(said(&format!("1.0: digest: sha256:{} size: 528", &hex[1..])), None);
-        assert_eq!(said("1.0: digest: sha512:ab size: 1"), None);
-        assert_eq!(said("Pushed"), None);
+        assert_eq!(digest_in(&format!("1.0: digest: sha256:{hex} size: 528")), Some(format!("sha256:{hex}")));
+        assert_eq!(digest_in(&format!("1.0: digest: sha256:{} size: 528", &hex[1..])), None);
+        assert_eq!(digest_in("1.0: digest: sha512:ab size: 1"), None);
+        assert_eq!(digest_in("Pushed"), None);
     }
 
     #[test]
-    fn credentials_are_in_the_alphabet_that_engines_read() {
+    fn credentials_are_in_the_url_safe_alphabet() {
         let login = Login { user: "a?b~>".to_owned(), password: "ÿ?>~÷".to_owned() };
         let value = header(Some(&login), "localhost:5000/x");
         assert!(!value.contains(['+', '/']));

@@ -1,22 +1,21 @@
-//! What is remembered on this machine of the images that were built: one line for each name on each engine, in a file
-//! that other files of this kind may lie beside. Nothing depends on it; where it cannot be read or written, the engine
-//! builds what it might not have to.
+//! The records of built images: a file in the cache directory with a line for each name on each engine. If it cannot be
+//! read or written, images are built more often than necessary.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file's name.
+/// Name of the file.
 const FILE: &str = "built";
 
-/// How many lines are kept, the newest.
+/// Maximum number of lines; the oldest are dropped.
 const MOST: usize = 500;
 
-/// One image and what it was made from.
+/// An image and its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    /// The digest of everything that went into it, in hexadecimal.
+    /// Digest of its inputs, in hexadecimal.
     pub(super) inputs: String,
-    /// The image's id.
+    /// Its ID.
     pub(super) id: String,
 }
 
@@ -32,8 +31,8 @@ impl Records {
         Self { file: directory.join(FILE), host: host.to_owned() }
     }
 
-    /// What all of `tags` have in common; nothing where they differ.
-    pub(super) fn of(&self, tags: &[String]) -> Option<Record> {
+    /// The record of `tags`, if all have the same.
+    pub(super) fn find(&self, tags: &[String]) -> Option<Record> {
         let text = fs::read_to_string(&self.file).ok()?;
         let mut records = tags.iter().map(|tag| {
             let record = text.lines().rev().find_map(|line| line.strip_suffix(&self.ending(tag)))?;
@@ -44,9 +43,8 @@ impl Records {
         records.all(|record| record.as_ref() == Some(&first)).then_some(first)
     }
 
-    /// Remembers that each of `tags` names the image of `record`. Another process may do the same at the same time; then
-    /// one of them is forgotten.
-    pub(super) fn keep(&self, tags: &[String], record: &Record) -> std::io::Result<()> {
+    /// Adds a record for each of `tags`. If two processes do so at the same time, one of the records is lost.
+    pub(super) fn add(&self, tags: &[String], record: &Record) -> std::io::Result<()> {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         let endings: Vec<String> = tags.iter().map(|tag| self.ending(tag)).collect();
         let is_other = |line: &&str| !endings.iter().any(|ending| line.ends_with(ending));
@@ -56,12 +54,12 @@ impl Records {
         if let Some(directory) = self.file.parent() {
             fs::create_dir_all(directory)?;
         }
-        // Nobody reads half a file.
+        // Renaming is atomic.
         let whole = self.file.with_extension(std::process::id().to_string());
         fs::write(&whole, lines.join("\n") + "\n").and_then(|()| fs::rename(&whole, &self.file))
     }
 
-    /// How the line of `tag` ends. No tag has a space in it.
+    /// The end of the line of `tag`. Tags have no spaces.
     fn ending(&self, tag: &str) -> String {
         format!(" {tag} {}", self.host)
     }
@@ -76,34 +74,34 @@ mod tests {
     }
 
     #[test]
-    fn names_are_apart_by_engine_and_the_newest_counts() {
+    fn records_are_separate_by_engine_and_the_newest_counts() {
         let directory = tempfile::TempDir::new().unwrap();
         let directory = directory.path().join("made/on/demand");
         let [here, there] = ["unix:///a b", "tcp://b"].map(|host| Records::new(&directory, host));
         let [one, two] = ["one:1".to_owned(), "two".to_owned()];
         let both = [one.clone(), two.clone()];
-        assert_eq!(here.of(&both), None);
-        here.keep(&both, &record("first")).unwrap();
-        assert_eq!((here.of(&both), there.of(&both)), (Some(record("first")), None));
-        there.keep(&both, &record("other")).unwrap();
-        here.keep(std::slice::from_ref(&two), &record("second")).unwrap();
-        assert_eq!((here.of(&[one]), here.of(&[two])), (Some(record("first")), Some(record("second"))));
-        assert_eq!((here.of(&both), there.of(&both)), (None, Some(record("other"))));
+        assert_eq!(here.find(&both), None);
+        here.add(&both, &record("first")).unwrap();
+        assert_eq!((here.find(&both), there.find(&both)), (Some(record("first")), None));
+        there.add(&both, &record("other")).unwrap();
+        here.add(std::slice::from_ref(&two), &record("second")).unwrap();
+        assert_eq!((here.find(&[one]), here.find(&[two])), (Some(record("first")), Some(record("second"))));
+        assert_eq!((here.find(&both), there.find(&both)), (None, Some(record("other"))));
     }
 
     #[test]
-    fn old_lines_are_forgotten() {
+    fn old_lines_are_dropped() {
         let directory = tempfile::TempDir::new().unwrap();
         let records = Records::new(directory.path(), "here");
         let tags: Vec<String> = (0..MOST + 1).map(|number| number.to_string()).collect();
-        records.keep(&tags, &record("all")).unwrap();
-        assert_eq!((records.of(&tags[..1]), records.of(&tags[1..])), (None, Some(record("all"))));
+        records.add(&tags, &record("all")).unwrap();
+        assert_eq!((records.find(&tags[..1]), records.find(&tags[1..])), (None, Some(record("all"))));
     }
 
     #[test]
-    fn nonsense_is_no_record() {
+    fn invalid_lines_are_ignored() {
         let directory = tempfile::TempDir::new().unwrap();
         fs::write(directory.path().join(FILE), "nonsense\n tag here\nx tag here\n").unwrap();
-        assert_eq!(Records::new(directory.path(), "here").of(&["tag".to_owned()]), None);
+        assert_eq!(Records::new(directory.path(), "here").find(&["tag".to_owned()]), None);
     }
 }

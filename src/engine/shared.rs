@@ -1,4 +1,4 @@
-//! What containers share: networks and volumes.
+//! Networks and volumes.
 
 use std::collections::HashMap;
 
@@ -9,23 +9,23 @@ use super::call::unless_status;
 use super::connect::Engine;
 use super::error::Error;
 
-/// A network or a volume that is there.
+/// A network or a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     /// Its name.
     pub name: String,
-    /// What the engine knows it by: a volume by its name.
+    /// Its ID; the name of a volume.
     pub id: String,
     /// Its labels.
     pub labels: HashMap<String, String>,
 }
 
 impl Engine {
-    /// The networks of exactly this name; engines allow several.
+    /// The networks of this name; engines allow several.
     ///
     /// # Errors
     ///
-    /// The engine refuses, or is gone; so it is with everything below.
+    /// The engine refuses or disconnects; this applies to all functions below.
     pub async fn networks(&self, name: &str) -> Result<Vec<Shared>, Error> {
         let filters = HashMap::from([("name".to_owned(), vec![name.to_owned()])]);
         let list = self.docker.list_networks(Some(ListNetworksOptions { filters: Some(filters) }));
@@ -35,11 +35,11 @@ impl Engine {
             id: network.id.unwrap_or_default(),
             labels: network.labels.unwrap_or_default(),
         });
-        // The filter finds parts of names, too.
+        // The filter also finds names that contain it.
         Ok(shared.filter(|network| network.name == name).collect())
     }
 
-    /// Makes a network.
+    /// Creates a network.
     pub async fn create_network(&self, name: &str, labels: &[(String, String)]) -> Result<(), Error> {
         let request = NetworkCreateRequest {
             name: name.to_owned(),
@@ -50,7 +50,7 @@ impl Engine {
         self.call(&what, self.docker.create_network(request)).await.map(drop)
     }
 
-    /// Removes a network. One that is not there is fine.
+    /// Removes a network. Succeeds if it does not exist.
     pub async fn remove_network(&self, id: &str, name: &str) -> Result<(), Error> {
         let what = format!("remove the network `{name}`");
         unless_status(self.call(&what, self.docker.remove_network(id)).await, &[404])
@@ -69,7 +69,7 @@ impl Engine {
         Ok(shared.collect())
     }
 
-    /// Makes a volume, unless there is one of this name.
+    /// Creates a volume unless it exists.
     pub async fn create_volume(&self, name: &str, labels: &[(String, String)]) -> Result<(), Error> {
         let request = VolumeCreateRequest {
             name: Some(name.to_owned()),
@@ -80,7 +80,7 @@ impl Engine {
         self.call(&what, self.docker.create_volume(request)).await.map(drop)
     }
 
-    /// Removes a volume and all that is in it. One that is not there is fine.
+    /// Removes a volume and its data. Succeeds if it does not exist.
     pub async fn remove_volume(&self, name: &str) -> Result<(), Error> {
         let remove = self.docker.remove_volume(name, None::<RemoveVolumeOptions>);
         unless_status(self.call(&format!("remove the volume `{name}`"), remove).await, &[404])

@@ -47,7 +47,7 @@ impl Sources {
     /// Watches the user's tree from now on. Changes that an earlier watch has seen are kept.
     pub fn watch(&mut self, directory: &Path, watch: &Watch) -> Result<(), watch::Error> {
         let mut watcher = Watcher::new(directory, watch)?;
-        self.watcher.take().into_iter().for_each(|before| watcher.go_on_from(before));
+        self.watcher.take().into_iter().for_each(|before| watcher.continue_from(before));
         self.watcher = Some(watcher);
         Ok(())
     }

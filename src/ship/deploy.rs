@@ -1,6 +1,6 @@
 //! From a request to a deployed revision.
 
-use super::event::{Event, Hooks};
+use super::event::{self, Hooks};
 use super::image::Route;
 use super::name::check_new;
 use super::request::{Destination, Request, Target};
@@ -10,6 +10,7 @@ use crate::api::wire::{
     SourceRevisionConfig,
 };
 use crate::api::{self, Client};
+use crate::live::Event;
 
 /// One run.
 pub(super) struct Shipment<'a, H> {
@@ -65,7 +66,7 @@ impl<H: Hooks> Shipment<'_, H> {
         };
         match (found, &self.request.target) {
             (Some(found), _) => {
-                self.hooks.event(Event::found(&found));
+                self.hooks.event(&event::found(&found));
                 check_not_deleted(&found)?;
                 Ok(Destination::Existing(Box::new(found)))
             }
@@ -106,10 +107,13 @@ impl<H: Hooks> Shipment<'_, H> {
         };
         match self.call(async |client| client.create(&creation).await).await {
             Ok(created) => {
-                self.hooks
-                    .event(Event::Created { deployment_id: created.id.clone(), name: created.name.clone() });
+                let (deployment_id, name) = (created.id.clone(), created.name.clone());
+                self.hooks.event(&Event::Created { deployment_id, name });
                 Ok(created)
             }
+            Err(Error::Interrupted(_)) => Err(Error::InterruptedAtService {
+                hint: format!("`{}` may have been created; see `agentcli deploy list`", creation.name),
+            }),
             Err(Error::Api(error @ api::Error::Conflict { .. })) => {
                 self.created_meanwhile(&creation, error).await
             }
@@ -125,7 +129,7 @@ impl<H: Hooks> Shipment<'_, H> {
     ) -> Result<Deployment, Error> {
         let found = self.call(async |client| client.find_by_name(&creation.name).await).await?;
         let found = found.filter(|it| it.source == creation.source).ok_or(error)?;
-        self.hooks.event(Event::found(&found));
+        self.hooks.event(&event::found(&found));
         Ok(found)
     }
 
@@ -157,14 +161,14 @@ impl<H: Hooks> Shipment<'_, H> {
     /// Follows the new revision to its end, unless the request does not wait.
     async fn settle(&mut self, deployment: &Deployment, revision: &str) -> Result<(), Error> {
         let (deployment_id, revision_id) = (deployment.id.clone(), revision.to_owned());
-        self.hooks.event(Event::Revision { deployment_id, revision_id });
+        self.hooks.event(&Event::Revision { deployment_id, revision_id });
         let Some(timeout) = self.request.wait else {
-            self.hooks.event(Event::result("submitted", deployment, revision, None));
+            self.hooks.event(&event::result("submitted", deployment, revision, None));
             return Ok(());
         };
         let done = self.follow(deployment, revision, timeout).await;
         if let Err(Error::Interrupted(_)) = done {
-            self.hooks.event(Event::result("pending", deployment, revision, None));
+            self.hooks.event(&event::result("pending", deployment, revision, None));
         }
         done.map_err(|error| error.while_revision_continues(&deployment.id, "the revision continues"))
     }
@@ -175,7 +179,7 @@ impl<H: Hooks> Shipment<'_, H> {
         call: impl AsyncFnOnce(&Client) -> Result<T, api::Error>,
     ) -> Result<T, Error> {
         let Self { service, hooks, .. } = self;
-        service.call(call, |message| hooks.event(Event::Note { message })).await
+        service.call(call, |message| hooks.event(&Event::Note { message })).await
     }
 }
 

@@ -23,13 +23,13 @@ pub enum Error {
         /// What to do next.
         hint: String,
     },
-    /// The user stopped it before a revision was made.
+    /// The user stopped it; the service was not asked to change anything, or has reported the change.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// The user stopped it; the service continues with the revision.
+    /// The user stopped it after the service was asked to create a deployment or a revision.
     #[error("interrupted")]
-    InterruptedWatch {
-        /// How to see the revision.
+    InterruptedAtService {
+        /// How to see what the service has done.
         hint: String,
     },
     /// The revision is not deployed yet.
@@ -58,7 +58,7 @@ impl Error {
             Self::Engine(error) => error.hint(),
             Self::Declined | Self::Interrupted(_) => None,
             Self::Failed { hint, .. }
-            | Self::InterruptedWatch { hint }
+            | Self::InterruptedAtService { hint }
             | Self::Pending { hint, .. }
             | Self::Refused { hint, .. } => Some(hint.clone()),
         }
@@ -68,7 +68,7 @@ impl Error {
     pub(super) fn while_revision_continues(self, deployment_id: &str, state: &str) -> Self {
         let hint = || format!("{state}; see `agentcli deploy revisions list {deployment_id}`");
         match self {
-            Self::Interrupted(_) => Self::InterruptedWatch { hint: hint() },
+            Self::Interrupted(_) => Self::InterruptedAtService { hint: hint() },
             error => error,
         }
     }

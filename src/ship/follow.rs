@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::deploy::Shipment;
-use super::event::{Event, Hooks};
+use super::event::{Hooks, log_entry, result};
 use super::{Error, Reading, Shown};
 use crate::api::wire::{
     Cursor, Deployment, LogEntry, LogOrder, LogRequest, Revision, RevisionStatus, Source,
 };
+use crate::live::Event;
 
 /// The first interval between two queries is so much shorter than the longest.
 const FIRST_INTERVAL: u32 = 8;
@@ -69,7 +70,7 @@ impl<H: Hooks> Shipment<'_, H> {
                 let now = found.status;
                 if status.as_ref() != Some(&now) {
                     let seconds = start.elapsed().as_secs_f64();
-                    self.hooks.event(Event::Status { status: now.word().to_owned(), seconds });
+                    self.hooks.event(&Event::Status { status: now.word().to_owned(), seconds });
                     interval = self.first_interval();
                 }
                 if let Some(log) = log.as_mut().filter(|_| has_build_log(&found.source, &now)) {
@@ -104,7 +105,7 @@ impl<H: Hooks> Shipment<'_, H> {
             Err(Error::Api(error)) if error.may_pass() => {
                 if !std::mem::replace(is_away, true) {
                     let message = format!("{error}; still waiting for the revision");
-                    self.hooks.event(Event::Warning { message });
+                    self.hooks.event(&Event::Warning { message });
                 }
                 Ok(None)
             }
@@ -145,7 +146,7 @@ impl<H: Hooks> Shipment<'_, H> {
             let is_empty = page.logs.is_empty();
             for entry in page.logs {
                 if log.shown.is_new(&mut reading, &entry) {
-                    self.hooks.event(Event::log(entry));
+                    self.hooks.event(&log_entry(entry));
                 }
             }
             match page.next_offset {
@@ -166,18 +167,18 @@ impl<H: Hooks> Shipment<'_, H> {
                 Err(Error::Api(_)) => deployment.source_config.custom_url.clone(),
                 now => now?.source_config.custom_url,
             };
-            self.hooks.event(Event::result("deployed", deployment, revision, url));
+            self.hooks.event(&result("deployed", deployment, revision, url));
             return Ok(());
         }
         match self.last_entries(deployment, revision, &status).await {
-            Ok(entries) => entries.into_iter().rev().for_each(|entry| self.hooks.event(Event::log(entry))),
+            Ok(entries) => entries.into_iter().rev().for_each(|entry| self.hooks.event(&log_entry(entry))),
             Err(Error::Api(error)) => {
                 let message = format!("cannot read the log of the revision: {error}");
-                self.hooks.event(Event::Warning { message });
+                self.hooks.event(&Event::Warning { message });
             }
             Err(error) => return Err(error),
         }
-        self.hooks.event(Event::result("failed", deployment, revision, None));
+        self.hooks.event(&result("failed", deployment, revision, None));
         let id = &deployment.id;
         let logs = format!("agentcli deploy logs --deployment-id {id} --revision-id {revision}");
         let hint = match status {
@@ -228,7 +229,7 @@ impl<H: Hooks> Shipment<'_, H> {
         timeout: Duration,
     ) -> Result<(), Error> {
         let status = status.map_or("of unknown status", RevisionStatus::word);
-        self.hooks.event(Event::result("pending", deployment, revision, None));
+        self.hooks.event(&result("pending", deployment, revision, None));
         Err(Error::Pending {
             message: format!(
                 "revision {revision} of `{}` is still {status} after {} s",

@@ -1,12 +1,13 @@
 //! How the project gets to the service; as an image, built here and pushed to the service's registry.
 
 use super::deploy::Shipment;
-use super::event::{Event, Hooks};
+use super::event::Hooks;
 use super::name::slug;
 use super::request::{Destination, Method};
 use super::{Error, Request};
 use crate::api::wire::{Deployment, Source};
-use crate::engine::{self, BuildRequest, Engine, Login, PushRequest};
+use crate::engine::{self, BuildRequest, Engine, Login, PushEvent, PushRequest};
+use crate::live::Event;
 
 /// The platform of deployment services.
 pub const PLATFORM: &str = "linux/amd64";
@@ -32,7 +33,7 @@ impl<H: Hooks> Shipment<'_, H> {
         }
         if let Some(source) = destination.source().filter(|source| **source != Source::InternalContainer) {
             let message = format!("`{}` was created from {source}; building remotely", destination.name());
-            self.hooks.event(Event::Note { message });
+            self.hooks.event(&Event::Note { message });
             return Ok(Route::Source);
         }
         match self.service.stop().unless_asked(Engine::connect(&self.request.engine)).await? {
@@ -40,7 +41,7 @@ impl<H: Hooks> Shipment<'_, H> {
             Err(error @ (engine::Error::NoEngine { .. } | engine::Error::Unreachable { .. }))
                 if self.request.method == Method::Auto =>
             {
-                self.hooks.event(Event::Note { message: format!("{error}; building remotely") });
+                self.hooks.event(&Event::Note { message: format!("{error}; building remotely") });
                 Ok(Route::Source)
             }
             Err(error) => Err(error.into()),
@@ -58,9 +59,10 @@ impl<H: Hooks> Shipment<'_, H> {
         }
         let Self { service, hooks, .. } = self;
         let building = engine.build(build, |event| hooks.building(&event));
-        let built = service.stop().unless_asked(building).await?;
-        let built = built.inspect_err(|error| self.hooks.build_failed(error))?;
-        self.hooks.event(Event::Built { id: built.id.clone(), tags: built.tags });
+        let built = service.stop().unless_asked(building).await;
+        hooks.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
+        let built = built??;
+        self.hooks.event(&Event::Built { id: built.id.clone(), tags: built.tags });
         Ok(built.id)
     }
 
@@ -84,9 +86,9 @@ impl<H: Hooks> Shipment<'_, H> {
             silence: self.request.push_silence,
         };
         let Self { service, hooks, .. } = self;
-        let pushed = engine.push(&request, |event| hooks.pushing(event), service.stop()).await?;
+        let pushed = engine.push(&request, |event| hooks.event(&push_event(event)), service.stop()).await?;
         let uri = format!("{}@{}", pushed.repository, pushed.digest);
-        self.hooks.event(Event::Pushed { image: uri.clone() });
+        self.hooks.event(&Event::Pushed { image: uri.clone() });
         Ok(uri)
     }
 }
@@ -112,6 +114,18 @@ fn check_source(destination: &Destination, request: &Request) -> Result<(), Erro
             "pass --remote to build the image on the deployment service".to_owned(),
         ),
         _ => Ok(()),
+    }
+}
+
+fn push_event(event: PushEvent) -> Event {
+    match event {
+        PushEvent::Progress(progress) => {
+            Event::Push { bytes: progress.current, total: progress.total, layers: progress.layers }
+        }
+        PushEvent::RemovingTag { tag } => {
+            Event::Note { message: format!("removing the temporary tag `{tag}` from the container engine") }
+        }
+        PushEvent::Retry { reason } => Event::Warning { message: format!("{reason}; retrying the push") },
     }
 }
 

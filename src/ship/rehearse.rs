@@ -2,9 +2,10 @@
 
 use super::Error;
 use super::deploy::Shipment;
-use super::event::{Event, Hooks};
+use super::event::Hooks;
 use super::image::{PLATFORM, Route};
 use super::request::Destination;
+use crate::live::Event;
 
 impl<H: Hooks> Shipment<'_, H> {
     /// Reports the steps. Source is packed, which finds files that cannot be sent, and an archive that is too large.
@@ -43,6 +44,6 @@ impl<H: Hooks> Shipment<'_, H> {
     }
 
     fn would(&mut self, step: &'static str, message: String) {
-        self.hooks.event(Event::Would { step, message });
+        self.hooks.event(&Event::Would { step, message });
     }
 }

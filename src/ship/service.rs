@@ -5,7 +5,7 @@ use std::pin::pin;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::Error;
-use crate::api::{self, Account, Client, Patience};
+use crate::api::{self, Account, Client, RetryPolicy};
 use crate::live::Stop;
 
 /// A client that reports its retries and stops with the program.
@@ -21,10 +21,10 @@ impl Service {
     /// # Errors
     ///
     /// The address or the key cannot be used.
-    pub fn new(account: Account, patience: Patience, stop: Stop) -> Result<Self, Error> {
+    pub fn new(account: Account, policy: RetryPolicy, stop: Stop) -> Result<Self, Error> {
         let (sender, notes) = unbounded_channel();
-        let client = Client::new(account)?.with_patience(patience).telling(move |note| {
-            // The receiver is gone when the command is over.
+        let client = Client::new(account)?.with_retry_policy(policy).on_retry(move |note| {
+            // The receiver is dropped when the command ends.
             sender.send(note).ok();
         });
         Ok(Self { client, notes, stop })

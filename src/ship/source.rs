@@ -4,12 +4,13 @@ use std::cell::RefCell;
 
 use super::Error;
 use super::deploy::Shipment;
-use super::event::{Event, Hooks};
+use super::event::Hooks;
 use super::request::Request;
 use crate::api::Archive;
 use crate::api::wire::{Deployment, SourceRevisionConfig};
 use crate::context::Packed;
 use crate::engine;
+use crate::live::Event;
 
 /// The largest archive that services accept, in bytes.
 const MAX_ARCHIVE: u64 = 200 * 1024 * 1024;
@@ -54,7 +55,7 @@ impl<H: Hooks> Shipment<'_, H> {
         let (files, largest) = (listing.files(), listing.largest(LARGEST));
         let packed = self.service.stop().unless_asked(listing.pack(MAX_ARCHIVE)).await?;
         let packed = packed.map_err(engine::Error::Context)?;
-        self.hooks.event(Event::Packed { files, bytes: packed.bytes() });
+        self.hooks.event(&Event::Packed { files, bytes: packed.bytes() });
         if packed.bytes() > LARGE {
             let paths: Vec<String> =
                 largest.iter().map(|(path, _)| format!("`{}`", path.display())).collect();
@@ -62,7 +63,7 @@ impl<H: Hooks> Shipment<'_, H> {
                 "the archive is large, mostly because of {}; exclude what the image does not need with .dockerignore",
                 paths.join(", ")
             );
-            self.hooks.event(Event::Warning { message });
+            self.hooks.event(&Event::Warning { message });
         }
         Ok(packed)
     }
@@ -79,11 +80,11 @@ impl<H: Hooks> Shipment<'_, H> {
         let archive = Archive { length: bytes, open: &open };
         let Self { service, hooks, .. } = self;
         let hooks = RefCell::new(&mut **hooks);
-        let mut progress = |sent| hooks.borrow_mut().uploading(sent, bytes);
+        let mut progress = |sent| hooks.borrow_mut().event(&Event::Upload { bytes: sent, total: bytes });
         let upload =
             async |client: &crate::api::Client| client.upload(&target, &archive, &mut progress).await;
-        service.call(upload, |message| hooks.borrow_mut().event(Event::Note { message })).await?;
-        self.hooks.event(Event::Uploaded { path: path.clone(), bytes });
+        service.call(upload, |message| hooks.borrow_mut().event(&Event::Note { message })).await?;
+        self.hooks.event(&Event::Uploaded { path: path.clone(), bytes });
         Ok(SourceRevisionConfig {
             graph_config_path: Some(self.request.config_path.clone()),
             source_tarball_path: Some(path),

@@ -8,7 +8,7 @@ use super::definition::image_name;
 use super::error::Error;
 use super::session::{Hooks, Image, Options, Session};
 use crate::compiler::back::plan::ServiceImage;
-use crate::engine::{self, BuildEvent, BuildRequest, Downloaded, Engine};
+use crate::engine::{self, BuildEvent, BuildRequest, Engine, Transfer};
 use crate::live::Event;
 
 /// Builds or pulls every image of the setup. Returns the ID of the image that the build has replaced, if any.
@@ -85,7 +85,7 @@ async fn pull(engine: &Engine, name: &str, hooks: &mut dyn Hooks) -> Result<(), 
     hooks.event(&pulling(0, 0));
     let (sender, mut events) = mpsc::unbounded_channel();
     let warnings = sender.clone();
-    let progress = move |it: Downloaded| _ = sender.send(pulling(it.current, it.total));
+    let progress = move |it: Transfer| _ = sender.send(pulling(it.current, it.total));
     let warn = move |message| _ = warnings.send(Event::Warning { message });
     let mut pulled = std::pin::pin!(engine.pull(name, progress, warn));
     loop {

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use agentcli::api::wire::{Deployment, DeploymentCreation, DeploymentPatch, Source, UploadUrl};
-use agentcli::api::{Archive, DeploymentFilter, Error, Patience};
+use agentcli::api::{Archive, DeploymentFilter, Error, RetryPolicy};
 use serde_json::json;
 
 use super::{Scene, block_on, client, creation, image};
@@ -261,8 +261,8 @@ impl Read for Trickle {
 fn an_upload_that_goes_on_and_on_ends() {
     let scene = Scene::new();
     let (_, target) = target(&scene, "archive");
-    let patience = Patience { upload: Duration::from_millis(500), ..Patience::default() };
-    let client = client(scene.proxy.address()).with_patience(patience);
+    let retry_policy = RetryPolicy { upload: Duration::from_millis(500), ..RetryPolicy::default() };
+    let client = client(scene.proxy.address()).with_retry_policy(retry_policy);
     let open = || Ok(Box::new(Trickle) as Box<dyn Read + Send>);
     let archive = Archive { length: LENGTH, open: &open };
     let mut sent = 0;

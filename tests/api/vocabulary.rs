@@ -97,11 +97,11 @@ fn the_public_service_is_known_by_its_address() {
         "https://eu.api.host.langchain.com",
         "https://API.host.langchain.com:443/x",
     ] {
-        assert_eq!(Vocabulary::of_address(public), Vocabulary::Public, "{public}");
+        assert_eq!(Vocabulary::for_address(public), Vocabulary::Public, "{public}");
     }
     for other in
         ["http://127.0.0.1:1", "https://api.host.langchain.com.example", "https://notapi.host.langchain.com"]
     {
-        assert_eq!(Vocabulary::of_address(other), Vocabulary::Specification, "{other}");
+        assert_eq!(Vocabulary::for_address(other), Vocabulary::Specification, "{other}");
     }
 }

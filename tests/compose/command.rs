@@ -190,6 +190,6 @@ fn what_is_no_image_is_not_run() {
         let run = env.run(&format!("compose - --image {image}"));
         assert_eq!(run.code, 2, "{image}: {}", run.err);
     }
-    assert!(env.run("compose - --image $X").err.contains("is not the name of an image"));
+    assert!(env.run("compose - --image $X").err.contains("is not a valid image name"));
     assert_eq!(env.run("compose - --image registry.example/a:1").code, 0);
 }

@@ -12,12 +12,12 @@ use crate::harness::{copy, fixtures, free_port};
 use crate::up::Running;
 
 /// The engine that is used: the first, the oldest that is supported.
-fn host() -> String {
+pub(super) fn host() -> String {
     hosts().remove(0)
 }
 
 /// A service that says what it hears from the server.
-const EXTRA: &str = r#"
+pub(super) const EXTRA: &str = r#"
 services:
   listener:
     image: langchain/langgraph-api:3.11
@@ -33,22 +33,22 @@ services:
 "#;
 
 /// A project of a name of its own; nothing is left of it.
-struct Project {
+pub(super) struct Project {
     directory: TempDir,
-    docker_config: TempDir,
-    name: String,
-    port: u16,
+    pub(super) docker_config: TempDir,
+    pub(super) name: String,
+    pub(super) port: u16,
 }
 
 impl Project {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let directory = TempDir::with_prefix("agentcli-compose-").unwrap();
         copy(&fixtures("valid").join("hello"), &directory.path().join("app"));
         let name = directory.path().file_name().unwrap().to_str().unwrap().to_lowercase();
         Self { directory, docker_config: docker_config(), name, port: free_port() }
     }
 
-    fn app(&self) -> std::path::PathBuf {
+    pub(super) fn app(&self) -> std::path::PathBuf {
         self.directory.path().join("app")
     }
 
@@ -69,7 +69,7 @@ impl Project {
         said
     }
 
-    fn compose(&self, arguments: &[&str]) {
+    pub(super) fn compose(&self, arguments: &[&str]) {
         let output = self.run("docker", &[&["compose", "-p", &self.name], arguments].concat());
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -202,4 +202,21 @@ fn without_compose_it_is_said_what_to_do() {
     assert!(said.contains("docker compose is needed") && said.contains("docker-compose-plugin"), "{said}");
     let nothing = project.run(env!("CARGO_BIN_EXE_agentcli"), &["up", "-d", "nothing.yaml"]);
     assert!(String::from_utf8_lossy(&nothing.stderr).contains("there is no file"), "{nothing:?}");
+}
+
+#[test]
+fn the_image_that_a_build_has_replaced_is_removed() {
+    let project = Project::new();
+    fs::write(project.app().join("extra.yaml"), EXTRA.replace("${GREETING}", "heard")).unwrap();
+    let port = project.port.to_string();
+    let up = ["up", "--no-pull", "--wait", "-d", "extra.yaml", "-P", &project.name, "--port", &port];
+    let name = format!("{}-langgraph-api", project.name);
+    let id = || docker(&host(), &["images", "-q", "--no-trunc", &name]).trim().to_owned();
+    project.agentcli(&up);
+    let first = id();
+    fs::write(project.app().join("src/hello/another.py"), "ANOTHER = 1\n").unwrap();
+    project.agentcli(&up);
+    assert_ne!(first, id());
+    let all = docker(&host(), &["images", "-qa", "--no-trunc"]);
+    assert!(!all.contains(&first), "{first}: {all}");
 }

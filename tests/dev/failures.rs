@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -42,10 +43,10 @@ fn the_python_is_too_old_or_none() {
     let project = project.variable("PATH", &tools);
     let (code, _, err) = project.fails(&["--no-browser"]);
     assert_eq!(code, 1);
-    let wanted = format!("`{tools}/python3` is Python 3.9, `{tools}/python` does not run: exit code 3\n");
+    let wanted = format!("`{tools}/python3` is Python 3.9, `{tools}/python` fails with exit code 3\n");
     assert!(err.contains(&wanted), "{err}");
     let (_, _, err) = project.fails(&["--no-browser", "--python", "tools/nothing"]);
-    assert!(err.contains("tools/nothing` does not run"), "{err}");
+    assert!(err.contains("tools/nothing` fails with"), "{err}");
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn a_dependency_does_not_install() {
     let (code, _, err) = project.fails(&["--no-browser"]);
     assert_eq!(code, 1);
     assert!(err.contains("agentcli-no-such-package"), "{err}");
-    assert!(err.contains("hint: some requirements cannot be met together"), "{err}");
+    assert!(err.contains("hint: some requirements are incompatible"), "{err}");
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn a_taken_port_is_an_error_that_names_who_holds_it() {
     assert!(err.contains(&wanted), "{wanted}\n{err}");
     assert!(err.contains("hint: stop it, or choose another with --port"), "{err}");
     let (_, _, err) = project.fails(&["--no-browser", "--host", "192.0.2.1", "--port", &port]);
-    assert!(err.contains("this machine has no such address"), "{err}");
+    assert!(err.contains("this machine does not have this address"), "{err}");
 }
 
 #[test]
@@ -176,4 +177,30 @@ fn a_program_that_cannot_be_run_is_named() {
     assert_eq!(guard.status.code(), Some(126));
     let said = String::from_utf8(guard.stderr).unwrap();
     assert!(said.starts_with(&format!("cannot run `{}`: Permission denied", program.display())), "{said}");
+}
+
+/// Starts the program with fewer and fewer processes and threads allowed to a user of its own.
+#[test]
+fn a_process_or_thread_that_cannot_be_started_is_not_waited_for() {
+    let project = Project::of("hello");
+    let path = project.directory.path();
+    assert!(Command::new("chmod").args(["-R", "a+rwX"]).arg(path).status().unwrap().success());
+    let user = 1_000_000_000 + std::process::id();
+    for limit in 2..9 {
+        let mut command = Command::new("setpriv");
+        command.args([format!("--reuid={user}"), format!("--regid={user}"), "--clear-groups".to_owned()]);
+        command.args(["prlimit".to_owned(), format!("--nproc={limit}")]);
+        command.arg(&project.program).args(["dev", "--no-reload", "--no-install", "--no-browser"]);
+        command.current_dir(path).env("HOME", path).env(super::MARK, path).stdin(Stdio::null());
+        let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        let status = loop {
+            match process.try_wait().unwrap() {
+                Some(status) => break status,
+                None if started.elapsed() > super::PATIENCE => panic!("{limit}: {:?}", project.processes()),
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        assert!(!status.success(), "{limit}");
+    }
 }

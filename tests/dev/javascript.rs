@@ -186,9 +186,9 @@ fn options_of_the_python_server_are_warned_of() {
     assert_eq!(
         warnings,
         [
-            "--python changes nothing: the JavaScript server runs without Python",
-            "--allow-blocking changes nothing: the JavaScript server never looks for blocking calls",
-            "the JavaScript server does not know `store` when it runs without a container",
+            "--python has no effect: the JavaScript server runs without Python",
+            "--allow-blocking has no effect: the JavaScript server never checks for blocking calls",
+            "the JavaScript server ignores `store` outside a container",
         ]
     );
     dev.stop("INT");
@@ -310,7 +310,7 @@ fn nothing_is_installed_against_the_users_will() {
     let (code, _, err) = project.fails(&["--no-install"]);
     assert_eq!(code, 1);
     assert!(err.contains("error: not installed: the server's JavaScript packages"), "{err}");
-    assert!(err.contains("hint: leave out --no-install"), "{err}");
+    assert!(err.contains("hint: omit --no-install"), "{err}");
     assert!(!project.path("node_modules").exists() && !project.path(".agentcli/node").exists());
 }
 
@@ -326,10 +326,7 @@ fn a_package_manager_that_is_not_there_is_named() {
     let project = project.variable("PATH", &path(&[&tools]));
     let (code, _, err) = project.fails(&[]);
     assert_eq!(code, 1);
-    assert!(
-        err.contains("error: the project's packages are installed by bun, and `bun` is not on the PATH"),
-        "{err}"
-    );
+    assert!(err.contains("error: cannot install the project's packages: `bun` is not on the PATH"), "{err}");
 }
 
 #[test]

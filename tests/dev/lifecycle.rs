@@ -100,7 +100,7 @@ fn one_project_is_run_once() {
     let dev = project.ready(&[]);
     let (code, out, err) = project.fails(&["--no-browser"]);
     let wanted =
-        format!("is being run already, by process {}\nhint: stop the other one first", dev.process.id());
+        format!("is already running (process {})\nhint: stop the other process first", dev.process.id());
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains(&wanted), "{err}");
     dev.stop("INT");

@@ -240,7 +240,7 @@ fn directories_past_the_inotify_limit_are_named() {
         "{message}"
     );
     assert!(message.contains("the limit fs.inotify.max_user_watches is reached"), "{message}");
-    assert!(message.ends_with("changes there are not noticed"), "{message}");
+    assert!(message.ends_with("changes there go unnoticed"), "{message}");
     end(process, out);
 }
 

@@ -79,7 +79,7 @@ fn an_environment_of_the_users_that_has_everything_is_used_and_not_changed() {
     let (code, _, err) = project.fails(&["--no-browser", "--no-install"]);
     assert_eq!(code, 1);
     assert!(
-        err.contains("error: not installed: langgraph-runtime-inmem<=0.36.7\nhint: leave out --no-install"),
+        err.contains("error: not installed: langgraph-runtime-inmem<=0.36.7\nhint: omit --no-install"),
         "{err}"
     );
 }
@@ -127,12 +127,12 @@ fn at_a_terminal(project: &Project, keys: &[u8]) -> (Option<i32>, String) {
 fn a_person_is_asked_first() {
     let project = Project::of("hello");
     let (code, shown) = at_a_terminal(&project, b"n\n");
-    assert!(shown.contains("Install all of it into .agentcli/python? [Y/n]"), "{shown}");
+    assert!(shown.contains("Install all packages into .agentcli/python? [Y/n]"), "{shown}");
     assert!(shown.contains("not installed: langgraph-api<=0.16.7"), "{shown}");
     assert_eq!(code, Some(1));
     // Ctrl-C is an answer, too.
     let (code, shown) = at_a_terminal(&project, b"\x03");
-    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(code, Some(130), "{shown}");
     assert!(!project.path(".agentcli/python").exists());
 }
 
@@ -173,4 +173,33 @@ fn a_monorepos_packages_are_installed_in_place() {
     assert!(answer.is_object() && answer.get("detail").is_none(), "{answer}");
     dev.stop("INT");
     assert!(project.path("apps/agent/.agentcli").is_dir());
+}
+
+#[test]
+fn a_dependency_may_be_a_link() {
+    let project = Project::of("hello");
+    project.write("real/linked_helper.py", "GREETING = 'Linked'\n");
+    std::os::unix::fs::symlink("real", project.path("linked")).unwrap();
+    project.edit("agent.json", "[\".\"]", "[\".\", \"./linked\"]");
+    let graph = project.read("src/hello/graph.py");
+    project.write("src/hello/graph.py", format!("import linked_helper\n{graph}"));
+    let dev = project.ready(&["--no-reload"]);
+    assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
+    dev.stop("INT");
+}
+
+/// Questions are printed on stderr and answered on stdin: without a terminal there, nobody can answer.
+#[test]
+fn nothing_is_asked_without_a_terminal_on_stdin() {
+    let project = Project::of("hello");
+    project.write("tools/uv", "#!/bin/sh\nexit 1\n");
+    fs::set_permissions(project.path("tools/uv"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", project.path("tools").display(), std::env::var("PATH").unwrap());
+    let mut script = Command::new("script");
+    let run = format!("exec {} dev --no-browser </dev/null", project.program.display());
+    script.args(["-qefc", &run, "/dev/null"]).current_dir(project.directory.path()).env("PATH", path);
+    let output = script.env_remove("VIRTUAL_ENV").stdin(Stdio::null()).output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(!shown.contains("[Y/n]"), "{shown}");
+    assert!(shown.contains("installing failed"), "{shown}");
 }

@@ -116,7 +116,7 @@ fn a_failing_step_is_explained() {
         assert!(step.number < step.total, "{step:?}");
         assert_eq!((code, last_lines.len()), (Some(7), 20), "{host}: {reason} {last_lines:?}");
         assert!(last_lines[19].ends_with("line 30"), "{last_lines:?}");
-        assert_eq!(reason, "the command ended with exit code 7");
+        assert_eq!(reason, "the command exited with code 7");
         assert!(
             events.iter().any(|event| matches!(event, BuildEvent::StepFailed { id, .. } if *id == step.id))
         );
@@ -172,7 +172,7 @@ fn a_missing_base_image_is_named() {
         let (built, events) = build(&host, request(dir.path(), &format!("FROM {image}\nCOPY . /\n")));
         assert_tidy(&events);
         let Err(error @ Error::Pull { .. }) = built else { panic!("{host}: {built:?}") };
-        assert!(error.to_string().starts_with(&format!("cannot get the image `{image}`: ")), "{error}");
+        assert!(error.to_string().starts_with(&format!("cannot pull the image `{image}`: ")), "{error}");
         assert!(error.hint().is_some());
     }
 }

@@ -82,7 +82,7 @@ fn a_docker_context() {
 
     let unknown = EngineEnv { context: Some("yours".to_owned()), config, ..EngineEnv::default() };
     let error = connect(&unknown).unwrap_err();
-    assert_eq!(error.to_string(), "the docker context `yours` does not exist or names no engine");
+    assert_eq!(error.to_string(), "the Docker context `yours` does not exist, or has no engine");
     assert!(error.hint().unwrap().contains("docker context ls"));
 
     fs::write(dir.path().join("config.json"), "{\"currentContext\": 7 \"secret\"}").unwrap();
@@ -104,11 +104,8 @@ fn the_first_socket_that_answers() {
 
     let env = EngineEnv { sockets: vec![missing.clone(), stale.clone()], ..EngineEnv::default() };
     let error = connect(&env).unwrap_err();
-    let expected = format!(
-        "no container engine found: there is none at unix://{}, unix://{}",
-        missing.display(),
-        stale.display()
-    );
+    let expected =
+        format!("no container engine found at unix://{}, unix://{}", missing.display(), stale.display());
     assert_eq!(error.to_string(), expected);
     assert!(error.hint().unwrap().contains("DOCKER_HOST"));
 }
@@ -118,15 +115,15 @@ fn what_does_not_listen_or_is_no_engine() {
     let error = connect(&env("unix:///nowhere/docker.sock")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the container engine at `unix:///nowhere/docker.sock` does not answer: there is no such socket"
+        "cannot connect to the container engine at `unix:///nowhere/docker.sock`: no such socket"
     );
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = connect(&env(&format!("tcp://{free}"))).unwrap_err();
-    assert!(error.to_string().ends_with("does not answer: nothing listens there"), "{error}");
+    assert!(error.to_string().ends_with("`: connection refused"), "{error}");
 
     let (registry, _seen) = super::fake::registry();
     let error = connect(&env(&format!("tcp://{registry}"))).unwrap_err();
-    assert!(error.to_string().contains("what listens there is no container engine (status 401)"), "{error}");
+    assert!(error.to_string().contains("it is not a container engine (status 401)"), "{error}");
 }
 
 #[test]
@@ -134,7 +131,7 @@ fn an_engine_that_is_silent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let start = Instant::now();
     let error = connect(&env(&format!("tcp://{}", listener.local_addr().unwrap()))).unwrap_err();
-    assert!(error.to_string().ends_with("does not answer: it was silent for 5 seconds"), "{error}");
+    assert!(error.to_string().ends_with("`: no response within 5 s"), "{error}");
     assert!(start.elapsed() < Duration::from_secs(9));
 }
 
@@ -144,7 +141,10 @@ fn a_socket_that_one_may_not_use() {
     const SOCKET: &str = "AGENTCLI_TEST_DENIED_SOCKET";
     if let Ok(host) = std::env::var(SOCKET) {
         let error = connect(&env(&host)).unwrap_err();
-        assert_eq!(error.to_string(), format!("not allowed to use the container engine at `{host}`"));
+        assert_eq!(
+            error.to_string(),
+            format!("cannot connect to the container engine at `{host}`: permission denied")
+        );
         assert!(error.hint().unwrap().contains("docker group"));
         return;
     }
@@ -184,7 +184,7 @@ fn tls() {
     secure.tls_verify = true;
     secure.cert_path = Some(dir.path().to_owned());
     let error = connect(&secure).unwrap_err();
-    let expected = format!("there is no `{}`", dir.path().join("key.pem").display());
+    let expected = format!("`{}` is missing", dir.path().join("key.pem").display());
     assert!(matches!(&error, Error::Tls { reason, .. } if *reason == expected), "{error}");
     assert!(error.hint().unwrap().contains("DOCKER_CERT_PATH"));
 

@@ -152,7 +152,7 @@ fn a_good_status_with_an_error_inside() {
     let error = built.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the build failed at step 1 of 3, `RUN make`: the command ended with exit code 2"
+        "the build failed at step 1 of 3, `RUN make`: the command exited with code 2"
     );
     let Error::Step(failed) = error else { panic!() };
     assert_eq!((failed.code, failed.last_lines), (Some(2), vec!["no rule".to_owned()]));
@@ -200,7 +200,7 @@ fn an_engine_without_buildkit() {
     let error = built.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the build failed at step 3 of 3, `RUN make`: the command ended with exit code 4"
+        "the build failed at step 3 of 3, `RUN make`: the command exited with code 4"
     );
     assert!(matches!(events.last(), Some(BuildEvent::StepFailed { id: 2, .. })));
 }

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::Duration;
 
-use agentcli::engine::{Engine, Error, Layer, Login, PushEvent, PushRequest, Pushed, Refusal};
+use agentcli::engine::{Engine, Error, Login, PushEvent, PushRequest, Pushed, Refusal};
 use agentcli::live::{Level, Stop};
 use tempfile::TempDir;
 
@@ -76,15 +76,15 @@ fn the_digest_is_the_registrys_own() {
         let pushed = pushed.unwrap();
         assert_eq!(pushed.repository, repository);
         assert_eq!(registry.digest("team/agent", "v1"), Some(pushed.digest.clone()), "{host}");
-        let ended =
-            |layer| events.iter().any(|it| matches!(it, PushEvent::Layer { state, .. } if *state == layer));
-        assert!(ended(Layer::Pushed), "{host}: {events:?}");
+        let advanced = |it: &PushEvent| matches!(it, PushEvent::Progress(progress) if progress.layers == 1);
+        assert!(events.iter().any(advanced), "{host}: {events:?}");
         assert_eq!(names(&host, &registry), "", "{host}: the name that was needed for it is left");
 
         let (again, events) = push(&host, &request);
         assert_eq!(again.unwrap().digest, pushed.digest, "{host}");
-        let there = |it: &PushEvent| matches!(it, PushEvent::Layer { state: Layer::There, .. });
-        assert!(events.iter().any(there), "{host}: {events:?}");
+        let sends_nothing =
+            |it: &PushEvent| matches!(it, PushEvent::Progress(progress) if progress.total == 0);
+        assert!(events.iter().all(sends_nothing), "{host}: {events:?}");
     }
 }
 
@@ -151,7 +151,7 @@ fn no_image_and_no_registry() {
     let error = pushed.unwrap_err();
     assert!(matches!(error, Error::Push { refusal: Refusal::Unavailable, .. }), "{error}");
     assert_eq!(agentcli::error::Error::from(error).exit_code(), 4);
-    assert_eq!(events.iter().filter(|event| matches!(event, PushEvent::Again { .. })).count(), 2);
+    assert_eq!(events.iter().filter(|event| matches!(event, PushEvent::Retry { .. })).count(), 2);
 }
 
 #[test]
@@ -236,5 +236,5 @@ fn a_push_that_breaks_off_is_begun_again() {
     };
     let (pushed, events) = push(&host, &request);
     assert_eq!(pushed.unwrap().digest, digest);
-    assert!(matches!(&events[..], [PushEvent::Again { .. }]), "{events:?}");
+    assert!(matches!(&events[..], [PushEvent::Retry { .. }]), "{events:?}");
 }

@@ -205,7 +205,7 @@ fn the_base_image_counts() {
 
         let pulled = project.run("--pull");
         assert_eq!(pulled.code, 1, "the registry is asked: {}", pulled.err);
-        assert!(pulled.err.contains("cannot get the image"), "{}", pulled.err);
+        assert!(pulled.err.contains("cannot pull the image"), "{}", pulled.err);
 
         docker(&project.host, &["rmi", "-f", &project.base()]);
         assert!(!project.run("").err.contains(UP_TO_DATE), "it is not here");

@@ -149,8 +149,8 @@ fn an_image_is_pushed_over_a_bad_connection() {
             case(MANIFEST, (Fault::BUSY, ALWAYS), LATER, "cannot push"),
             case(MANIFEST, (Fault::BROKEN, ALWAYS), LATER, "cannot push"),
             case(LOOK, (NOT_LET_IN, ALWAYS), REFUSED, "does not accept the credentials"),
-            case(BEGIN, (Fault::Hang, ALWAYS), LATER, "it was silent for 3 s"),
-            case(LAYER, (Fault::Hang, ALWAYS), LATER, "it was silent for 3 s"),
+            case(BEGIN, (Fault::Hang, ALWAYS), LATER, "no progress for 3 s"),
+            case(LAYER, (Fault::Hang, ALWAYS), LATER, "no progress for 3 s"),
         ];
         cases.push((engine, of_engine.into_iter().collect()));
     }
@@ -160,7 +160,7 @@ fn an_image_is_pushed_over_a_bad_connection() {
         let silence = if matches!(case.fault, Fault::Hang) { 3 } else { 60 };
         let [stage, mended] = [silence, 60].map(|silence| {
             Stage::new(&host.url()).with(|env| {
-                env.variable("DOCKER_HOST", engine).patience(|it| it.push = Duration::from_secs(silence))
+                env.variable("DOCKER_HOST", engine).retry_policy(|it| it.push = Duration::from_secs(silence))
             })
         });
         proxy.fail(case.method, case.path, case.fault.clone(), case.times);

@@ -9,8 +9,9 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use super::Project;
+use super::{Project, Running};
 use crate::engine::docker;
+use crate::signals::HangingEngine;
 
 #[test]
 fn an_engine_that_is_not_there() {
@@ -19,6 +20,22 @@ fn an_engine_that_is_not_there() {
     let up = project.up(&["--wait"]);
     assert_eq!(up.code, 4, "{up:?}");
     assert!(up.talk.contains("does not answer: there is no such socket"), "{}", up.talk);
+}
+
+#[test]
+fn an_engine_that_hangs_is_given_up_after_a_deadline() {
+    let mut project = Project::new();
+    let relay = HangingEngine::start(&project.engine, "/containers/json");
+    project.host.clone_from(&relay.host);
+    let up = project.up_command(&["--wait"]).spawn().unwrap();
+    let down = project.command(&["down", "--json"]).spawn().unwrap();
+    for process in [up, down] {
+        let mut running = Running::new(process);
+        assert_eq!(running.code(), 4);
+        let talk = running.talk();
+        assert!(talk.contains("did not list its containers within 30 s"), "{talk}");
+        assert!(talk.contains("check that the engine responds"), "{talk}");
+    }
 }
 
 #[test]
@@ -145,7 +162,7 @@ fn an_engine_that_is_lost_half_way() {
     up.until(|event| event["change"] == "created");
     proxy.end();
     assert_eq!(up.code(), 4);
-    assert!(up.talk().contains("is gone"), "{:#?}", up.seen);
+    assert!(up.talk().contains("lost the connection to the container engine"), "{:#?}", up.seen);
     // The engine is back; what is there is used.
     project.host = engine;
     let again = project.wait();

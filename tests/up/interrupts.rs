@@ -1,4 +1,4 @@
-//! Ctrl-C, whenever it comes.
+//! Ctrl-C at any moment, and several runs at once.
 
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -53,6 +53,8 @@ fn two_runs_at_once_take_turns() {
     assert_eq!(server["change"], "unchanged");
     assert_eq!((first.code(), second.code()), (0, 0), "{:#?} {:#?}", first.seen, second.seen);
     assert_eq!(project.running().len(), 3);
+    // No lock file is left.
+    assert_eq!(std::fs::read_dir(project.cache.path().join("agentcli/turns")).unwrap().count(), 0);
 }
 
 #[test]
@@ -98,4 +100,28 @@ fn down_waits_for_an_up_that_is_starting() {
     assert!(note["message"].as_str().unwrap().starts_with("waiting for another `agentcli up`"), "{note}");
     assert_eq!((up.code(), down.code()), (0, 0), "{:#?} {:#?}", up.seen, down.seen);
     assert!(project.left().iter().all(|line| line.starts_with("volume")), "{:?}", project.left());
+}
+
+/// The image of the server, and whether the engine has an image.
+fn images(project: &Project) -> (String, impl Fn(&str) -> bool) {
+    let name = format!("{}-langgraph-api", project.name);
+    let id = docker(&project.host, &["images", "-q", "--no-trunc", &name]).trim().to_owned();
+    let exists =
+        |id: &str| docker(&project.host, &["images", "-qa", "--no-trunc"]).lines().any(|it| it == id);
+    (id, exists)
+}
+
+#[test]
+fn a_run_that_ends_early_removes_the_image_that_it_has_replaced() {
+    let project = Project::new();
+    project.wait();
+    let (first, _) = images(&project);
+    project.edit("agent.json", "\"RUN sed", "\"RUN echo second\", \"RUN sed");
+    let mut up = project.start(&[]);
+    up.until(|event| event["service"] == "langgraph-api" && event["change"] == "recreated");
+    up.signal("-INT");
+    assert_eq!(up.code(), 130);
+    let (second, exists) = images(&project);
+    assert_ne!(first, second);
+    assert!(!exists(&first) && exists(&second), "{first} {second}");
 }

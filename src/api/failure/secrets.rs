@@ -1,16 +1,17 @@
-//! A service may say again what it was told: the key and secrets are taken out of what it says.
+//! Removes the key and secrets from responses, which may repeat parts of the request.
 
 use std::cmp::Reverse;
 
 use serde_json::Value;
 
-/// Shorter text may stand inside of any word: to take it out there would garble the rest, and give it away. In characters.
+/// Minimum length of secrets that are removed inside of words, in characters. Shorter ones are parts of many words: removing
+/// them there would garble the text, and reveal them.
 const SHORTEST: usize = 4;
 
-/// What stands in the place of a secret.
+/// Placeholder for a secret.
 const REDACTED: &str = "[redacted]";
 
-/// What nobody may see of a request, in each form in which it may be said again.
+/// The secrets of a request, in all forms in which a response may repeat them.
 #[derive(Default)]
 pub(in crate::api) struct Secrets {
     /// The longest first.
@@ -20,10 +21,10 @@ pub(in crate::api) struct Secrets {
 
 impl Secrets {
     /// The key, and every `value` in a body.
-    pub(in crate::api) fn of(key: &str, body: Option<&Value>) -> Self {
+    pub(in crate::api) fn new(key: &str, body: Option<&Value>) -> Self {
         let mut values = vec![key.to_owned()];
         body.iter().for_each(|body| collect_values(body, &mut values));
-        // What ends with a line break may be said without it.
+        // A response may omit a line break at the end.
         let values = values.iter().map(|value| value.trim()).filter(|value| !value.is_empty());
         let (short, long): (Vec<&str>, Vec<&str>) = values.partition(|it| it.chars().count() < SHORTEST);
         let mut long: Vec<String> = long.into_iter().flat_map(forms).collect();
@@ -32,8 +33,8 @@ impl Secrets {
         Self { long, short: short.into_iter().flat_map(forms).collect() }
     }
 
-    /// `text` without them: without the short ones only where they are words of their own.
-    pub(in crate::api) fn taken_out_of(&self, text: &str) -> String {
+    /// `text` without secrets. Short ones are removed only if they are whole words.
+    pub(in crate::api) fn redact(&self, text: &str) -> String {
         let text = self.long.iter().fold(text.to_owned(), |text, secret| text.replace(secret, REDACTED));
         self.short.iter().fold(text, |text, secret| without_word(&text, secret))
     }
@@ -54,7 +55,7 @@ fn without_word(text: &str, word: &str) -> String {
     left + &text[end..]
 }
 
-/// As it is, as JSON has it, and as JSON in a text of JSON has it.
+/// The secret as plain text, in JSON, and in JSON within JSON.
 fn forms(secret: &str) -> [String; 3] {
     let escaped = escaped(secret);
     let twice = self::escaped(&escaped);
@@ -66,7 +67,7 @@ fn escaped(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Every `value` in a body: secrets, and variables of containers.
+/// Collects every `value` of a body: those of secrets and of environment variables of containers.
 fn collect_values(body: &Value, found: &mut Vec<String>) {
     match body {
         Value::Array(items) => items.iter().for_each(|item| collect_values(item, found)),
@@ -92,11 +93,11 @@ mod tests {
 
     fn said(value: &str, text: &str) -> String {
         let body = json!({ "secrets": [{ "name": "A", "value": value }] });
-        Secrets::of("key-of-somebody", Some(&body)).taken_out_of(text)
+        Secrets::new("key-of-somebody", Some(&body)).redact(text)
     }
 
     #[test]
-    fn every_form_of_a_secret_is_taken_out() {
+    fn every_form_of_a_secret_is_removed() {
         let nested = json!({ "input": json!({ "value": PEM }).to_string() }).to_string();
         for text in [PEM.to_owned(), PEM.trim().to_owned(), json!({ "input": PEM }).to_string(), nested] {
             let left = said(PEM, &text);
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_secret_is_taken_out_where_it_is_a_word() {
+    fn a_short_secret_is_removed_if_it_is_a_word() {
         assert_eq!(said("ab1", "it is not ab1, but cab12"), "it is not [redacted], but cab12");
         assert_eq!(said("1", "cpu=1, not -1.5 or 10"), "cpu=[redacted], not -[redacted].5 or 10");
         assert_eq!(said("", "it is wrong"), "it is wrong");

@@ -1,4 +1,4 @@
-//! Deployments, their revisions, and what they are made from.
+//! Deployments, revisions and their sources.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ pub struct Deployment {
     pub name: String,
     /// Chosen at creation; cannot be changed.
     pub source: Source,
-    /// What can be changed without a new revision, and what cannot be changed.
+    /// Fields that can be changed without a new revision, and fields that cannot be changed.
     pub source_config: SourceConfig,
-    /// What is newest: of the latest revision.
+    /// Of the latest revision.
     pub source_revision_config: SourceRevisionConfig,
-    /// Environment variables that are kept secret.
+    /// Secret environment variables.
     pub secrets: Vec<Secret>,
     /// UUID; read-only.
     pub id: String,
@@ -31,20 +31,20 @@ pub struct Deployment {
     pub status: DeploymentStatus,
     /// UUID of the newest revision; read-only.
     pub latest_revision_id: Option<String>,
-    /// UUID of the revision that runs; read-only.
+    /// UUID of the running revision; read-only.
     pub active_revision_id: Option<String>,
-    /// Secrets of the cluster; only where the source is `external_container`.
+    /// References to secrets of the cluster; `external_container` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_references: Option<Vec<SecretReference>>,
-    /// The server's version.
+    /// Version of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_version: Option<String>,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }
 
-/// One state of a deployment's source.
+/// A version of a deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Revision {
     /// UUID; read-only.
@@ -55,11 +55,11 @@ pub struct Revision {
     pub updated_at: String,
     /// Read-only.
     pub status: RevisionStatus,
-    /// What it is made from: the deployment's source, unless a patch said otherwise.
+    /// Its source: that of the deployment, unless the patch has another one.
     pub source: Source,
     /// Of this revision.
     pub source_revision_config: SourceRevisionConfig,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }
@@ -67,41 +67,41 @@ pub struct Revision {
 /// The body of POST /v2/deployments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeploymentCreation {
-    /// Cannot be changed later on.
+    /// Cannot be changed.
     pub name: String,
-    /// Cannot be changed later on.
+    /// Cannot be changed.
     pub source: Source,
-    /// Without what the service itself sets.
+    /// Without fields that the service sets.
     pub source_config: SourceConfig,
     /// Without `repo_commit_sha`.
     pub source_revision_config: SourceRevisionConfig,
-    /// Environment variables that are kept secret.
+    /// Secret environment variables.
     pub secrets: Vec<Secret>,
-    /// Only where the source is `external_container`.
+    /// `external_container` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_references: Option<Vec<SecretReference>>,
-    /// Fields that are not known here.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }
 
 optional_fields! {
-    /// The body of PATCH /v2/deployments/{deployment_id}: what is absent stays as it is.
+    /// The body of PATCH /v2/deployments/{deployment_id}; absent fields do not change.
     DeploymentPatch {
-        /// What the new revision is made from: `codehost`, `internal_container` or `internal_source`; without it, what
-        /// the deployment is made from.
+        /// Source of the new revision: `codehost`, `internal_container` or `internal_source` [default: that of the
+        /// deployment].
         revision_source: Source,
-        /// What can be changed without a new revision.
+        /// Fields that can be changed without a new revision.
         source_config: SourceConfig,
-        /// What makes a new revision; without `repo_commit_sha`.
+        /// Fields that create a revision; without `repo_commit_sha`.
         source_revision_config: SourceRevisionConfig,
         /// All secrets, not only those that change.
         secrets: Vec<Secret>,
-        /// Only where the source is `external_container`.
+        /// `external_container` only.
         secret_references: Vec<SecretReference>,
     }
 
-    /// What is particular to a source and can be changed without a new revision, or not at all.
+    /// Fields of a source that can be changed without a new revision, or not at all.
     SourceConfig {
         /// UUID of the integration with a code host; `codehost` only; cannot be changed.
         integration_id: String,
@@ -113,11 +113,11 @@ optional_fields! {
         build_on_push: bool,
         /// URL of the deployment; the service sets it, unless the source is `external_container`.
         custom_url: String,
-        /// How much it may use.
+        /// Resources.
         resource_spec: ResourceSpec,
-        /// UUID of what deploys in the user's cluster; `external_container` only; cannot be changed.
+        /// UUID of the listener in the cluster; `external_container` only; cannot be changed.
         listener_id: String,
-        /// Where in the cluster; cannot be changed.
+        /// Place in the cluster; cannot be changed.
         listener_config: ListenerConfig,
         /// A command, run from the root of the source; JavaScript only.
         install_command: String,
@@ -125,7 +125,7 @@ optional_fields! {
         build_command: String,
     }
 
-    /// What is particular to a source and makes a new revision when it is changed.
+    /// Fields of a source that create a revision when they change.
     SourceRevisionConfig {
         /// A branch, or a tag as `refs/tags/NAME`; `codehost` only.
         repo_ref: String,
@@ -139,7 +139,7 @@ optional_fields! {
         repo_commit_sha: String,
     }
 
-    /// Where in a cluster.
+    /// A place in a cluster.
     ListenerConfig {
         /// The namespace; cannot be changed.
         cluster_namespace: String,
@@ -156,15 +156,15 @@ optional_fields! {
     }
 }
 
-/// An environment variable that is kept secret.
+/// A secret environment variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret {
     /// The variable.
     pub name: String,
-    /// Its value: requests have one, and answers need not.
+    /// Its value; responses may omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Redacted>,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }
@@ -178,25 +178,25 @@ pub struct Repository {
     pub id: u64,
     /// Its name.
     pub name: String,
-    /// Whose it is.
+    /// Its owner.
     pub owner: String,
     /// Its address: `source_config.repo_url` of a deployment.
     pub url: String,
     /// A branch: `source_revision_config.repo_ref` of a deployment.
     pub default_branch: String,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Page<T> {
-    /// At most as many as were asked for.
+    /// At most `limit` resources.
     pub resources: Vec<T>,
-    /// What to ask for to get the next part.
+    /// Offset of the next page.
     pub offset: u64,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }

@@ -1,4 +1,4 @@
-//! What a build or a server said.
+//! Logs of builds and servers.
 
 use std::fmt;
 
@@ -10,49 +10,49 @@ use crate::api::time;
 optional_fields! {
     /// The body of the POST that reads logs.
     LogRequest {
-        /// The most entries of one answer.
+        /// Maximum number of entries.
         limit: u32,
         /// The oldest or the newest first.
         order: LogOrder,
         /// Filter by level.
         level: LogLevel,
-        /// Only entries that hold this text.
+        /// Filter by a substring of the message.
         query: String,
-        /// ISO 8601: only entries from then on.
+        /// Entries since this time, in ISO 8601.
         start_time: String,
-        /// ISO 8601: only entries up to then.
+        /// Entries until this time, in ISO 8601.
         end_time: String,
-        /// `next_offset` of the answer before.
+        /// `next_offset` of the previous page.
         offset: Cursor,
     }
 
-    /// Something that was said.
+    /// A log entry.
     LogEntry {
-        /// Tells it from others.
+        /// Its unique ID.
         id: String,
-        /// When.
+        /// Time.
         timestamp: Timestamp,
-        /// How grave it is.
+        /// Level.
         level: LogLevel,
-        /// What was said.
+        /// Text.
         message: String,
     }
 }
 
-/// A part of a log.
+/// A page of a log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogPage {
-    /// In the order that was asked for.
+    /// In the requested order.
     pub logs: Vec<LogEntry>,
-    /// What to ask for to get the next part; absent behind the last.
+    /// Offset of the next page; absent after the last.
     #[serde(default)]
     pub next_offset: Option<Cursor>,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }
 
-/// A place in a log, which only the service understands.
+/// A position in a log, opaque to clients.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Cursor {
@@ -62,7 +62,7 @@ pub enum Cursor {
     Text(String),
 }
 
-/// When something was said.
+/// The time of a log entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Timestamp {
@@ -74,7 +74,7 @@ pub enum Timestamp {
     Text(String),
 }
 
-/// ISO 8601, in UTC where the service sent a number.
+/// ISO 8601; in UTC if the service sent a number.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,4 @@
-//! What the service answers when it does not do what it is asked to: `{"detail": "…"}`, or a list of what is wrong
-//! with the request.
+//! Error responses of the service: `{"detail": "…"}`, or a list of validation errors.
 
 use std::fmt;
 
@@ -8,54 +7,54 @@ use serde_json::Value;
 
 use super::Object;
 
-/// The body of an answer that is an error.
+/// The body of an error response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
-    /// Why.
+    /// The reason.
     pub detail: Detail,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }
 
-/// Why a request was refused.
+/// The reason for an error response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Detail {
-    /// In words.
+    /// Text.
     Text(String),
-    /// What is wrong with the request, with status 422.
+    /// Validation errors, with status 422.
     List(Vec<ValidationError>),
-    /// In a form that is not known here.
+    /// Unknown form.
     Other(Value),
 }
 
-/// One thing that is wrong with a request.
+/// A validation error of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationError {
-    /// Where: `query` or `body` first, then names and indices.
+    /// Location: `query` or `body`, then names and indices.
     pub loc: Vec<Location>,
-    /// In words.
+    /// Message.
     pub msg: String,
-    /// For programs.
+    /// Code.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }
 
-/// A step on the way to what is wrong.
+/// A segment of a location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Location {
-    /// The number of an element, from 0.
+    /// Index of an element, from 0.
     Index(u64),
-    /// The name of a field.
+    /// Name of a field.
     Name(String),
 }
 
-/// What serde says that it expected, in the words of JSON.
+/// A type that serde expected, in terms of JSON.
 pub(crate) fn expected(kind: &str) -> &str {
     match kind {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of at least 0",

@@ -1,21 +1,21 @@
-//! Text that is never shown.
+//! Text that is never printed.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A secret: it is written to the wire, and shown nowhere.
+/// A secret: it is sent, but never printed.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Redacted(String);
 
 impl Redacted {
-    /// Text to keep to oneself.
+    /// A secret with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for whoever has to hand it on.
+    /// The text.
     pub fn expose(&self) -> &str {
         &self.0
     }

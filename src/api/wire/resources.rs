@@ -1,131 +1,131 @@
-//! How much a deployment may use, and what runs beside it: fields of the cluster's own are named as the cluster names them.
+//! Resources of a deployment and containers beside it. Kubernetes fields have their Kubernetes names.
 
 use super::{Object, Redacted, optional_fields};
 
 optional_fields! {
-    /// How much a deployment may use. CPU is in cores, memory in MB, storage in Gi.
+    /// Resources of a deployment. CPU is in cores, memory in MB, storage in Gi.
     ResourceSpec {
-        /// The fewest replicas.
+        /// Minimum number of replicas.
         min_scale: u32,
-        /// The most replicas.
+        /// Maximum number of replicas.
         max_scale: u32,
-        /// Cores that one replica is promised, in steps of 0.1.
+        /// CPU request of one replica, in steps of 0.1.
         cpu: f64,
-        /// Cores that one replica may use; without it, twice `cpu`.
+        /// CPU limit of one replica [default: twice `cpu`].
         cpu_limit: f64,
-        /// MB that one replica is promised.
+        /// Memory request of one replica.
         memory_mb: u64,
-        /// MB that one replica may use; without it, twice `memory_mb`.
+        /// Memory limit of one replica [default: twice `memory_mb`].
         memory_limit_mb: u64,
-        /// The fewest replicas of the queue workers; without it, as `min_scale`.
+        /// Minimum number of replicas of the queue workers [default: `min_scale`].
         queue_min_scale: u32,
-        /// The most replicas of the queue workers; without it, as `max_scale`.
+        /// Maximum number of replicas of the queue workers [default: `max_scale`].
         queue_max_scale: u32,
-        /// Cores that one replica of the queue workers is promised; without it, as `cpu`.
+        /// CPU request of one replica of the queue workers [default: `cpu`].
         queue_cpu: f64,
-        /// Cores that one replica of the queue workers may use.
+        /// CPU limit of one replica of the queue workers.
         queue_cpu_limit: f64,
-        /// MB that one replica of the queue workers is promised; without it, as `memory_mb`.
+        /// Memory request of one replica of the queue workers [default: `memory_mb`].
         queue_memory_mb: u64,
-        /// MB that one replica of the queue workers may use.
+        /// Memory limit of one replica of the queue workers.
         queue_memory_limit_mb: u64,
-        /// The fewest replicas of the orchestrator.
+        /// Minimum number of replicas of the orchestrator.
         orchestrator_min_scale: u32,
-        /// The most replicas of the orchestrator.
+        /// Maximum number of replicas of the orchestrator.
         orchestrator_max_scale: u32,
-        /// Cores that one replica of the orchestrator is promised.
+        /// CPU request of one replica of the orchestrator.
         orchestrator_cpu: f64,
-        /// Cores that one replica of the orchestrator may use.
+        /// CPU limit of one replica of the orchestrator.
         orchestrator_cpu_limit: f64,
-        /// MB that one replica of the orchestrator is promised.
+        /// Memory request of one replica of the orchestrator.
         orchestrator_memory_mb: u64,
-        /// MB that one replica of the orchestrator may use.
+        /// Memory limit of one replica of the orchestrator.
         orchestrator_memory_limit_mb: u64,
-        /// The fewest replicas of the executors.
+        /// Minimum number of replicas of the executors.
         executor_min_scale: u32,
-        /// The most replicas of the executors.
+        /// Maximum number of replicas of the executors.
         executor_max_scale: u32,
-        /// Cores that one replica of the executors is promised.
+        /// CPU request of one replica of the executors.
         executor_cpu: f64,
-        /// Cores that one replica of the executors may use.
+        /// CPU limit of one replica of the executors.
         executor_cpu_limit: f64,
-        /// MB that one replica of the executors is promised.
+        /// Memory request of one replica of the executors.
         executor_memory_mb: u64,
-        /// MB that one replica of the executors may use.
+        /// Memory limit of one replica of the executors.
         executor_memory_limit_mb: u64,
-        /// Cores that Redis is promised.
+        /// CPU request of Redis.
         redis_cpu: f64,
-        /// Cores that Redis may use.
+        /// CPU limit of Redis.
         redis_cpu_limit: f64,
-        /// MB that Redis is promised.
+        /// Memory request of Redis.
         redis_memory_mb: u64,
-        /// MB that Redis may use.
+        /// Memory limit of Redis.
         redis_memory_limit_mb: u64,
-        /// Labels of what the cluster makes for the deployment.
+        /// Labels of the resources of the deployment.
         labels: Object,
-        /// Annotations of what the cluster makes for the deployment.
+        /// Annotations of the resources of the deployment.
         annotations: Object,
-        /// The account in the cluster that it runs as.
+        /// Service account.
         service_account_name: String,
-        /// Secrets of the cluster to get images with.
+        /// Secrets to pull images with.
         image_pull_secrets: Vec<ImagePullSecret>,
-        /// Volumes that its containers may mount.
+        /// Volumes.
         volumes: Vec<Volume>,
-        /// Where the server mounts them.
+        /// Volume mounts of the server.
         volume_mounts: Vec<VolumeMount>,
-        /// Containers that run, and end, before the server starts.
+        /// Containers that run before the server starts.
         init_containers: Vec<ContainerSpec>,
         /// Containers that run beside the server.
         sidecars: Vec<ContainerSpec>,
-        /// Cores that the database is promised.
+        /// CPU request of the database.
         db_cpu: f64,
-        /// Cores that the database may use.
+        /// CPU limit of the database.
         db_cpu_limit: f64,
-        /// MB that the database is promised.
+        /// Memory request of the database.
         db_memory_mb: u64,
-        /// MB that the database may use.
+        /// Memory limit of the database.
         db_memory_limit_mb: u64,
         /// Storage of the database in Gi.
         db_storage_gi: u64,
-        /// The most connections to the database.
+        /// Maximum number of connections to the database.
         db_max_connections: u32,
     }
 
-    /// A secret of the cluster to get images with.
+    /// A secret to pull images with.
     ImagePullSecret {
         /// Its name.
         name: String,
     }
 
-    /// A directory that containers can mount; one of its sources is there, each as the cluster has it.
+    /// A volume, with one of the sources.
     Volume {
-        /// What mounts refer to.
+        /// Its name.
         name: String,
         /// From a ConfigMap.
         #[serde(rename = "configMap")]
         config_map: Object,
         /// From a secret of the cluster.
         secret: Object,
-        /// Empty at first, and gone with the replica.
+        /// An empty directory with the lifetime of the replica.
         #[serde(rename = "emptyDir")]
         empty_dir: Object,
-        /// A claim to a persistent volume.
+        /// A persistent volume claim.
         #[serde(rename = "persistentVolumeClaim")]
         persistent_volume_claim: Object,
         /// A directory of an NFS server.
         nfs: Object,
         /// Several sources in one directory.
         projected: Object,
-        /// What the cluster knows of the replica.
+        /// Metadata of the replica.
         #[serde(rename = "downwardAPI")]
         downward_api: Object,
         /// A volume of a storage driver.
         csi: Object,
     }
 
-    /// Where a container mounts a volume.
+    /// A volume mount of a container.
     VolumeMount {
-        /// The volume's name.
+        /// Name of the volume.
         name: String,
         /// The directory in the container.
         #[serde(rename = "mountPath")]
@@ -133,13 +133,13 @@ optional_fields! {
         /// The directory in the volume.
         #[serde(rename = "subPath")]
         sub_path: String,
-        /// How mounts inside of it are shared.
+        /// Mount propagation.
         #[serde(rename = "mountPropagation")]
         mount_propagation: String,
         /// The directory in the volume, with variables.
         #[serde(rename = "subPathExpr")]
         sub_path_expr: String,
-        /// Whether it cannot be written to.
+        /// Whether it is read-only.
         #[serde(rename = "readOnly")]
         read_only: bool,
     }
@@ -150,50 +150,50 @@ optional_fields! {
         name: String,
         /// Its image.
         image: String,
-        /// When the image is fetched: `Always`, `Never` or `IfNotPresent`.
+        /// Image pull policy: `Always`, `Never` or `IfNotPresent`.
         #[serde(rename = "imagePullPolicy")]
         image_pull_policy: String,
-        /// Where its command runs.
+        /// Working directory.
         #[serde(rename = "workingDir")]
         working_dir: String,
-        /// When it is started again.
+        /// Restart policy.
         #[serde(rename = "restartPolicy")]
         restart_policy: String,
-        /// Instead of the image's entry point.
+        /// Overrides the entry point of the image.
         command: Vec<String>,
-        /// Instead of the image's arguments.
+        /// Overrides the arguments of the image.
         args: Vec<String>,
         /// Environment variables.
         env: Vec<EnvironmentVariable>,
-        /// Where more environment variables come from.
+        /// Sources of further environment variables.
         #[serde(rename = "envFrom")]
         env_from: Vec<Object>,
-        /// How much it may use.
+        /// Resources.
         resources: ContainerResources,
-        /// Where it mounts volumes.
+        /// Volume mounts.
         #[serde(rename = "volumeMounts")]
         volume_mounts: Vec<VolumeMount>,
-        /// What it may do.
+        /// Security context.
         #[serde(rename = "securityContext")]
         security_context: Object,
     }
 
     /// An environment variable of a container.
     EnvironmentVariable {
-        /// The variable.
+        /// Name of the variable.
         name: String,
         /// Its value, which may be a secret.
         value: Redacted,
-        /// Where its value comes from.
+        /// Source of its value.
         #[serde(rename = "valueFrom")]
         value_from: Object,
     }
 
-    /// How much a container may use, in the cluster's own words.
+    /// Resources of a container.
     ContainerResources {
-        /// What it may use.
+        /// Limits.
         limits: Object,
-        /// What it is promised.
+        /// Requests.
         requests: Object,
     }
 }

@@ -1,4 +1,4 @@
-//! How images and archives get to the service.
+//! Credentials for pushes, and addresses for uploads.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,56 @@ use super::{Object, Redacted, optional_fields};
 optional_fields! {
     /// The body of POST /v2/deployments/{deployment_id}/push-token.
     PushTokenRequest {
-        /// Whether the answer may name the user to log in as.
+        /// Whether the response may contain a user name.
         supports_registry_username: bool,
     }
 
     /// The body of POST /v2/deployments/{deployment_id}/upload-url.
     UploadUrlRequest {
-        /// Whether the answer may name headers to send.
+        /// Whether the response may contain headers.
         supports_upload_headers: bool,
     }
 }
 
-/// Credentials of a registry, for a short time.
+/// Short-lived credentials of a registry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushToken {
     /// The password.
     pub token: Redacted,
-    /// The registry, with the path below which images are pushed.
+    /// The registry, with a path prefix for images.
     pub registry_url: String,
-    /// Who to log in as; without it, [`PushToken::USERNAME`].
+    /// User name [default: [`PushToken::USERNAME`]].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
-    /// The repository to push to, where the service has chosen one.
+    /// The repository to push to, if the service selects one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_url: Option<String>,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }
 
 impl PushToken {
-    /// Who to log in as where the service does not say.
+    /// The default user name.
     pub const USERNAME: &str = "oauth2accesstoken";
 
-    /// Who to log in as.
+    /// The user name.
     pub fn username(&self) -> &str {
         self.username.as_deref().unwrap_or(Self::USERNAME)
     }
 }
 
-/// Where to put an archive, for a short time.
+/// A short-lived address to upload an archive to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadUrl {
-    /// Whoever knows it may upload.
+    /// The address, which is secret.
     pub upload_url: Redacted,
-    /// What a deployment calls the archive: `source_tarball_path`.
+    /// The `source_tarball_path` of the archive.
     pub object_path: String,
-    /// Headers to send; they may be as secret as the address.
+    /// Headers to send, which may be secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upload_headers: Option<BTreeMap<String, Redacted>>,
-    /// Fields of a newer service.
+    /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
 }

@@ -1,37 +1,37 @@
-//! Words of which there is a list.
+//! Enumerations.
 
 use super::word_list;
 
 word_list! {
-    /// What a deployment is made from. It cannot be changed.
+    /// Source of a deployment. It cannot be changed.
     Source {
         /// A repository of a code host that the service builds.
         Codehost = "codehost",
-        /// An image in a registry of the user's; only where the service is self-hosted.
+        /// An image in a registry of the user; self-hosted services only.
         ExternalContainer = "external_container",
         /// An image in the service's own registry.
         InternalContainer = "internal_container",
         /// An uploaded archive that the service builds.
         InternalSource = "internal_source",
-        /// A template that the service has.
+        /// A template of the service.
         InternalTemplate = "internal_template",
     }
 
-    /// How a deployment is.
+    /// Status of a deployment.
     DeploymentStatus {
-        /// Its database is not there as yet.
+        /// Its database is being created.
         AwaitingDatabase = "AWAITING_DATABASE",
-        /// It can take a revision, or runs one.
+        /// It can run revisions.
         Ready = "READY",
         /// It is not in use.
         Unused = "UNUSED",
         /// It is being deleted.
         AwaitingDelete = "AWAITING_DELETE",
-        /// The service does not know.
+        /// Not known to the service.
         Unknown = "UNKNOWN",
     }
 
-    /// How large a deployment is; chosen at its creation.
+    /// Type of a deployment. It cannot be changed.
     DeploymentType {
         /// For development, free of charge.
         DevFree = "dev_free",
@@ -41,11 +41,11 @@ word_list! {
         Prod = "prod",
     }
 
-    /// How far a revision is.
+    /// Status of a revision.
     RevisionStatus {
-        /// It is being made.
+        /// It is being created.
         Creating = "CREATING",
-        /// It waits for its turn.
+        /// It is queued.
         Queued = "QUEUED",
         /// It waits to be built.
         AwaitingBuild = "AWAITING_BUILD",
@@ -55,57 +55,57 @@ word_list! {
         AwaitingDeploy = "AWAITING_DEPLOY",
         /// It is being deployed.
         Deploying = "DEPLOYING",
-        /// It could not be made.
+        /// It could not be created.
         CreateFailed = "CREATE_FAILED",
         /// It could not be built.
         BuildFailed = "BUILD_FAILED",
         /// It could not be deployed.
         DeployFailed = "DEPLOY_FAILED",
-        /// It runs, or ran until a newer one did.
+        /// It runs, or ran until a newer one replaced it.
         Deployed = "DEPLOYED",
-        /// A newer one came before its turn.
+        /// A newer one replaced it before it was built.
         Skipped = "SKIPPED",
-        /// Somebody stopped it.
+        /// It was stopped by a user.
         Interrupted = "INTERRUPTED",
-        /// The service does not know.
+        /// Not known to the service.
         Unknown = "UNKNOWN",
     }
 
-    /// How grave a log entry is.
+    /// Level of a log entry.
     LogLevel {
-        /// For who looks for a mistake.
+        /// Debugging details.
         Debug = "DEBUG",
-        /// What happens.
+        /// Normal operation.
         Info = "INFO",
-        /// What may be wrong.
+        /// A possible problem.
         Warning = "WARNING",
-        /// What went wrong.
+        /// An error.
         Error = "ERROR",
-        /// What went wrong altogether.
+        /// A fatal error.
         Critical = "CRITICAL",
     }
 
-    /// The order of log entries in time.
+    /// Order of log entries.
     LogOrder {
-        /// The oldest first.
+        /// Oldest first.
         Ascending = "asc",
-        /// The newest first.
+        /// Newest first.
         Descending = "desc",
     }
 }
 
 impl RevisionStatus {
-    /// Whether it stays like this.
+    /// Whether the status is final.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Deployed | Self::Skipped) || self.is_failure()
     }
 
-    /// Whether it was built, or never will be.
+    /// Whether its build is over.
     pub fn is_built(&self) -> bool {
         self.is_final() || matches!(self, Self::AwaitingDeploy | Self::Deploying)
     }
 
-    /// Whether it will never run.
+    /// Whether it has failed.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::CreateFailed | Self::BuildFailed | Self::DeployFailed | Self::Interrupted)
     }

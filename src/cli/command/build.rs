@@ -1,16 +1,15 @@
 //! `agentcli build`
 
-use std::ffi::OsString;
-
 use serde_json::json;
 
 use super::dockerfile::warn_if_stale;
 use crate::cli::compile::PlanOptions;
 use crate::cli::env::Env;
-use crate::cli::image::{self, Wanted};
+use crate::cli::image::{self, BuildOptions};
 use crate::cli::progress::Style;
+use crate::cli::setup;
 use crate::compiler::back::emit::dockerfile;
-use crate::engine::{Built, Engine, EngineEnv};
+use crate::engine::Built;
 use crate::error::Error;
 
 #[derive(Debug, clap::Args)]
@@ -18,32 +17,32 @@ use crate::error::Error;
 Examples:
   agentcli build -t my-agent                       build ./agent.json
   agentcli build -t my-agent:1 -t my-agent:latest  with two names
-  agentcli build -t my-agent --no-pull             with the base image that is here")]
+  agentcli build -t my-agent --no-pull             with the local base image")]
 pub(crate) struct Build {
-    /// Name of the image, as NAME or NAME:TAG; may be repeated
+    /// Name of the image, as NAME or NAME:TAG (repeatable)
     #[arg(short, long = "tag", value_name = "TAG", required = true)]
     tags: Vec<String>,
 
-    /// Platforms to build for, separated by commas; each of several gets a name of its own, TAG-OS-ARCH
+    /// Comma-separated target platforms; with several, the images are named TAG-OS-ARCH
     #[arg(long, value_name = "PLATFORM", value_delimiter = ',')]
     platform: Vec<String>,
 
-    /// Ask the registry for a newer base image (the default)
+    /// Pull a newer base image if there is one (default)
     #[arg(long, overrides_with = "no_pull")]
     pull: bool,
 
-    /// Use the base image that is here
+    /// Use the local base image
     #[arg(long)]
     no_pull: bool,
 
-    /// Build every step anew, even if the image is up to date
+    /// Do not use the build cache
     #[arg(long)]
     no_cache: bool,
 
     #[command(flatten)]
     options: PlanOptions,
 
-    /// How progress is shown
+    /// Format of the progress output
     #[arg(long, value_name = "STYLE", value_enum, default_value_t)]
     progress: Style,
 }
@@ -53,31 +52,29 @@ impl Build {
         let planned = self.options.plan(env)?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
         let runtime = env.runtime()?;
-        let lookup = |name: &str| (env.variables)(name).map(OsString::from);
-        let engine = runtime.block_on(Engine::connect(&EngineEnv::new(lookup)))?;
-        for wanted in self.wanted()? {
-            let built = image::build(env, &engine, &planned, wanted, self.progress);
-            let built = runtime.block_on(built)?;
-            say_built(env, &built, self.progress == Style::Json)?;
+        let engine = setup::engine(env, &runtime)?;
+        for options in self.builds()? {
+            let built = runtime.block_on(image::build(env, &engine, &planned, options, self.progress))?;
+            print_built(env, &built, self.progress == Style::Json)?;
         }
         Ok(())
     }
 
-    /// Each platform with the names that its image gets: a name holds one platform.
-    fn wanted(&self) -> Result<Vec<Wanted>, Error> {
+    /// One build for each platform: a name refers to an image of one platform.
+    fn builds(&self) -> Result<Vec<BuildOptions>, Error> {
         let tags = self.tags.clone();
         match self.platform.as_slice() {
-            [] => Ok(vec![self.one(None, tags)]),
-            [platform] => Ok(vec![self.one(Some(image::platform(platform)?), tags)]),
-            several => several.iter().map(|platform| self.one_of_several(platform)).collect(),
+            [] => Ok(vec![self.build(None, tags)]),
+            [platform] => Ok(vec![self.build(Some(image::platform(platform)?), tags)]),
+            several => several.iter().map(|platform| self.build_with_suffix(platform)).collect(),
         }
     }
 
-    fn one(&self, platform: Option<String>, tags: Vec<String>) -> Wanted {
-        Wanted { tags, platform, pull: !self.no_pull, no_cache: self.no_cache, ignore: &[] }
+    fn build(&self, platform: Option<String>, tags: Vec<String>) -> BuildOptions {
+        BuildOptions { tags, platform, pull: !self.no_pull, no_cache: self.no_cache, ignore: &[] }
     }
 
-    fn one_of_several(&self, platform: &str) -> Result<Wanted, Error> {
+    fn build_with_suffix(&self, platform: &str) -> Result<BuildOptions, Error> {
         let platform = image::platform(platform)?;
         let suffix = platform.replace('/', "-");
         let tag =
@@ -86,11 +83,11 @@ impl Build {
                 false => format!("{tag}:{suffix}"),
             };
         let tags = self.tags.iter().map(tag).collect();
-        Ok(self.one(Some(platform), tags))
+        Ok(self.build(Some(platform), tags))
     }
 }
 
-fn say_built(env: &mut Env, built: &Built, is_json: bool) -> Result<(), Error> {
+fn print_built(env: &mut Env, built: &Built, is_json: bool) -> Result<(), Error> {
     let line = match is_json {
         true => json!({ "event": "built", "id": built.id, "tags": built.tags }).to_string(),
         false => format!("{} {}", built.id, built.tags.join(" ")),

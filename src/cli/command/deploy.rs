@@ -1,4 +1,4 @@
-//! `agentcli deploy`: the project to the deployment service, and what is there already.
+//! `agentcli deploy`: deploys the project, and manages deployments.
 
 mod delete;
 mod get;

@@ -140,10 +140,14 @@ fn read_name(text: &str) -> Result<Range<usize>, Broken> {
     Err(error)
 }
 
-/// Whether `pep508_rs` cannot, or should not, read `text`: it does not know `===`, which installers do.
+/// Whether `pep508_rs` cannot, or should not, read `text`: it does not know `===`, which installers do, and it panics on
+/// some conditions that are not ASCII.
 fn is_unchecked(text: &str) -> bool {
     let condition = text.split_once(';').map_or("", |(_, condition)| condition);
-    text.contains("===") || condition.len() > MAX_CONDITION || condition.matches('(').count() > MAX_NESTING
+    text.contains("===")
+        || !condition.is_ascii()
+        || condition.len() > MAX_CONDITION
+        || condition.matches('(').count() > MAX_NESTING
 }
 
 /// `text` with blanks for what installers accept beyond the specification: a comma after the last version, and

@@ -1,4 +1,4 @@
-//! How the JavaScript server is started, and what it cannot do that the Python server can.
+//! The command that starts the JavaScript server, and the features that it lacks.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn inspect(debugger: &Debugger) -> String {
     format!("{option}={host}:{}", debugger.port)
 }
 
-/// What the server calls a level of Python's.
+/// The server's name of a Python log level.
 fn log_level(level: &str) -> String {
     match level {
         "WARNING" => "warn".to_owned(),
@@ -61,20 +61,19 @@ fn url(path: &Path) -> String {
     Url::from_file_path(path).map_or_else(|()| path.display().to_string(), String::from)
 }
 
-/// What is asked of the server that it does not do, each a fragment.
-pub(in crate::dev) fn not_done(session: &Session, options: &Options) -> Vec<String> {
+/// Warnings about options that the server does not support, as fragments.
+pub(in crate::dev) fn unsupported(session: &Session, options: &Options) -> Vec<String> {
     if session.plan.server.variant != Variant::Javascript {
         return Vec::new();
     }
     let keys = session.plan.local.unknown.iter();
-    let unknown = keys
-        .map(|key| format!("the JavaScript server does not know `{key}` when it runs without a container"));
+    let unknown = keys.map(|key| format!("the JavaScript server ignores `{key}` outside a container"));
     let options = [
         (options.python.is_some(), "--python", "runs without Python"),
-        (options.allow_blocking, "--allow-blocking", "never looks for blocking calls"),
+        (options.allow_blocking, "--allow-blocking", "never checks for blocking calls"),
     ];
     let without = options.into_iter().filter(|(is_asked, ..)| *is_asked);
     let without =
-        without.map(|(_, option, why)| format!("{option} changes nothing: the JavaScript server {why}"));
+        without.map(|(_, option, why)| format!("{option} has no effect: the JavaScript server {why}"));
     without.chain(unknown).collect()
 }

@@ -1,4 +1,4 @@
-//! How the Python server is started.
+//! The command that starts the Python server.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::dev::session::{Options, Session};
 /// Runs the server in its interpreter.
 const SERVE: &str = include_str!("serve.py");
 
-/// How long it lets open connections finish, in seconds; less than its grace.
+/// Time for open connections to finish, in seconds; less than the grace period.
 const OPEN_CONNECTIONS: u32 = 3;
 
 pub(super) fn command(session: &Session, options: &Options, runtime: &Runtime, port: u16) -> Command {
@@ -39,7 +39,7 @@ fn arguments(session: &Session, options: &Options, port: u16) -> Value {
     json!({ "path": path.collect::<Vec<_>>(), "debugger": debugger, "server": server })
 }
 
-/// All that is logged goes to the console, in the server's own form.
+/// Everything is logged to the console, in the format of the server.
 fn log_config(level: &str) -> Value {
     let loggers = local::LOGGERS.iter().map(|&name| (name.to_owned(), json!({ "level": level })));
     json!({

@@ -1,10 +1,10 @@
-//! Buildah's lines, as Podman hands them on: `STEP 2/5: RUN make`, what the command prints, `--> Using cache …`.
+//! Output of Buildah: `STEP 2/5: RUN make`, lines of the command, `--> Using cache …`.
 
 use super::{Name, Steps};
 use crate::engine::events::BuildEvent;
 use crate::live::Splitter;
 
-/// What is known of Buildah's output.
+/// The state of a build of Buildah.
 #[derive(Default)]
 pub(crate) struct Buildah {
     current: Option<usize>,
@@ -13,21 +13,21 @@ pub(crate) struct Buildah {
 }
 
 impl Buildah {
-    /// Takes a piece of output in; it may end within a line.
+    /// Reads a piece of output, which may end within a line.
     pub(crate) fn output(&mut self, text: &str, steps: &mut Steps<impl FnMut(BuildEvent)>) {
         for line in self.output.split(text.as_bytes()) {
             self.line(&line, steps);
         }
     }
 
-    /// The build has ended well.
+    /// The build has succeeded.
     pub(crate) fn finish(&mut self, steps: &mut Steps<impl FnMut(BuildEvent)>) {
         if let Some(id) = self.current.take() {
             steps.done(id, self.cached, None);
         }
     }
 
-    /// The build has failed with `reason`: the step under way has.
+    /// The build has failed with `reason`, and so has the current step.
     pub(crate) fn fail(&mut self, reason: &str, steps: &mut Steps<impl FnMut(BuildEvent)>) {
         if let Some(id) = self.current.take() {
             steps.fail(id, reason);
@@ -35,7 +35,7 @@ impl Buildah {
     }
 
     fn line(&mut self, line: &str, steps: &mut Steps<impl FnMut(BuildEvent)>) {
-        if let Some(name) = Name::of_line(line) {
+        if let Some(name) = Name::from_line(line) {
             self.finish(steps);
             self.cached = false;
             self.current = Some(steps.start(name));

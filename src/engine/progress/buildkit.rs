@@ -1,4 +1,4 @@
-//! BuildKit's reports.
+//! Reports of BuildKit.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::{Name, Steps};
 use crate::engine::events::BuildEvent;
 use crate::live::Splitter;
 
-/// What is known of BuildKit's vertexes, by digest.
+/// The vertexes of a build of BuildKit, by digest.
 #[derive(Default)]
 pub(crate) struct BuildKit {
     known: HashMap<String, Known>,
@@ -19,14 +19,14 @@ pub(crate) struct BuildKit {
 struct Known {
     id: Option<usize>,
     output: Splitter,
-    /// What came before the step was reported as started.
+    /// Lines from before the start of the step was reported.
     early: Vec<String>,
     /// When it first started, in nanoseconds since 1970.
     started: Option<i128>,
 }
 
 impl BuildKit {
-    /// Takes one report in.
+    /// Reads a report.
     pub(crate) fn report(&mut self, report: StatusResponse, steps: &mut Steps<impl FnMut(BuildEvent)>) {
         for vertex in &report.vertexes {
             self.start(vertex, steps);
@@ -38,7 +38,7 @@ impl BuildKit {
             let Some(id) = self.known.get(&status.vertex).and_then(|known| known.id) else { continue };
             let [current, total] =
                 [status.current, status.total].map(|count| u64::try_from(count).unwrap_or(0));
-            steps.tell(BuildEvent::StepProgress { id, part: status.id, current, total });
+            steps.report(BuildEvent::StepProgress { id, part: status.id, current, total });
         }
         for vertex in &report.vertexes {
             self.end(vertex, steps);
@@ -47,11 +47,11 @@ impl BuildKit {
 
     fn start(&mut self, vertex: &Vertex, steps: &mut Steps<impl FnMut(BuildEvent)>) {
         let known = self.known.entry(vertex.digest.clone()).or_default();
-        // A step that never ran but failed, or was found done, has an end without a beginning.
+        // A step that is cached, or fails before it runs, has no start.
         let begun = vertex.started.is_some() || vertex.completed.is_some() || !vertex.error.is_empty();
         known.started = known.started.or(started(vertex));
         if known.id.is_none() && begun {
-            let id = steps.start(Name::of_vertex(&vertex.name));
+            let id = steps.start(Name::from_vertex(&vertex.name));
             known.id = Some(id);
             known.early.drain(..).for_each(|line| steps.log(id, &line));
         }

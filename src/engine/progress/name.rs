@@ -1,6 +1,6 @@
-//! What the engine calls a step: `[builder 2/5] RUN make`, `[internal] load metadata for …`, `STEP 2/5: RUN make`.
+//! Names of steps: `[builder 2/5] RUN make`, `[internal] load metadata for …`, `STEP 2/5: RUN make`.
 
-/// A step's name, taken apart.
+/// The parts of the name of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) number: Option<u32>,
@@ -11,9 +11,9 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// BuildKit's names. What has no number is the engine's own affair.
-    pub(super) fn of_vertex(name: &str) -> Self {
-        let own = |text: &str| Self {
+    /// The name of a vertex of BuildKit. Those without a number are internal.
+    pub(super) fn from_vertex(name: &str) -> Self {
+        let internal = |text: &str| Self {
             number: None,
             total: None,
             stage: None,
@@ -21,7 +21,7 @@ impl Name {
             internal: true,
         };
         let Some((place, text)) = name.strip_prefix('[').and_then(|rest| rest.split_once("] ")) else {
-            return own(name);
+            return internal(name);
         };
         let (stage, count) =
             place.rsplit_once(' ').map_or((None, place), |(stage, count)| (Some(stage), count));
@@ -33,13 +33,13 @@ impl Name {
                 text: text.to_owned(),
                 internal: false,
             },
-            None => own(name),
+            None => internal(name),
         }
     }
 
-    /// Buildah's lines; nothing if the line starts no step.
-    pub(super) fn of_line(line: &str) -> Option<Self> {
-        // Where there are several stages, each line starts with `[1/2] `.
+    /// The name in a line of Buildah; `None` if the line does not start a step.
+    pub(super) fn from_line(line: &str) -> Option<Self> {
+        // With several stages, each line starts with `[1/2] `.
         let (stage, line) = match line.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
             Some((stage, line)) => (Some(stage.to_owned()), line),
             None => (None, line),

@@ -1,4 +1,4 @@
-//! Which instruction a step runs, and so where in the configuration it comes from.
+//! The instruction of a step, and so the configuration key that causes it.
 
 use super::name::Name;
 use crate::engine::events::StepOrigin;
@@ -10,7 +10,7 @@ pub(super) struct Origins {
 
 struct Stage {
     name: String,
-    /// Whether it starts from an image, rather than from nothing or an earlier stage: BuildKit counts that as a step.
+    /// Whether it starts from an image, which BuildKit counts as a step, rather than from `scratch` or an earlier stage.
     pulls: bool,
     instructions: Vec<StepOrigin>,
 }
@@ -36,8 +36,8 @@ impl Origins {
         Self { stages }
     }
 
-    /// The key of the instruction that `name` stands for. BuildKit shows instructions with variables filled in, so
-    /// the number decides, as long as both sides count alike; else the text does.
+    /// The key of the instruction of a step: found by the number, since BuildKit expands variables in the text; if the
+    /// totals differ, by the text.
     pub(super) fn key(&self, name: &Name) -> Option<String> {
         let stage =
             self.stages.iter().filter(|stage| name.stage.as_ref().is_none_or(|own| *own == stage.name));
@@ -52,7 +52,7 @@ impl Origins {
 }
 
 impl Stage {
-    /// The instruction with the number in `name`, by BuildKit's or by Buildah's count.
+    /// The instruction with the number of `name`, as BuildKit or Buildah counts.
     fn numbered(&self, name: &Name) -> Option<&StepOrigin> {
         let at = (name.number? as usize).checked_sub(1)?;
         let total = name.total? as usize;

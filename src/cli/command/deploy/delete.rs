@@ -29,7 +29,7 @@ pub(super) struct Delete {
 
 impl Delete {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account)?;
+        let mut service = Service::new(env, &self.account, None)?;
         let found = service.call(env, async |client| client.deployment(&self.id).await)?;
         let title = title(&found);
         if !self.force {

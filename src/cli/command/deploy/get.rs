@@ -26,7 +26,7 @@ pub(super) struct Get {
 
 impl Get {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account)?;
+        let mut service = Service::new(env, &self.account, None)?;
         let found = match Client::is_id(&self.which) {
             true => service.call(env, async |client| client.deployment(&self.which).await)?,
             false => service.deployment_named(env, &self.which)?,

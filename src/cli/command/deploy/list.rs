@@ -2,13 +2,12 @@
 
 use serde_json::json;
 
-use super::shown::{or_dash, print_json, short_time, shown};
+use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use crate::api::DeploymentFilter;
 use crate::api::wire::Deployment;
 use crate::cli::account::AccountOptions;
 use crate::cli::env::Env;
 use crate::cli::service::Service;
-use crate::cli::table;
 use crate::error::Error;
 
 /// List deployments
@@ -65,7 +64,7 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account)?;
+        let mut service = Service::new(env, &self.account, None)?;
         let filter = DeploymentFilter {
             name_contains: self.name_contains,
             status: self.status.map(|status| status.to_uppercase().into()),
@@ -76,7 +75,7 @@ impl List {
             deployment_ids: self.ids,
         };
         let at_most = (!self.all).then_some(self.limit as usize);
-        // One more tells whether there are more.
+        // One more shows whether the list is complete.
         let asked = at_most.map(|at_most| at_most + 1);
         let mut found = service.call(env, async |client| client.deployments(&filter, asked).await)?;
         let are_more = at_most.is_some_and(|at_most| found.len() > at_most);
@@ -85,13 +84,8 @@ impl List {
             let deployments: Vec<_> = found.iter().map(shown).collect();
             return print_json(env, &json!({ "deployments": deployments, "more": are_more }));
         }
-        if found.is_empty() {
-            env.tell("no deployments found");
-            return Ok(());
-        }
         let rows: Vec<Vec<String>> = found.iter().map(row).collect();
-        let text = table::render(&env.out, HEADINGS, &rows);
-        env.out.write(&text)?;
+        print_table(env, "deployments", HEADINGS, &rows)?;
         if are_more {
             env.tell("there are more deployments; list all with --all");
         }

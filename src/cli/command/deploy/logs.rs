@@ -10,13 +10,13 @@ use serde_json::json;
 use crate::api::time;
 use crate::api::wire::{LogEntry, LogLevel};
 use crate::cli::account::AccountOptions;
-use crate::cli::console::{NOTE, WARNING, paint, visible, visible_line};
+use crate::cli::console::{ERROR, NOTE, WARNING, paint, say, visible, visible_line};
 use crate::cli::env::Env;
 use crate::cli::name::deployment_name;
 use crate::cli::service::Service;
 use crate::error::Error;
 
-/// How long a service may be away while its log is followed.
+/// Timeout for an unreachable service while its log is followed.
 const ABSENCE: Duration = Duration::from_secs(300);
 
 /// Show the logs of a deployment or of a build
@@ -59,7 +59,7 @@ pub(super) struct Logs {
 
     /// Which log to show
     #[arg(long = "type", value_name = "TYPE", value_enum, default_value_t)]
-    kind: Kind,
+    log: LogType,
 
     /// ID of the deployment [default: found by --name]
     #[arg(long, value_name = "ID")]
@@ -90,7 +90,7 @@ enum Level {
 
 /// Type of log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Kind {
+enum LogType {
     /// Log of the running server
     #[default]
     Deploy,
@@ -110,7 +110,7 @@ impl From<Level> for LogLevel {
     }
 }
 
-/// A time of the user's as the service reads it.
+/// A time of the command line in the format of the service.
 fn iso(text: &str) -> Result<String, String> {
     time::parse(text)
         .map(time::format)
@@ -127,7 +127,7 @@ impl Logs {
                 hint: None,
             });
         }
-        let mut service = Service::new(env, &self.account)?;
+        let mut service = Service::new(env, &self.account, None)?;
         let mut reader = self.reader(env, &mut service)?;
         let before = reader.newest(env, &mut service, self.limit)?;
         let are_none = before.is_empty();
@@ -138,16 +138,12 @@ impl Logs {
         if !self.follow {
             return Ok(());
         }
-        match self.follow(env, &mut service, &mut reader) {
-            // To interrupt is how following ends.
-            Err(Error::Interrupted) => Ok(()),
-            done => done,
-        }
+        self.follow(env, &mut service, &mut reader)
     }
 
-    /// Whose log is read: the deployment and the revision are looked for where they are not given.
+    /// A reader of the log. Finds the deployment and the revision if they are not given.
     fn reader(&self, env: &mut Env, service: &mut Service) -> Result<Reader, Error> {
-        let is_build = self.kind == Kind::Build;
+        let is_build = self.log == LogType::Build;
         let mut latest = None;
         let deployment_id = match &self.deployment_id {
             Some(id) => id.clone(),
@@ -182,12 +178,12 @@ impl Logs {
         }))
     }
 
-    /// Shows what is said from now on: of a build up to its end, else until nobody wants to know any more. A service
-    /// that is away for a while is waited for.
+    /// Shows new entries until the build has ended, or until nobody reads them. Waits for a service that is unreachable
+    /// for a while.
     fn follow(&self, env: &mut Env, service: &mut Service, reader: &mut Reader) -> Result<(), Error> {
         let mut heard = Instant::now();
         while !env.out.is_closed {
-            // Asked before the log is read, so that nothing of it is missed.
+            // Queried before the log is read, so that the last entries are not missed.
             let done = reader.is_over(env, service).and_then(|is_over| {
                 let said = reader.next(env, service, |env, entries| self.show(env, entries));
                 said.map(|()| is_over)
@@ -196,12 +192,11 @@ impl Logs {
                 Ok(true) => return Ok(()),
                 Ok(false) => heard = Instant::now(),
                 Err(Error::Api(error)) if error.may_pass() && heard.elapsed() < ABSENCE => {
-                    let warning = paint(&env.err, WARNING, "warning");
-                    env.tell(&format!("{warning}: {}; still following", visible_line(&error.to_string())));
+                    say(env, WARNING, "warning", &format!("{error}; still following"));
                 }
                 Err(error) => return Err(error),
             }
-            service.pause(env.patience.poll)?;
+            service.pause(env.retry_policy.poll)?;
         }
         Ok(())
     }
@@ -218,12 +213,12 @@ impl Logs {
     }
 }
 
-/// `2026-11-21T10:00:00.000Z ERROR    what was said`
+/// `2026-11-21T10:00:00.000Z ERROR    out of memory`
 fn in_words(env: &Env, entry: &LogEntry) -> String {
     let time = entry.timestamp.as_ref().map(|time| visible_line(&time.to_string())).unwrap_or_default();
     let level = entry.level.as_ref().map_or("", LogLevel::word);
     let style = match &entry.level {
-        Some(LogLevel::Error | LogLevel::Critical) => crate::cli::console::ERROR,
+        Some(LogLevel::Error | LogLevel::Critical) => ERROR,
         Some(LogLevel::Warning) => WARNING,
         _ => NOTE,
     };

@@ -2,11 +2,10 @@
 
 use serde_json::json;
 
-use super::shown::print_json;
+use super::shown::{print_json, print_table};
 use crate::cli::account::AccountOptions;
 use crate::cli::env::Env;
 use crate::cli::service::Service;
-use crate::cli::table;
 use crate::error::Error;
 
 /// List the repositories of a code host integration
@@ -26,20 +25,15 @@ pub(super) struct Repos {
 
 impl Repos {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account)?;
+        let mut service = Service::new(env, &self.account, None)?;
         let found = service.call(env, async |client| client.repositories(&self.integration_id).await)?;
         if self.json {
             return print_json(env, &json!({ "repositories": found }));
-        }
-        if found.is_empty() {
-            env.tell("no repositories found");
-            return Ok(());
         }
         let row = |it: &crate::api::wire::Repository| {
             vec![it.owner.clone(), it.name.clone(), it.default_branch.clone(), it.url.clone()]
         };
         let rows: Vec<Vec<String>> = found.iter().map(row).collect();
-        let text = table::render(&env.out, &["OWNER", "NAME", "BRANCH", "URL"], &rows);
-        Ok(env.out.write(&text)?)
+        print_table(env, "repositories", &["OWNER", "NAME", "BRANCH", "URL"], &rows)
     }
 }

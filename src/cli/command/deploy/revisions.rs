@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
-use super::shown::{or_dash, print_json, short_time, shown};
+use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use crate::api::wire::Revision;
 use crate::cli::account::AccountOptions;
 use crate::cli::env::Env;
 use crate::cli::service::Service;
-use crate::cli::table;
 use crate::error::Error;
 
 /// Manage the revisions of a deployment
@@ -52,7 +51,7 @@ impl Revisions {
 
 impl List {
     fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account)?;
+        let mut service = Service::new(env, &self.account, None)?;
         let id = &self.deployment_id;
         let (found, active) = service.call(env, async |client| {
             let active = client.deployment(id).await?.active_revision_id;
@@ -62,14 +61,9 @@ impl List {
             let revisions: Vec<_> = found.iter().map(shown).collect();
             return print_json(env, &json!({ "revisions": revisions, "active_revision_id": active }));
         }
-        if found.is_empty() {
-            env.tell("no revisions found");
-            return Ok(());
-        }
         let rows: Vec<Vec<String>> =
             found.iter().map(|it| row(it, active.as_ref() == Some(&it.id))).collect();
-        let text = table::render(&env.out, &["ID", "STATUS", "CREATED", "ACTIVE", "FROM"], &rows);
-        Ok(env.out.write(&text)?)
+        print_table(env, "revisions", &["ID", "STATUS", "CREATED", "ACTIVE", "FROM"], &rows)
     }
 }
 

@@ -1,23 +1,23 @@
 //! `agentcli deploy` itself: its arguments, and the request that they make.
 
-mod printer;
+mod reporter;
 
-use std::ffi::OsString;
 use std::time::Duration;
 
-use printer::Printer;
+use reporter::Reporter;
 
 use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::env::Env;
-use crate::cli::image::{self, Wanted, platform};
+use crate::cli::image::{self, BuildOptions, platform};
 use crate::cli::name::deployment_name;
-use crate::cli::{service, variables};
+use crate::cli::printer::Printer;
+use crate::cli::service::Service;
+use crate::cli::variables;
 use crate::compiler::words::similar;
-use crate::engine::EngineEnv;
 use crate::error::Error;
-use crate::ship::{self, CREDENTIALS, Method, NO_FILES, PLATFORM, Request, Target};
+use crate::ship::{CREDENTIALS, Method, NO_FILES, PLATFORM, Request, Target};
 
 /// The tag of a pushed image without --tag.
 const TAG: &str = "latest";
@@ -152,19 +152,17 @@ impl Ship {
         self.platform.as_deref().map(platform).transpose()?;
         let planned = self.options.plan(env)?;
         let config = self.options.config.config.as_deref();
-        let (runtime, service) = service::connect(env, &self.account, config)?;
+        let service = Service::new(env, &self.account, config)?;
         let request = self.request(env, &planned)?;
-        let mut printer = Printer::new(env, &planned.project.source, self.json, self.yes);
-        let done = runtime.block_on(ship::run(&request, service, &mut printer));
-        // The thread that reads the answer to a question cannot be interrupted.
-        runtime.shutdown_background();
-        Ok(done?)
+        let printer = Printer::new(env, self.json);
+        let source = &planned.project.source;
+        service.deploy(&request, &mut Reporter { printer, source, is_confirmed: self.yes })
     }
 
     fn request(&self, env: &mut Env, planned: &Planned) -> Result<Request, Error> {
         let secrets = secrets(env, planned);
         let [install_command, build_command] = self.options.commands();
-        let wanted = Wanted {
+        let options = BuildOptions {
             tags: self.tags.clone(),
             platform: Some(self.platform.clone().unwrap_or_else(|| PLATFORM.to_owned())),
             pull: !self.no_pull,
@@ -179,15 +177,15 @@ impl Ship {
             },
             method: self.method(),
             image: self.image.clone(),
-            build: image::request(env, planned, wanted)?,
-            engine: EngineEnv::new(|name: &str| (env.variables)(name).map(OsString::from)),
+            build: image::request(env, planned, options)?,
+            engine: env.engine(),
             tag: self.pushed_tag().to_owned(),
             config_path: image::configuration_path(&planned.plan),
             commands: SourceConfig { install_command, build_command, ..Default::default() },
             secrets,
             wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),
-            poll: env.patience.poll,
-            push_silence: env.patience.push,
+            poll: env.retry_policy.poll,
+            push_silence: env.retry_policy.push,
             reads_build_log: self.json || env.verbose,
             dry_run: self.dry_run,
         })

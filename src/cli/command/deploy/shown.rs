@@ -1,13 +1,14 @@
-//! Records of the service as they are shown: without values of secrets.
+//! Records of the service as they are printed: without values of secrets.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::api::wire::Deployment;
 use crate::cli::env::Env;
+use crate::cli::table;
 use crate::error::Error;
 
-/// Lists whose elements have a name, and a value that is nobody's business.
+/// Lists whose elements have a name and a secret value.
 const SECRET: &[&str] = &["secrets", "env"];
 
 /// A record as JSON, without values of secrets.
@@ -17,7 +18,7 @@ pub(super) fn shown(record: &impl Serialize) -> Value {
     value
 }
 
-/// Takes out what else an element of a list of secrets has than its name, and values of variables.
+/// Removes the values of secrets and variables.
 pub(in crate::cli::command::deploy) fn hide(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(hide),
@@ -47,6 +48,21 @@ pub(super) fn print_json(env: &mut Env, value: &Value) -> Result<(), Error> {
     Ok(env.out.flush()?)
 }
 
+/// Prints rows on stdout, or that there are none of `what`.
+pub(super) fn print_table(
+    env: &mut Env,
+    what: &str,
+    headings: &[&str],
+    rows: &[Vec<String>],
+) -> Result<(), Error> {
+    if rows.is_empty() {
+        env.tell(&format!("no {what} found"));
+        return Ok(());
+    }
+    let text = table::render(&env.out, headings, rows);
+    Ok(env.out.write(&text)?)
+}
+
 /// A value that may be absent.
 pub(super) fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
@@ -60,7 +76,7 @@ pub(super) fn short_time(time: &str) -> String {
     }
 }
 
-/// How a deployment is called in talk.
+/// Name and ID of a deployment.
 pub(super) fn title(deployment: &Deployment) -> String {
     format!("`{}` ({})", deployment.name, deployment.id)
 }

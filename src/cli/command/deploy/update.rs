@@ -44,7 +44,7 @@ pub(super) struct Update {
     #[command(flatten)]
     account: AccountOptions,
 
-    // The last, as what comes behind it would stand under its heading.
+    // The last: its heading applies to all options after it.
     #[command(flatten)]
     patch: PatchOptions,
 }
@@ -52,24 +52,24 @@ pub(super) struct Update {
 impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (patch, nulls) = self.patch.patch(env)?;
-        let mut service = Service::new(env, &self.account)?;
+        let mut service = Service::new(env, &self.account, None)?;
         let before = service.call(env, async |client| client.deployment(&self.id).await)?;
         nulls.check(&before)?;
         Client::check_patch(&before, &patch)?;
         let changes = difference(&before, &patch);
         let makes_revision = Client::makes_revision(&patch);
         if changes.is_empty() {
-            return self.tell(env, &before, &before, &changes, None);
+            return self.print(env, &before, &before, &changes, None);
         }
-        tell_changes(env, &before, &changes, makes_revision);
+        print_changes(env, &before, &changes, makes_revision);
         if !self.yes {
             service.confirm(env, "Apply these changes?", "--yes")?;
         }
         let after = service.call(env, async |client| client.patch(&before, &patch).await)?;
-        self.tell(env, &before, &after, &changes, makes_revision)
+        self.print(env, &before, &after, &changes, makes_revision)
     }
 
-    fn tell(
+    fn print(
         &self,
         env: &mut Env,
         before: &Deployment,
@@ -100,15 +100,15 @@ impl Update {
     }
 }
 
-fn tell_changes(env: &mut Env, before: &Deployment, changes: &[Change], makes_revision: Option<bool>) {
+fn print_changes(env: &mut Env, before: &Deployment, changes: &[Change], makes_revision: Option<bool>) {
     env.tell(&format!("changes of {}:", visible_line(&title(before))));
     for change in changes {
         env.tell(&format!("  {}", visible_line(&change.to_string())));
     }
-    let told = match makes_revision {
+    let effect = match makes_revision {
         Some(true) => "this creates a new revision",
         Some(false) => "this does not create a new revision",
         None => "the service decides whether this creates a new revision",
     };
-    note(env, told);
+    note(env, effect);
 }

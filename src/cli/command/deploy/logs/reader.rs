@@ -1,4 +1,4 @@
-//! Reading a log: the newest entries first of all, then what is said since.
+//! Reading a log: the newest entries, then new ones.
 
 use crate::api::time;
 use crate::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest};
@@ -8,13 +8,13 @@ use crate::cli::service::Service;
 use crate::error::Error;
 use crate::ship::{Reading, Shown};
 
-/// How many entries are asked for at a time.
+/// Number of entries per request.
 const PAGE: u32 = 100;
 
-/// How much later than entries that were said after it an entry may come, in milliseconds.
+/// Time by which entries may arrive late, in milliseconds.
 const LATE: i64 = 5000;
 
-/// Whose log, and which part of it.
+/// A log, and a filter of its entries.
 pub(super) struct Log {
     pub(super) deployment_id: String,
     pub(super) revision_id: Option<String>,
@@ -23,15 +23,15 @@ pub(super) struct Log {
     pub(super) query: Option<String>,
     pub(super) start_time: Option<String>,
     pub(super) end_time: Option<String>,
-    /// Whether what is said later on is asked for, too.
+    /// Whether new entries are read, too.
     pub(super) is_followed: bool,
 }
 
-/// A log, and what of it was read.
+/// Reads a log.
 pub(super) struct Reader {
     log: Log,
     shown: Shown,
-    /// When the newest of what was read was said.
+    /// Time of the newest entry that was read.
     last: Option<String>,
 }
 
@@ -40,8 +40,8 @@ impl Reader {
         Self { log, shown: Shown::default(), last: None }
     }
 
-    /// The newest entries, at most `limit`, the oldest of them first. Where it is followed, what was said shortly
-    /// before the last of them is noted as well, for [`Reader::next`] asks for all of that again.
+    /// The newest entries, at most `limit`, oldest first. If the log is followed, all entries shortly before the last are
+    /// read, since [`Reader::next`] reads them again.
     pub(super) fn newest(
         &mut self,
         env: &mut Env,
@@ -61,7 +61,7 @@ impl Reader {
             let page = self.page(env, service, &request)?;
             let is_last = page.logs.is_empty();
             found.extend(page.logs);
-            let next = beyond(cursor, page.next_offset);
+            let next = advanced(cursor, page.next_offset);
             let is_enough = found.len() >= most && !(self.log.is_followed && are_recent(&found));
             if is_last || next.is_none() || is_enough {
                 break;
@@ -71,12 +71,12 @@ impl Reader {
         found.reverse();
         let mut reading = Reading::default();
         found.retain(|entry| self.shown.is_new(&mut reading, entry));
-        self.last = found.iter().filter_map(when).fold(None, later);
+        self.last = found.iter().filter_map(time_of).fold(None, later);
         Ok(found.split_off(found.len().saturating_sub(most)))
     }
 
-    /// Shows what was said since, in order and each once. What was said shortly before the last that was seen is asked
-    /// for again, as some of it may have come late.
+    /// Shows the new entries, in order and each once. Entries shortly before the last one are read again, since some may
+    /// have arrived late.
     pub(super) fn next(
         &mut self,
         env: &mut Env,
@@ -101,9 +101,9 @@ impl Reader {
             let is_last = page.logs.is_empty();
             let mut new = page.logs;
             new.retain(|entry| self.shown.is_new(&mut reading, entry));
-            self.last = new.iter().filter_map(when).fold(self.last.take(), later);
+            self.last = new.iter().filter_map(time_of).fold(self.last.take(), later);
             show(env, new)?;
-            let next = beyond(cursor, page.next_offset);
+            let next = advanced(cursor, page.next_offset);
             if is_last || next.is_none() {
                 return Ok(());
             }
@@ -111,7 +111,7 @@ impl Reader {
         }
     }
 
-    /// Whether nothing more will be said: a build has an end.
+    /// Whether the log is complete, as that of a finished build.
     pub(super) fn is_over(&self, env: &mut Env, service: &mut Service) -> Result<bool, Error> {
         let Log { deployment_id, revision_id: Some(revision_id), is_build: true, .. } = &self.log else {
             return Ok(false);
@@ -138,25 +138,25 @@ impl Reader {
     }
 }
 
-/// When an entry was logged.
-fn when(entry: &LogEntry) -> Option<String> {
+/// The time of an entry.
+fn time_of(entry: &LogEntry) -> Option<String> {
     entry.timestamp.as_ref().map(ToString::to_string)
 }
 
-/// Whether all of them, the newest first, were said in the time that is asked for again.
+/// Whether all of `entries`, newest first, are so recent that they are read again.
 fn are_recent(entries: &[LogEntry]) -> bool {
-    let [newest, oldest] = [entries.first(), entries.last()].map(|entry| entry.and_then(when));
+    let [newest, oldest] = [entries.first(), entries.last()].map(|entry| entry.and_then(time_of));
     let (Some(newest), Some(oldest)) = (newest, oldest) else { return false };
     newest == oldest
         || time::parse(&oldest).is_some_and(|it| Some(it) >= time::parse(&shortly_before(&newest)))
 }
 
-/// From when on it is asked for entries again; a time that cannot be read is taken as it is.
+/// The time since which entries are read again; an invalid time stays unchanged.
 fn shortly_before(time: &str) -> String {
     time::parse(time).map_or_else(|| time.to_owned(), |time| time::format(time - LATE))
 }
 
-/// The later of two times. One that cannot be read is the earlier; where neither can, it is the second.
+/// The later of two times. An invalid time is earlier; if both are invalid, the second is returned.
 fn later(one: Option<String>, other: String) -> Option<String> {
     let parsed = |time: &String| time::parse(time);
     match one.filter(|one| parsed(one) > parsed(&other)) {
@@ -165,8 +165,8 @@ fn later(one: Option<String>, other: String) -> Option<String> {
     }
 }
 
-/// Where the next page begins; a place that was there already is none.
-fn beyond(cursor: Option<Cursor>, next: Option<Cursor>) -> Option<Cursor> {
+/// The cursor of the next page, unless it is that of the current one.
+fn advanced(cursor: Option<Cursor>, next: Option<Cursor>) -> Option<Cursor> {
     next.filter(|next| cursor.as_ref() != Some(next))
 }
 
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_come_late_is_asked_for_again() {
+    fn entries_that_may_arrive_late_are_read_again() {
         assert_eq!(shortly_before("2026-03-08T13:00:01+01:00"), "2026-03-08T11:59:56.000Z");
         assert_eq!(shortly_before("soon"), "soon");
     }

@@ -1,4 +1,4 @@
-//! What a patch changes.
+//! The changes of a patch.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::api::wire::{Deployment, DeploymentPatch};
 use crate::cli::command::deploy::shown::hide;
 
-/// One field that changes; values of secrets are taken out.
+/// A changed field, without values of secrets.
 #[derive(Debug, PartialEq)]
 pub(super) struct Change {
-    /// With dots between names.
+    /// Path with dots.
     field: String,
     before: Value,
     after: Value,
@@ -51,8 +51,8 @@ fn listed(names: &[&str]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// What a patch changes of a deployment. Secrets that are given always count, as their values are not known, and so does
-/// what a revision is made from: that is done anew, from what lies behind a tag or on a branch by now.
+/// The changes of a patch. Secrets always count, since their values are unknown, and so does the source of a revision: its
+/// tag or branch may refer to something new.
 pub(super) fn difference(before: &Deployment, patch: &DeploymentPatch) -> Vec<Change> {
     let mut changes = Vec::new();
     compare("", &json!(before), &json!(patch), &mut changes);
@@ -67,7 +67,7 @@ fn compare(field: &str, before: &Value, after: &Value, changes: &mut Vec<Change>
                 compare(&inner, before.get(name).unwrap_or(&Value::Null), after, changes);
             }
         }
-        after if !is_done_anew(field) && same(before, after) => {}
+        after if !always_counts(field) && same(before, after) => {}
         after => {
             let (mut before, mut after) = (before.clone(), after.clone());
             hide_in(field, &mut before);
@@ -77,11 +77,11 @@ fn compare(field: &str, before: &Value, after: &Value, changes: &mut Vec<Change>
     }
 }
 
-fn is_done_anew(field: &str) -> bool {
+fn always_counts(field: &str) -> bool {
     field == "secrets" || field.starts_with("source_revision_config.")
 }
 
-/// Objects that the service takes as a whole.
+/// Objects that are replaced as a whole.
 fn is_free(field: &str) -> bool {
     field.ends_with(".labels") || field.ends_with(".annotations")
 }
@@ -91,7 +91,7 @@ fn same(one: &Value, other: &Value) -> bool {
     one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
 }
 
-/// Hides what is secret in the value of a field, which may be the list of secrets itself.
+/// Removes secrets from the value of a field, which may be the list of secrets itself.
 fn hide_in(field: &str, value: &mut Value) {
     let name = field.rsplit('.').next().unwrap_or_default();
     let mut within = json!({ name: value.take() });
@@ -114,26 +114,26 @@ mod tests {
         .unwrap()
     }
 
-    fn told(patch: Value) -> Vec<String> {
+    fn changes(patch: Value) -> Vec<String> {
         let patch = serde_json::from_value(patch).unwrap();
         difference(&deployment(), &patch).iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn what_changes_is_told_without_secrets() {
+    fn changes_are_shown_without_secrets() {
         let secrets = json!({"secrets": [{"name": "NEW", "value": "hidden"}]});
-        assert_eq!(told(secrets.clone()), ["secrets: given NEW; not given OLD"]);
-        let changes = difference(&deployment(), &serde_json::from_value(secrets).unwrap());
-        assert!(!changes[0].json().to_string().contains("hidden"));
+        assert_eq!(changes(secrets.clone()), ["secrets: given NEW; not given OLD"]);
+        let found = difference(&deployment(), &serde_json::from_value(secrets).unwrap());
+        assert!(!found[0].json().to_string().contains("hidden"));
         let sidecar = json!({"name": "s", "env": [{"name": "A", "value": "hidden"}]});
-        let told_of = told(json!({"source_config": {"resource_spec": {"sidecars": [sidecar]}}}));
-        assert!(told_of[0].starts_with("source_config.resource_spec.sidecars: ["), "{told_of:?}");
-        assert!(!told_of[0].contains("hidden"));
+        let shown = changes(json!({"source_config": {"resource_spec": {"sidecars": [sidecar]}}}));
+        assert!(shown[0].starts_with("source_config.resource_spec.sidecars: ["), "{shown:?}");
+        assert!(!shown[0].contains("hidden"));
     }
 
     #[test]
-    fn what_stays_is_not_told() {
-        let resources = |spec: Value| told(json!({"source_config": {"resource_spec": spec}}));
+    fn unchanged_fields_are_not_shown() {
+        let resources = |spec: Value| changes(json!({"source_config": {"resource_spec": spec}}));
         assert_eq!(resources(json!({"cpu": 1.0, "labels": {"a": "b"}})), Vec::<String>::new());
         assert_eq!(resources(json!({"cpu": 2})), ["source_config.resource_spec.cpu: 1.0 -> 2.0"]);
         assert_eq!(
@@ -141,11 +141,11 @@ mod tests {
             [r#"source_config.resource_spec.labels: {"a":"b"} -> {}"#]
         );
         assert_eq!(
-            told(json!({"source_revision_config": {"image_uri": "two"}})),
+            changes(json!({"source_revision_config": {"image_uri": "two"}})),
             [r#"source_revision_config.image_uri: "one" -> "two""#]
         );
         assert_eq!(
-            told(json!({"source_revision_config": {"image_uri": "one"}})),
+            changes(json!({"source_revision_config": {"image_uri": "one"}})),
             [r#"source_revision_config.image_uri: "one" again"#]
         );
     }

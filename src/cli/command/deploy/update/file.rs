@@ -1,4 +1,4 @@
-//! A patch in a file, as the service's API has it.
+//! Patches in files, in the form of the API.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -14,17 +14,16 @@ use crate::compiler::words::similar;
 use crate::error::Error;
 use crate::project;
 
-/// Where a patch says null, as JSON Pointers. The API takes that of a field it knows as if nothing was
-/// said, and so it is not sent.
+/// JSON Pointers to the nulls of a patch. They are not sent, since the API treats null as an absent field.
 #[derive(Default)]
 pub(super) struct Nulls(Vec<String>);
 
 impl Nulls {
-    /// Refuses them where the deployment has something, for whoever wrote that may want it to be gone.
+    /// Refuses nulls for fields that have a value, since the user may expect them to clear it.
     pub(super) fn check(&self, before: &Deployment) -> Result<(), Error> {
         let before = json!(before);
-        let has_something = |pointer: &&String| before.pointer(pointer).is_some_and(|value| !value.is_null());
-        let Some(pointer) = self.0.iter().find(has_something) else { return Ok(()) };
+        let has_value = |pointer: &&String| before.pointer(pointer).is_some_and(|value| !value.is_null());
+        let Some(pointer) = self.0.iter().find(has_value) else { return Ok(()) };
         Err(usage(
             format!("cannot clear `{pointer}`: null does not remove a value"),
             Some(
@@ -35,7 +34,7 @@ impl Nulls {
         ))
     }
 
-    /// Those of objects whose fields are set one by one; lists, labels and annotations are taken as they are.
+    /// Collects the nulls of objects whose fields are set individually; lists, labels and annotations are replaced whole.
     fn collect(&mut self, value: &Value, pointer: &str) {
         match value {
             Value::Null => self.0.push(pointer.to_owned()),
@@ -60,7 +59,7 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
         project::text(&env.directory.join(path))
     };
     let text = text.ok_or_else(|| usage(format!("cannot read `{shown}` as text"), None))?;
-    // What serde says of a value may hold a secret.
+    // The message of serde may contain a secret.
     let wrong = |error: serde_json::Error| {
         let place = match error.line() {
             0 => String::new(),
@@ -80,7 +79,7 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
     if !value.is_object() {
         return Err(usage(format!("`{shown}` is not a patch: it is not a JSON object"), None));
     }
-    // For the place of what is wrong, which a value has no more.
+    // Errors of a value have no line and column.
     serde_json::from_str::<DeploymentPatch>(&text).map_err(wrong)?;
     Vocabulary::specified(&mut value);
     let mut nulls = Nulls::default();

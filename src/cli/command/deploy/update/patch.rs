@@ -1,4 +1,4 @@
-//! A patch from options, or from a file.
+//! Patches from options and files.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::compiler::words::similar;
 use crate::error::Error;
 use crate::project;
 
-/// What is changed.
+/// The changes.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Changes")]
 pub(super) struct PatchOptions {
@@ -83,7 +83,7 @@ pub(super) fn usage(message: impl Into<String>, hint: Option<String>) -> Error {
 }
 
 impl PatchOptions {
-    /// What is changed, and where the file has a null; an error where nothing is said.
+    /// The patch, and the nulls of the file; an error if there are no changes.
     pub(super) fn patch(&self, env: &mut Env) -> Result<(DeploymentPatch, Nulls), Error> {
         let (mut patch, nulls) = match &self.file {
             Some(path) => file::read(env, path)?,
@@ -141,7 +141,7 @@ impl PatchOptions {
         (was_given || config != SourceRevisionConfig::default()).then_some(config)
     }
 
-    /// Of the file first, then of the options; of a name that comes twice, the last.
+    /// The secrets of the file, then those of the options; a later one replaces an earlier one of the same name.
     fn secrets(&self, env: &mut Env) -> Result<Vec<Secret>, Error> {
         let mut secrets: Map<String, Value> = Map::new();
         if let Some(path) = &self.secrets_from {
@@ -157,7 +157,7 @@ impl PatchOptions {
         for secret in &self.secret {
             let (name, value) = match secret.expose().split_once('=') {
                 Some((name, value)) => (name, value.to_owned()),
-                None => (secret.expose(), self.of_environment(env, secret.expose())?),
+                None => (secret.expose(), environment_value(env, secret.expose())?),
             };
             if name.is_empty() {
                 return Err(usage("a secret without a name", Some("pass --secret NAME=VALUE".to_owned())));
@@ -170,21 +170,21 @@ impl PatchOptions {
         };
         Ok(secrets.into_iter().map(secret).collect())
     }
+}
 
-    /// What is no name may be a value, and is not shown.
-    fn of_environment(&self, env: &Env, name: &str) -> Result<String, Error> {
-        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let shown = if is_name { format!("`{name}`") } else { "that is given".to_owned() };
-        env.variable(name).ok_or_else(|| {
-            usage(
-                format!("the secret {shown} has no value"),
-                Some(
-                    "pass --secret NAME=VALUE, or set the environment variable NAME and pass --secret NAME"
-                        .to_owned(),
-                ),
-            )
-        })
-    }
+/// The value of an environment variable. An invalid name is not shown: it may be a value.
+fn environment_value(env: &Env, name: &str) -> Result<String, Error> {
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let shown = if is_name { format!("the secret `{name}`") } else { "a secret".to_owned() };
+    env.variable(name).ok_or_else(|| {
+        usage(
+            format!("{shown} has no value"),
+            Some(
+                "pass --secret NAME=VALUE, or set the environment variable NAME and pass --secret NAME"
+                    .to_owned(),
+            ),
+        )
+    })
 }
 
 fn set<T: Clone>(field: &mut Option<T>, given: &Option<T>) {
@@ -209,7 +209,7 @@ fn reference(text: &str) -> Result<SecretReference, Error> {
     }
 }
 
-/// Resources with these fields set. A value is JSON where the field wants it, else text.
+/// `spec` with these fields set. A value is JSON if the field accepts it, else text.
 fn resources(spec: ResourceSpec, given: &[String]) -> Result<ResourceSpec, Error> {
     let unwritable = |error| Error::Internal(format!("resources are JSON: {error}"));
     let mut fields = serde_json::to_value(spec).map_err(unwritable)?;
@@ -219,7 +219,7 @@ fn resources(spec: ResourceSpec, given: &[String]) -> Result<ResourceSpec, Error
         let as_json = with(&fields, name, json);
         let as_text = || with(&fields, name, Value::String(value.to_owned()));
         fields = as_json.or_else(as_text).ok_or_else(|| {
-            // Records may hold secrets.
+            // Objects and lists may contain secrets.
             let is_record = value.trim_start().starts_with(['[', '{']);
             let shown = if is_record { "the given value".to_owned() } else { format!("`{value}`") };
             usage(format!("cannot set the resource field `{name}` to {shown}"), None)
@@ -234,7 +234,7 @@ fn resources(spec: ResourceSpec, given: &[String]) -> Result<ResourceSpec, Error
     serde_json::from_value(fields).map_err(unwritable)
 }
 
-/// The name and the value of a field. What is no name may be a value, and is not shown.
+/// The name and the value of a field. An invalid name is not shown: it may be a value.
 fn assignment(text: &str) -> Result<(&str, &str), Error> {
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     text.split_once('=').filter(|(name, _)| is_name(name)).ok_or_else(|| {

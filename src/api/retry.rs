@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::failure::{Failure, Kind};
+use super::failure::{Failure, Outcome};
 use super::{Error, time};
 
 /// Timeouts and retries of calls to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Timeout of one attempt.
     pub attempt: Duration,
     /// Timeout of one call: all attempts and the pauses between them.
@@ -26,7 +26,7 @@ pub struct Patience {
     pub poll: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             attempt: Duration::from_secs(30),
@@ -45,50 +45,50 @@ impl Default for Patience {
 const ATTEMPTS_TO_CONNECT: u32 = 3;
 
 /// The attempts of one call.
-pub(super) struct Effort {
-    patience: Patience,
+pub(super) struct Attempts {
+    policy: RetryPolicy,
     started: Instant,
-    attempts: u32,
+    made: u32,
 }
 
-impl Effort {
-    pub(super) fn new(patience: Patience) -> Self {
-        Self { patience, started: Instant::now(), attempts: 0 }
+impl Attempts {
+    pub(super) fn new(policy: RetryPolicy) -> Self {
+        Self { policy, started: Instant::now(), made: 0 }
     }
 
     /// Timeout of the next attempt.
     pub(super) fn limit(&self) -> Duration {
-        self.patience.attempt.min(self.left())
+        self.policy.attempt.min(self.left())
     }
 
     /// Time that is left for all further attempts.
     pub(super) fn left(&self) -> Duration {
-        self.patience.total.saturating_sub(self.started.elapsed())
+        self.policy.total.saturating_sub(self.started.elapsed())
     }
 
     /// The pause before the next attempt, or `None` if the call has failed.
     pub(super) fn pause_before_next(&mut self, failure: &Failure) -> Option<Duration> {
-        self.attempts += 1;
+        self.made += 1;
         let attempts = match failure.error {
-            Error::Unreachable { .. } => self.patience.attempts.min(ATTEMPTS_TO_CONNECT),
-            _ => self.patience.attempts,
+            Error::Unreachable { .. } => self.policy.attempts.min(ATTEMPTS_TO_CONNECT),
+            _ => self.policy.attempts,
         };
         let pause = self.pause().max(failure.retry_after.unwrap_or_default());
-        let is_hopeless = failure.kind == Kind::Refused;
-        (!is_hopeless && self.attempts < attempts && pause < self.left()).then_some(pause)
+        let is_hopeless = failure.outcome == Outcome::Refused;
+        (!is_hopeless && self.made < attempts && pause < self.left()).then_some(pause)
     }
 
     /// Exponential backoff with jitter: between half of the pause and all of it.
     fn pause(&self) -> Duration {
-        let doubled = self.patience.pause.saturating_mul(1 << (self.attempts.max(1) - 1).min(16));
-        let pause = doubled.min(self.patience.longest_pause);
+        let doubled = self.policy.pause.saturating_mul(1 << (self.made.max(1) - 1).min(16));
+        let pause = doubled.min(self.policy.longest_pause);
         pause.mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 
     /// The error of the last attempt; a timeout counts all attempts.
     pub(super) fn at_last(&self, error: Error) -> Error {
         match error {
-            Error::Deadline { call, .. } => Error::Deadline { call, patience: self.started.elapsed() },
+            Error::Deadline { call, .. } => Error::Deadline { call, after: self.started.elapsed() },
             error => error,
         }
     }
@@ -109,19 +109,19 @@ mod tests {
     fn busy(retry_after: Option<Duration>) -> Failure {
         let call = Call { method: "GET".to_owned(), path: "/".to_owned() };
         let error = Error::TryAgainLater { call, status: 503, detail: String::new() };
-        Failure { error, kind: Kind::Unknown, retry_after }
+        Failure { error, outcome: Outcome::Unknown, retry_after }
     }
 
     #[test]
     fn pauses_grow_up_to_a_limit_and_vary() {
-        let mut effort = Effort::new(Patience { attempts: 9, ..Patience::default() });
+        let mut attempts = Attempts::new(RetryPolicy { attempts: 9, ..RetryPolicy::default() });
         let longest = [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0];
         for longest in longest {
-            let pause = effort.pause_before_next(&busy(None)).unwrap();
+            let pause = attempts.pause_before_next(&busy(None)).unwrap();
             assert!((longest / 2.0..=longest).contains(&pause.as_secs_f64()), "{pause:?} of {longest}");
         }
-        assert_eq!(effort.pause_before_next(&busy(None)), None);
-        let first = || Effort::new(Patience::default()).pause_before_next(&busy(None));
+        assert_eq!(attempts.pause_before_next(&busy(None)), None);
+        let first = || Attempts::new(RetryPolicy::default()).pause_before_next(&busy(None));
         let pauses: Vec<_> = (0..20).map(|_| first()).collect();
         assert!(pauses.iter().any(|pause| pause != &pauses[0]));
     }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn the_service_may_ask_for_a_pause_that_is_left() {
         let asked = |seconds| {
-            Effort::new(Patience::default()).pause_before_next(&busy(Some(Duration::from_secs(seconds))))
+            Attempts::new(RetryPolicy::default()).pause_before_next(&busy(Some(Duration::from_secs(seconds))))
         };
         assert_eq!(asked(20).unwrap(), Duration::from_secs(20));
         assert!(asked(0).unwrap() >= Duration::from_millis(250));

@@ -1,0 +1,57 @@
+//! Signals in each phase of `up` with services of the user.
+
+use std::process::Command;
+
+use super::run::{EXTRA, Project, host};
+use crate::engine::docker;
+use crate::signals::{HangingEngine, Running, assert_stops};
+
+fn up(project: &Project, engine: &str) -> Running {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let port = project.port.to_string();
+    command.args(["up", "--no-pull", "-d", "extra.yaml", "-P", &project.name, "--port", &port]);
+    command.current_dir(project.app()).env("DOCKER_HOST", engine);
+    command.env("DOCKER_CONFIG", project.docker_config.path());
+    Running::start(command)
+}
+
+fn states(project: &Project) -> String {
+    let filter = format!("label=com.docker.compose.project={}", project.name);
+    docker(&host(), &["ps", "-a", "--filter", &filter, "--format", "{{.Names}} {{.State}}"])
+}
+
+fn project() -> Project {
+    let project = Project::new();
+    std::fs::write(project.app().join("extra.yaml"), EXTRA.replace("${GREETING}", "heard")).unwrap();
+    project
+}
+
+#[test]
+fn signals_end_every_wait_for_an_engine_that_hangs() {
+    for (phase, request) in [("waiting for the engine", "/containers/json"), ("building", "/build")] {
+        let project = project();
+        let start = || {
+            let relay = HangingEngine::start(&host(), request);
+            up(&project, &relay.host).wait_for(phase, || relay.hangs()).with(relay)
+        };
+        assert_stops(("up -d", phase, 130), start, |_| {});
+        assert_eq!(states(&project), "", "{phase}");
+    }
+}
+
+#[test]
+fn signals_stop_what_runs() {
+    let project = project();
+    let check = |what: &str| {
+        if !what.contains("signals: 3") {
+            assert!(!states(&project).contains(" running"), "{what}: {}", states(&project));
+        }
+        let volumes = docker(&host(), &["volume", "ls", "-q"]);
+        assert!(volumes.contains(&format!("{}_langgraph-data", project.name)), "{what}: {volumes}");
+        project.compose(&["down", "--timeout", "0"]);
+    };
+    let starting = || up(&project, &host()).wait_for("starting", || states(&project).contains(" running"));
+    assert_stops(("up -d", "starting", 130), starting, check);
+    let following = || up(&project, &host()).until("ready in ");
+    assert_stops(("up -d", "following logs", 0), following, check);
+}
