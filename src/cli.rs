@@ -76,7 +76,7 @@ struct Global {
     #[arg(hide_possible_values = true, hide_default_value = true)]
     color: ColorChoice,
 
-    /// Say more about what is done
+    /// Use verbose output
     #[arg(short, long, global = true)]
     verbose: bool,
 }

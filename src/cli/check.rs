@@ -52,7 +52,7 @@ impl Checked {
 /// The option of every command that reads one configuration.
 #[derive(Debug, clap::Args)]
 pub struct ConfigOption {
-    /// The configuration [default: agent.json, or langgraph.json where only that is there]
+    /// Configuration file [default: agent.json, or langgraph.json if there is no agent.json]
     #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }

@@ -83,14 +83,14 @@ commands! {
     /// Write the Dockerfile of the configuration
     ///
     /// A second file, SAVE_PATH.dockerignore, selects what the build sees. Run it again whenever the configuration
-    /// changes; `--check` tells whether that was forgotten.
+    /// changes; --check fails if the files are out of date.
     Dockerfile(dockerfile),
 
-    /// Write the compose file of the whole setup
+    /// Write a compose file for the server and its database
     ///
-    /// It describes what `up` runs: the server, PostgreSQL, Redis and, with --debugger-port, the debugger. Two files beside
+    /// It defines what `up` runs: the server, PostgreSQL, Redis and, with --debugger-port, the debugger. Two files beside
     /// it, *.Dockerfile and *.Dockerfile.dockerignore, build the server's image. Run it again whenever the configuration
-    /// changes; `--check` tells whether that was forgotten.
+    /// changes; --check fails if the files are out of date.
     Compose(compose),
 
     /// Print what a build would do, as JSON
@@ -111,7 +111,7 @@ commands! {
     /// Editors complete and explain every key with it: save it beside the configuration and name it in "$schema".
     Schema(schema),
 
-    /// Run a command until it ends or standard input does
+    /// Run a command until it exits or stdin ends
     #[command(hide = true)]
     Guard(guard),
 }

@@ -19,15 +19,15 @@ pub struct PlanOptions {
     #[command(flatten)]
     pub(super) config: ConfigOption,
 
-    /// Build on this image instead of the configuration's
+    /// Base image, instead of the one in the configuration
     #[arg(long, value_name = "IMAGE")]
     base_image: Option<String>,
 
-    /// Install the packages of a JavaScript project with this command, run where agentcli is called
+    /// Command that installs the packages of a JavaScript project, run in the current directory
     #[arg(long, value_name = "COMMAND")]
     install_command: Option<String>,
 
-    /// Build a JavaScript project with this command, run in the configuration's directory
+    /// Command that builds a JavaScript project, run in the configuration's directory
     #[arg(long, value_name = "COMMAND")]
     build_command: Option<String>,
 }

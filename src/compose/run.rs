@@ -133,10 +133,11 @@ impl Run<'_> {
                 Happening::Ready(milliseconds) => {
                     (self.is_ready, self.turn) = (true, None);
                     self.hooks.event(&Event::Ready { urls: self.session.urls.clone(), milliseconds });
-                    up::remove_images(self.engine, self.replaced.drain(..));
                     if self.child.is_none() {
                         return Ok(());
                     }
+                    // The new server works: nobody goes back to the old one.
+                    up::remove_images(self.engine, self.replaced.drain(..));
                 }
                 Happening::Changed(_) | Happening::Step(()) | Happening::Tick => {}
             }

@@ -19,7 +19,7 @@ use crate::live::{self, Urls};
 pub(super) use javascript::unsupported;
 
 /// Grace period of the server, in which it finishes its runs and writes its state.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(8);
 
 /// The programs that run the server, with all packages installed.
 #[derive(Clone, Debug, Default)]
