@@ -58,10 +58,10 @@ commands! {
 
     /// Build the image of the server
     ///
-    /// The image's id and names go to stdout. An edit of the source builds anew only its last layer.
+    /// Prints the image's ID and names on stdout. After an edit of the source, only the last layer is rebuilt.
     ///
-    /// With --no-pull, nothing is built where the image is up to date: it still has its names, and it was made on this machine
-    /// from the same files, Dockerfile, platform and base image. --no-cache builds it all the same.
+    /// With --no-pull, an image is not built again if it is up to date: it still has its names, and was built on this machine
+    /// from the same files, Dockerfile, platform and base image. --no-cache builds it anyway.
     Build(build),
 
     /// Build and deploy the server to a deployment service

@@ -54,7 +54,7 @@ impl Progress {
         }
     }
 
-    /// Leaves the terminal as it was; what is done stays on it.
+    /// Clears the lines of running steps.
     pub fn end(self) {
         if let Self::Terminal(terminal) = self {
             terminal.end();
@@ -92,7 +92,7 @@ fn cut(text: &str, width: usize) -> String {
     text.chars().take_while(fits).chain(['…']).collect()
 }
 
-/// How a step ended: `cached`, or how long it took.
+/// The end of a step: `cached`, or its duration.
 fn ending(cached: bool, duration: Option<Duration>) -> String {
     match (cached, duration) {
         (true, _) => "cached".to_owned(),

@@ -14,7 +14,7 @@ use crate::api::{self, Client};
 use crate::error::Error;
 use crate::ship::{self, Hooks, Request};
 
-/// The service, and the runtime of its calls.
+/// The service and the runtime of its calls.
 pub(super) struct Service {
     runtime: Runtime,
     service: ship::Service,

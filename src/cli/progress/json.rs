@@ -1,4 +1,4 @@
-//! One JSON object a line, on stdout.
+//! JSON Lines on stdout.
 
 use serde_json::{Value, json};
 

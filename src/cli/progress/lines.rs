@@ -1,4 +1,4 @@
-//! Plain lines: one when a step ends, and what it prints with `--verbose`.
+//! Plain lines: one for each finished step, and with `--verbose` its output.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use crate::cli::console::{visible_line, warn};
 use crate::cli::env::Env;
 use crate::engine::{BuildEvent, Step};
 
-/// Room for how a step ended.
+/// Width of the column for the end of a step.
 const ENDING: usize = 9;
 
-/// What is under way.
+/// Prints plain lines.
 pub struct Lines {
     width: usize,
     verbose: bool,

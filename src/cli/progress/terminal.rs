@@ -1,4 +1,4 @@
-//! Lines that change in place: a spinner for each step under way, one line for each that is done.
+//! Lines that change in place: a spinner for each running step, a line for each finished step.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use super::{amount, cut, ending, size, title};
 use crate::cli::console::visible_line;
 use crate::engine::{BuildEvent, Step};
 
-/// How often a spinner turns.
+/// Interval of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Room for how a step ended.
+/// Width of the column for the end of a step.
 const ENDING: usize = 9;
 
-/// What is under way.
+/// Shows the progress on a terminal.
 pub struct Terminal {
     width: usize,
     verbose: bool,
@@ -52,7 +52,7 @@ impl Terminal {
         }
     }
 
-    /// Clears what is still turning.
+    /// Clears the spinners.
     pub(super) fn end(self) {
         self.steps.into_values().for_each(|(_, bar)| bar.finish_and_clear());
     }
