@@ -326,10 +326,7 @@ fn a_package_manager_that_is_not_there_is_named() {
     let project = project.variable("PATH", &path(&[&tools]));
     let (code, _, err) = project.fails(&[]);
     assert_eq!(code, 1);
-    assert!(
-        err.contains("error: cannot install the project's packages: `bun` is not on the PATH"),
-        "{err}"
-    );
+    assert!(err.contains("error: cannot install the project's packages: `bun` is not on the PATH"), "{err}");
 }
 
 #[test]

@@ -136,7 +136,10 @@ fn the_default_port_gives_way() {
 fn a_tunnel_makes_the_server_public() {
     let project = Project::of("hello");
     let (_, _, err) = project.fails(&["--no-browser", "--tunnel"]);
-    assert!(err.contains("error: cannot open the tunnel: `cloudflared` is not on the PATH\nhint: install it"), "{err}");
+    assert!(
+        err.contains("error: cannot open the tunnel: `cloudflared` is not on the PATH\nhint: install it"),
+        "{err}"
+    );
     project.write(
         "tools/cloudflared",
         "#!/bin/sh\necho \"$@\" >tunnel.txt\necho 'INF Requesting new quick Tunnel on trycloudflare.com...' >&2\n\
