@@ -3,7 +3,7 @@
 use std::future::Pending;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::lines::report;
 use super::{Error, Project, program, write};
@@ -141,13 +141,14 @@ impl Run<'_> {
         }
     }
 
-    /// Interrupts compose, and with `stops` stops all services. Kills them once forced to.
+    /// Interrupts compose, and with `stops` stops all services. Kills them once forced to, or after
+    /// the grace period.
     async fn end(&mut self, stops: bool, stop: &Stop) -> Result<(), Error> {
         let (engine, project) = (self.engine, &self.session.setup.name);
         let ending = async {
-            match stop.unless_forced(self.stop(stops)).await {
-                Ok(stopped) => stopped,
-                Err(_) => self.kill().await,
+            match stop.unless_forced(timeout(up::GRACE, self.stop(stops))).await {
+                Ok(Ok(stopped)) => stopped,
+                _ => self.kill(stops).await,
             }
         };
         let done = up::while_responsive(engine, project, ending).await;
@@ -167,11 +168,11 @@ impl Run<'_> {
         if stops { self.call_if_started("stop", &grace()).await } else { Ok(()) }
     }
 
-    async fn kill(&mut self) -> Result<(), Error> {
+    async fn kill(&mut self, stops: bool) -> Result<(), Error> {
         if let Some(mut child) = self.child.take() {
             child.kill().await;
         }
-        self.call_if_started("kill", &[]).await
+        if stops { self.call_if_started("kill", &[]).await } else { Ok(()) }
     }
 
     async fn call_if_started(&mut self, subcommand: &str, options: &[String]) -> Result<(), Error> {
