@@ -1,5 +1,5 @@
-//! Names the commit in `agentcli --version`, for release builds only: a debug build is not rebuilt for a commit. And
-//! links the program so that it starts fast.
+//! Sets the commit in `agentcli --version`, for release builds only, so that a commit does not rebuild a debug build,
+//! and links the program for a fast start.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -18,15 +18,15 @@ fn main() {
     }
 }
 
-/// At an address of the moment, 33,000 pointers are written anew at every start, into 135 pages that are then no longer
-/// shared. Libraries, stack and heap keep their random addresses; what is fixed is code that is safe Rust for the most
-/// part, as most programs in Go are, too.
+/// Whether to link at a fixed address. A position-independent executable relocates 33,000 pointers at every start, in
+/// 135 pages that are then no longer shared. Libraries, stack and heap keep their random addresses; the fixed code is
+/// mostly safe Rust. Most programs in Go are linked like this, too.
 fn starts_faster_at_a_fixed_address() -> bool {
     let target = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
     target("OS") == "linux" && target("ENV") == "gnu" && !target("FEATURE").contains("crt-static")
 }
 
-/// What AGENTCLI_COMMIT says, or what is checked out; nothing outside of a repository.
+/// The commit in AGENTCLI_COMMIT, or the checked-out one; `None` outside of a repository.
 fn commit() -> Option<String> {
     if let Ok(commit) = env::var("AGENTCLI_COMMIT") {
         return Some(commit).filter(|commit| !commit.is_empty());
@@ -42,7 +42,7 @@ fn commit() -> Option<String> {
     watched(&common.join(reference)).or_else(|| packed(&common, reference))
 }
 
-/// `.git`, or, in a work tree beside the repository, what it names.
+/// The Git directory: `.git`, or in a linked work tree the directory that it names.
 fn git_directory() -> Option<PathBuf> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").ok()?);
     let git = root.join(".git");
@@ -52,6 +52,7 @@ fn git_directory() -> Option<PathBuf> {
     Some(root.join(fs::read_to_string(git).ok()?.trim().strip_prefix("gitdir: ")?))
 }
 
+/// Reads a file, and runs this script again if it changes.
 fn watched(file: &Path) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     println!("cargo:rerun-if-changed={}", file.display());

@@ -1,8 +1,8 @@
-//! The other end: a deployment service of our own, so that `deploy` can be tried and tested without an account.
+//! A deployment service of our own, to try and test `deploy` without an account.
 //!
-//! It answers what the specification describes as it describes it, and what it leaves out as the public service does;
-//! docs/deployment-service.md says for each answer which of the two it is. What it knows is in memory, and it runs
-//! nothing: images are looked up in their registry and archives are checked, then a revision counts as deployed.
+//! It implements the specification, and where that is silent, it behaves like the public service;
+//! docs/deployment-service.md lists both. Its state is in memory, and it runs nothing: it looks up images in their
+//! registry and checks archives, and then counts the revision as deployed.
 
 mod answer;
 mod archive;
@@ -45,73 +45,73 @@ pub use registry::{Login, Registry};
 pub use routes::{Basis, ROUTES, Route};
 pub use uploads::LARGEST_UPLOAD;
 
-/// How the service is run.
+/// Options of the service.
 pub struct Options {
     /// Address to listen on.
     pub host: String,
     /// Port to listen on; 0 for any.
     pub port: u16,
-    /// Who may ask.
+    /// The API keys.
     pub keys: Keys,
-    /// Whose words are spoken.
+    /// API dialect.
     pub vocabulary: Vocabulary,
-    /// Whether images of anywhere are deployed, and nothing else is; otherwise it is the other way round.
+    /// Whether it deploys images of external registries only (self-hosted), or all other sources.
     pub is_self_hosted: bool,
-    /// How long a revision stays in a status.
+    /// Duration of each status of a revision.
     pub pace: Duration,
-    /// How often a deployment that is deployed writes to its log; never where it is `None`.
+    /// Interval at which running deployments write to their logs, if they do.
     pub heartbeat: Option<Duration>,
-    /// Where images are pushed to; without it there are no push tokens, and images are not looked up.
+    /// The registry for images; without one, there are no push tokens, and images are not looked up.
     pub registry: Option<Registry>,
     /// The repositories of all integrations.
     pub repositories: Vec<Repository>,
-    /// What goes wrong on purpose.
+    /// Injected faults.
     pub faults: Faults,
-    /// What clients may take.
+    /// Limits for clients.
     pub limits: Limits,
 }
 
-/// What clients may take, so that none takes everything.
+/// Limits for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// So many connections are served at once; more wait to be accepted.
+    /// Maximum number of connections; more wait to be accepted.
     pub connections: usize,
-    /// How long the header of a request may take, the pause before it counted in.
+    /// Timeout for the header of a request, including idle time before it.
     pub header: Duration,
-    /// How long the body of a request may take, uploads excepted.
+    /// Timeout for the body of a request, except uploads.
     pub body: Duration,
-    /// How long the next piece of an upload may take.
+    /// Timeout for the next chunk of an upload.
     pub piece: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        let patience = Duration::from_secs(30);
-        Self { connections: 256, header: patience, body: patience, piece: patience }
+        let timeout = Duration::from_secs(30);
+        Self { connections: 256, header: timeout, body: timeout, piece: timeout }
     }
 }
 
-/// A service that listens.
+/// A listening service.
 pub struct Service {
     listener: TcpListener,
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
-/// What all requests share.
+/// State shared by all requests.
 struct Shared {
     store: Store,
     uploads: Uploads,
     options: Options,
     address: SocketAddr,
-    /// UUID of whoever has the keys.
+    /// UUID of the owner of the keys.
     tenant: String,
-    /// Whose turn it is among the revisions of a deployment.
+    /// By deployment: the lock of the revision that is being processed.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Shared {
-    /// A source, in the words that are spoken.
+    /// A source in the dialect of the service.
     fn word(&self, source: &Source) -> String {
         let mut record = serde_json::json!({ "source": source });
         self.options.vocabulary.exchange(&mut record);
@@ -120,7 +120,7 @@ impl Shared {
 }
 
 impl Service {
-    /// Listens, without answering as yet.
+    /// Binds the address; requests are answered by [`Service::serve`].
     pub async fn bind(options: Options) -> Result<Self, Error> {
         let refused = |source| Error::Bind { host: options.host.clone(), port: options.port, source };
         let listener = TcpListener::bind((&*options.host, options.port)).await.map_err(refused)?;
@@ -132,19 +132,19 @@ impl Service {
         Ok(Self { listener, address, shared })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until `end`.
+    /// Answers requests until `end`.
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let router = routes::router(self.shared.clone());
         connection::serve(self.listener, router, self.shared, end).await;
     }
 }
 
-/// Whoever panicked with the lock left nothing half done: what is locked is changed in one step.
+/// Locks `mutex`, even if it is poisoned: locked data is changed in one step, so a panic leaves it consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

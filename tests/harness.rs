@@ -1,4 +1,4 @@
-//! Runs the whole program in this process, in a directory of its own and with captured streams.
+//! Runs the whole program in this process, in its own directory and with captured streams.
 
 #[cfg(feature = "system-tests")]
 mod machine;
@@ -19,25 +19,25 @@ use agentcli::cli::env::{Env, Stream};
 pub(crate) use machine::{copy, free_port, outside, python};
 use tempfile::TempDir;
 
-/// A configuration without mistakes, for the tree of [`TestEnv::project`].
+/// A valid configuration for the tree of [`TestEnv::project`].
 pub(crate) const VALID: &str = r#"{
   "dependencies": ["."],
   "graphs": { "agent": "./agent.py:graph" }
 }
 "#;
 
-/// A directory and what a process in it is given.
+/// A directory, and the environment of a process in it.
 pub(crate) struct TestEnv {
     directory: PathBuf,
     variables: BTreeMap<String, String>,
     is_terminal: bool,
     width: usize,
     retry_policy: RetryPolicy,
-    /// Removed when the test is over.
+    /// Removed when this value is dropped.
     _temporary: Option<TempDir>,
 }
 
-/// What a run left behind.
+/// The exit code and the output of a run.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: u8,
@@ -52,7 +52,7 @@ impl TestEnv {
         Self { _temporary: Some(temporary), ..Self::inside(&PathBuf::new()) }.moved()
     }
 
-    /// In a directory that is there.
+    /// In an existing directory.
     pub(crate) fn inside(directory: &Path) -> Self {
         let directory = directory.to_owned();
         Self {
@@ -87,7 +87,7 @@ impl TestEnv {
         self
     }
 
-    /// With a person at a terminal.
+    /// With a terminal as its streams.
     pub(crate) fn at_a_terminal(mut self) -> Self {
         self.is_terminal = true;
         self
@@ -119,7 +119,7 @@ impl TestEnv {
         Output { code, out: out.text(), err: err.text() }
     }
 
-    /// The same with another stdout.
+    /// Like [`run`](Self::run), with another stdout.
     pub(crate) fn run_into(&self, arguments: &str, out: Box<dyn Write>) -> Output {
         let err = Captured::default();
         let code = cli::run(&mut self.env(arguments, out, Box::new(err.clone())));
@@ -150,7 +150,7 @@ impl TestEnv {
     }
 }
 
-/// Waits as the program does, only shorter.
+/// The timeouts of the program, but shorter.
 fn hasty() -> RetryPolicy {
     RetryPolicy {
         attempt: Duration::from_secs(2),
@@ -163,7 +163,7 @@ fn hasty() -> RetryPolicy {
     }
 }
 
-/// Compares `actual` with what `file` holds; AGENTCLI_BLESS=1 writes it there instead.
+/// Compares `actual` with the contents of `file`; AGENTCLI_BLESS=1 writes it there instead.
 pub(crate) fn golden(file: &Path, actual: &str) -> Result<(), String> {
     if env::var_os("AGENTCLI_BLESS").is_some() {
         fs::write(file, actual).unwrap();
@@ -181,7 +181,8 @@ pub(crate) fn fixtures(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder)
 }
 
-/// What running a project leaves in its directory: whoever tries one out in `fixtures/` changes no test by it.
+/// Files that running a project leaves in its directory. They are not copied, so that trying out a project in
+/// `fixtures/` does not change the tests.
 const LEFT_BY_RUNS: &[&str] = &[".agentcli", ".langgraph_api", "__pycache__", "node_modules"];
 
 /// Copies a project with `change` made to every file.

@@ -1,10 +1,10 @@
-//! How the source is laid out: which room uses which, how long files are, and that nothing lies around unused.
+//! The layout of the source: the dependencies of rooms, the length of files, and that every file is used.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Room, and the other rooms that it may use. `main` and `lib` hold the rooms, and are none.
+/// Room, and the other rooms that it may use. `main` and `lib` are not rooms.
 const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("diagnostic", &[]),
@@ -43,7 +43,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Module of the compiler, and the other modules that it may use. A module that stands in no row is an error.
+/// Module of the compiler, and the other modules that it may use. A module without a row is an error.
 const MODULES: &[(&str, &[&str])] = &[
     ("back::emit", &["back::plan", "manifests::dockerignore"]),
     (
@@ -159,7 +159,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What a pure room does not touch.
+/// Effects that a pure room must not have.
 const EFFECTS: &[&str] = &[
     "std::env",
     "std::fs",
@@ -172,7 +172,7 @@ const EFFECTS: &[&str] = &[
     "async fn",
 ];
 
-/// More lines than these, without its tests, and a file should be two.
+/// The most lines of code of a file, without its tests.
 const MAX_LINES: usize = 400;
 
 struct File {
@@ -219,7 +219,7 @@ fn sources() -> Vec<File> {
     files.map(file).collect()
 }
 
-/// The names right behind `crate::` and the like, also in braces.
+/// The names that follow `prefix`, such as `crate::`, directly or in braces.
 fn used(code: &str, prefix: &str) -> Vec<String> {
     let mut found = Vec::new();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -273,7 +273,7 @@ fn rooms_use_only_what_they_may() {
     }
 }
 
-/// The module of the compiler that a path below `src/compiler/`, or one of Rust below `crate::compiler::`, means.
+/// The module of the compiler for a path below `src/compiler/` or a Rust path below `crate::compiler::`.
 fn module(path: &str, separator: &str) -> String {
     let parts: Vec<&str> = path.split(separator).map(|part| part.trim_end_matches(".rs")).collect();
     let depth = if matches!(parts[0], "back" | "front" | "manifests") { 2 } else { 1 };
@@ -344,7 +344,7 @@ fn every_folder_of_fixtures_is_used() {
     }
 }
 
-/// Whatever is started elsewhere may outlive the program.
+/// A process that is started elsewhere may outlive the program.
 #[test]
 fn only_child_starts_processes() {
     for File { path, code } in sources() {
@@ -355,7 +355,7 @@ fn only_child_starts_processes() {
     }
 }
 
-/// Only the contract and the variables in the table of keys name the server.
+/// Only the server's contract, the table of keys and the check of variables name the server.
 #[test]
 fn only_the_contract_knows_the_server() {
     for File { path, code } in sources() {
@@ -366,7 +366,7 @@ fn only_the_contract_knows_the_server() {
     }
 }
 
-/// The test file `file`, whose submodules are in `directory`, and those of them that run on any machine.
+/// The test file `file` and its submodules in `directory` that run on any machine.
 fn plain_tests(file: PathBuf, directory: &Path) -> Vec<PathBuf> {
     let code = text(&file);
     let mut found = vec![file];

@@ -11,6 +11,7 @@ mod interrupt;
 mod push;
 #[cfg(feature = "system-tests")]
 mod registry;
+#[cfg(feature = "system-tests")]
 mod signals;
 mod source;
 

@@ -1,4 +1,4 @@
-//! One, two and three signals, for each phase of the commands that run a server.
+//! One, two and three signals, for each phase of the commands that take long.
 //!
 //! The measured table is appended to the file that AGENTCLI_SIGNAL_TABLE names.
 

@@ -1,10 +1,10 @@
-//! What the compiler may know of the outside: which paths are there, and what a file says.
+//! The compiler's only view of the outside: the paths of a tree, and the content of its files.
 
 use std::collections::BTreeMap;
 
 use crate::compiler::paths;
 
-/// What stands at a path.
+/// Kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A directory, or a link to one.
@@ -13,30 +13,29 @@ pub enum FileKind {
     File,
 }
 
-/// The user's tree, read-only. Every path is relative to the configuration's directory, normalised (see
-/// [`paths::normalize`]), with `/` between its parts; `..` may lead out of the directory.
+/// The user's tree, read-only. Paths are relative to the configuration's directory and normalised
+/// ([`paths::normalize`]); `..` may lead out of the directory.
 pub trait Files: Sync {
-    /// What stands at `path`, links followed; `None` where there is nothing that can be seen.
+    /// Kind of `path`, following links; `None` if it does not exist or is not accessible.
     fn kind(&self, path: &str) -> Option<FileKind>;
 
     /// The content of a file, or why it cannot be read, such as `permission denied`.
     fn bytes(&self, path: &str) -> Result<Vec<u8>, String>;
 
-    /// Names and kinds of what a directory holds, sorted by name; links to directories are left out, for they may
-    /// lead in circles. Empty where it cannot be read.
+    /// Names and kinds of the entries of a directory, sorted by name, without links to directories, which may form
+    /// cycles. Empty if the directory cannot be read.
     fn list(&self, path: &str) -> Vec<(String, FileKind)>;
 
-    /// The first part of the way to `path` that is a symbolic link, and where that leads, as it says itself. Parts of the
-    /// way to the configuration's directory do not count.
+    /// The first ancestor of `path`, or `path` itself, that is a symbolic link, with its target as written. Ancestors of
+    /// the configuration's directory do not count.
     fn link(&self, path: &str) -> Option<(String, String)>;
 
-    /// Names of the links to directories that [`Files::list`] leaves out of what a directory holds; where there are no
-    /// links, none.
+    /// Names of the links to directories, which [`Files::list`] omits.
     fn linked_directories(&self, _path: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// The parts of the configuration's directory, from the file system's root down.
+    /// The components of the configuration's directory, from the root of the file system.
     fn directory(&self) -> Vec<String>;
 
     /// The text of a file, or why it cannot be read.
@@ -44,30 +43,30 @@ pub trait Files: Sync {
         String::from_utf8(self.bytes(path)?).map_err(|_| "it is not valid UTF-8".to_owned())
     }
 
-    /// Whether a regular file stands at `path`.
+    /// Whether `path` is a regular file.
     fn is_file(&self, path: &str) -> bool {
         self.kind(path) == Some(FileKind::File)
     }
 
-    /// Whether a directory stands at `path`.
+    /// Whether `path` is a directory.
     fn is_directory(&self, path: &str) -> bool {
         self.kind(path) == Some(FileKind::Directory)
     }
 
-    /// The text of `path` where it is a readable file.
+    /// The text of `path`, if it is a readable file.
     fn text(&self, path: &str) -> Option<String> {
         if self.is_file(path) { self.read(path).ok() } else { None }
     }
 }
 
-/// A tree in memory, for tests and for rendering without a disk.
+/// A tree in memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<String, String>,
 }
 
 impl MemoryFiles {
-    /// A tree of these files: path and text.
+    /// A tree of these files, given as path and text.
     pub fn new<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let files = files.into_iter().map(|(path, text)| (paths::normalize(path), text.to_owned())).collect();
         Self { files }

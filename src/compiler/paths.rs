@@ -1,6 +1,6 @@
 //! Paths as the configuration writes them: relative, with `/`, compared and joined as text.
 
-/// Endings of files that the JavaScript server runs.
+/// Extensions of files that the JavaScript server runs.
 const JAVASCRIPT: &[&str] = &[".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"];
 
 /// `path` without `.` parts, doubled or trailing slashes and inner `..`; backslashes count as slashes. The
@@ -39,13 +39,13 @@ pub fn lies_in(path: &str, directory: &str) -> bool {
     }
 }
 
-/// How many directories up `path`, normalised, begins.
+/// Number of leading `..` components of `path`, which is normalised.
 pub fn levels_up(path: &str) -> usize {
     path.split('/').take_while(|&part| part == "..").count()
 }
 
-/// What `path` is called below `base`, where the text tells that it lies there; `.` for `base` itself. Both
-/// normalised. (`..` holds `.` and everything in it, but what that is called there the text does not tell.)
+/// The path of `path` relative to `base`, if the text shows that it lies there; `.` for `base` itself. Both are
+/// normalised. (`..` contains `.`, but the text does not show under which name.)
 pub fn below<'a>(path: &'a str, base: &str) -> Option<&'a str> {
     if path == base {
         return Some(".");
@@ -63,7 +63,7 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// What holds `path`: everything before the last part, or `.`.
+/// The parent of `path`: everything before the last component, or `.`.
 pub fn parent(path: &str) -> String {
     match path.rsplit_once('/') {
         Some(("", _)) => "/".to_owned(),
@@ -72,13 +72,13 @@ pub fn parent(path: &str) -> String {
     }
 }
 
-/// Whether a reference or file name means JavaScript or TypeScript.
+/// Whether a reference or file name is that of a JavaScript or TypeScript file.
 pub fn is_javascript(reference: &str) -> bool {
     let file = reference.rsplit_once(':').map_or(reference, |(file, _)| file);
     JAVASCRIPT.iter().any(|ending| file.ends_with(ending))
 }
 
-/// Whether a character may not stand in a path that is written to a build file.
+/// Whether the path has characters that cannot be written to a build file.
 pub fn is_unprintable(path: &str) -> bool {
     path.chars().any(char::is_control)
 }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_below() {
+    fn paths_below_a_directory() {
         assert_eq!(below("a/b", "."), Some("a/b"));
         assert_eq!(below("a/b", "a"), Some("b"));
         assert_eq!(below("a", "a"), Some("."));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_what() {
+    fn paths_in_a_directory() {
         assert!(
             lies_in("a.py", "..")
                 && lies_in("../a.py", "..")

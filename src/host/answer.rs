@@ -1,45 +1,45 @@
-//! What is answered: JSON, and refusals in the two shapes that clients know.
+//! Responses: JSON, and errors in the two forms of the specification.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// One thing that is wrong with a request: where, what, and a word for programs.
+/// A validation error of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Detail {
-    /// The part of the request (`query`, `path`, `body`) and the way to the value in it: names and indices.
+    /// Location: `query`, `path` or `body`, then names and indices.
     pub(super) loc: Vec<Value>,
-    /// A sentence.
+    /// Message, a sentence.
     pub(super) msg: String,
-    /// `int_parsing`, `missing` and the like.
+    /// Code, such as `missing`.
     #[serde(rename = "type")]
     pub(super) kind: &'static str,
 }
 
 impl Detail {
-    /// About the value that `loc` names.
+    /// An error about the value at `loc`.
     pub(super) fn new(loc: &[&str], msg: impl Into<String>, kind: &'static str) -> Self {
         Self { loc: loc.iter().map(|part| json!(part)).collect(), msg: msg.into(), kind }
     }
 }
 
-/// An answer that is not what was asked for.
+/// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// `{"detail": "…"}`, with this status.
     Plain(StatusCode, String),
-    /// `{"detail": [{"loc", "msg", "type"}]}`, with status 422: the request does not have the form that it should.
+    /// `{"detail": [{"loc", "msg", "type"}]}`, with status 422: the request is invalid.
     Invalid(Vec<Detail>),
 }
 
 impl Refusal {
-    /// 400: the request is well formed, and asks for what is not possible.
+    /// 400: the request is valid, but cannot be processed.
     pub(super) fn bad(detail: impl Into<String>) -> Self {
         Self::Plain(StatusCode::BAD_REQUEST, detail.into())
     }
 
-    /// 404: there is no such thing.
+    /// 404: the resource does not exist.
     pub(super) fn missing(kind: &str, id: &str) -> Self {
         Self::Plain(StatusCode::NOT_FOUND, format!("{kind} ID {id} not found."))
     }

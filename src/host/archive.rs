@@ -1,4 +1,4 @@
-//! Whether an uploaded archive is what it should be: a tar.gz of a tree that has the configuration.
+//! Checks of uploaded archives: a tar.gz of a tree with the configuration.
 
 mod names;
 
@@ -15,23 +15,23 @@ use crate::context;
 
 use names::Names;
 
-/// More than a source tree unpacks to, in bytes: what is larger is a trap.
+/// Maximum unpacked size, in bytes, against compression bombs.
 const UNPACKED: u64 = 4 << 30;
 
-/// The most memory for links, in bytes: enough for thousands.
+/// Maximum memory for links, in bytes: enough for thousands.
 const LINKS: usize = 1 << 20;
 
-/// How much may be looked up among the links, in bytes of paths: what a million files take, and soon done however the
-/// links cross.
+/// Maximum number of bytes of paths to resolve through links: enough for a million files, and a bound for links that
+/// cross.
 const EFFORT: u64 = 1 << 29;
 
-/// What a link takes beside its names, in bytes, about.
+/// Memory of a link besides its names, in bytes, roughly.
 const LINK: usize = 128;
 
-/// What an archive holds.
+/// Contents of an archive.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// How many files, directories not counted.
+    /// Number of files, without directories.
     pub(super) files: u64,
     /// Their size in bytes.
     pub(super) bytes: u64,
@@ -41,7 +41,7 @@ pub(super) struct Contents {
 ///
 /// # Errors
 ///
-/// What is wrong with it, as a lowercase fragment.
+/// The violation, as a lowercase fragment.
 pub(super) fn check(file: File, config: &str) -> Result<Contents, String> {
     let mut archive = Archive::new(GzDecoder::new(file).take(UNPACKED));
     let mut tree = Tree { config: inside(Path::new(config), |_| Ok(())).ok(), ..Tree::default() };
@@ -68,17 +68,17 @@ fn broken(error: io::Error) -> String {
     format!("the archive cannot be read as a tar.gz: {error}")
 }
 
-/// What an archive unpacks to.
+/// The unpacked tree.
 struct Tree {
-    /// Where the configuration should be; nothing where it would be outside.
+    /// Path of the configuration; `None` if it is outside.
     config: Option<PathBuf>,
     has_config: bool,
     contents: Contents,
-    /// Symbolic links and where they point to.
+    /// Symbolic links and their targets.
     links: HashMap<PathBuf, PathBuf>,
-    /// About how much memory they take, in bytes.
+    /// Their memory in bytes, roughly.
     held: usize,
-    /// How much may still be looked up among them, in bytes of paths.
+    /// Bytes of paths that may still be resolved.
     effort: u64,
 }
 
@@ -115,7 +115,7 @@ impl Tree {
             }
             EntryType::Link => {
                 self.contents.files += 1;
-                // It is counted from the root. One to a symbolic link would be that link in another place.
+                // Hard links are relative to the root. One to a symbolic link would move that link.
                 let target = names.target(entry);
                 self.inside(&target)
                     .map_err(|reason| format!("`{}` is a link, and {reason}", path.display()))?;
@@ -135,8 +135,8 @@ impl Tree {
         Ok(())
     }
 
-    /// The path below the root, without `.` and `..`. It goes through no link that came before: a program that unpacks
-    /// the archive would follow it.
+    /// The path below the root, without `.` and `..`. It must not pass through an earlier link, which programs that unpack the
+    /// archive would follow.
     fn inside(&mut self, path: &Path) -> Result<PathBuf, String> {
         inside(path, |inside| {
             if self.links.is_empty() {
@@ -151,7 +151,7 @@ impl Tree {
         })
     }
 
-    /// Refuses links that lead out of the root, by themselves or through others.
+    /// Rejects links that lead out of the root, directly or through others.
     fn check_links(&mut self) -> Result<(), String> {
         let links = self.links.iter().map(|(path, target)| (&**path, &**target)).collect();
         for (path, target) in &self.links {

@@ -1,4 +1,4 @@
-//! The body of a request: read, bounded, and taken for what it should be.
+//! Bodies of requests: reading, limits and parsing.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::api::wire::expected;
 use super::Shared;
 use super::answer::{Detail, Refusal};
 
-/// The longest body, uploads excepted, in bytes.
+/// Maximum size of a body except uploads, in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// A body as a record, and as it was in the specification's words.
+/// A parsed body, and its JSON in the dialect of the specification.
 pub(super) struct Record<T> {
     pub(super) record: T,
     pub(super) value: Value,
 }
 
-/// Reads the body of `request`; an empty one counts as an empty record.
+/// Reads the body of `request`; an empty body is an empty object.
 pub(super) async fn read<T: DeserializeOwned>(
     shared: &Shared,
     request: Request,
@@ -48,7 +48,7 @@ async fn bytes(body: Body, patience: Duration) -> Result<Bytes, Refusal> {
     let read = tokio::time::timeout(patience, axum::body::to_bytes(body, LARGEST)).await;
     let read =
         read.map_err(|_| Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The body takes too long.".to_owned()))?;
-    // A connection that broke hears nothing of this.
+    // If the connection broke, nobody receives this.
     read.map_err(|_| {
         let detail = format!("The body must have at most {LARGEST} bytes.");
         Refusal::Plain(StatusCode::PAYLOAD_TOO_LARGE, detail)
@@ -61,7 +61,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-/// Says where the body is not what it should be. What stands there instead may be a secret, and is not repeated.
+/// The error of an invalid body. The invalid value may be secret, and is not repeated.
 fn refusal(shared: &Shared, error: &serde_path_to_error::Error<serde_json::Error>) -> Refusal {
     let mut loc = vec![json!("body")];
     let mut record = "";

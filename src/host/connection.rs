@@ -1,4 +1,4 @@
-//! Connections: accepted, bounded, timed, and broken where a fault asks for it.
+//! Connections: limits, timeouts and injected faults.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -24,13 +24,13 @@ use tokio::task::JoinSet;
 use super::Shared;
 use super::faults::Fault;
 
-/// How long answers that are under way may still take when the service ends.
+/// Timeout for pending responses when the service stops.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How long is waited after a connection could not be accepted, for want of file handles as a rule.
+/// Pause after a connection could not be accepted, usually for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves `router` until `end`, then lets the answers end that are under way.
+/// Serves `router` until `end`, and completes pending responses.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -67,7 +67,7 @@ pub(super) async fn serve(
     tokio::time::timeout(GRACE, graceful.shutdown()).await.ok();
 }
 
-/// Why a connection ends without an answer.
+/// The reason to close a connection without a response.
 #[derive(Debug, thiserror::Error)]
 #[error("dropped on purpose")]
 struct Dropped;
@@ -81,15 +81,15 @@ fn connection(
     let reset = Arc::new(AtomicBool::new(false));
     let io = TokioIo::new(Wire { stream, reset: reset.clone() });
     let (router, shared) = (router.clone(), shared.clone());
-    let patience = shared.options.limits.header;
+    let timeout = shared.options.limits.header;
     let service = service_fn(move |request| {
         let fault = shared.options.faults.for_request(request.method(), request.uri().path());
         answer(router.clone(), request, fault, reset.clone())
     });
-    http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(patience).serve_connection(io, service)
+    http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(timeout).serve_connection(io, service)
 }
 
-/// Answers `request`, well or, where there is a `fault`, badly.
+/// Answers `request`, with the `fault` if there is one.
 async fn answer(
     router: Router,
     request: hyper::Request<Incoming>,
@@ -123,7 +123,7 @@ async fn route(router: Router, request: hyper::Request<Incoming>) -> Response {
     }
 }
 
-/// The response with all of its header and half of its body.
+/// The response with its header and half of its body.
 async fn halved(response: Response) -> Result<Response, Dropped> {
     let (mut parts, body) = response.into_parts();
     let whole = axum::body::to_bytes(body, usize::MAX).await.map_err(|_| Dropped)?;
@@ -133,7 +133,7 @@ async fn halved(response: Response) -> Result<Response, Dropped> {
     Ok(Response::from_parts(parts, Body::from_stream(pieces)))
 }
 
-/// A connection that can end with a reset instead of an end.
+/// A connection that can be reset.
 struct Wire {
     stream: TcpStream,
     reset: Arc<AtomicBool>,

@@ -23,7 +23,7 @@ use crate::api::time;
 
 /// `GET /v2/deployments`
 pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<Response, Refusal> {
-    let mut query = Query::of(&uri);
+    let mut query = Query::parse(&uri);
     let (offset, limit) = query.page(100, 20);
     let filter = Filter {
         name: query.text("name"),
@@ -41,7 +41,7 @@ pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<
     Ok(spoken(&shared, StatusCode::OK, &json!({ "resources": resources, "offset": next })))
 }
 
-/// Which deployments are asked for: those that all of it takes.
+/// A filter of deployments; all conditions must match.
 struct Filter {
     name: Option<String>,
     name_contains: Option<String>,
@@ -96,7 +96,7 @@ pub(super) async fn create(State(shared): State<Arc<Shared>>, request: Request) 
     found(&shared, &id, StatusCode::CREATED)
 }
 
-/// A deployment without a revision as yet.
+/// A new deployment, without a revision.
 fn new(shared: &Shared, asked: DeploymentCreation) -> Result<Deployment, Refusal> {
     rules::name(&asked.name)?;
     rules::available(shared, &asked.source)?;
@@ -129,7 +129,7 @@ fn new(shared: &Shared, asked: DeploymentCreation) -> Result<Deployment, Refusal
     })
 }
 
-/// `tag_value_ids` of a creation: what the filter of the list compares with.
+/// The `tag_value_ids` of a creation, which the filter of the list uses.
 fn tags(other: &Object) -> Result<Vec<String>, Refusal> {
     let Some(given) = other.get("tag_value_ids").filter(|given| !given.is_null()) else {
         return Ok(Vec::new());
@@ -173,7 +173,7 @@ fn latest_source(shared: &Shared, id: &str) -> Option<Source> {
     shared.store.revisions(id, |_| true, 0, 1).pop().map(|revision| revision.source)
 }
 
-/// Applies a patch; what the new revision is made from, where there is to be one.
+/// Applies a patch; returns the source of the new revision, if it creates one.
 fn revised(
     shared: &Shared,
     deployment: &mut Deployment,
@@ -226,7 +226,7 @@ pub(super) async fn delete(
     ids: Ids,
     uri: Uri,
 ) -> Result<Response, Refusal> {
-    let mut query = Query::of(&uri);
+    let mut query = Query::parse(&uri);
     query.boolean("delete_tracing_project");
     query.boolean("force");
     query.done()?;
@@ -239,18 +239,18 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// The deployment, as it is now.
+/// The deployment in its current state.
 pub(super) fn found(shared: &Shared, id: &str, status: StatusCode) -> Result<Response, Refusal> {
     let deployment = shared.store.get(id).ok_or_else(|| missing(id))?;
     Ok(spoken(shared, status, &deployment))
 }
 
-/// There is no such deployment.
+/// The error of a deployment that does not exist.
 pub(super) fn missing(id: &str) -> Refusal {
     Refusal::missing("Deployment", id)
 }
 
-/// A record or a page of them, in the words that are spoken.
+/// A record or a page in the dialect of the service.
 pub(super) fn spoken(shared: &Shared, status: StatusCode, record: &impl Serialize) -> Response {
     let mut value = json!(record);
     shared.options.vocabulary.exchange(&mut value);

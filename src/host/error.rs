@@ -1,39 +1,39 @@
-//! Why the service cannot be started.
+//! Errors at the start of the service.
 
 use std::io;
 
 use crate::project;
 
-/// What went wrong: what was attempted, on what, why.
+/// A failed start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on {host}:{port}: {}", project::reason(.source))]
     Bind {
         /// Address.
         host: String,
         /// Port.
         port: u16,
-        /// Why.
+        /// The reason of the system.
         source: io::Error,
     },
-    /// There is nowhere to put uploads.
-    #[error("cannot make a temporary directory for uploads: {}", project::reason(.source))]
+    /// There is no directory for uploads.
+    #[error("cannot create a temporary directory for uploads: {}", project::reason(.source))]
     Uploads {
-        /// Why.
+        /// The reason of the system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// What to do next.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Bind { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                Some("something else listens there; choose another port with --port, or 0 for any".to_owned())
+                Some("another program uses the port; choose another one with --port, or 0 for any".to_owned())
             }
             Self::Bind { .. } => None,
-            Self::Uploads { .. } => Some("set TMPDIR to a directory that can be written to".to_owned()),
+            Self::Uploads { .. } => Some("set TMPDIR to a writable directory".to_owned()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Misbehaving on purpose: a list of rules, for drills and tests.
+//! Injected faults: a list of rules, for drills and tests.
 //!
 //! ```json
 //! [
@@ -9,9 +9,9 @@
 //! ]
 //! ```
 //!
-//! The first rule that matches a request decides. `*` stands for one part of a path and `**` for the rest of it; `nth`
-//! counts the requests, from 1, that the rule's method and path match, and each of them matches where it is left out.
-//! `revision` counts the revisions of every deployment, from 1.
+//! The first rule that matches a request applies. `*` matches a segment of a path and `**` the rest of it; `nth` counts the
+//! requests that match the method and the path of the rule, from 1 [default: all of them]. `revision` counts the
+//! revisions of each deployment, from 1.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -27,24 +27,24 @@ use crate::api::wire::RevisionStatus;
 
 use super::lock;
 
-/// What goes wrong with a request.
+/// A fault of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Fault {
-    /// It is answered, but later.
+    /// The response is delayed.
     Delay(Duration),
-    /// It is never answered.
+    /// There is no response.
     Hang,
-    /// The connection is reset, and nothing is done.
+    /// The connection is reset before the request is processed.
     Reset,
-    /// It is done, and the connection ends without an answer.
+    /// The request is processed, and the connection closed without a response.
     Lost,
-    /// It is done, and the connection ends in the middle of the answer.
+    /// The request is processed, and the connection closed in the middle of the response.
     Truncate,
-    /// Something else is answered, and nothing is done.
+    /// Another response is sent, and the request is not processed.
     Answer(Box<Answer>),
 }
 
-/// An answer that is not the service's own.
+/// A configured response.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {
@@ -61,13 +61,13 @@ fn json_type() -> String {
     "application/json".to_owned()
 }
 
-/// How a revision fails.
+/// The failure of a revision.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Failure {
-    /// The status that it ends with.
+    /// Its final status.
     pub(super) status: RevisionStatus,
-    /// What the log says last.
+    /// The last line of its log.
     #[serde(default = "on_purpose")]
     pub(super) line: String,
 }
@@ -76,7 +76,7 @@ fn on_purpose() -> String {
     "failed on purpose".to_owned()
 }
 
-/// How a revision can fail.
+/// Statuses of failed revisions.
 const FAILURES: [RevisionStatus; 3] =
     [RevisionStatus::CreateFailed, RevisionStatus::BuildFailed, RevisionStatus::DeployFailed];
 
@@ -93,7 +93,7 @@ enum Action {
     Stall,
 }
 
-/// Which requests or revisions of those that match.
+/// A selection of the matching requests or revisions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "a number from 1, or a list of them")]
 enum Numbers {
@@ -130,23 +130,23 @@ struct Rule {
     seen: u64,
 }
 
-/// What goes wrong with a revision.
+/// A fault of a revision.
 #[derive(Clone, Debug)]
 pub(super) enum Mishap {
     /// It fails.
     Fail(Failure),
-    /// It stays in the status that it has while it is built or deployed.
+    /// It stays in a status while it is built or deployed.
     Stall,
 }
 
-/// What goes wrong on purpose.
+/// Injected faults.
 #[derive(Default)]
 pub struct Faults(Mutex<Vec<Rule>>);
 
 impl FromStr for Faults {
     type Err = String;
 
-    /// Reads rules; what is wrong with them is told with its place, as a lowercase fragment.
+    /// Parses rules. Errors are lowercase fragments with line and column.
     fn from_str(text: &str) -> Result<Self, String> {
         let rules: Vec<Rule> = serde_json::from_str(text).map_err(|error| error.to_string())?;
         for (index, rule) in rules.iter().enumerate() {
@@ -157,7 +157,7 @@ impl FromStr for Faults {
 }
 
 impl Faults {
-    /// What goes wrong with this request, which is counted.
+    /// Counts the request, and returns its fault.
     pub(super) fn for_request(&self, method: &Method, path: &str) -> Option<Fault> {
         let mut rules = lock(&self.0);
         let mut fault = None;
@@ -170,7 +170,7 @@ impl Faults {
         fault
     }
 
-    /// What goes wrong with the revision of this number, from 1, of a deployment.
+    /// The fault of the revision of this number, from 1.
     pub(super) fn for_revision(&self, number: u64) -> Option<Mishap> {
         let rules = lock(&self.0);
         let mut of_revisions = rules.iter().filter_map(|rule| Some((rule.revision.as_ref()?, &rule.action)));
@@ -264,7 +264,7 @@ impl Answer {
         Ok(())
     }
 
-    /// The response; what it is made of was checked.
+    /// The response, whose parts are valid.
     pub(super) fn response(&self) -> Box<Response> {
         let mut response = Response::new(Body::from(self.body.clone()));
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::IM_A_TEAPOT);

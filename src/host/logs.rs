@@ -1,4 +1,4 @@
-//! What builds and servers said.
+//! Logs of builds and servers.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use super::store::{Line, LogKind};
 use super::{Shared, revisions};
 use crate::api::time;
 
-/// The most entries of one answer, and how many there are where nothing is said.
+/// Maximum and default number of entries per page.
 const MOST: u32 = 1000;
 const USUAL: u32 = 50;
 
 /// `GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs`
 pub(super) async fn get(State(shared): State<Arc<Shared>>, ids: Ids, uri: Uri) -> Result<Response, Refusal> {
-    let mut query = Query::of(&uri);
+    let mut query = Query::parse(&uri);
     let kind = query.word("type", &["deploy", "build"]);
     let limit = query.integer("limit", 1..=i64::from(MOST), USUAL as usize);
     let asked = LogRequest {
@@ -36,29 +36,29 @@ pub(super) async fn get(State(shared): State<Arc<Shared>>, ids: Ids, uri: Uri) -
         offset: query.text("offset").map(Cursor::Text),
         other: Object::new(),
     };
-    let wanted = Wanted::new("query", &asked);
+    let filter = EntryFilter::new("query", &asked);
     query.done()?;
-    let wanted = wanted?;
+    let filter = filter?;
     let kind = if kind.as_deref() == Some("build") { LogKind::Build } else { LogKind::Deploy };
     let (deployment, id) = (ids.get("deployment_id"), ids.get("revision_id"));
-    revisions::of(&shared, deployment, id)?;
-    Ok(wanted.answer(&shared, deployment, Some(id), kind))
+    revisions::find(&shared, deployment, id)?;
+    Ok(filter.answer(&shared, deployment, Some(id), kind))
 }
 
 /// `POST /v1/projects/{project_id}/deploy_logs`; a project is a deployment.
-pub(super) async fn of_deployment(
+pub(super) async fn server_log(
     State(shared): State<Arc<Shared>>,
     ids: Ids,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let wanted = Wanted::read(&shared, request).await?;
+    let filter = EntryFilter::read(&shared, request).await?;
     let id = ids.get("project_id");
     shared.store.get(id).ok_or_else(|| missing(id))?;
-    Ok(wanted.answer(&shared, id, None, LogKind::Deploy))
+    Ok(filter.answer(&shared, id, None, LogKind::Deploy))
 }
 
 /// `POST /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs`
-pub(super) async fn of_revision(
+pub(super) async fn revision_log(
     State(shared): State<Arc<Shared>>,
     ids: Ids,
     request: Request,
@@ -67,7 +67,7 @@ pub(super) async fn of_revision(
 }
 
 /// `POST /v1/projects/{project_id}/revisions/{revision_id}/build_logs`
-pub(super) async fn of_build(
+pub(super) async fn build_log(
     State(shared): State<Arc<Shared>>,
     ids: Ids,
     request: Request,
@@ -76,14 +76,14 @@ pub(super) async fn of_build(
 }
 
 async fn one(shared: &Shared, ids: &Ids, request: Request, kind: LogKind) -> Result<Response, Refusal> {
-    let wanted = Wanted::read(shared, request).await?;
+    let filter = EntryFilter::read(shared, request).await?;
     let (deployment, id) = (ids.get("project_id"), ids.get("revision_id"));
-    revisions::of(shared, deployment, id)?;
-    Ok(wanted.answer(shared, deployment, Some(id), kind))
+    revisions::find(shared, deployment, id)?;
+    Ok(filter.answer(shared, deployment, Some(id), kind))
 }
 
-/// Which entries are asked for.
-struct Wanted {
+/// A filter of entries.
+struct EntryFilter {
     limit: usize,
     order: LogOrder,
     level: Option<LogLevel>,
@@ -92,17 +92,17 @@ struct Wanted {
     /// Milliseconds since 1970, both inclusive.
     start: Option<i64>,
     end: Option<i64>,
-    /// The number of the last entry of the page before.
+    /// Number of the last entry of the previous page.
     after: Option<u64>,
 }
 
-impl Wanted {
+impl EntryFilter {
     async fn read(shared: &Shared, request: Request) -> Result<Self, Refusal> {
         let asked = body::read::<LogRequest>(shared, request).await?;
         Self::new("body", &asked.record)
     }
 
-    /// Takes what is asked for in this `part` of the request.
+    /// Reads the filter from this `part` of the request.
     fn new(part: &str, asked: &LogRequest) -> Result<Self, Refusal> {
         let mut details = Vec::new();
         let mut refuse =
@@ -161,7 +161,7 @@ impl Wanted {
             && self.end.is_none_or(|end| line.milliseconds <= end)
     }
 
-    /// One page. Behind its last entry there may be more, now or later, so that only an empty page is the last.
+    /// A page. More entries may follow, now or later, so only an empty page is the last.
     fn answer(&self, shared: &Shared, deployment: &str, revision: Option<&str>, kind: LogKind) -> Response {
         let mut lines = shared.store.read_log(deployment, revision, kind, |line| self.takes(line));
         if self.order == LogOrder::Descending {

@@ -1,5 +1,5 @@
-//! What a patch makes of what was there: fields that it gives replace those that were there, also those of the resource
-//! specification; lists and free-form objects are replaced whole; what is absent or null stays.
+//! Applies patches: given fields replace existing ones, also those of the resource specification; lists and free-form
+//! objects are replaced as a whole; absent fields and nulls change nothing.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +19,7 @@ pub(super) fn source_config(before: &SourceConfig, given: &SourceConfig) -> Sour
     after
 }
 
-/// Drops fields that are not known here.
+/// Removes unknown fields.
 pub(super) fn known(config: &mut SourceConfig) {
     config.other = Object::new();
     if let Some(spec) = &mut config.resource_spec {
@@ -27,7 +27,7 @@ pub(super) fn known(config: &mut SourceConfig) {
     }
 }
 
-/// The configuration of a new revision from `source`, after one that may have been from another.
+/// The configuration of a new revision from `source`; the previous one may have another source.
 pub(super) fn revision_config(
     source: &Source,
     before: &SourceRevisionConfig,
@@ -44,7 +44,7 @@ pub(super) fn revision_config(
     after
 }
 
-/// `before` with the fields that `given` has.
+/// `before` with the fields of `given`.
 fn overlaid<T: Serialize + DeserializeOwned + Clone>(before: &T, given: &T) -> T {
     let fields = |record: &T| match serde_json::to_value(record) {
         Ok(Value::Object(fields)) => fields,
@@ -52,6 +52,6 @@ fn overlaid<T: Serialize + DeserializeOwned + Clone>(before: &T, given: &T) -> T
     };
     let mut after = fields(before);
     after.extend(fields(given));
-    // Both were read from JSON, and so can be what is made of their fields.
+    // Both were parsed from JSON, so a combination of their fields can be, too.
     serde_json::from_value(Value::Object(after)).unwrap_or_else(|_| before.clone())
 }

@@ -1,4 +1,4 @@
-//! What stands in the address of a request: identifiers in its path, parameters behind it.
+//! The URLs of requests: IDs in the path, and query parameters.
 
 use std::ops::RangeInclusive;
 
@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::answer::{Detail, Refusal};
 
-/// The identifiers in a path, each a UUID in its usual form.
+/// The IDs in a path, all valid UUIDs.
 pub(super) struct Ids(Vec<(String, String)>);
 
 impl Ids {
-    /// The identifier that the route calls `name`.
+    /// The ID of this name.
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(known, _)| known == name).map_or("", |(_, id)| id)
     }
@@ -37,20 +37,20 @@ impl<S: Send + Sync> FromRequestParts<S> for Ids {
     }
 }
 
-/// About a value that should be a UUID.
+/// The error of a value that is not a UUID.
 pub(super) fn not_a_uuid(loc: &[&str]) -> Detail {
     Detail::new(loc, "Must be a UUID.", "uuid_parsing")
 }
 
-/// The parameters of a request. What is wrong with them is collected.
+/// The query parameters of a request. Their errors are collected.
 pub(super) struct Query {
     pairs: Vec<(String, String)>,
     details: Vec<Detail>,
 }
 
 impl Query {
-    /// Those behind the path of `uri`.
-    pub(super) fn of(uri: &Uri) -> Self {
+    /// The parameters of `uri`.
+    pub(super) fn parse(uri: &Uri) -> Self {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
         Self { pairs: pairs.map(|pairs| pairs.0).unwrap_or_default(), details: Vec::new() }
     }
@@ -59,12 +59,12 @@ impl Query {
         self.pairs.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// A text that is not empty.
+    /// A text, unless it is empty.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.last(name).filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
-    /// A whole number in `range`, or `default` where there is none.
+    /// A whole number in `range` [default: `default`].
     pub(super) fn integer(&mut self, name: &str, range: RangeInclusive<i64>, default: usize) -> usize {
         let Some(text) = self.last(name) else { return default };
         match text.trim().parse::<i64>() {
@@ -79,13 +79,13 @@ impl Query {
         default
     }
 
-    /// The part of a list that is asked for: offset, and limit of at most `most`.
+    /// Offset and limit of a page, at most `most`.
     pub(super) fn page(&mut self, most: i64, default: usize) -> (usize, usize) {
         let limit = self.integer("limit", 1..=most, default);
         (self.integer("offset", 0..=i64::MAX, 0), limit)
     }
 
-    /// Yes or no.
+    /// A boolean.
     pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
         let text = self.text(name)?;
         match text.to_ascii_lowercase().as_str() {
@@ -106,7 +106,7 @@ impl Query {
         None
     }
 
-    /// Identifiers with commas between them.
+    /// Comma-separated IDs.
     pub(super) fn ids(&mut self, name: &str) -> Option<Vec<String>> {
         let ids = self.list(name)?.into_iter().map(|id| Uuid::parse_str(&id).map(|id| id.to_string()));
         let ids: Result<Vec<String>, _> = ids.collect();
@@ -116,18 +116,18 @@ impl Query {
         ids.ok()
     }
 
-    /// Words with commas between them.
+    /// Comma-separated words.
     pub(super) fn list(&self, name: &str) -> Option<Vec<String>> {
         let text = self.text(name)?;
         Some(text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect())
     }
 
-    /// Says that something is wrong with a parameter.
+    /// Adds an error about a parameter.
     pub(super) fn refuse(&mut self, name: &str, msg: String, kind: &'static str) {
         self.details.push(Detail::new(&["query", name], msg, kind));
     }
 
-    /// Whether all was well.
+    /// The errors, if there are any.
     pub(super) fn done(self) -> Result<(), Refusal> {
         if self.details.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self.details)) }
     }

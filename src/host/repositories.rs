@@ -13,7 +13,7 @@ use super::Shared;
 use super::answer::{Refusal, json_response};
 use super::query::Ids;
 
-/// The repositories of one integration, in the specification's words.
+/// Path of the repositories of an integration, in the dialect of the specification.
 pub(super) const PATH: &str = "/v1/integrations/forge/codehost/";
 
 /// `GET /v1/integrations/forge/codehost/{integration_id}/repos`

@@ -17,7 +17,7 @@ use super::store::LogKind;
 use super::{Shared, worker};
 use crate::api::time;
 
-/// Makes a revision, and sees to it.
+/// Creates a revision and starts processing it.
 pub(super) fn add(shared: &Arc<Shared>, deployment: &str, source: Source, config: SourceRevisionConfig) {
     let now = time::now_as_text();
     let revision = Revision {
@@ -37,7 +37,7 @@ pub(super) fn add(shared: &Arc<Shared>, deployment: &str, source: Source, config
 /// `GET /v2/deployments/{deployment_id}/revisions`
 pub(super) async fn list(State(shared): State<Arc<Shared>>, ids: Ids, uri: Uri) -> Result<Response, Refusal> {
     let id = ids.get("deployment_id");
-    let mut query = Query::of(&uri);
+    let mut query = Query::parse(&uri);
     let (offset, limit) = query.page(100, 20);
     let statuses = query.list("status");
     let remote_reconciled = query.boolean("remote_reconciled");
@@ -61,12 +61,12 @@ pub(super) async fn list(State(shared): State<Arc<Shared>>, ids: Ids, uri: Uri) 
 
 /// `GET /v2/deployments/{deployment_id}/revisions/{revision_id}`
 pub(super) async fn get(State(shared): State<Arc<Shared>>, ids: Ids) -> Result<Response, Refusal> {
-    let revision = of(&shared, ids.get("deployment_id"), ids.get("revision_id"))?;
+    let revision = find(&shared, ids.get("deployment_id"), ids.get("revision_id"))?;
     Ok(spoken(&shared, StatusCode::OK, &revision))
 }
 
 /// A revision of a deployment.
-pub(super) fn of(shared: &Shared, deployment: &str, id: &str) -> Result<Revision, Refusal> {
+pub(super) fn find(shared: &Shared, deployment: &str, id: &str) -> Result<Revision, Refusal> {
     if shared.store.get(deployment).is_none() {
         return Err(missing(deployment));
     }
@@ -76,7 +76,7 @@ pub(super) fn of(shared: &Shared, deployment: &str, id: &str) -> Result<Revision
 /// `POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy`
 pub(super) async fn redeploy(State(shared): State<Arc<Shared>>, ids: Ids) -> Result<Response, Refusal> {
     let id = ids.get("deployment_id");
-    let revision = of(&shared, id, ids.get("revision_id"))?;
+    let revision = find(&shared, id, ids.get("revision_id"))?;
     if !revision.status.is_final() {
         let word = &revision.status;
         return Err(Refusal::bad(format!("The revision is {word}; it can be redeployed when it is done.")));
@@ -89,11 +89,11 @@ pub(super) async fn redeploy(State(shared): State<Arc<Shared>>, ids: Ids) -> Res
 /// `POST /v2/deployments/{deployment_id}/revisions/{revision_id}/interruption`
 pub(super) async fn interrupt(State(shared): State<Arc<Shared>>, ids: Ids) -> Result<Response, Refusal> {
     let (deployment, id) = (ids.get("deployment_id"), ids.get("revision_id"));
-    let revision = of(&shared, deployment, id)?;
+    let revision = find(&shared, deployment, id)?;
     if !shared.store.advance(deployment, id, RevisionStatus::Interrupted) {
         let word = &revision.status;
         return Err(Refusal::bad(format!("The revision is {word}, and cannot be interrupted any more.")));
     }
     shared.store.log(deployment, id, LogKind::Build, LogLevel::Warning, "interrupted on request");
-    Ok(spoken(&shared, StatusCode::OK, &of(&shared, deployment, id)?))
+    Ok(spoken(&shared, StatusCode::OK, &find(&shared, deployment, id)?))
 }

@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! The routes.
 
 use std::sync::Arc;
 
@@ -14,30 +14,30 @@ use crate::api::Vocabulary;
 use super::answer::Refusal;
 use super::{Shared, deployments, logs, repositories, revisions, transfer, uploads};
 
-/// Where it says what a route does.
+/// The basis of the behaviour of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// In the specification.
+    /// The specification.
     Specified,
-    /// Nowhere; it is done as the public service does it.
+    /// The public service; the specification does not describe it.
     Chosen,
 }
 
-/// One thing that can be asked for.
+/// A route.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     /// The method.
     pub method: &'static str,
     /// The path, with parameters in braces.
     pub path: &'static str,
-    /// Where it says what it does.
+    /// The basis of its behaviour.
     pub basis: Basis,
 }
 
-/// Defines the routes: the table, and what answers them.
+/// Defines the table of routes and their handlers.
 macro_rules! routes {
     ($($method:ident $path:literal $basis:ident $handler:path;)*) => {
-        /// Every route, but for that of uploads, which needs the token of its address and no key.
+        /// All routes except that of uploads, which requires the token of its address instead of a key.
         pub const ROUTES: &[Route] = &[$(
             Route { method: stringify!($method), path: $path, basis: Basis::$basis },
         )*];
@@ -62,12 +62,12 @@ routes! {
     GET "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs" Chosen logs::get;
     POST "/v2/deployments/{deployment_id}/push-token" Chosen transfer::push_token;
     POST "/v2/deployments/{deployment_id}/upload-url" Chosen transfer::upload_url;
-    POST "/v1/projects/{project_id}/deploy_logs" Chosen logs::of_deployment;
-    POST "/v1/projects/{project_id}/revisions/{revision_id}/deploy_logs" Chosen logs::of_revision;
-    POST "/v1/projects/{project_id}/revisions/{revision_id}/build_logs" Chosen logs::of_build;
+    POST "/v1/projects/{project_id}/deploy_logs" Chosen logs::server_log;
+    POST "/v1/projects/{project_id}/revisions/{revision_id}/deploy_logs" Chosen logs::revision_log;
+    POST "/v1/projects/{project_id}/revisions/{revision_id}/build_logs" Chosen logs::build_log;
 }
 
-/// All that is answered.
+/// The router of all routes.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     let public = Vocabulary::Public.path(&format!("{}{{integration_id}}/repos", repositories::PATH));
     table()

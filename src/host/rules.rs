@@ -1,4 +1,4 @@
-//! What may be asked for: which sources there are, what belongs to each of them, what can be changed.
+//! Validation of requests: the sources, their fields, and the fields that can be changed.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use super::answer::{Detail, Refusal};
 use super::query::not_a_uuid;
 use super::{Shared, registry};
 
-/// Fields of a deployment that the service alone sets.
+/// Read-only fields of a deployment.
 const READ_ONLY: &[&str] = &[
     "id",
     "tenant_id",
@@ -25,23 +25,23 @@ const READ_ONLY: &[&str] = &[
     "image_version",
 ];
 
-/// Fields of a deployment that are chosen at its creation, once and for all.
+/// Fields of a deployment that can be set at its creation only.
 const IMMUTABLE: &[&str] = &["name", "source"];
 
-/// The longest name of a deployment: it becomes part of a host name.
+/// Maximum length of the name of a deployment, which becomes part of a host name.
 const NAME_LENGTH: usize = 63;
 
-/// A type that the public service takes at creation, beside those that the specification knows.
+/// A type that the public service accepts at creation in addition to those of the specification.
 const SCALE_TO_ZERO: &str = "dev_zero";
 
-/// What may be changed about a deployment.
+/// Fields of a deployment that can be changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occasion {
     Creation,
     Patch,
 }
 
-/// Refuses a body that sets what cannot be set.
+/// Rejects bodies that set read-only fields.
 pub(super) fn settable(body: &Value, occasion: Occasion) -> Result<(), Refusal> {
     let is_set = |record: &Value, name: &str| record.get(name).is_some_and(|value| !value.is_null());
     let immutable = if occasion == Occasion::Patch { IMMUTABLE } else { &[] };
@@ -62,7 +62,7 @@ pub(super) fn settable(body: &Value, occasion: Occasion) -> Result<(), Refusal> 
     if details.is_empty() { Ok(()) } else { Err(Refusal::Invalid(details)) }
 }
 
-/// A name is part of host names and of images' names.
+/// Names are parts of host names and image names.
 pub(super) fn name(name: &str) -> Result<(), Refusal> {
     let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_valid = (1..=NAME_LENGTH).contains(&name.len())
@@ -77,7 +77,7 @@ pub(super) fn name(name: &str) -> Result<(), Refusal> {
     )))
 }
 
-/// Whether deployments can be made from this source here.
+/// Checks that this service supports the source.
 pub(super) fn available(shared: &Shared, source: &Source) -> Result<(), Refusal> {
     known(shared, source, "source", Source::WORDS)?;
     let is_external = *source == Source::ExternalContainer;
@@ -90,7 +90,7 @@ pub(super) fn available(shared: &Shared, source: &Source) -> Result<(), Refusal>
     Err(Refusal::bad(format!("Source '{word}' is only available for {kind} deployments.")))
 }
 
-/// Whether a source is one of `words`, which are the specification's.
+/// Whether a source is one of `words` of the specification.
 fn known(shared: &Shared, source: &Source, field: &str, words: &[&str]) -> Result<(), Refusal> {
     if words.contains(&source.word()) {
         return Ok(());
@@ -100,7 +100,7 @@ fn known(shared: &Shared, source: &Source, field: &str, words: &[&str]) -> Resul
     Err(Refusal::invalid(&["body", field], msg, "literal_error"))
 }
 
-/// Whether a revision of a deployment from `source` can be made from `other`.
+/// Checks that a deployment from `source` can have a revision from `other`.
 pub(super) fn revision_source(shared: &Shared, source: &Source, other: &Source) -> Result<(), Refusal> {
     known(shared, other, "revision_source", &["codehost", "internal_container", "internal_source"])?;
     if *source != Source::ExternalContainer {
@@ -110,7 +110,7 @@ pub(super) fn revision_source(shared: &Shared, source: &Source, other: &Source) 
     Err(Refusal::bad(format!("A deployment from '{of}' cannot have a revision from '{word}'.")))
 }
 
-/// Whether what is given belongs to this source.
+/// Checks that the given fields belong to the source.
 pub(super) fn source_config(
     shared: &Shared,
     source: &Source,
@@ -176,7 +176,7 @@ fn scale(spec: &ResourceSpec) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Cores are a number that could be below zero; all other amounts cannot even be read if they are.
+/// CPU is a float that may be negative; other resources are unsigned integers.
 fn not_negative(spec: &ResourceSpec) -> Result<(), Refusal> {
     let cores = [
         ("cpu", spec.cpu),
@@ -201,7 +201,7 @@ fn not_negative(spec: &ResourceSpec) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a patch leaves alone what is chosen once and for all.
+/// Checks that a patch does not change fields that are set at creation.
 pub(super) fn unchanged(before: &SourceConfig, after: &SourceConfig) -> Result<(), Refusal> {
     let fields = [
         ("integration_id", before.integration_id == after.integration_id),
@@ -218,7 +218,7 @@ pub(super) fn unchanged(before: &SourceConfig, after: &SourceConfig) -> Result<(
     }
 }
 
-/// Secrets become environment variables, each once.
+/// Secrets become environment variables, so their names are unique.
 pub(super) fn secrets(secrets: &[Secret]) -> Result<(), Refusal> {
     let mut names = HashSet::new();
     for (index, Secret { name, value, .. }) in secrets.iter().enumerate() {
@@ -235,7 +235,7 @@ pub(super) fn secrets(secrets: &[Secret]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// References are to secrets of a cluster, where only images of the user's own run.
+/// Secret references require a deployment in the cluster of the user.
 pub(super) fn secret_references(
     shared: &Shared,
     source: &Source,
@@ -265,7 +265,7 @@ fn missing(list: &str, index: usize, field: &str) -> Detail {
     detail
 }
 
-/// Whether the configuration of a revision from `source` holds what it needs, and nothing else.
+/// Checks that the configuration of a revision from `source` has the required fields and no others.
 pub(super) fn revision_config(
     shared: &Shared,
     source: &Source,
@@ -293,7 +293,7 @@ pub(super) fn revision_config(
     whole.image_uri.as_deref().map_or(Ok(()), |image| image_uri(shared, source, image))
 }
 
-/// What a revision from `source` is made from.
+/// The required field of a revision from `source`.
 pub(super) fn applicable(source: &Source) -> &'static [&'static str] {
     match source {
         Source::Codehost => &["repo_ref", "graph_config_path"],
@@ -303,7 +303,7 @@ pub(super) fn applicable(source: &Source) -> &'static [&'static str] {
     }
 }
 
-/// The fields that requests can set.
+/// Fields that requests can set.
 pub(super) fn fields(config: &SourceRevisionConfig) -> [(&'static str, Option<&String>); 4] {
     [
         ("repo_ref", config.repo_ref.as_ref()),
@@ -313,12 +313,12 @@ pub(super) fn fields(config: &SourceRevisionConfig) -> [(&'static str, Option<&S
     ]
 }
 
-/// A field of a revision's configuration, in the words that are spoken.
+/// A field of the configuration of a revision, in the dialect of the service.
 fn field_word<'a>(shared: &Shared, field: &'a str) -> &'a str {
     shared.options.vocabulary.field("source_revision_config", field)
 }
 
-/// Whether all parts of an image's name are names. It becomes the path of an address, and none may lead elsewhere there.
+/// Whether all parts of the name of an image are valid: it becomes part of a URL, which it must not redirect.
 fn is_plain(image: &str) -> bool {
     let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['[', ']']);
     match image.split_once('/') {
@@ -347,7 +347,7 @@ fn image_uri(shared: &Shared, source: &Source, image: &str) -> Result<(), Refusa
     }
 }
 
-/// Builds follow a branch, and a tag does not move.
+/// `build_on_push` requires a branch, since tags do not move.
 pub(super) fn build_on_push(config: &SourceConfig, revision: &SourceRevisionConfig) -> Result<(), Refusal> {
     let is_tag = revision.repo_ref.as_ref().is_some_and(|name| name.starts_with("refs/tags/"));
     if config.build_on_push == Some(true) && is_tag {

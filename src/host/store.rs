@@ -1,5 +1,5 @@
-//! What the service remembers: deployments, their revisions and logs. In memory; what stands here in `impl Store` is
-//! all that a durable one has to do.
+//! The state of the service: deployments, revisions and logs, in memory. `impl Store` is the interface that a durable store
+//! would have.
 
 use std::sync::Mutex;
 
@@ -10,26 +10,26 @@ use crate::api::wire::{
 use super::lock;
 use crate::api::time;
 
-/// The most entries of a revision's log of one kind; the oldest go first.
+/// Maximum number of entries of a log; the oldest are removed.
 const LOG_LENGTH: usize = 10_000;
 
-/// Deployments, the oldest first.
+/// Deployments, oldest first.
 #[derive(Default)]
 pub(super) struct Store(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     deployments: Vec<Record>,
-    /// How many log entries were ever written.
+    /// Number of log entries ever written.
     entries: u64,
 }
 
-/// A deployment and what belongs to it.
+/// A deployment with its revisions and logs.
 pub(super) struct Record {
     pub(super) deployment: Deployment,
-    /// UUIDs of its tag values, which the wire does not show.
+    /// UUIDs of its tag values, which responses omit.
     pub(super) tags: Vec<String>,
-    /// The oldest first.
+    /// Oldest first.
     revisions: Vec<Made>,
 }
 
@@ -39,14 +39,14 @@ struct Made {
     deploy: Vec<Line>,
 }
 
-/// What wrote a log.
+/// The type of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogKind {
     Build,
     Deploy,
 }
 
-/// An entry of a log. The numbers rise over all logs.
+/// A log entry. Numbers increase over all logs.
 #[derive(Clone)]
 pub(super) struct Line {
     pub(super) number: u64,
@@ -56,7 +56,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// As the wire has it.
+    /// The entry in responses.
     pub(super) fn entry(self) -> LogEntry {
         LogEntry {
             id: Some(format!("{:016x}", self.number)),
@@ -68,11 +68,11 @@ impl Line {
     }
 }
 
-/// There is a deployment of that name already.
+/// The name of a deployment is in use.
 pub(super) struct Taken;
 
 impl Store {
-    /// Takes a new deployment, unless its name is taken.
+    /// Adds a deployment unless its name is in use.
     pub(super) fn create(&self, deployment: Deployment, tags: Vec<String>) -> Result<(), Taken> {
         let mut state = lock(&self.0);
         if state.deployments.iter().any(|record| record.deployment.name == deployment.name) {
@@ -84,10 +84,10 @@ impl Store {
 
     /// A deployment.
     pub(super) fn get(&self, id: &str) -> Option<Deployment> {
-        lock(&self.0).of(id).map(|record| record.deployment.clone())
+        lock(&self.0).record(id).map(|record| record.deployment.clone())
     }
 
-    /// The deployments that `wanted` takes, the newest first.
+    /// The deployments that `wanted` selects, newest first.
     pub(super) fn list(
         &self,
         wanted: impl Fn(&Record) -> bool,
@@ -99,14 +99,14 @@ impl Store {
         found.map(|record| record.deployment.clone()).collect()
     }
 
-    /// Changes a deployment; nothing is changed where `change` fails.
+    /// Changes a deployment, unless `change` fails.
     pub(super) fn change<T, E>(
         &self,
         id: &str,
         change: impl FnOnce(&mut Deployment) -> Result<T, E>,
     ) -> Option<Result<T, E>> {
         let mut state = lock(&self.0);
-        let record = state.of_mut(id)?;
+        let record = state.record_mut(id)?;
         let mut changed = record.deployment.clone();
         let done = change(&mut changed);
         if done.is_ok() {
@@ -116,7 +116,7 @@ impl Store {
         Some(done)
     }
 
-    /// Forgets a deployment; whether there was one.
+    /// Removes a deployment, and returns whether it existed.
     pub(super) fn delete(&self, id: &str) -> bool {
         let mut state = lock(&self.0);
         let before = state.deployments.len();
@@ -124,10 +124,10 @@ impl Store {
         state.deployments.len() < before
     }
 
-    /// Takes a new revision, which becomes the latest; its number among those of its deployment, from 1.
+    /// Adds a revision as the latest, and returns its number in its deployment, from 1.
     pub(super) fn add_revision(&self, deployment: &str, revision: Revision) -> Option<u64> {
         let mut state = lock(&self.0);
-        let record = state.of_mut(deployment)?;
+        let record = state.record_mut(deployment)?;
         record.deployment.latest_revision_id = Some(revision.id.clone());
         record.deployment.source_revision_config = revision.source_revision_config.clone();
         record.revisions.push(Made { revision, build: Vec::new(), deploy: Vec::new() });
@@ -140,7 +140,7 @@ impl Store {
         state.made(deployment, id).map(|made| made.revision.clone())
     }
 
-    /// The revisions of a deployment that `wanted` takes, the newest first.
+    /// The revisions of a deployment that `wanted` selects, newest first.
     pub(super) fn revisions(
         &self,
         deployment: &str,
@@ -149,19 +149,19 @@ impl Store {
         limit: usize,
     ) -> Vec<Revision> {
         let state = lock(&self.0);
-        let made = state.of(deployment).map_or(&[][..], |record| &record.revisions);
+        let made = state.record(deployment).map_or(&[][..], |record| &record.revisions);
         let found = made.iter().rev().map(|made| &made.revision).filter(|revision| wanted(revision));
         found.skip(offset).take(limit).cloned().collect()
     }
 
-    /// The paths of the archives that the latest and the active revision of a deployment are made from.
+    /// Paths of the archives of the latest and the active revision of a deployment.
     pub(super) fn archives(&self, deployment: &Deployment) -> Vec<String> {
         let ids = [&deployment.latest_revision_id, &deployment.active_revision_id];
         let revisions = ids.into_iter().flatten().filter_map(|id| self.revision(&deployment.id, id));
         revisions.filter_map(|revision| revision.source_revision_config.source_tarball_path).collect()
     }
 
-    /// Moves a revision on, unless it is where it stays or has gone; whether it moved.
+    /// Changes the status of a revision unless it is final or the revision was removed; returns whether it changed.
     pub(super) fn advance(&self, deployment: &str, id: &str, status: RevisionStatus) -> bool {
         let mut state = lock(&self.0);
         let Some(made) = state.made(deployment, id).filter(|made| !made.revision.status.is_final()) else {
@@ -169,7 +169,7 @@ impl Store {
         };
         made.revision.status = status.clone();
         made.revision.updated_at = time::now_as_text();
-        if let (RevisionStatus::Deployed, Some(record)) = (status, state.of_mut(deployment)) {
+        if let (RevisionStatus::Deployed, Some(record)) = (status, state.record_mut(deployment)) {
             record.deployment.active_revision_id = Some(id.to_owned());
             record.deployment.status = DeploymentStatus::Ready;
             record.deployment.updated_at = time::now_as_text();
@@ -177,7 +177,7 @@ impl Store {
         true
     }
 
-    /// Writes to a log.
+    /// Adds a log entry.
     pub(super) fn log(&self, deployment: &str, id: &str, kind: LogKind, level: LogLevel, message: &str) {
         let mut state = lock(&self.0);
         state.entries += 1;
@@ -193,7 +193,7 @@ impl Store {
         log.push(Line { number, milliseconds: time::now(), level, message: message.to_owned() });
     }
 
-    /// The log of one revision, or of all of a deployment, that `wanted` takes: the oldest first.
+    /// The entries of a revision, or of all revisions of a deployment, that `wanted` selects, oldest first.
     pub(super) fn read_log(
         &self,
         deployment: &str,
@@ -202,7 +202,7 @@ impl Store {
         wanted: impl Fn(&Line) -> bool,
     ) -> Vec<Line> {
         let state = lock(&self.0);
-        let made = state.of(deployment).map_or(&[][..], |record| &record.revisions);
+        let made = state.record(deployment).map_or(&[][..], |record| &record.revisions);
         let made = made.iter().filter(|made| revision.is_none_or(|id| made.revision.id == id));
         let lines = made.flat_map(|made| match kind {
             LogKind::Build => &made.build,
@@ -215,15 +215,15 @@ impl Store {
 }
 
 impl State {
-    fn of(&self, id: &str) -> Option<&Record> {
+    fn record(&self, id: &str) -> Option<&Record> {
         self.deployments.iter().find(|record| record.deployment.id == id)
     }
 
-    fn of_mut(&mut self, id: &str) -> Option<&mut Record> {
+    fn record_mut(&mut self, id: &str) -> Option<&mut Record> {
         self.deployments.iter_mut().find(|record| record.deployment.id == id)
     }
 
     fn made(&mut self, deployment: &str, id: &str) -> Option<&mut Made> {
-        self.of_mut(deployment)?.revisions.iter_mut().find(|made| made.revision.id == id)
+        self.record_mut(deployment)?.revisions.iter_mut().find(|made| made.revision.id == id)
     }
 }

@@ -1,4 +1,4 @@
-//! Archives that were uploaded: in a temporary directory that goes with the service.
+//! Uploaded archives, in a temporary directory that is removed with the service.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -18,19 +18,19 @@ use super::query::{Ids, Query};
 use super::transfer::ARCHIVE;
 use super::{Shared, keys, lock};
 
-/// The largest archive, in bytes.
+/// Maximum size of an archive, in bytes.
 pub const LARGEST_UPLOAD: u64 = 209_715_200;
 
-/// How many archives of a deployment are kept, and how many addresses wait for one; the oldest go first.
+/// Maximum numbers of archives and of open upload addresses of a deployment; the oldest are removed.
 const KEPT: usize = 5;
 
-/// How long an address can be used.
+/// Validity of an upload address.
 const VALID: Duration = Duration::from_secs(3600);
 
-/// Other names of what archives are sent as.
+/// Accepted content types.
 const KINDS: [&str; 4] = [ARCHIVE, "application/x-gzip", "application/octet-stream", "application/tar+gzip"];
 
-/// What was uploaded, and what is to be.
+/// Archives and open upload addresses.
 pub(super) struct Uploads {
     directory: TempDir,
     all: Mutex<Vec<Upload>>,
@@ -40,18 +40,18 @@ struct Upload {
     place: Place,
     deployment: String,
     made: Instant,
-    /// What was uploaded; it is gone with this.
+    /// The directory of archives; removed with this value.
     file: Option<Arc<NamedTempFile>>,
 }
 
-/// Where an archive is to be put.
+/// An upload address.
 #[derive(Clone)]
 pub(super) struct Place {
     /// UUID.
     pub(super) id: String,
-    /// Whoever knows it may upload.
+    /// The token that permits the upload.
     pub(super) token: String,
-    /// What revisions call it.
+    /// The path in revisions.
     pub(super) path: String,
 }
 
@@ -61,13 +61,13 @@ impl Uploads {
         Ok(Self { directory, all: Mutex::default() })
     }
 
-    /// Makes a place for an archive of a deployment. Those that are `in_use`, by their paths, stay.
+    /// Creates an upload address for a deployment. Archives whose paths are `in_use` are kept.
     pub(super) fn expect(&self, deployment: &str, in_use: &[String]) -> Place {
         let id = Uuid::new_v4().to_string();
         let path = format!("uploads/{deployment}/{id}.tar.gz");
         let place = Place { id, token: keys::token(), path };
         let mut all = lock(&self.all);
-        // Apart, so that attempts that were broken off push out no archive.
+        // Counted separately, so that aborted uploads remove no archive.
         for has_file in [false, true] {
             let is_one =
                 |upload: &Upload| upload.deployment == deployment && upload.file.is_some() == has_file;
@@ -87,7 +87,7 @@ impl Uploads {
         place
     }
 
-    /// Refuses a path that does not name an archive of this deployment that was uploaded.
+    /// Checks that `path` is an uploaded archive of this deployment.
     pub(super) fn check(&self, deployment: &str, path: Option<&str>) -> Result<(), Refusal> {
         let Some(path) = path else { return Ok(()) };
         let all = lock(&self.all);
@@ -100,7 +100,7 @@ impl Uploads {
         Err(Refusal::bad(format!("source_revision_config.source_tarball_path cannot be used: {reason}.")))
     }
 
-    /// The archive that revisions call `path`.
+    /// The archive at `path`.
     pub(super) fn open(&self, path: &str) -> io::Result<File> {
         let all = lock(&self.all);
         let file =
@@ -108,7 +108,7 @@ impl Uploads {
         file.ok_or(io::ErrorKind::NotFound)?.reopen()
     }
 
-    /// Forgets the archives of a deployment.
+    /// Removes the archives of a deployment.
     pub(super) fn forget(&self, deployment: &str) {
         lock(&self.all).retain(|upload| upload.deployment != deployment);
     }
@@ -119,7 +119,7 @@ impl Uploads {
         upload.is_some_and(|upload| keys::same(&upload.place.token, token) && upload.made.elapsed() < VALID)
     }
 
-    /// Keeps what was uploaded; a second upload takes the place of the first.
+    /// Adds an uploaded archive; a second upload replaces the first.
     fn keep(&self, id: &str, file: NamedTempFile) {
         if let Some(upload) = lock(&self.all).iter_mut().find(|upload| upload.place.id == id) {
             upload.file = Some(Arc::new(file));
@@ -136,7 +136,7 @@ pub(super) async fn put(
     request: Request,
 ) -> Result<Response, Refusal> {
     let id = ids.get("upload_id");
-    if !shared.uploads.may_put(id, &Query::of(&uri).text("token").unwrap_or_default()) {
+    if !shared.uploads.may_put(id, &Query::parse(&uri).text("token").unwrap_or_default()) {
         let detail = "The address of the upload is not valid, or not any more.".to_owned();
         return Err(Refusal::Plain(StatusCode::FORBIDDEN, detail));
     }
@@ -147,7 +147,7 @@ pub(super) async fn put(
     Ok(StatusCode::OK.into_response())
 }
 
-/// How long the archive says it is.
+/// The Content-Length of the archive.
 fn length(headers: &HeaderMap) -> Result<u64, Refusal> {
     let text = |name| headers.get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
     let kind = text(header::CONTENT_TYPE).unwrap_or(ARCHIVE);
@@ -182,7 +182,7 @@ async fn receive(
             Some(Err(_)) => return Err(Refusal::bad("The archive broke off.")),
             Some(Ok(piece)) => {
                 received += piece.len() as u64;
-                // Pieces are small, and what is written stays in the system's memory at first.
+                // Blocking is fine: chunks are small, and writes are buffered by the system.
                 file.write_all(&piece).map_err(|error| full(&error))?;
             }
         }

@@ -1,5 +1,5 @@
-//! Revisions come about: one of a deployment at a time, a status after the other. Nothing is built and nothing is run:
-//! archives are checked, and images are looked up.
+//! Processes revisions: one at a time per deployment, status by status. Nothing is built or run: archives are checked, and
+//! images are looked up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::faults::{Failure, Mishap};
 use super::store::LogKind;
 use super::{Shared, archive, lock};
 
-/// Sees to it that a new deployment becomes ready.
+/// Makes a new deployment ready.
 pub(super) fn prepare(shared: &Arc<Shared>, deployment: &str) {
     let (shared, id) = (shared.clone(), deployment.to_owned());
     tokio::spawn(async move {
@@ -22,7 +22,7 @@ pub(super) fn prepare(shared: &Arc<Shared>, deployment: &str) {
     });
 }
 
-/// Sees to a new revision, the `number`th of its deployment.
+/// Processes a new revision, the `number`th of its deployment.
 pub(super) fn start(shared: &Arc<Shared>, deployment: &str, revision: Revision, number: u64) {
     let turn = lock(&shared.turns).entry(deployment.to_owned()).or_default().clone();
     let mishap = shared.options.faults.for_revision(number);
@@ -35,11 +35,11 @@ pub(super) fn start(shared: &Arc<Shared>, deployment: &str, revision: Revision, 
     });
 }
 
-/// Why a revision goes no further.
+/// The reason to stop processing a revision.
 enum Stopped {
-    /// It was interrupted, or it is gone with its deployment, or a newer one has taken its place.
+    /// It was interrupted, deleted with its deployment, or replaced by a newer one.
     Over,
-    /// It failed: the status, and what the log says.
+    /// It failed, with this status and log message.
     Failed(RevisionStatus, LogKind, String),
 }
 
@@ -97,7 +97,7 @@ impl Job {
         Ok(())
     }
 
-    /// Checks the archive; what was found.
+    /// Checks the archive and returns its contents.
     async fn unpack(&self, path: &str, config: &str) -> Result<String, Stopped> {
         let failed = |reason: String| Stopped::Failed(RevisionStatus::BuildFailed, LogKind::Build, reason);
         let file = self.shared.uploads.open(path);
@@ -131,7 +131,7 @@ impl Job {
         Ok(())
     }
 
-    /// Looks for the image in its registry; its version.
+    /// Looks up the image in its registry and returns its version.
     async fn look_up(&self) -> Result<Option<String>, Stopped> {
         let Some(image) = &self.revision.source_revision_config.image_uri else { return Ok(None) };
         let say = |level, line: &str| self.log(LogKind::Deploy, level, line);
@@ -151,7 +151,7 @@ impl Job {
         Ok(found.version)
     }
 
-    /// Writes to the log now and then, as a server would, while the revision is the active one.
+    /// Writes to the log at intervals while the revision is active.
     fn run_on(&self) {
         let Some(interval) = self.shared.options.heartbeat else { return };
         let (shared, deployment, id) =
@@ -174,7 +174,7 @@ impl Job {
         });
     }
 
-    /// Stays here until the revision is over, where it should.
+    /// Waits until the revision is interrupted, if a fault says so.
     async fn stall(&self) -> Result<(), Stopped> {
         let Some(Mishap::Stall) = self.mishap else { return Ok(()) };
         loop {
@@ -186,7 +186,7 @@ impl Job {
         }
     }
 
-    /// Fails with `status`, where it should.
+    /// Fails with `status`, if a fault says so.
     fn mishap(&self, status: RevisionStatus, kind: LogKind) -> Result<(), Stopped> {
         match &self.mishap {
             Some(Mishap::Fail(Failure { status: wanted, line })) if *wanted == status => {

@@ -14,7 +14,7 @@ fn filled(path: &str) -> String {
 
 #[test]
 fn every_route_needs_a_key() {
-    let host = Host::start(|options| options.keys = Keys::of_text(&format!("# ours\n{KEY}\n\nother\n")));
+    let host = Host::start(|options| options.keys = Keys::parse(&format!("# ours\n{KEY}\n\nother\n")));
     let ask =
         |method: &str, path: &str, headers: &[(&str, &str)]| host.send(method, path, headers, None).unwrap();
     for route in

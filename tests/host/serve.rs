@@ -65,8 +65,8 @@ fn what_it_cannot_use_is_told() {
         .file("login", "nobody")
         .file("repositories.json", "{}");
     for (arguments, code, expected) in [
-        ("", 2, "there is no key to ask with"),
-        ("--api-key-file none", 2, "cannot read keys from `none`: it holds none"),
+        ("", 2, "no API key is set"),
+        ("--api-key-file none", 2, "cannot read keys from `none`: it has none"),
         ("--api-key-file gone", 2, "cannot read `gone`: no such file or directory"),
         ("--faults rules.json", 2, "cannot read rules from `rules.json`: unknown variant `explode`"),
         ("--faults rules.json", 2, "line 2 column"),

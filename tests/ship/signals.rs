@@ -1,75 +1,33 @@
-//! Signals, for each phase of `build`, `deploy` and `deploy logs --follow`: one, two and three of them.
-//!
-//! The measured table is appended to the file that AGENTCLI_SIGNAL_TABLE names.
+//! Signals in each phase of `build`, `deploy` and `deploy logs`.
 
-#[cfg(feature = "system-tests")]
-mod engine;
-
-use std::fs::OpenOptions;
-use std::io::{Read as _, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::fs::File;
+use std::net::TcpListener;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use agentcli::api::wire::Redacted;
+use agentcli::api::{Account, RetryPolicy, Vocabulary};
+use agentcli::live::Stop;
+use agentcli::ship::{Error, Service};
+use serde_json::json;
 
+use super::image::Image;
+use super::registry::with_registry;
 use super::{Stage, deployments, revisions};
+use crate::engine::{docker, hosts};
 use crate::host::service::{Host, KEY};
 use crate::proxy::{Fault, Proxy};
-use crate::terminal::Terminal;
+use crate::registry::{PASSWORD, Registry};
+use crate::signals::{HangingEngine, Running, assert_stops};
 
-/// Timeout for a phase to be reached, and for a process to end at all.
+/// Timeout for a build to end on the engine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Limits for the end of the process: after the first signal, and after the third.
-const GRACEFUL: Duration = Duration::from_secs(10);
-const AT_ONCE: Duration = Duration::from_secs(1);
-
-/// Pause between two signals: two that arrive together count as one.
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// A command that is running.
-enum Running {
-    Piped(Child),
-    Terminal(Terminal),
-}
-
-impl Running {
-    fn try_wait(&mut self) -> Option<ExitStatus> {
-        match self {
-            Self::Piped(child) => child.try_wait().unwrap(),
-            Self::Terminal(terminal) => terminal.child.try_wait().unwrap(),
-        }
-    }
-
-    fn signal(&self) {
-        let child = match self {
-            Self::Piped(child) => child,
-            Self::Terminal(terminal) => &terminal.child,
-        };
-        // It may have ended.
-        kill_process(Pid::from_child(child), Signal::INT).ok();
-    }
-
-    /// What it printed on stderr.
-    fn talk(&mut self) -> String {
-        let mut talk = String::new();
-        if let Self::Piped(child) = self {
-            child.stderr.take().unwrap().read_to_string(&mut talk).unwrap();
-        }
-        talk
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Self::Piped(child) = self {
-            child.kill().ok();
-            child.wait().ok();
-        }
-    }
-}
+/// An engine that is not there.
+const NOWHERE: &str = "unix:///nowhere/engine.sock";
 
 fn command(stage: &Stage, url: &str, engine: &str, arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
@@ -80,81 +38,111 @@ fn command(stage: &Stage, url: &str, engine: &str, arguments: &str) -> Command {
 }
 
 fn start(stage: &Stage, url: &str, engine: &str, arguments: &str) -> Running {
-    let mut command = command(stage, url, engine, arguments);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    Running::Piped(command.spawn().unwrap())
+    Running::start(command(stage, url, engine, arguments))
 }
 
-/// A command that is running, and whether it has reached the phase.
-type Run<'a> = (Running, Box<dyn FnMut() -> bool + 'a>);
+/// Number of requests of this kind that a proxy has got.
+fn requests(proxy: &Proxy, method: &str, path: &str) -> usize {
+    let is_meant = |head: &&String| head.starts_with(method) && head.contains(path);
+    proxy.heads().iter().filter(is_meant).count()
+}
 
-/// Starts a command, waits until it has reached the phase, sends 1, 2 and 3 signals, and checks how it ends. Returns what
-/// each run printed.
-fn assert_stops<'a>((name, phase): (&str, &str), mut start: impl FnMut() -> Run<'a>) -> Vec<String> {
-    let mut talks = Vec::new();
-    for signals in 1..=3 {
-        let what = format!("{name}, {phase}, signals: {signals}");
-        let (mut running, mut is_reached) = start();
-        let started = Instant::now();
-        while !is_reached() {
-            if let Some(status) = running.try_wait() {
-                panic!("{what}: it ends before: {status}: {}", running.talk());
-            }
-            assert!(started.elapsed() < PATIENCE, "{what}: it does not get there");
-            thread::sleep(Duration::from_millis(5));
-        }
-        let first = Instant::now();
-        running.signal();
-        for _ in 1..signals {
-            thread::sleep(PAUSE);
-            running.signal();
-        }
-        let last = Instant::now();
-        let status = loop {
-            match running.try_wait() {
-                Some(status) => break status,
-                None => assert!(first.elapsed() < PATIENCE, "{what}: it does not end"),
-            }
-            thread::sleep(Duration::from_millis(1));
+#[test]
+fn signals_end_every_wait_for_an_engine_that_hangs() {
+    let engine = hosts().remove(0);
+    let registry = Registry::start();
+    let host = with_registry(&registry, PASSWORD);
+    let stage = Stage::new(&host.url());
+    let image = Image::make(&engine);
+    let build = format!("build -t agentcli-test-signals-{}", std::process::id());
+    let deploy = "deploy --name x --no-remote".to_owned();
+    let push = format!("deploy --name x --image {}", image.name);
+    for (name, phase, request, arguments, note) in [
+        ("build", "connecting", "/_ping", &build, ""),
+        ("build", "building", "/build", &build, ""),
+        ("deploy", "connecting", "/_ping", &deploy, ""),
+        ("deploy", "building", "/build", &deploy, ""),
+        ("deploy", "tagging", "/tag", &push, "removing the temporary tag"),
+        ("deploy", "pushing", "/push", &push, "removing the temporary tag"),
+    ] {
+        let start = || {
+            let relay = HangingEngine::start(&engine, request);
+            let running = start(&stage, &host.url(), &relay.host, arguments);
+            running.wait_for(phase, || relay.hangs()).with(relay)
         };
-        let (after_first, after_last) = (first.elapsed(), last.elapsed());
-        let talk = running.talk();
-        // The third signal ends the process as the system does.
-        let is_interrupted = status.code() == Some(130) || (signals == 3 && status.signal() == Some(2));
-        assert!(is_interrupted, "{what}: {status}: {talk}");
-        assert!(after_first < GRACEFUL, "{what}: {after_first:?}: {talk}");
-        assert!(signals < 3 || after_last < AT_ONCE, "{what}: {after_last:?}: {talk}");
-        note(&format!("| {name} | {phase} | {signals} | {status} | {} ms |", after_first.as_millis()));
-        talks.push(talk);
+        assert_stops((name, phase, 130), start, |what| assert!(what.contains(note), "{what}"));
     }
-    talks
+    for id in docker(&engine, &["images", "-q", &format!("{}/*/*", registry.address)]).lines() {
+        docker(&engine, &["rmi", "-f", id]);
+    }
+    assert!(deployments(&host).iter().all(|found| revisions(&host, found).is_empty()));
 }
 
-/// Appends a row to the table.
-fn note(row: &str) {
-    let Some(path) = std::env::var_os("AGENTCLI_SIGNAL_TABLE") else { return };
-    writeln!(OpenOptions::new().create(true).append(true).open(path).unwrap(), "{row}").unwrap();
+#[test]
+fn signals_end_a_build_and_whatever_it_runs() {
+    let engine = hosts().remove(0);
+    let host = Host::start(|_| {});
+    // A number that finds the step among all processes of the machine, and that no image has.
+    let number = 1_000_000 + std::process::id();
+    let step = format!("sleep {number}.{}", fastrand::u32(..));
+    let config = json!({
+        "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" }, "dockerfile_lines": [format!("RUN {step}")],
+    });
+    let stage = Stage::new(&host.url()).with(|env| env.file("agent.json", config.to_string()));
+    let runs = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").trim_end() == step).count() > 0
+    };
+    let build = format!("build --no-pull -t agentcli-test-signals-{number}");
+    let deploy = "deploy --no-pull --name x --no-remote";
+    for (name, arguments) in [("build", &*build), ("deploy", deploy)] {
+        let start = || start(&stage, &host.url(), &engine, arguments).wait_for("the step", runs);
+        assert_stops((name, "running a step", 130), start, |what| {
+            let since = Instant::now();
+            while runs() {
+                assert!(since.elapsed() < PATIENCE, "the step still runs: {what}");
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+    }
+    assert!(deployments(&host).is_empty());
 }
 
-/// Whether a proxy has got so many requests of this kind.
-fn requests(
-    proxy: Proxy,
-    method: &'static str,
-    path: &'static str,
-    count: usize,
-) -> Box<dyn FnMut() -> bool> {
-    let is_meant = move |head: &&String| head.starts_with(method) && head.contains(path);
-    Box::new(move || proxy.heads().iter().filter(is_meant).count() >= count)
+/// The base image comes from a registry that accepts connections and never answers.
+#[test]
+fn signals_end_a_pull() {
+    let engine = hosts().remove(0);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked = Arc::new(AtomicBool::new(false));
+    let flag = asked.clone();
+    thread::spawn(move || {
+        // Open until the test ends.
+        let mut clients = Vec::new();
+        for client in listener.incoming().map_while(Result::ok) {
+            clients.push(client);
+            flag.store(true, Ordering::Relaxed);
+        }
+    });
+    let config = json!({
+        "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" },
+        "base_image": format!("{address}/agents/server"),
+    });
+    let stage = Stage::new(NOWHERE).with(|env| env.file("agent.json", config.to_string()));
+    let start = || {
+        asked.store(false, Ordering::Relaxed);
+        let running = start(&stage, NOWHERE, &engine, "build -t agentcli-test-signals-pull");
+        running.wait_for("the pull", || asked.load(Ordering::Relaxed))
+    };
+    assert_stops(("build", "pulling", 130), start, |_| {});
 }
-
-/// An engine that is not there.
-const NOWHERE: &str = "unix:///nowhere/engine.sock";
 
 #[test]
 fn signals_end_every_wait_for_a_service_that_hangs() {
     let host = Host::start(|_| {});
     let stage = Stage::new(&host.url());
-    let deploy = "deploy --name x --remote --json";
+    let mut proxy = None;
     for (phase, method, path, hint) in [
         ("finding the deployment", "GET", "/v2/deployments?", ""),
         ("creating the deployment", "POST", "/v2/deployments", "`x` may have been created"),
@@ -163,12 +151,15 @@ fn signals_end_every_wait_for_a_service_that_hangs() {
         ("waiting for the revision", "GET", "/revisions/", "the revision continues"),
         ("following the build log", "POST", "/build_logs", "the revision continues"),
     ] {
-        let talks = assert_stops(("deploy", phase), || {
-            let proxy = Proxy::start(host.address());
+        let start = || {
+            let proxy = proxy.insert(Proxy::start(host.address()));
             proxy.fail(method, path, Fault::Hang, usize::MAX);
-            (start(&stage, &proxy.url(), NOWHERE, deploy), requests(proxy, method, path, 1))
+            let running = start(&stage, &proxy.url(), NOWHERE, "deploy --name x --remote --json");
+            running.wait_for(phase, || requests(proxy, method, path) > 0)
+        };
+        assert_stops(("deploy", phase, 130), start, |what| {
+            assert!(what.contains(hint) || what.contains("signals: 3"), "{what}");
         });
-        assert!(talks[0].contains(hint), "{phase}: {}", talks[0]);
     }
     // A revision that was created stays.
     let [found] = &deployments(&host)[..] else { panic!("not one deployment") };
@@ -181,16 +172,17 @@ fn signals_end_every_wait_for_a_service_that_hangs() {
 fn signals_end_the_packing_of_a_large_tree() {
     let host = Host::start(|_| {});
     let stage = Stage::new(&host.url());
-    // Sparse: it takes long to pack, and no room.
+    // Sparse: they take long to pack, and no room.
     for index in 0..8 {
-        let file = std::fs::File::create(stage.env.path(&format!("{index}.bin"))).unwrap();
-        file.set_len(1 << 30).unwrap();
+        File::create(stage.env.path(&format!("{index}.bin"))).unwrap().set_len(1 << 30).unwrap();
     }
-    assert_stops(("deploy", "packing"), || {
-        let proxy = Proxy::start(host.address());
+    let mut proxy = None;
+    let start = || {
+        let proxy = proxy.insert(Proxy::start(host.address()));
         let running = start(&stage, &proxy.url(), NOWHERE, "deploy --name x --remote");
-        (running, Box::new(move || proxy.forwarded("GET", "/v2/deployments?") > 0))
-    });
+        running.wait_for("packing", || proxy.forwarded("GET", "/v2/deployments?") > 0)
+    };
+    assert_stops(("deploy", "packing", 130), start, |_| {});
     assert!(deployments(&host).is_empty());
 }
 
@@ -198,11 +190,9 @@ fn signals_end_the_packing_of_a_large_tree() {
 fn signals_end_a_question() {
     let host = Host::start(|_| {});
     let stage = Stage::new(&host.url());
-    assert_stops(("deploy", "asking"), || {
-        let mut terminal = Terminal::start(command(&stage, &host.url(), NOWHERE, "deploy --name x --remote"));
-        terminal.expect("Create it");
-        (Running::Terminal(terminal), Box::new(|| true))
-    });
+    let command = || command(&stage, &host.url(), NOWHERE, "deploy --name x --remote");
+    let start = || Running::on_terminal(command()).until("Create it");
+    assert_stops(("deploy", "prompting", 130), start, |_| {});
     assert!(deployments(&host).is_empty());
 }
 
@@ -211,35 +201,35 @@ fn signals_end_following_a_log() {
     let host = Host::start(|_| {});
     let stage = Stage::new(&host.url());
     stage.events("--name x --remote");
-    assert_stops(("deploy logs", "following"), || {
-        let proxy = Proxy::start(host.address());
-        let running = start(&stage, &proxy.url(), NOWHERE, "deploy logs --name x --follow");
-        (running, requests(proxy, "POST", "/deploy_logs", 2))
-    });
-    assert_stops(("deploy logs", "waiting for the service"), || {
-        let proxy = Proxy::start(host.address());
-        proxy.fail("POST", "/deploy_logs", Fault::Hang, usize::MAX);
-        let running = start(&stage, &proxy.url(), NOWHERE, "deploy logs --name x");
-        (running, requests(proxy, "POST", "/deploy_logs", 1))
-    });
+    let mut proxy = None;
+    for (phase, arguments, times, count) in [
+        ("following", "deploy logs --name x --follow", 0, 2),
+        ("waiting for the service", "deploy logs --name x", usize::MAX, 1),
+    ] {
+        let start = || {
+            let proxy = proxy.insert(Proxy::start(host.address()));
+            proxy.fail("POST", "/deploy_logs", Fault::Hang, times);
+            let running = start(&stage, &proxy.url(), NOWHERE, arguments);
+            running.wait_for(phase, || requests(proxy, "POST", "/deploy_logs") >= count)
+        };
+        assert_stops(("deploy logs", phase, 130), start, |_| {});
+    }
 }
 
 #[test]
 fn an_interrupted_client_stays_interrupted() {
-    use agentcli::api::wire::Redacted;
-    use agentcli::api::{Account, RetryPolicy, Vocabulary};
     let account = Account {
         host: "http://127.0.0.1:1".to_owned(),
         key: Redacted::new(KEY),
         tenant: None,
         vocabulary: Vocabulary::Specification,
     };
-    let stop = agentcli::live::Stop::default();
+    let stop = Stop::default();
     stop.raise();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut service = agentcli::ship::Service::new(account, RetryPolicy::default(), stop).unwrap();
+    let mut service = Service::new(account, RetryPolicy::default(), stop).unwrap();
     for _ in 0..2 {
         let called = runtime.block_on(service.call(async |client| client.push_token("x").await, drop));
-        assert!(matches!(called, Err(agentcli::ship::Error::Interrupted(_))));
+        assert!(matches!(called, Err(Error::Interrupted(_))));
     }
 }

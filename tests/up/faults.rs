@@ -19,7 +19,7 @@ fn an_engine_that_is_not_there() {
     project.host = "unix:///nowhere/docker.sock".to_owned();
     let up = project.up(&["--wait"]);
     assert_eq!(up.code, 4, "{up:?}");
-    assert!(up.talk.contains("does not answer: there is no such socket"), "{}", up.talk);
+    assert!(up.talk.contains("docker.sock`: no such socket"), "{}", up.talk);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `agentcli host`: the other end of `deploy`.
+//! `agentcli host`: a deployment service on this machine.
 
 mod serve;
 

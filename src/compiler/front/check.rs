@@ -1,7 +1,7 @@
-//! Config → what is wrong with its meaning: one file a topic, one row in [`CHECKS`].
+//! Config → findings about its meaning: one file and one row of [`CHECKS`] per topic.
 //!
-//! A check looks at the typed configuration and at the [`Files`] view, and reports; it changes nothing. What the
-//! schema already refused is gone from the configuration (see [`Context::is_removed`]).
+//! A check reads the typed configuration and the [`Files`] view, and reports findings. Values that the schema rejected
+//! are not part of the configuration (see [`Context::is_removed`]).
 
 mod auth;
 mod checkpointer;
@@ -40,15 +40,15 @@ use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 use variables::Variable;
 
-/// One topic: the function that looks, and the rules it reports.
+/// A topic.
 pub struct Check {
-    /// Looks and reports.
+    /// The check.
     pub run: fn(&mut Context<'_>),
-    /// Everything that `run` can report.
+    /// All rules that `run` reports.
     pub rules: &'static [&'static Rule],
 }
 
-/// Every check, in the order in which they run.
+/// All checks, in the order in which they run.
 pub const CHECKS: &[Check] = &[
     Check { run: locations::check, rules: locations::RULES },
     Check { run: dependencies::check, rules: dependencies::RULES },
@@ -74,14 +74,14 @@ pub const CHECKS: &[Check] = &[
     Check { run: source::check, rules: source::RULES },
 ];
 
-/// What a check sees, and where it reports.
+/// The input of a check, and its findings.
 pub struct Context<'a> {
     document: &'a Document,
-    /// The configuration, without what the schema refused.
+    /// The configuration, without the values that the schema rejected.
     pub config: &'a Config,
     /// The user's tree.
     pub files: &'a dyn Files,
-    /// Local dependencies, which may be missing. Shared, so that a check can report while it goes through them.
+    /// Local dependencies, which may be missing. Shared, so that a check can report while it iterates.
     locals: Vec<Rc<Local>>,
     removed: &'a BTreeSet<Pointer>,
     found: Vec<Diagnostic>,
@@ -107,7 +107,7 @@ impl<'a> Context<'a> {
         self.found.push(diagnostic);
     }
 
-    /// Whether something at or below `pointer` was refused already, so that its absence means nothing.
+    /// Whether a value at, above or below `pointer` was rejected, so that its absence means nothing.
     pub fn is_removed(&self, pointer: &str) -> bool {
         let pointer = Pointer::parse(pointer);
         let below = Pointer::parse(&format!("{pointer}/"));
@@ -133,7 +133,7 @@ impl<'a> Context<'a> {
         self.locals.iter().filter(|local| local.is_directory()).cloned().collect()
     }
 
-    /// The Python version of the image. The tag of a base image can stand for any.
+    /// The Python version of the image; unknown if the tag of the base image decides it.
     fn python_version(&self) -> Option<PythonVersion> {
         if self.config.variant() == Variant::Javascript || self.is_removed("/python_version") {
             return None;
@@ -152,7 +152,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Runs every check.
+/// Runs all checks.
 pub fn check(
     document: &Document,
     config: &Config,
@@ -166,12 +166,12 @@ pub fn check(
     context.found
 }
 
-/// Where the entry of `dependencies` with this index stands.
+/// The place of the entry of `dependencies` with this index.
 fn entry(index: usize) -> Pointer {
     Pointer::root().join("dependencies").join(index)
 }
 
-/// `path` as one would write it in the configuration: with `./` where it does not lead out.
+/// `path` as users write it in the configuration: with `./`, unless it leads out of the directory.
 fn written(path: &str) -> String {
     if path == "." || path.starts_with("..") || path.starts_with('/') {
         path.to_owned()

@@ -137,7 +137,7 @@ pub const KEYS: &[Key] = &[
     plain("/source", r#"{"kind": "uv", "root": "../.."}"#),
 ];
 
-/// What may follow `env` in other spellings of it, such as `environment` or `env_vars`.
+/// Endings of other spellings of `env`, such as `environment` or `env_vars`.
 const ENVIRONMENT_ENDINGS: &[&str] =
     &["", "s", "vars", "variables", "ironment", "ironments", "ironmentvars", "ironmentvariables"];
 
@@ -155,7 +155,7 @@ pub fn handed_over() -> impl Iterator<Item = (&'static str, &'static str)> {
     KEYS.iter().filter_map(|row| Some((row.parts().next()?, row.variable?)))
 }
 
-/// Whether values below a member named `key` are secret, wherever it is: `env`, and what may be meant as it.
+/// Whether values below a member named `key`, at any depth, are secret: `env` and misspellings of it.
 pub fn is_secret(key: &str) -> bool {
     let plain: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let secret = KEYS.iter().filter(|row| row.holds == Holds::Environment);

@@ -47,7 +47,7 @@ pub enum Reference {
 /// A text that is not a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// What is wrong, as a lowercase fragment that follows the text.
+    /// The mistake, as a lowercase fragment that follows the text.
     pub message: String,
     /// The bytes that are wrong.
     pub part: Range<usize>,

@@ -1,17 +1,17 @@
-//! A `.env` file, read as python-dotenv reads it: the server's own launcher loads the file with that library, so its
-//! rules are the format. `tests/dotenv.rs` holds this beside the library itself.
+//! `.env` files, with the semantics of python-dotenv, which the server's own launcher loads them with. `tests/dotenv.rs`
+//! compares this module with the library.
 //!
 //! ```text
 //! export NAME = VALUE  # comment
 //! ```
 //!
-//! - A name goes up to white space, `=` or `#`, or stands in single quotes. Without a `=` it has no value.
-//! - `'…'` knows the escapes `\\` and `\'`, `"…"` also `\"` and `\a \b \f \n \r \t \v`; both may span lines. Every other
-//!   backslash stays.
-//! - Any other value ends with its line, or at white space and a `#`.
-//! - `${NAME}` and `${NAME:-default}` stand for values wherever they are written, in single quotes too. What the file
-//!   said further up wins over the environment. The default is for names that are nowhere: an empty value is a value.
-//! - A statement that cannot be read is left out up to the end of its line, and reading goes on behind it.
+//! - A name ends at white space, `=` or `#`, or is in single quotes. Without a `=` it has no value.
+//! - `'…'` has the escapes `\\` and `\'`, `"…"` also `\"` and `\a \b \f \n \r \t \v`; both may span lines. Other backslashes
+//!   are kept.
+//! - An unquoted value ends with its line, or at white space and a `#`.
+//! - `${NAME}` and `${NAME:-default}` are replaced everywhere, also in single quotes. Earlier lines of the file take
+//!   precedence over the environment. The default applies to undefined names; an empty value is a value.
+//! - An invalid statement is skipped up to the end of its line.
 
 mod compose;
 
@@ -22,15 +22,15 @@ use indexmap::IndexMap;
 
 pub use compose::{Difference, differences};
 
-/// What a `.env` file says. Values are secrets, so that nothing here prints them.
+/// The content of a `.env` file. Values are secrets, so `Debug` omits them.
 #[derive(Default)]
 pub struct Dotenv {
-    /// Values by name, interpolated. Of a name that comes twice, the last value stands at the place of the first. A
-    /// name without a `=` has no value: the server's launcher takes such a variable out of its environment.
+    /// Values by name, interpolated. A repeated name keeps its first position and has its last value. A name without a
+    /// `=` has no value: the server's launcher removes such a variable from its environment.
     pub variables: IndexMap<String, Option<String>>,
     /// The statement that decides each value, by name.
     pub definitions: IndexMap<String, Definition>,
-    /// What could not be read, in the order of the file.
+    /// Invalid statements, in the order of the file.
     pub mistakes: Vec<Mistake>,
 }
 
@@ -43,7 +43,7 @@ pub struct Definition {
     pub start: String,
 }
 
-/// A statement that is none.
+/// An invalid statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The line that it starts on, from 1.
@@ -57,11 +57,11 @@ impl fmt::Debug for Dotenv {
     }
 }
 
-/// Longest value that is interpolated further, in bytes: Linux gives no process a longer one, and a few lines could
-/// otherwise double one until the memory is full.
+/// Length in bytes at which interpolation of a value stops: Linux does not pass longer values to a process, and a few
+/// lines could otherwise double a value until memory is full.
 const MAX_VALUE: usize = 128 * 1024;
 
-/// Reads the text of a file; `outside` is the environment, for `${NAME}`.
+/// Parses the text of a file; `outside` is the environment, for `${NAME}`.
 pub fn parse(text: &str, outside: impl Fn(&str) -> Option<String>) -> Dotenv {
     let mut found = Dotenv::default();
     statements(&with_newlines(text), |line, text, statement| match statement {
@@ -77,13 +77,13 @@ pub fn parse(text: &str, outside: impl Fn(&str) -> Option<String>) -> Dotenv {
     found
 }
 
-/// Python opens text files with universal newlines: these are gone before anything is read, in quotes too.
+/// The text with `\n` as its only line end, as Python reads text files.
 fn with_newlines(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)
 }
 
-/// Hands on each statement: the line that it starts on, its text, and what it says where it can be read.
+/// Calls `each` for each statement, with the line that it starts on, its text, and its content if it is valid.
 fn statements<'a>(text: &'a str, mut each: impl FnMut(usize, &'a str, Option<Statement<'a>>)) {
     let mut reader = Reader { rest: text };
     let (mut line, mut counted) = (1, 0);
@@ -111,7 +111,7 @@ impl Dotenv {
         while let Some(at) = rest.find("${").filter(|_| text.len() < MAX_VALUE && rest.contains('}')) {
             text.push_str(&rest[..at]);
             rest = &rest[at..];
-            let Some(Variable { name, default, behind }) = variable(rest) else {
+            let Some(Variable { name, default, after }) = variable(rest) else {
                 text.push_str("${");
                 rest = &rest["${".len()..];
                 continue;
@@ -120,37 +120,37 @@ impl Dotenv {
                 Some(value) => text.push_str(value.as_deref().unwrap_or_default()),
                 None => text.push_str(outside(name).as_deref().unwrap_or(default)),
             }
-            rest = behind;
+            rest = after;
         }
         text + rest
     }
 }
 
-/// A place in a value that another value takes.
+/// A reference to a variable in a value.
 struct Variable<'a> {
     name: &'a str,
     default: &'a str,
-    /// The text behind its `}`.
-    behind: &'a str,
+    /// The text after its `}`.
+    after: &'a str,
 }
 
-/// The variable that `text` starts with: a name may hold anything but `:`, and both end at the first `}`.
+/// The reference that `text` starts with. A name may contain anything but `:`; name and default end at the first `}`.
 fn variable(text: &str) -> Option<Variable<'_>> {
-    let (inside, behind) = text.strip_prefix("${")?.split_once('}')?;
+    let (inside, after) = text.strip_prefix("${")?.split_once('}')?;
     let (name, default) = match inside.split_once(':') {
         Some((name, rest)) => (name, rest.strip_prefix('-')?),
         None => (inside, ""),
     };
-    Some(Variable { name, default, behind })
+    Some(Variable { name, default, after })
 }
 
-/// One line, or more where something quoted spans them. A comment has no name.
+/// One line, or several lines if quotes span them. A comment has no name.
 struct Statement<'a> {
     name: Option<&'a str>,
     value: Option<Cow<'a, str>>,
 }
 
-/// What is still to be read. Every step takes what it returns, or takes nothing.
+/// The rest of the text.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
         (self.rest.is_empty() || self.rest.starts_with('\n')).then_some(Statement { name, value })
     }
 
-    /// `export` is a word of its own: `export=1` is a variable.
+    /// Skips the word `export`; `export=1` is a variable.
     fn skip_export(&mut self) {
         if let Some(rest) = self.rest.strip_prefix("export").filter(|rest| rest.starts_with(is_blank)) {
             self.rest = rest.trim_start_matches(is_blank);
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
         Some(name)
     }
 
-    /// The value from its `=` on.
+    /// The value, starting at its `=`.
     fn value(&mut self) -> Option<Cow<'a, str>> {
         self.rest = &self.rest[1..];
         let is_apart = self.rest.starts_with(is_blank);
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
         line[..comment.unwrap_or(line.len())].trim_end_matches(is_space)
     }
 
-    /// Up to the same quote again; `escape` says what stands for a backslash and the character behind it.
+    /// The text up to the closing quote; `escape` maps the character after a backslash.
     fn quoted(&mut self, quote: char, escape: impl Fn(char) -> Option<char>) -> Option<Cow<'a, str>> {
         let mut value = String::new();
         let mut letters = self.rest[1..].chars();
@@ -233,9 +233,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// How much of `text` comes before a character that `is_behind`.
-fn end(text: &str, is_behind: impl Fn(char) -> bool) -> usize {
-    text.find(is_behind).unwrap_or(text.len())
+/// The offset of the first character that `is_end`, or the end.
+fn end(text: &str, is_end: impl Fn(char) -> bool) -> usize {
+    text.find(is_end).unwrap_or(text.len())
 }
 
 fn double_quoted_escape(letter: char) -> Option<char> {
@@ -252,7 +252,7 @@ fn double_quoted_escape(letter: char) -> Option<char> {
     })
 }
 
-/// White space as Python has it: Unicode's, and the four separators of ASCII.
+/// White space as in Python: that of Unicode, and the four separators of ASCII.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }

@@ -93,7 +93,7 @@ pub struct Part {
     pub path: String,
     /// The content; invalid parts are replacement characters.
     pub text: String,
-    /// What it says.
+    /// Its entries.
     pub entries: Result<Vec<Entry>, Broken>,
 }
 

@@ -1,15 +1,15 @@
-//! Records of an archive before an entry: they give the names that its header has no room for. They are read here, and
-//! not by the `tar` crate, which takes them into memory however large they are.
+//! Extension records of archives, which hold names that are too long for the header of an entry. They are not read by the
+//! `tar` crate, which has no limit for their size.
 
 use std::io::Read;
 use std::path::PathBuf;
 
 use tar::{Entry, EntryType};
 
-/// The largest record in bytes; the longest path that a system takes has 4 KiB.
+/// Maximum size of a record, in bytes; paths have at most 4 KiB.
 const LONGEST: u64 = 64 << 10;
 
-/// What the records before an entry say about it.
+/// The records of an entry.
 #[derive(Default)]
 pub(super) struct Names {
     path: Option<PathBuf>,
@@ -17,11 +17,11 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Reads a record; whether `entry` was one.
+    /// Reads `entry` if it is a record; returns whether it is.
     ///
     /// # Errors
     ///
-    /// It is too large, or programs that unpack the archive may take it for different things.
+    /// It is too large, or ambiguous.
     pub(super) fn read<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<bool, String> {
         let kind = entry.header().entry_type();
         if !matches!(
@@ -77,7 +77,7 @@ impl Names {
     }
 }
 
-/// Takes a name that was not given before.
+/// Sets a name that is not set yet.
 fn once(name: &mut Option<PathBuf>, bytes: &[u8]) -> Result<(), String> {
     let given = text(bytes);
     match name.replace(given) {
@@ -86,14 +86,13 @@ fn once(name: &mut Option<PathBuf>, bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// As programs read it that end a name at a zero byte. What is no UTF-8 may look like another name, which at worst
-/// refuses an archive.
+/// The name up to a zero byte. Invalid UTF-8 is replaced, which at worst rejects an archive.
 fn text(bytes: &[u8]) -> PathBuf {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned().into()
 }
 
-/// Keys and values of a PAX record, in lines of `LENGTH KEY=VALUE`; nothing where it is broken.
+/// Keys and values of a PAX record, in lines of `LENGTH KEY=VALUE`; `None` if it is malformed.
 fn pairs(mut bytes: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     let mut pairs = Vec::new();
     while !bytes.is_empty() {

@@ -13,26 +13,26 @@ use crate::error::Error;
 use crate::host::{Faults, Keys, Limits, Login, Options, Registry, Service};
 use crate::project;
 
-/// The key to ask with, where no file holds keys: what `deploy` reads, too.
+/// Variable of the API key, which `deploy` reads, too.
 const KEY: &str = "AGENT_HOST_API_KEY";
 
-/// Who pushes to the registry, where no file says it.
+/// Variables of the registry credentials.
 const USERNAME: &str = "AGENT_HOST_REGISTRY_USERNAME";
 const PASSWORD: &str = "AGENT_HOST_REGISTRY_PASSWORD";
 
-/// Answer as the deployment service does, to try out `deploy` without an account
+/// Run a deployment service to try out `deploy` without an account
 ///
-/// What it knows is in memory, and nothing is built or run: images are looked up in their registry, archives are
-/// checked, and then a revision counts as deployed. Ctrl-C ends it.
+/// State is kept in memory, and nothing is built or run: images are looked up in their registry and archives are checked,
+/// and then the revision counts as deployed. Press Ctrl-C to stop.
 ///
-/// A key is needed for every request: those of --api-key-file, or AGENT_HOST_API_KEY. Where there is neither, one is
-/// made up and shown, if a terminal is there to show it.
+/// Every request needs an API key, from --api-key-file or AGENT_HOST_API_KEY. Without either, a key is generated and
+/// printed if stderr is a terminal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   agentcli host serve                                      on http://127.0.0.1:8900
-  agentcli host serve --registry localhost:5000            with a registry that images are pushed to
-  agentcli host serve --pace 50 --faults faults.json       quick, and misbehaving on purpose")]
+  agentcli host serve --registry localhost:5000            with a registry for images
+  agentcli host serve --pace 50 --faults faults.json       fast, with injected faults")]
 pub(crate) struct Serve {
     /// Address to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
@@ -42,7 +42,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "PORT", default_value_t = 8900)]
     port: u16,
 
-    /// File with the keys to ask with, one a line [default: AGENT_HOST_API_KEY of the environment]
+    /// File with API keys, one per line [env: AGENT_HOST_API_KEY]
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
 
@@ -50,36 +50,36 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "DIALECT", value_enum, default_value_t = Dialect::Specification)]
     vocabulary: Dialect,
 
-    /// Deploy images of anywhere (external_container), and nothing else
+    /// Deploy images of external registries only (source external_container)
     #[arg(long)]
     self_hosted: bool,
 
-    /// How long a revision stays in each status, in milliseconds
+    /// Duration of each status of a revision, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 500)]
     pace: u64,
 
-    /// How often a deployment writes a line to its log, in milliseconds [default: never]
+    /// Interval at which deployments write to their logs, in milliseconds [default: never]
     #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     heartbeat: Option<u64>,
 
-    /// Registry that images are pushed to; asked over HTTPS, or HTTP where it is on this machine
+    /// Registry for images; contacted over HTTPS, or over HTTP on this machine
     #[arg(long, value_name = "HOST[:PORT][/PREFIX]")]
     registry: Option<String>,
 
-    /// File with USERNAME:PASSWORD for the registry [default: AGENT_HOST_REGISTRY_USERNAME and
-    /// AGENT_HOST_REGISTRY_PASSWORD of the environment]
+    /// File with USERNAME:PASSWORD for the registry [env: AGENT_HOST_REGISTRY_USERNAME and
+    /// AGENT_HOST_REGISTRY_PASSWORD]
     #[arg(long, value_name = "FILE", requires = "registry")]
     registry_login_file: Option<PathBuf>,
 
-    /// File with the repositories of code hosts: a JSON array of repository records
+    /// JSON file with an array of repository records
     #[arg(long, value_name = "FILE")]
     repositories: Option<PathBuf>,
 
-    /// File with rules to misbehave by, as JSON
+    /// JSON file with rules for injected faults
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
 
-    /// Print events as JSON, one a line
+    /// Print events as JSON Lines
     #[arg(long)]
     json: bool,
 }
@@ -94,7 +94,7 @@ impl Serve {
             service.serve(env.stop.asked()).await;
             Ok(())
         });
-        // A check of an archive that is under way is of no use any more.
+        // Does not wait for archive checks.
         runtime.shutdown_background();
         served
     }
@@ -134,22 +134,22 @@ impl Serve {
 
     fn keys(&self, env: &mut Env) -> Result<Keys, Error> {
         let keys = match &self.api_key_file {
-            Some(path) => Keys::of_text(&text(env, path)?),
+            Some(path) => Keys::parse(&text(env, path)?),
             None => Keys::new(env.variable(KEY).as_deref()),
         };
         if !keys.is_empty() {
             return Ok(keys);
         }
         if let Some(path) = &self.api_key_file {
-            return Err(wrong(path, "keys", "it holds none".to_owned()));
+            return Err(wrong(path, "keys", "it has none".to_owned()));
         }
         if !env.can_ask() {
-            let hint = format!("give keys with --api-key-file, or one as {KEY} in the environment");
-            let message = "there is no key to ask with, and no terminal to show a new one on".to_owned();
+            let hint = format!("pass --api-key-file, or set {KEY} in the environment");
+            let message = "no API key is set, and there is no terminal to print a new one on".to_owned();
             return Err(Error::Usage { message, hint: Some(hint) });
         }
         let key = Keys::generate();
-        env.tell(&format!("the key, shown this once: {KEY}={key}"));
+        env.tell(&format!("generated API key, printed only once: {KEY}={key}"));
         Ok(Keys::new([&*key]))
     }
 
@@ -180,7 +180,7 @@ fn text(env: &Env, path: &Path) -> Result<String, Error> {
     read.map_err(|error| wrong(path, "it", project::reason(&error)))
 }
 
-/// A file that was named cannot be used.
+/// The error of a file that cannot be read.
 fn wrong(path: &Path, what: &str, reason: String) -> Error {
     let message = format!("cannot read {what} from `{}`: {reason}", visible_line(&path.to_string_lossy()));
     Error::Usage { message: message.replace("cannot read it from", "cannot read"), hint: None }

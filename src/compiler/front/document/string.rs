@@ -4,7 +4,7 @@
 pub(super) struct Unit {
     /// Bytes in the raw text.
     pub(super) raw: usize,
-    /// The character, or what is wrong with it.
+    /// The character, or the mistake.
     pub(super) decoded: Result<char, &'static str>,
 }
 
@@ -52,7 +52,7 @@ fn hex4(rest: &str) -> Option<u32> {
     }
 }
 
-/// The escapes of a text that are longer than what they stand for, in order.
+/// The escapes of a text that are longer than their characters, in order.
 #[derive(Debug, Default)]
 pub(super) struct Escapes(Vec<Escape>);
 

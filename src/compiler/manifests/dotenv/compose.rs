@@ -1,18 +1,18 @@
-//! Where compose would read a `.env` file otherwise than the server's own launcher does. Compose has rules of its own,
-//! found by trying: `tests/compose` holds this beside the program itself.
+//! Differences between compose and the server's own launcher in reading a `.env` file. `tests/compose` compares this
+//! module with compose.
 
 use super::{Reader, Statement, end, is_blank, is_space, statements, variable, with_newlines};
 
-/// A statement that compose reads otherwise, or does not take.
+/// A statement that compose reads differently or rejects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The line that it starts on, from 1.
     pub line: usize,
-    /// What compose does, as a lowercase fragment.
+    /// The behaviour of compose, as a lowercase fragment.
     pub why: &'static str,
 }
 
-/// Every such statement, in the order of the file.
+/// All such statements, in the order of the file.
 pub fn differences(text: &str) -> Vec<Difference> {
     let mut found = Vec::new();
     statements(&with_newlines(text), |line, text, statement| {
@@ -27,7 +27,7 @@ pub fn differences(text: &str) -> Vec<Difference> {
     found
 }
 
-/// What compose does with an assignment.
+/// The difference in an assignment.
 fn difference(text: &str) -> Option<&'static str> {
     let mut reader = Reader { rest: text };
     reader.skip_export();
@@ -77,18 +77,18 @@ fn unquoted(value: &str) -> Option<&'static str> {
     }
 }
 
-/// What compose makes of the `$` in a text: more than the server's launcher does.
+/// The difference in the `$` of a text.
 fn dollars(text: &str) -> Option<&'static str> {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     text.match_indices('$').find_map(|(at, _)| {
-        let behind = &text[at + 1..];
+        let after = &text[at + 1..];
         if text[..at].ends_with('\\') {
             Some("takes the backslash before `$` for an escape")
-        } else if behind.starts_with('$') {
+        } else if after.starts_with('$') {
             Some("reads `$$` as one `$`")
-        } else if behind.starts_with(is_letter) {
+        } else if after.starts_with(is_letter) {
             Some("replaces `$NAME` too, not `${NAME}` alone")
-        } else if behind.starts_with('{') && !is_alike(&text[at..]) {
+        } else if after.starts_with('{') && !is_alike(&text[at..]) {
             Some("reads `${…}` in another way")
         } else {
             None
@@ -96,7 +96,7 @@ fn dollars(text: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether the variable at the start of `text` is one for both.
+/// Whether both read the variable at the start of `text` alike.
 fn is_alike(text: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';

@@ -115,7 +115,7 @@ impl Tree<'_> {
         }
     }
 
-    /// Adds a placeholder for what `name` means: a file, the first match of a pattern, or a directory, which may be
+    /// Adds a placeholder for the target of `name`: a file, the first match of a pattern, or a directory, which may be
     /// written as a module.
     fn add_named(&mut self, name: &str) -> Result<(), String> {
         if name.contains(char::is_whitespace) || paths::is_unprintable(name) {

@@ -60,7 +60,7 @@ pub fn uv_settings(directory: &str, files: &dyn Files) -> Option<UvSettings> {
     Some(UvSettings { directory: directory.to_owned(), manifests, need_source })
 }
 
-/// The settings for what `directory` requires: its own, or else the project's.
+/// The settings for the requirements of `directory`: its own, or else the project's.
 pub fn uv_settings_for(directory: &str, files: &dyn Files) -> Option<UvSettings> {
     [directory, "."].into_iter().find_map(|directory| uv_settings(directory, files))
 }

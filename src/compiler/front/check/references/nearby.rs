@@ -8,7 +8,7 @@ use crate::compiler::words::similar;
 /// Endings of files that can be loaded, in the order in which they are tried.
 const ENDINGS: &[&str] = &[".py", ".ts", ".tsx", ".js", ".mjs", ".jsx", ".mts", ".cjs", ".cts"];
 
-/// A file that stands here and that `path` may have been meant to name.
+/// An existing file that `path` may be a misspelling of.
 pub(super) fn suggest(context: &Context<'_>, path: &str) -> Option<String> {
     let found = |path: &String| context.files.is_file(path);
     other_ending(path)
