@@ -6,14 +6,13 @@
 mod account;
 mod artifact;
 pub mod ask;
-mod attach;
 pub mod check;
 pub mod command;
 pub mod compile;
 mod compose;
 pub mod console;
+mod dev_hooks;
 pub mod env;
-mod follow;
 mod guard;
 pub mod image;
 mod name;
@@ -24,6 +23,7 @@ mod service;
 mod settings;
 mod setup;
 mod table;
+mod up_hooks;
 mod variables;
 
 use clap::{CommandFactory, FromArgMatches, Parser};

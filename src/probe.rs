@@ -1,5 +1,6 @@
 //! Readiness checks of a server over HTTP.
 
+use std::future::pending;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -7,7 +8,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::api::http;
-pub use crate::api::http::Client;
 
 /// Timeout of one request, and the pause before the next.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -33,10 +33,9 @@ pub enum Outcome {
 impl Probe {
     /// Starts to request `url` until it succeeds or `timeout` has passed. The milliseconds of [`Outcome::Ready`] count from
     /// `since`.
-    pub fn start(client: &Client, url: String, since: Instant, timeout: Option<Duration>) -> Self {
+    pub fn start(url: String, since: Instant, timeout: Option<Duration>) -> Self {
         let (sender, answer) = watch::channel(None);
-        let client = client.clone();
-        let task = tokio::spawn(async move { until_ok(&client, &url, &sender).await });
+        let task = tokio::spawn(async move { until_ok(&url, &sender).await });
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         Self { task, answer, since, deadline }
     }
@@ -61,7 +60,16 @@ impl Drop for Probe {
 }
 
 /// Requests `url` until it succeeds. Puts other answers into `answer`.
-async fn until_ok(client: &Client, url: &str, answer: &watch::Sender<Option<String>>) {
+async fn until_ok(url: &str, answer: &watch::Sender<Option<String>>) {
+    // The server is the user's own, so that any certificate is accepted.
+    let builder = http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
+    let client = match builder.build() {
+        Ok(client) => client,
+        Err(error) => {
+            answer.send_replace(Some(format!("the HTTP client cannot be set up: {error}")));
+            return pending().await;
+        }
+    };
     loop {
         let instead = match client.get(url).send().await {
             Ok(response) if response.status().is_success() => return,
@@ -78,14 +86,4 @@ async fn until_ok(client: &Client, url: &str, answer: &watch::Sender<Option<Stri
         }
         sleep(PAUSE).await;
     }
-}
-
-/// The HTTP client for readiness checks. It accepts any certificate, because the server is the user's own.
-///
-/// # Errors
-///
-/// The TLS library cannot be set up.
-pub fn client() -> Result<Client, String> {
-    let client = http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
-    client.build().map_err(|error| error.to_string())
 }

@@ -31,5 +31,6 @@ pub use owner::check;
 pub use replaced::remove_images;
 pub use request::{Request, Variables};
 pub use session::{Hooks, Image, Mode, Options, Session};
+pub use stop::GRACE;
 pub use supervise::run;
 pub use turn::{Turn, turn};

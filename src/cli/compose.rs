@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::attach::Attach;
 use super::env::Env;
 use super::settings::Settings;
 use super::setup::{Prepared, SetupArguments};
+use super::up_hooks::UpHooks;
 use crate::compiler::back::emit::compose::{Form, compose};
 use crate::compose::{self, Project};
 use crate::engine::Engine;
@@ -24,7 +24,7 @@ const PASSED_ON: &[&str] = &[
 ];
 
 /// A run together with services of the user.
-pub(super) struct Together<'a> {
+pub(super) struct WithServices<'a> {
     pub(super) engine: &'a Engine,
     pub(super) arguments: &'a SetupArguments,
     /// The user's file.
@@ -34,7 +34,7 @@ pub(super) struct Together<'a> {
     pub(super) is_json: bool,
 }
 
-impl Together<'_> {
+impl WithServices<'_> {
     /// Runs what was prepared.
     pub(super) async fn up(&self, env: &mut Env, prepared: Prepared) -> Result<(), Error> {
         let stop = env.stop.clone();
@@ -49,9 +49,9 @@ impl Together<'_> {
         if self.engine.host().starts_with("unix://") {
             project.variables.push(("DOCKER_HOST".to_owned(), self.engine.host().to_owned()));
         }
-        let mut attach =
-            Attach::new(env, self.arguments, self.engine.machine(), planned.project.source, self.is_json);
-        let run = compose::run(self.engine, &session, &project, &text, self.options, &mut attach, &stop);
+        let mut hooks =
+            UpHooks::new(env, self.arguments, self.engine.machine(), planned.project.source, self.is_json);
+        let run = compose::run(self.engine, &session, &project, &text, self.options, &mut hooks, &stop);
         Ok(run.await?)
     }
 }

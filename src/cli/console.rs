@@ -1,4 +1,4 @@
-//! How text looks on a terminal: colours, wrapping, and user text made harmless.
+//! Text on a terminal: colours, wrapping, and escapes for control characters.
 
 use std::borrow::Cow;
 
@@ -7,36 +7,36 @@ use anstyle::{AnsiColor, Effects, Style};
 use super::env::{Env, Stream};
 use crate::error::Error;
 
-/// What `error` is written in.
+/// Style of `error`.
 pub const ERROR: Style = AnsiColor::BrightRed.on_default().effects(Effects::BOLD);
-/// What `warning` is written in.
+/// Style of `warning`.
 pub const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
-/// What `note` and `hint` are written in.
+/// Style of `note` and `hint`.
 pub const NOTE: Style = AnsiColor::BrightCyan.on_default().effects(Effects::BOLD);
-/// What headings are written in.
+/// Style of headings.
 pub const HEADING: Style = Style::new().effects(Effects::BOLD);
 
-/// `text` in `style`, where `stream` shows colours.
+/// `text` in `style`, if `stream` is coloured.
 pub fn paint(stream: &Stream, style: Style, text: &str) -> String {
     if stream.is_coloured { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
-/// Says on stderr, in a line and not twice, what is probably not meant.
+/// Prints a warning on stderr, in one line, and only once.
 pub fn warn(env: &mut Env, text: &str) {
     env.tell_once(text, &format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
 }
 
-/// Says on stderr, in a line and not twice, what is worth knowing.
+/// Prints a note on stderr, in one line, and only once.
 pub fn note(env: &mut Env, text: &str) {
     env.tell_once(text, &format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(text)));
 }
 
-/// Says on stderr, each time, `word` in `style` and what it is about.
+/// Prints `word` in `style`, and a text, on stderr.
 pub fn say(env: &mut Env, style: Style, word: &str, text: &str) {
     env.tell(&format!("{}: {}", paint(&env.err, style, word), visible(text)));
 }
 
-/// `a change`, or which files changed.
+/// The changed files in short.
 pub fn several(changed: &[String]) -> String {
     match changed {
         [] => "a change".to_owned(),
@@ -45,7 +45,7 @@ pub fn several(changed: &[String]) -> String {
     }
 }
 
-/// Says on stdout, as a result, how long it took until something runs, and at which of `places` it is reached.
+/// Prints on stdout that the server is ready, and its URLs.
 pub fn ready(out: &mut Stream, milliseconds: u64, places: &[(&str, Option<&str>)]) {
     let seconds = milliseconds as f64 / 1000.0;
     let mut text = format!("{} in {seconds:.1} s\n", paint(out, HEADING, "ready"));
@@ -56,7 +56,7 @@ pub fn ready(out: &mut Stream, milliseconds: u64, places: &[(&str, Option<&str>)
     out.write(&text).and_then(|()| out.flush()).ok();
 }
 
-/// Says on stderr why the command stopped.
+/// Prints an error and its hint on stderr.
 pub fn report(env: &mut Env, error: &Error) {
     match error {
         Error::Arguments(answer) => report_answer(env, answer),
@@ -70,7 +70,7 @@ pub fn report(env: &mut Env, error: &Error) {
     }
 }
 
-/// Help and version are results, wrong usage is talk.
+/// Help and version go to stdout, usage errors to stderr.
 fn report_answer(env: &mut Env, answer: &clap::Error) {
     let stream = if answer.use_stderr() { &mut env.err } else { &mut env.out };
     let text = answer.render();
@@ -78,7 +78,7 @@ fn report_answer(env: &mut Env, answer: &clap::Error) {
     stream.write(text.trim_end()).and_then(|()| stream.write("\n")).and_then(|()| stream.flush()).ok();
 }
 
-/// `text` with everything that moves a cursor, changes a colour or reorders letters spelt out; line breaks stay.
+/// `text` with escapes for everything that moves the cursor, changes colours or reorders letters; line breaks stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_invisible) {
         return Cow::Borrowed(text);

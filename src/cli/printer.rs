@@ -217,7 +217,8 @@ impl Printer<'_> {
     }
 
     fn changed(&mut self, service: &str, change: Change) {
-        self.env.tell(&format!("{:>9}  {service}", change.word()));
+        let change = json!(change);
+        self.env.tell(&format!("{:>9}  {service}", change.as_str().unwrap_or_default()));
     }
 
     fn ready(&mut self, urls: &Urls, milliseconds: u64) {

@@ -10,12 +10,6 @@ use crate::{project, up};
 /// An error of `up` or `down` with services of the user.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The HTTP client of the readiness check cannot be set up.
-    #[error("cannot check whether the server is ready: {reason}")]
-    Client {
-        /// The cause.
-        reason: String,
-    },
     /// Compose failed; its output was reported.
     #[error("`{command}` failed with {status}")]
     Failed {
@@ -76,7 +70,7 @@ impl Error {
         let hint = match self {
             Self::Project(error) => return error.hint(),
             Self::Up(error) => return error.hint(),
-            Self::Client { .. } | Self::Interrupted(_) | Self::Start { .. } => return None,
+            Self::Interrupted(_) | Self::Start { .. } => return None,
             Self::Failed { .. } => "its output is above; --no-pull uses local images",
             Self::Home { .. } => "make the directory writable",
             Self::Missing { .. } => "install the package docker-compose-plugin, or omit --docker-compose",

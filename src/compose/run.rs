@@ -3,14 +3,14 @@
 use std::future::Pending;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::lines::report;
 use super::{Error, Project, program, write};
 use crate::child::{Child, Command, Next};
 use crate::engine::Engine;
 use crate::live::{Event, Happening, Sources, Stop};
-use crate::probe::{self, Probe};
+use crate::probe::Probe;
 use crate::up::{self, Hooks, Mode, Options, Session, Turn};
 
 /// Interval of [`Reporter::tick`](crate::live::Reporter::tick).
@@ -57,13 +57,11 @@ pub async fn run(
     if ended.is_ok() {
         stop.unless_forced(up::remove_images(engine, run.replaced)).await.ok();
     }
-    match (done, ended) {
-        (Err(Error::Interrupted(_)), Ok(())) if run.is_ready => Ok(()),
-        (Err(Error::Interrupted(interrupted)), Err(error)) => {
-            run.hooks.warn(error.to_string());
-            Err(interrupted.into())
+    match done {
+        Err(Error::Interrupted(interrupted)) => {
+            Ok(interrupted.unless_stopped(run.is_ready, ended, run.hooks)?)
         }
-        (done, _) => done,
+        done => done,
     }
 }
 
@@ -102,14 +100,13 @@ impl Run<'_> {
             let pull = ["pull", "--quiet", "--ignore-buildable", "--ignore-pull-failures"];
             self.call(&command.clone().arguments(pull)).await?;
         }
-        let up = command.clone().arguments(["up", "--remove-orphans"]);
+        let up = command.clone().arguments(["up", "--remove-orphans"]).arguments(grace());
         let up = if self.options.recreate { up.argument("--force-recreate") } else { up };
         let up = if self.options.mode == Mode::Detached { up.argument("--wait") } else { up };
         self.command = Some(command);
         self.child = Some(program::start(&up)?);
-        let client = probe::client().map_err(|reason| Error::Client { reason })?;
         let url = self.session.urls.ok.clone();
-        self.sources.probe = Some(Probe::start(&client, url, began, Some(self.options.wait_timeout)));
+        self.sources.probe = Some(Probe::start(url, began, Some(self.options.wait_timeout)));
         self.follow(&up).await
     }
 
@@ -144,13 +141,14 @@ impl Run<'_> {
         }
     }
 
-    /// Interrupts compose, and with `stops` stops all services. Kills them once forced to.
+    /// Interrupts compose, and with `stops` stops all services. Kills them once forced to, or after
+    /// the grace period.
     async fn end(&mut self, stops: bool, stop: &Stop) -> Result<(), Error> {
         let (engine, project) = (self.engine, &self.session.setup.name);
         let ending = async {
-            match stop.unless_forced(self.stop(stops)).await {
-                Ok(stopped) => stopped,
-                Err(_) => self.kill().await,
+            match stop.unless_forced(timeout(up::GRACE, self.stop(stops))).await {
+                Ok(Ok(stopped)) => stopped,
+                _ => self.kill(stops).await,
             }
         };
         let done = up::while_responsive(engine, project, ending).await;
@@ -167,19 +165,19 @@ impl Run<'_> {
             self.child = None;
         }
         // Compose has stopped only the services that it was attached to.
-        if stops { self.call_if_started("stop").await } else { Ok(()) }
+        if stops { self.call_if_started("stop", &grace()).await } else { Ok(()) }
     }
 
-    async fn kill(&mut self) -> Result<(), Error> {
+    async fn kill(&mut self, stops: bool) -> Result<(), Error> {
         if let Some(mut child) = self.child.take() {
             child.kill().await;
         }
-        self.call_if_started("kill").await
+        if stops { self.call_if_started("kill", &[]).await } else { Ok(()) }
     }
 
-    async fn call_if_started(&mut self, subcommand: &str) -> Result<(), Error> {
+    async fn call_if_started(&mut self, subcommand: &str, options: &[String]) -> Result<(), Error> {
         match self.command.clone() {
-            Some(command) => self.call(&command.argument(subcommand)).await,
+            Some(command) => self.call(&command.argument(subcommand).arguments(options)).await,
             None => Ok(()),
         }
     }
@@ -190,6 +188,11 @@ impl Run<'_> {
         self.child = None;
         done
     }
+}
+
+/// The option that sets the grace period of containers.
+fn grace() -> [String; 2] {
+    ["--timeout".to_owned(), up::GRACE.as_secs().to_string()]
 }
 
 /// The services of the setup beside the server.

@@ -18,12 +18,6 @@ pub enum Error {
         /// The process that runs it.
         holder: Option<String>,
     },
-    /// The HTTP client of the readiness check cannot be set up.
-    #[error("cannot check whether the server is ready: {reason}")]
-    Client {
-        /// The cause.
-        reason: String,
-    },
     /// The server exited by itself, and no changes are watched.
     #[error("the server ended with {}{}", .0.status, why(.0.cause.as_deref()))]
     Crashed(Box<Crash>),
@@ -135,11 +129,7 @@ impl Error {
             | Self::Tunnel { hint, .. } => Some(hint.clone()),
             Self::Project(error) => error.hint(),
             Self::Watch(_) => Some("pass --no-reload".to_owned()),
-            Self::Client { .. }
-            | Self::Crashed(_)
-            | Self::Interrupted(_)
-            | Self::NotReady { .. }
-            | Self::Run { .. } => None,
+            Self::Crashed(_) | Self::Interrupted(_) | Self::NotReady { .. } | Self::Run { .. } => None,
         }
     }
 }

@@ -17,7 +17,7 @@ use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
 use crate::child::{self, Child, Next, Status};
 use crate::live::{Crash, Event, Happening, Sources, Stop};
-use crate::probe::{self, Client, Probe};
+use crate::probe::Probe;
 use crate::watch::Changes;
 
 /// Number of last lines that are shown of a server that exited.
@@ -59,7 +59,6 @@ struct Supervisor<'a> {
     options: &'a Options,
     hooks: &'a mut dyn Hooks,
     address: Address,
-    client: Client,
     tunnel: Option<Tunnel>,
     server: Option<Child>,
     sources: Sources,
@@ -75,11 +74,10 @@ impl<'a> Supervisor<'a> {
         if !port::is_loopback(&options.host) {
             hooks.note(format!("other machines can reach the server at {}, port {port}", options.host));
         }
-        let client = probe::client().map_err(|reason| Error::Client { reason })?;
         let address = Address { port, public: None };
         let sources = Sources::new(TICK);
         let (tunnel, server, was_ready) = Default::default();
-        Ok(Self { session, options, hooks, address, client, tunnel, server, sources, was_ready })
+        Ok(Self { session, options, hooks, address, tunnel, server, sources, was_ready })
     }
 
     async fn work(&mut self) -> Result<(), Error> {
@@ -140,7 +138,7 @@ impl<'a> Supervisor<'a> {
         let waits = self.options.debugger.as_ref().is_some_and(|debugger| debugger.waits);
         let timeout = (!waits).then_some(self.options.start_timeout);
         let url = urls(&self.session, self.options, &self.address).ok;
-        self.sources.probe = Some(Probe::start(&self.client, url, Instant::now(), timeout));
+        self.sources.probe = Some(Probe::start(url, Instant::now(), timeout));
         self.server = Some(child);
         Ok(())
     }

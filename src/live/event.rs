@@ -212,21 +212,6 @@ pub enum Change {
     Unchanged,
 }
 
-impl Change {
-    /// Its name.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Healthy => "healthy",
-            Self::Recreated => "recreated",
-            Self::Removed => "removed",
-            Self::Started => "started",
-            Self::Stopped => "stopped",
-            Self::Unchanged => "unchanged",
-        }
-    }
-}
-
 /// How the server's process exited by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Crash {

@@ -1,5 +1,6 @@
 //! Stopping the program: SIGINT, SIGTERM and SIGHUP, for every command alike.
 
+use std::fmt::Display;
 use std::future::{self, Future};
 use std::io;
 use std::sync::Arc;
@@ -9,6 +10,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tokio::sync::watch;
+
+use super::reporter::Reporter;
 
 /// How urgently the program should stop. The third signal has no level: it ends the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +29,25 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
+
+impl Interrupted {
+    /// The result of an interrupted run: no error if the server was ready and is stopped. A warning says why it is not.
+    pub fn unless_stopped<E: Display>(
+        self,
+        was_ready: bool,
+        stopped: Result<(), E>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), Self> {
+        match stopped {
+            Ok(()) if was_ready => Ok(()),
+            Ok(()) => Err(self),
+            Err(error) => {
+                reporter.warn(error.to_string());
+                Err(self)
+            }
+        }
+    }
+}
 
 /// A handle on the level. All clones share one level, which never falls.
 #[derive(Clone, Debug, Default)]

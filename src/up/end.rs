@@ -22,7 +22,8 @@ const RESPONSE: Duration = Duration::from_secs(7);
 const CHECK: Duration = Duration::from_millis(500);
 
 impl Run<'_> {
-    /// Stops all containers if this run owns the project, otherwise those that it started. Kills them once forced to.
+    /// Stops all containers if this run owns the project, otherwise those that it started. Kills them once forced to, or after
+    /// the grace period: they are stopped one after the other.
     ///
     /// # Errors
     ///
@@ -30,9 +31,9 @@ impl Run<'_> {
     pub(super) async fn end(&mut self, stop: &Stop) -> Result<(), Error> {
         let (engine, project) = (self.engine.clone(), self.session.setup.name.clone());
         let ending = async {
-            match stop.unless_forced(self.stop()).await {
-                Ok(stopped) => stopped,
-                Err(_) => self.kill().await,
+            match stop.unless_forced(timeout(GRACE, self.stop())).await {
+                Ok(Ok(stopped)) => stopped,
+                _ => self.kill().await,
             }
         };
         while_responsive(&engine, &project, ending).await??;

@@ -16,12 +16,6 @@ pub enum Error {
         /// The container.
         name: String,
     },
-    /// The HTTP client of the readiness check cannot be set up.
-    #[error("cannot check whether the server is ready: {reason}")]
-    Client {
-        /// The cause.
-        reason: String,
-    },
     /// The engine.
     #[error(transparent)]
     Engine(#[from] engine::Error),
@@ -95,7 +89,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Engine(error) => return error.hint(),
-            Self::Client { .. } | Self::Interrupted(_) => return None,
+            Self::Interrupted(_) => return None,
             Self::AtWork { .. } => "wait until it has finished, or stop it, and try again",
             Self::Failed { .. } => {
                 "fix it and run `agentcli up` again; `agentcli down` removes what was started"

@@ -8,7 +8,7 @@ use super::labels;
 use crate::engine::{Container, Engine, Error, State};
 
 /// Grace period of a container.
-pub(super) const GRACE: Duration = Duration::from_secs(10);
+pub const GRACE: Duration = Duration::from_secs(7);
 
 /// The containers in the order in which they are stopped, in groups that are stopped at once.
 pub(super) fn waves(containers: &[Container]) -> Vec<Vec<&Container>> {

@@ -21,7 +21,7 @@ use super::stop::{is_running, service};
 use super::turn::{Turn, turn};
 use crate::engine::Engine;
 use crate::live::{Event, Happening, Sources, Stop};
-use crate::probe::{self, Client, Probe};
+use crate::probe::Probe;
 use crate::watch;
 
 /// Interval between checks that all containers still run.
@@ -41,13 +41,11 @@ pub async fn run(
     hooks: &mut dyn Hooks,
     stop: &Stop,
 ) -> Result<(), Error> {
-    let client = probe::client().map_err(|reason| Error::Client { reason })?;
     let mut run = Run {
         engine: engine.clone(),
         session,
         options,
         hooks,
-        client,
         changes: Changes::default(),
         started: HashSet::new(),
         renewed: HashSet::new(),
@@ -79,10 +77,8 @@ pub async fn run(
         }
     }
     match (done, ended) {
-        (Err(Error::Interrupted(_)), Ok(())) if run.is_ready => Ok(()),
-        (Err(Error::Interrupted(interrupted)), Err(error)) => {
-            run.hooks.warn(error.to_string());
-            Err(interrupted.into())
+        (Err(Error::Interrupted(interrupted)), ended) => {
+            Ok(interrupted.unless_stopped(run.is_ready, ended, run.hooks)?)
         }
         (Ok(()), ended) => ended,
         (done, _) => done,
@@ -95,7 +91,6 @@ pub(super) struct Run<'a> {
     pub(super) session: Session,
     pub(super) options: &'a Options,
     pub(super) hooks: &'a mut dyn Hooks,
-    client: Client,
     pub(super) changes: Changes,
     /// The services that did not run before this run started them.
     pub(super) started: HashSet<String>,
@@ -173,7 +168,7 @@ impl Run<'_> {
 
     fn probe(&mut self, since: Instant) {
         let url = self.session.urls.ok.clone();
-        self.sources.probe = Some(Probe::start(&self.client, url, since, Some(self.options.wait_timeout)));
+        self.sources.probe = Some(Probe::start(url, since, Some(self.options.wait_timeout)));
     }
 
     fn ready(&mut self, milliseconds: u64) {

@@ -17,7 +17,7 @@ pub(super) fn host() -> String {
 }
 
 /// A service that says what it hears from the server.
-pub(super) const EXTRA: &str = r#"
+const EXTRA: &str = r#"
 services:
   listener:
     image: langchain/langgraph-api:3.11
@@ -32,12 +32,21 @@ services:
       langgraph-api: { condition: service_healthy }
 "#;
 
+/// A service that does nothing.
+pub(super) const IDLE: &str = r#"
+services:
+  idle:
+    image: langchain/langgraph-api:3.11
+    entrypoint: ["sleep", "1000"]
+    init: true
+"#;
+
 /// A project of a name of its own; nothing is left of it.
 pub(super) struct Project {
     directory: TempDir,
-    pub(super) docker_config: TempDir,
+    docker_config: TempDir,
     pub(super) name: String,
-    pub(super) port: u16,
+    port: u16,
 }
 
 impl Project {
@@ -60,6 +69,17 @@ impl Project {
             .env("PLATFORM_API_KEY", "k$y")
             .output()
             .unwrap()
+    }
+
+    /// `up` with the services of `file` on `engine`, in the foreground.
+    pub(super) fn up(&self, engine: &str, file: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        let port = self.port.to_string();
+        command.args(["up", "--no-pull", "-d", file, "-P", &self.name, "--port", &port]);
+        command.current_dir(self.app()).env("DOCKER_HOST", engine);
+        command.env("DOCKER_CONFIG", self.docker_config.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
     }
 
     fn agentcli(&self, arguments: &[&str]) -> String {
@@ -154,12 +174,7 @@ fn services_of_the_users_own_run_beside_the_setup() {
 fn ctrl_c_stops_the_services_in_order() {
     let project = Project::new();
     fs::write(project.app().join("extra.yaml"), EXTRA.replace("${GREETING}", "heard")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
-    let port = project.port.to_string();
-    command.args(["up", "--no-pull", "-d", "extra.yaml", "-P", &project.name, "--port", &port]);
-    command.current_dir(project.app()).env("DOCKER_HOST", host());
-    command.env("DOCKER_CONFIG", project.docker_config.path()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut up = Running::new(command.spawn().unwrap());
+    let mut up = Running::new(project.up(&host(), "extra.yaml").spawn().unwrap());
     up.until(|line| line.as_str().is_some_and(|line| line.starts_with("ready in ")));
     up.signal("-INT");
     assert_eq!(up.code(), 0);
@@ -207,15 +222,19 @@ fn without_compose_it_is_said_what_to_do() {
 #[test]
 fn the_image_that_a_build_has_replaced_is_removed() {
     let project = Project::new();
-    fs::write(project.app().join("extra.yaml"), EXTRA.replace("${GREETING}", "heard")).unwrap();
-    let port = project.port.to_string();
-    let up = ["up", "--no-pull", "--wait", "-d", "extra.yaml", "-P", &project.name, "--port", &port];
+    fs::write(project.app().join("extra.yaml"), IDLE).unwrap();
     let name = format!("{}-langgraph-api", project.name);
     let id = || docker(&host(), &["images", "-q", "--no-trunc", &name]).trim().to_owned();
-    project.agentcli(&up);
+    let up = || {
+        let mut up = Running::new(project.up(&host(), "extra.yaml").spawn().unwrap());
+        up.until(|line| line.as_str().is_some_and(|line| line.starts_with("ready in ")));
+        up.signal("-INT");
+        assert_eq!(up.code(), 0);
+    };
+    up();
     let first = id();
     fs::write(project.app().join("src/hello/another.py"), "ANOTHER = 1\n").unwrap();
-    project.agentcli(&up);
+    up();
     assert_ne!(first, id());
     let all = docker(&host(), &["images", "-qa", "--no-trunc"]);
     assert!(!all.contains(&first), "{first}: {all}");

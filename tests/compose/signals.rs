@@ -1,18 +1,11 @@
 //! Signals in each phase of `up` with services of the user.
 
-use std::process::Command;
-
-use super::run::{EXTRA, Project, host};
+use super::run::{IDLE, Project, host};
 use crate::engine::docker;
 use crate::signals::{HangingEngine, Running, assert_stops};
 
 fn up(project: &Project, engine: &str) -> Running {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
-    let port = project.port.to_string();
-    command.args(["up", "--no-pull", "-d", "extra.yaml", "-P", &project.name, "--port", &port]);
-    command.current_dir(project.app()).env("DOCKER_HOST", engine);
-    command.env("DOCKER_CONFIG", project.docker_config.path());
-    Running::start(command)
+    Running::start(project.up(engine, "extra.yaml"))
 }
 
 fn states(project: &Project) -> String {
@@ -22,7 +15,7 @@ fn states(project: &Project) -> String {
 
 fn project() -> Project {
     let project = Project::new();
-    std::fs::write(project.app().join("extra.yaml"), EXTRA.replace("${GREETING}", "heard")).unwrap();
+    std::fs::write(project.app().join("extra.yaml"), IDLE).unwrap();
     project
 }
 

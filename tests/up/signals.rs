@@ -16,7 +16,7 @@ fn signals_end_every_wait_for_an_engine_that_hangs() {
         ("up", "connecting", "/_ping", &["up"][..]),
         ("up", "waiting for the engine", "/containers/json", &["up"]),
         ("up", "building", "/build", &["up", "--no-pull"]),
-        ("up", "pulling", "/images/create", &["up"]),
+        ("up", "pulling", "/images/create", &["up", "--image", "langchain/langgraph-api:3.11"]),
         ("up --wait", "starting", "/containers/create", &["up", "--no-pull", "--wait"]),
         ("down", "connecting", "/_ping", &["down"]),
         ("down", "waiting for the engine", "/containers/json", &["down"]),

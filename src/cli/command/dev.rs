@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::cli::check::ConfigOption;
 use crate::cli::compile;
+use crate::cli::dev_hooks::DevHooks;
 use crate::cli::env::Env;
-use crate::cli::follow::Follow;
 use crate::cli::variables;
 use crate::compiler::server::local;
 use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
@@ -133,8 +133,8 @@ impl Dev {
         let options = self.options(env)?;
         let opens_browser = !self.no_browser && env.out.is_terminal;
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let mut follow = Follow::new(env, &self.config, self.json, opens_browser);
-        runtime.block_on(dev::run(session, &options, &mut follow, &stop))?;
+        let mut hooks = DevHooks::new(env, &self.config, self.json, opens_browser);
+        runtime.block_on(dev::run(session, &options, &mut hooks, &stop))?;
         Ok(())
     }
 

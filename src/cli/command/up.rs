@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::cli::attach::Attach;
-use crate::cli::compose::Together;
+use crate::cli::compose::WithServices;
 use crate::cli::env::Env;
 use crate::cli::setup::{SetupArguments, engine, note_before_start};
+use crate::cli::up_hooks::UpHooks;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::up::{self, Mode, Options};
@@ -80,12 +80,12 @@ impl Up {
         };
         if let Some(file) = &self.docker_compose {
             let (engine, arguments, options) = (&engine, &self.setup, &options);
-            let together = Together { engine, arguments, file, options, is_json: self.json };
-            return runtime.block_on(together.up(env, prepared));
+            let run = WithServices { engine, arguments, file, options, is_json: self.json };
+            return runtime.block_on(run.up(env, prepared));
         }
         let source = prepared.planned.project.source.clone();
-        let mut attach = Attach::new(env, &self.setup, engine.machine(), source, self.json);
-        let run = up::run(&engine, prepared.session, &options, &mut attach, &stop);
+        let mut hooks = UpHooks::new(env, &self.setup, engine.machine(), source, self.json);
+        let run = up::run(&engine, prepared.session, &options, &mut hooks, &stop);
         runtime.block_on(run)?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What `dev` asks its user for.
+//! The events and questions of `dev`.
 
 use std::pin::Pin;
 
@@ -12,15 +12,15 @@ use crate::child::open_browser;
 use crate::dev::{Hooks, Session};
 use crate::live::{Event, Reporter};
 
-/// Shows events, and asks questions.
-pub(super) struct Follow<'a> {
+/// Prints events and asks questions.
+pub(super) struct DevHooks<'a> {
     printer: Printer<'a>,
     config: &'a ConfigOption,
-    /// Until it has been opened.
+    /// Whether the browser is opened once the server is ready.
     opens_browser: bool,
 }
 
-impl<'a> Follow<'a> {
+impl<'a> DevHooks<'a> {
     pub(super) fn new(
         env: &'a mut Env,
         config: &'a ConfigOption,
@@ -31,7 +31,7 @@ impl<'a> Follow<'a> {
     }
 }
 
-impl Reporter for Follow<'_> {
+impl Reporter for DevHooks<'_> {
     fn event(&mut self, event: &Event) {
         self.printer.event(event);
         if let Event::Ready { urls, .. } = event
@@ -51,7 +51,7 @@ impl Reporter for Follow<'_> {
     }
 }
 
-impl Hooks for Follow<'_> {
+impl Hooks for DevHooks<'_> {
     fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>> {
         Box::pin(confirm(self.printer.env, question, true))
     }

@@ -8,8 +8,8 @@ use crate::engine::{self, BuildEvent};
 use crate::live::{Event, Reporter};
 use crate::up::{Hooks, Session};
 
-/// Shows events and the progress of builds.
-pub(super) struct Attach<'a> {
+/// Prints events and the progress of builds.
+pub(super) struct UpHooks<'a> {
     printer: Printer<'a>,
     arguments: &'a SetupArguments,
     /// The machine that ports are published on, if it is not this one.
@@ -18,7 +18,7 @@ pub(super) struct Attach<'a> {
     source: Source,
 }
 
-impl<'a> Attach<'a> {
+impl<'a> UpHooks<'a> {
     pub(super) fn new(
         env: &'a mut Env,
         arguments: &'a SetupArguments,
@@ -30,7 +30,7 @@ impl<'a> Attach<'a> {
     }
 }
 
-impl Reporter for Attach<'_> {
+impl Reporter for UpHooks<'_> {
     fn event(&mut self, event: &Event) {
         self.printer.event(event);
     }
@@ -40,7 +40,7 @@ impl Reporter for Attach<'_> {
     }
 }
 
-impl Hooks for Attach<'_> {
+impl Hooks for UpHooks<'_> {
     fn building(&mut self, event: &BuildEvent) {
         self.printer.building(event);
     }
