@@ -16,6 +16,9 @@ use crate::up::{self, Hooks, Mode, Options, Session, Turn};
 /// Interval of [`Reporter::tick`](crate::live::Reporter::tick).
 const TICK: Duration = Duration::from_millis(250);
 
+/// Number of times that services are killed: compose gives up if a container exits meanwhile.
+const KILL_ROUNDS: usize = 4;
+
 /// Runs the setup, whose compose file is `text`, together with the user's services, as [`up::run`] does without them.
 ///
 /// # Errors
@@ -172,7 +175,14 @@ impl Run<'_> {
         if let Some(mut child) = self.child.take() {
             child.kill().await;
         }
-        if stops { self.call_if_started("kill", &[]).await } else { Ok(()) }
+        let mut killed = Ok(());
+        for _ in 0..if stops { KILL_ROUNDS } else { 0 } {
+            killed = self.call_if_started("kill", &[]).await;
+            if killed.is_ok() {
+                break;
+            }
+        }
+        killed
     }
 
     async fn call_if_started(&mut self, subcommand: &str, options: &[String]) -> Result<(), Error> {

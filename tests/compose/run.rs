@@ -61,7 +61,7 @@ impl Project {
         self.directory.path().join("app")
     }
 
-    fn run(&self, program: impl AsRef<Path>, arguments: &[&str]) -> Output {
+    pub(super) fn run(&self, program: impl AsRef<Path>, arguments: &[&str]) -> Output {
         let mut command = Command::new(program.as_ref());
         command.args(arguments).current_dir(self.app()).env("DOCKER_HOST", host());
         command
@@ -89,7 +89,7 @@ impl Project {
         said
     }
 
-    pub(super) fn compose(&self, arguments: &[&str]) {
+    fn compose(&self, arguments: &[&str]) {
         let output = self.run("docker", &[&["compose", "-p", &self.name], arguments].concat());
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }

@@ -1,5 +1,8 @@
 //! Signals in each phase of `up` with services of the user.
 
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use super::run::{IDLE, Project, host};
 use crate::engine::docker;
 use crate::signals::{HangingEngine, Running, assert_stops};
@@ -41,7 +44,13 @@ fn signals_stop_what_runs() {
         }
         let volumes = docker(&host(), &["volume", "ls", "-q"]);
         assert!(volumes.contains(&format!("{}_langgraph-data", project.name)), "{what}: {volumes}");
-        project.compose(&["down", "--timeout", "0"]);
+        // After the third signal, compose may still be stopping.
+        let down = ["compose", "-p", &project.name, "down", "--timeout", "0"];
+        let since = Instant::now();
+        while !project.run("docker", &down).status.success() {
+            assert!(since.elapsed() < Duration::from_secs(60), "{what}: {}", states(&project));
+            sleep(Duration::from_millis(500));
+        }
     };
     let starting = || up(&project, &host()).wait_for("starting", || states(&project).contains(" running"));
     assert_stops(("up -d", "starting", 130), starting, check);

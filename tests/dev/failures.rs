@@ -92,10 +92,13 @@ fn a_taken_port_is_an_error_that_names_who_holds_it() {
     let (code, _, err) = project.fails(&["--no-browser", "--port", &port]);
     assert_eq!(code, 1);
     let name = fs::read_to_string("/proc/self/comm").unwrap();
-    let wanted =
-        format!("error: cannot listen on 127.0.0.1:{port}: {} (process {})", name.trim(), std::process::id());
+    let wanted = format!(
+        "error: cannot listen on 127.0.0.1:{port}: it is in use by {} (process {})",
+        name.trim(),
+        std::process::id()
+    );
     assert!(err.contains(&wanted), "{wanted}\n{err}");
-    assert!(err.contains("hint: stop it, or choose another with --port"), "{err}");
+    assert!(err.contains("hint: stop it, or choose another port with --port"), "{err}");
     let (_, _, err) = project.fails(&["--no-browser", "--host", "192.0.2.1", "--port", &port]);
     assert!(err.contains("this machine does not have this address"), "{err}");
 }
