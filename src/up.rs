@@ -28,7 +28,7 @@ pub use end::while_responsive;
 pub use error::Error;
 pub use images::images as provide;
 pub use owner::check;
-pub use replaced::remove_images;
+pub use replaced::Replaced;
 pub use request::{Request, Variables};
 pub use session::{Hooks, Image, Mode, Options, Session};
 pub use stop::GRACE;

@@ -11,7 +11,7 @@ use crate::child::{Child, Command, Next};
 use crate::engine::Engine;
 use crate::live::{Event, Happening, Sources, Stop};
 use crate::probe::Probe;
-use crate::up::{self, Hooks, Mode, Options, Session, Turn};
+use crate::up::{self, Hooks, Mode, Options, Replaced, Session, Turn};
 
 /// Interval of [`Reporter::tick`](crate::live::Reporter::tick).
 const TICK: Duration = Duration::from_millis(250);
@@ -44,7 +44,7 @@ pub async fn run(
         command: None,
         child: None,
         turn: None,
-        replaced: Vec::new(),
+        replaced: Replaced::default(),
         is_ready: false,
         sources: Sources::new(TICK),
     };
@@ -58,7 +58,7 @@ pub async fn run(
         _ => Ok(()),
     };
     if ended.is_ok() {
-        stop.unless_forced(up::remove_images(engine, run.replaced)).await.ok();
+        run.replaced.finish(engine, stop).await;
     }
     match done {
         Err(Error::Interrupted(interrupted)) => {
@@ -83,8 +83,7 @@ struct Run<'a> {
     child: Option<Child>,
     /// Held until the server is ready.
     turn: Option<Turn>,
-    /// The ID of the image that the build has replaced.
-    replaced: Vec<String>,
+    replaced: Replaced,
     is_ready: bool,
     sources: Sources,
 }
@@ -137,7 +136,7 @@ impl Run<'_> {
                         return Ok(());
                     }
                     // The new server works: nobody goes back to the old one.
-                    up::remove_images(self.engine, self.replaced.drain(..));
+                    self.replaced.remove(self.engine);
                 }
                 Happening::Changed(_) | Happening::Step(()) | Happening::Tick => {}
             }

@@ -1,14 +1,16 @@
 //! The images of the server that newer ones have replaced: without removal, each changed build would leave one behind.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::definition::{Definition, built_name};
 use super::labels;
 use super::supervise::Run;
 use crate::engine::{Container, Engine};
+use crate::live::Stop;
 
 /// Timeout for the removal of one image.
 const REMOVAL: Duration = Duration::from_secs(10);
@@ -25,12 +27,33 @@ impl Run<'_> {
     }
 }
 
-/// Removes images in the background, except those that have a name or that a container uses. A failure is not an error.
-pub fn remove_images(engine: &Engine, ids: impl IntoIterator<Item = String>) -> JoinHandle<()> {
-    let (engine, ids) = (engine.clone(), ids.into_iter().collect::<Vec<_>>());
-    tokio::spawn(async move {
-        for id in ids {
-            timeout(REMOVAL, engine.remove_unnamed(&id)).await.ok();
+/// Images that newer ones have replaced, until they are removed.
+#[derive(Default)]
+pub struct Replaced {
+    ids: HashSet<String>,
+    removals: JoinSet<()>,
+}
+
+impl Replaced {
+    /// Adds images by their IDs.
+    pub fn extend(&mut self, ids: impl IntoIterator<Item = String>) {
+        self.ids.extend(ids);
+    }
+
+    /// Removes the images in the background, except those that have a name or that a container uses. A failure is not an
+    /// error.
+    pub fn remove(&mut self, engine: &Engine) {
+        for id in self.ids.drain() {
+            let engine = engine.clone();
+            self.removals.spawn(async move {
+                timeout(REMOVAL, engine.remove_unnamed(&id)).await.ok();
+            });
         }
-    })
+    }
+
+    /// Removes the images, and waits until that is done or the program is forced to stop.
+    pub async fn finish(mut self, engine: &Engine, stop: &Stop) {
+        self.remove(engine);
+        stop.unless_forced(self.removals.join_all()).await.ok();
+    }
 }

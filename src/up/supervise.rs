@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::change::Changes;
@@ -15,7 +14,7 @@ use super::logs::Logs;
 use super::owner;
 use super::rebuild::{Rebuild, Step};
 use super::reconcile::by_service;
-use super::replaced::remove_images;
+use super::replaced::Replaced;
 use super::session::{Hooks, Mode, Options, Session};
 use super::stop::{is_running, service};
 use super::turn::{Turn, turn};
@@ -49,10 +48,9 @@ pub async fn run(
         changes: Changes::default(),
         started: HashSet::new(),
         renewed: HashSet::new(),
-        replaced: HashSet::new(),
+        replaced: Replaced::default(),
         owns_all: false,
         turn: None,
-        tidying: None,
         logs: Logs::new(SystemTime::now()),
         rebuild: None,
         kept: None,
@@ -71,10 +69,7 @@ pub async fn run(
     };
     let ended = if leave { Ok(()) } else { run.end(stop).await };
     if ended.is_ok() {
-        let rest = remove_images(engine, run.replaced.drain());
-        for task in run.tidying.take().into_iter().chain([rest]) {
-            stop.unless_forced(task).await.ok();
-        }
+        run.replaced.finish(engine, stop).await;
     }
     match (done, ended) {
         (Err(Error::Interrupted(interrupted)), ended) => {
@@ -96,14 +91,11 @@ pub(super) struct Run<'a> {
     pub(super) started: HashSet<String>,
     /// The services whose containers this run created.
     pub(super) renewed: HashSet<String>,
-    /// The IDs of images that newer ones have replaced.
-    pub(super) replaced: HashSet<String>,
+    pub(super) replaced: Replaced,
     /// Whether everything runs on behalf of this run, and so ends with it.
     pub(super) owns_all: bool,
     /// Held while something is changed.
     turn: Option<Turn>,
-    /// Removes replaced images.
-    tidying: Option<JoinHandle<()>>,
     logs: Logs,
     rebuild: Option<Rebuild>,
     /// A changed project whose build failed.
@@ -175,7 +167,7 @@ impl Run<'_> {
         self.is_ready = true;
         self.hooks.event(&Event::Ready { urls: self.session.urls.clone(), milliseconds });
         // The new server works: nobody goes back to the old one.
-        self.tidying = Some(remove_images(&self.engine, self.replaced.drain()));
+        self.replaced.remove(&self.engine);
     }
 
     /// Shows the logs of the containers that are not followed yet.

@@ -224,6 +224,8 @@ fn the_image_that_a_build_has_replaced_is_removed() {
     let project = Project::new();
     fs::write(project.app().join("extra.yaml"), IDLE).unwrap();
     let name = format!("{}-langgraph-api", project.name);
+    // No other test builds the same image, which would keep a name.
+    fs::write(project.app().join("src/hello/project.py"), format!("NAME = '{name}'\n")).unwrap();
     let id = || docker(&host(), &["images", "-q", "--no-trunc", &name]).trim().to_owned();
     let up = || {
         let mut up = Running::new(project.up(&host(), "extra.yaml").spawn().unwrap());
