@@ -50,9 +50,9 @@ Examples:
   agentcli build -t my-agent            the image of the server
   agentcli compose compose.yaml         the server with its databases, for docker compose
   agentcli up                           the server in containers, with its database
-  agentcli deploy                       bring it to a deployment service
+  agentcli deploy                       deploy the server to a deployment service
 
-Exit codes: 0 fine, 1 the configuration or the operation failed, 2 wrong usage,
+Exit codes: 0 success, 1 invalid configuration or failed operation, 2 invalid arguments,
 3 not authorised, 4 try again later, 130 interrupted";
 
 /// Compiles the configuration of an agent server.
@@ -67,7 +67,7 @@ struct Arguments {
     global: Global,
 }
 
-/// What every command takes.
+/// The options of every command.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
@@ -81,10 +81,10 @@ struct Global {
     verbose: bool,
 }
 
-/// The version, and the commit it was built from where that is known.
+/// The version, with the commit of the build if it is known.
 pub const VERSION: &str = env!("AGENTCLI_VERSION");
 
-/// Every rule there is, by code: the compiler's, and those of reading a file.
+/// All rules, by code: those of the compiler, and those of reading files.
 pub fn rules() -> Vec<&'static Rule> {
     let mut rules = compiler::rules();
     rules.extend(project::RULES);
@@ -105,7 +105,7 @@ pub fn run(env: &mut Env) -> u8 {
 }
 
 fn parse(env: &mut Env) -> Result<Arguments, Error> {
-    env.colour(ColorChoice::of_raw(&env.arguments));
+    env.colour(ColorChoice::from_arguments(&env.arguments));
     let command = Arguments::command().term_width(env.width.min(HELP_WIDTH));
     let matches = command.try_get_matches_from(&env.arguments)?;
     let arguments = Arguments::from_arg_matches(&matches)?;

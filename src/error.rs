@@ -1,10 +1,10 @@
-//! What stops a command: one variant a room. Blame, hint and exit code are decided here, nowhere else.
+//! Errors that end a command: one variant for each room. Only here are blame, hint and exit code decided.
 //!
 //! | exit code | meaning |
 //! |---|---|
-//! | 0 | fine |
-//! | 1 | the configuration is wrong, or the operation failed |
-//! | 2 | wrong usage |
+//! | 0 | success |
+//! | 1 | invalid configuration or failed operation |
+//! | 2 | invalid arguments |
 //! | 3 | not authorised |
 //! | 4 | try again later |
 //! | 70 | a bug in agentcli |
@@ -16,10 +16,10 @@ use crate::host;
 use crate::live::Interrupted;
 use crate::{api, compose, dev, engine, project, ship, up};
 
-/// The exit code of a bug: what sysexits.h calls EX_SOFTWARE.
+/// Exit code of a bug, EX_SOFTWARE in sysexits.h.
 pub const INTERNAL: u8 = 70;
 
-/// The exit code of a command that was interrupted, as shells have it: 128 and the number of SIGINT.
+/// Exit code of an interrupted command, as in shells: 128 plus the number of SIGINT.
 const INTERRUPTED: u8 = 130;
 
 /// Standard output or standard error could not be written.
@@ -27,44 +27,44 @@ const INTERRUPTED: u8 = 130;
 #[error("cannot write the output: {}", project::reason(.0))]
 pub struct OutputError(pub std::io::Error);
 
-/// Why a command did not do what it was asked to.
+/// Reason for which a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The deployment service could not be reached, or refused.
+    /// The deployment service is unreachable or refused.
     #[error(transparent)]
     Api(#[from] api::Error),
-    /// A command that was run on behalf of this program ended with an exit code of its own.
+    /// A child process exited with an error.
     #[error("the command ended with exit code {code}")]
     Child {
-        /// Its code, which becomes ours.
+        /// Its exit code, which this program returns.
         code: u8,
     },
-    /// What the argument parser answers: wrong usage, and also `--help` and `--version`.
+    /// The argument parser stopped: invalid arguments, `--help` or `--version`.
     #[error(transparent)]
     Arguments(#[from] clap::Error),
-    /// The server could not be run in containers with the user's services.
+    /// The server cannot run in containers with the user's services.
     #[error(transparent)]
     Compose(compose::Error),
-    /// The configuration is wrong, and its findings are reported already; there is nothing more to say.
+    /// The configuration is invalid; its findings have been reported.
     #[error("the configuration is not valid")]
     Config,
-    /// The user was asked, and does not want it.
+    /// The user answered no.
     #[error("nothing was changed")]
     Declined,
-    /// The server could not be run on this machine.
+    /// The server cannot run on this machine.
     #[error(transparent)]
     Dev(dev::Error),
-    /// The container engine could not be reached, or did not build.
+    /// The container engine is unreachable, or the build failed.
     #[error(transparent)]
     Engine(engine::Error),
-    /// The deployment service could not be started.
+    /// The local deployment service cannot start.
     #[cfg(feature = "host")]
     #[error(transparent)]
     Host(#[from] host::Error),
-    /// A bug of ours that was noticed in time.
+    /// A bug in this program.
     #[error("internal error: {0}")]
     Internal(String),
-    /// The user, or the system, had enough.
+    /// A signal stopped the command.
     #[error("interrupted")]
     Interrupted,
     /// No API key for the deployment service is set.
@@ -73,28 +73,28 @@ pub enum Error {
         /// How to set one.
         hint: String,
     },
-    /// The results could not be written.
+    /// The output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A command could not be run under a guard.
+    /// A child process cannot run under a guard.
     #[error("cannot run the command: {}", project::reason(.source))]
     Guard {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// The async runtime or the signal handlers could not be set up.
+    /// The async runtime or the signal handlers cannot be set up.
     #[error("cannot start the async runtime: {}", project::reason(.source))]
     Runtime {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// The user's tree refused.
+    /// A file of the project cannot be read or written.
     #[error(transparent)]
     Project(#[from] project::Error),
-    /// The project could not be deployed.
+    /// The deployment failed.
     #[error(transparent)]
     Ship(ship::Error),
-    /// A generated file is not what would be generated now.
+    /// A generated file is out of date.
     #[error("{message}")]
     Stale {
         /// A lowercase fragment.
@@ -102,10 +102,10 @@ pub enum Error {
         /// The command that generates it.
         command: &'static str,
     },
-    /// The server could not be run in containers.
+    /// The server cannot run in containers.
     #[error(transparent)]
     Up(up::Error),
-    /// The command line asks for something that there is not.
+    /// Invalid use of the command line.
     #[error("{message}")]
     Usage {
         /// A lowercase fragment.
@@ -172,7 +172,7 @@ impl From<ship::Error> for Error {
 }
 
 impl Error {
-    /// What the process ends with; see the table above.
+    /// Exit code of the process; see the table above.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Api(error) => api_code(error),
@@ -199,7 +199,7 @@ impl Error {
         }
     }
 
-    /// What the user can do about it.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Arguments(_)

@@ -139,7 +139,7 @@ impl TestEnv {
             verbose: false,
             retry_policy: self.retry_policy,
             stop: Default::default(),
-            told: Default::default(),
+            messages: Default::default(),
         }
     }
 

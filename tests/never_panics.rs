@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agentcli::cli::check::{Checked, Finding};
-use agentcli::cli::report::text::Look;
+use agentcli::cli::report::text::Layout;
 use agentcli::cli::report::{self, Format};
 use agentcli::compiler::analyze;
 use agentcli::compiler::files::MemoryFiles;
@@ -77,14 +77,14 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     }
     let checked = [Checked { source: Source::new("agent.json", text), findings, graphs: 0 }];
     for width in [0, 60, 100] {
-        let output = report::render(Format::Text, &checked, Look { is_coloured: false, width });
+        let output = report::render(Format::Text, &checked, Layout { is_coloured: false, width });
         prop_assert!(!output.chars().any(|c| c != '\n' && c.is_control()), "{output:?}");
     }
     for format in [Format::Json, Format::Sarif] {
-        let output = report::render(format, &checked, Look { is_coloured: false, width: 100 });
+        let output = report::render(format, &checked, Layout { is_coloured: false, width: 100 });
         prop_assert!(serde_json::from_str::<Value>(&output).is_ok(), "{output}");
     }
-    let output = report::render(Format::Github, &checked, Look { is_coloured: false, width: 100 });
+    let output = report::render(Format::Github, &checked, Layout { is_coloured: false, width: 100 });
     prop_assert_eq!(output.lines().count(), checked[0].findings.len());
     Ok(())
 }

@@ -33,7 +33,7 @@ pub(super) fn write(
     }
     for artifact in artifacts {
         project::write_atomically(&env.directory.join(&artifact.path), artifact.text.as_bytes())?;
-        env.tell(&format!("wrote {}", artifact.path.display()));
+        env.print(&format!("wrote {}", artifact.path.display()));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Configurations in, findings out: what every command does first.
+//! Reads and checks configurations: the first step of every command.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,36 +14,36 @@ use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::project::{self, Project};
 
-/// Below this number of files starting threads takes longer than checking.
+/// Number of files from which threads are worth starting.
 const FEW: usize = 16;
 
-/// One configuration and what was found in it.
+/// One configuration and its findings.
 #[derive(Debug)]
 pub struct Checked {
     /// The file.
     pub source: Source,
-    /// What was found, in the order of the text.
+    /// The findings, in the order of the text.
     pub findings: Vec<Finding>,
-    /// How many graphs it defines.
+    /// Number of graphs.
     pub graphs: usize,
 }
 
 /// A diagnostic and the bytes of the text that it is about.
 #[derive(Debug)]
 pub struct Finding {
-    /// What is wrong.
+    /// The diagnostic.
     pub diagnostic: Diagnostic,
-    /// Where; empty at the start for the file as a whole.
+    /// Its bytes in the text; empty at the start for the file as a whole.
     pub span: Range<usize>,
 }
 
 impl Checked {
-    /// How many of the findings are errors.
+    /// Number of errors.
     pub fn errors(&self) -> usize {
         self.findings.iter().filter(|finding| finding.diagnostic.is_error()).count()
     }
 
-    /// How many of the findings are warnings.
+    /// Number of warnings.
     pub fn warnings(&self) -> usize {
         self.findings.len() - self.errors()
     }
@@ -58,7 +58,7 @@ pub struct ConfigOption {
 }
 
 impl ConfigOption {
-    /// The file that is meant; says so where it is not the first choice.
+    /// The path of the file. Prints a note if it is not the preferred name.
     pub fn path(&self, env: &mut Env) -> PathBuf {
         if let Some(path) = &self.config {
             return path.clone();
@@ -70,23 +70,23 @@ impl ConfigOption {
         default.name.into()
     }
 
-    /// The configuration, ready to be compiled; findings are told on stderr, and errors stop the command.
+    /// Loads the configuration. Findings are printed on stderr; errors end the command.
     pub fn load(&self, env: &mut Env) -> Result<(Project, Config), Error> {
         self.load_without(env, &[])
     }
 
-    /// The same without the findings of some rules, which do not apply to the command.
+    /// Loads the configuration without the findings of `rules`, which do not apply to the command.
     pub(super) fn load_without(&self, env: &mut Env, rules: &[&str]) -> Result<(Project, Config), Error> {
         let path = self.path(env);
         let (mut checked, usable) = read(&env.directory, &path);
         checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
         let errors = checked.errors();
-        // Wherever in the text it has moved to. What stops the command is told whenever it does.
+        // A known warning is not repeated, wherever it has moved to; an error always is.
         checked.findings.retain(|finding| {
             env.is_new(&format!("{:?}", finding.diagnostic)) || finding.diagnostic.is_error()
         });
-        let look = text::Look { is_coloured: env.err.is_coloured, width: env.width };
-        let report = text::render(std::slice::from_ref(&checked), look);
+        let layout = text::Layout { is_coloured: env.err.is_coloured, width: env.width };
+        let report = text::render(std::slice::from_ref(&checked), layout);
         env.err.write(&report).ok();
         usable.filter(|_| errors == 0).ok_or(Error::Config)
     }

@@ -1,4 +1,4 @@
-//! What can be asked for. A new command is one file here, its `mod` line and one row in the table, with its help.
+//! The commands. A new one is a file here, its `mod` line and a row in the table, with its help.
 
 mod build;
 mod compose;
@@ -103,7 +103,7 @@ commands! {
     #[cfg(feature = "host")]
     Host(host),
 
-    /// Say what a finding means, with a wrong and a right example
+    /// Explain a finding, with an invalid and a valid example
     Explain(explain),
 
     /// Print the JSON Schema of the configuration, or of what a command prints for programs

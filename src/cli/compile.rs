@@ -1,4 +1,4 @@
-//! Configuration → plan: what every command that makes something does first.
+//! Compiles a configuration to a plan: the first step of every command that builds something.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -36,7 +36,7 @@ pub struct PlanOptions {
 pub struct Planned {
     /// The configuration and its tree.
     pub project: Project,
-    /// What the configuration says; it holds values of `env`.
+    /// The configuration, with the values of `env`.
     pub config: Config,
     /// The plan.
     pub plan: Plan,
@@ -45,7 +45,7 @@ pub struct Planned {
 }
 
 impl PlanOptions {
-    /// Reads, checks and plans; findings and notes are told on stderr.
+    /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
         let (project, mut config) = self.config.load(env)?;
         if let Some(image) = self.base_image()? {
@@ -68,12 +68,12 @@ impl PlanOptions {
         Ok(Planned { project, config, plan, context })
     }
 
-    /// The commands that install and build a JavaScript project, where the user gave them.
+    /// The commands that install and build a JavaScript project, if they are given.
     pub(super) fn commands(&self) -> [Option<String>; 2] {
         [self.install_command.clone(), self.build_command.clone()]
     }
 
-    /// The image to build on, where it is named: it goes into the Dockerfile as it is.
+    /// The base image, if it is given; it is written to the Dockerfile unchanged.
     fn base_image(&self) -> Result<Option<String>, Error> {
         match &self.base_image {
             Some(image) if ImageName::parse(image).is_err() => Err(Error::Usage {

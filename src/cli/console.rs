@@ -23,17 +23,17 @@ pub fn paint(stream: &Stream, style: Style, text: &str) -> String {
 
 /// Prints a warning on stderr, in one line, and only once.
 pub fn warn(env: &mut Env, text: &str) {
-    env.tell_once(text, &format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
+    env.print_once(text, &format!("{}: {}", paint(&env.err, WARNING, "warning"), visible_line(text)));
 }
 
 /// Prints a note on stderr, in one line, and only once.
 pub fn note(env: &mut Env, text: &str) {
-    env.tell_once(text, &format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(text)));
+    env.print_once(text, &format!("{}: {}", paint(&env.err, NOTE, "note"), visible_line(text)));
 }
 
 /// Prints `word` in `style`, and a text, on stderr.
 pub fn say(env: &mut Env, style: Style, word: &str, text: &str) {
-    env.tell(&format!("{}: {}", paint(&env.err, style, word), visible(text)));
+    env.print(&format!("{}: {}", paint(&env.err, style, word), visible(text)));
 }
 
 /// The changed files in short.

@@ -14,13 +14,13 @@ use crate::engine::EngineEnv;
 use crate::error::{Error, OutputError};
 use crate::live::Stop;
 
-/// The width of text that goes to no terminal, in columns.
+/// Width of output that is not a terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
 
-/// The value of a variable, where it is set and is UTF-8.
+/// Returns the value of a variable, if it is set and UTF-8.
 pub type Variables = Box<dyn Fn(&str) -> Option<String>>;
 
-/// What the process is given.
+/// The environment of the process: arguments, variables, streams and limits.
 pub struct Env {
     /// The command line, the program's name first.
     pub arguments: Vec<OsString>,
@@ -32,23 +32,23 @@ pub struct Env {
     pub input: Input,
     /// Standard output: results.
     pub out: Stream,
-    /// Standard error: talk.
+    /// Standard error: progress and messages.
     pub err: Stream,
-    /// The terminal's width in columns, or a default where there is no terminal.
+    /// Width of the terminal in columns, or a default without a terminal.
     pub width: usize,
-    /// Whether the user asked to hear more.
+    /// Whether the output is verbose.
     pub verbose: bool,
     /// Timeouts and retries of calls to the deployment service.
     pub retry_policy: RetryPolicy,
     /// How the process is asked to stop.
     pub stop: Stop,
-    /// What need not be told again.
-    pub told: Told,
+    /// The messages that were printed, which are not repeated.
+    pub messages: Messages,
 }
 
 impl Env {
-    /// What this process was given.
-    pub fn of_process() -> Self {
+    /// The environment of this process.
+    pub fn from_process() -> Self {
         Self {
             arguments: std::env::args_os().collect(),
             variables: Box::new(|name| std::env::var(name).ok()),
@@ -60,11 +60,11 @@ impl Env {
             verbose: false,
             retry_policy: RetryPolicy::default(),
             stop: Stop::on_signals(),
-            told: Told::default(),
+            messages: Messages::default(),
         }
     }
 
-    /// Starts the async runtime of a command. From then on signals are heard by `stop` instead of ending the process.
+    /// Starts the async runtime of a command. From then on `stop` handles signals.
     pub(super) fn runtime(&mut self) -> Result<Runtime, Error> {
         let failed = |source| Error::Runtime { source };
         self.stop.listen().map_err(failed)?;
@@ -86,7 +86,7 @@ impl Env {
         self.input.is_terminal && self.err.is_terminal
     }
 
-    /// Settles which streams are coloured.
+    /// Decides which streams are coloured.
     pub fn colour(&mut self, choice: ColorChoice) {
         let always = match choice {
             ColorChoice::Always => Some(true),
@@ -104,33 +104,32 @@ impl Env {
         }
     }
 
-    /// Says `text`, a whole line, on stderr. That it may not be heard is no reason to stop.
-    pub fn tell(&mut self, text: &str) {
+    /// Prints the line `text` on stderr. A failure is not an error.
+    pub fn print(&mut self, text: &str) {
         self.err.write(text).and_then(|()| self.err.write("\n")).ok();
     }
 
-    /// The same, unless it is known. `key` stands for what is said.
-    pub fn tell_once(&mut self, key: &str, text: &str) {
+    /// Prints `text`, unless a message with this `key` was printed.
+    pub fn print_once(&mut self, key: &str, text: &str) {
         if self.is_new(key) {
-            self.tell(text);
+            self.print(text);
         }
     }
 
-    /// Whether what `key` stands for was said neither in this round nor in the last.
+    /// Whether no message with this `key` was printed in this round and the one before; it counts as printed now.
     pub fn is_new(&mut self, key: &str) -> bool {
-        self.told.now.insert(key.to_owned()) && !self.told.before.contains(key)
+        self.messages.now.insert(key.to_owned()) && !self.messages.before.contains(key)
     }
 
-    /// What was said up to here is known when the same is done once more. Not so where it came to nothing, for then not
-    /// all was said.
+    /// Ends a round that succeeded: the next one does not repeat its messages.
     pub fn end_round(&mut self) {
-        self.told.before = std::mem::take(&mut self.told.now);
+        self.messages.before = std::mem::take(&mut self.messages.now);
     }
 }
 
-/// What was told: the same is done once more whenever a watched project changes.
+/// Keys of printed messages. A round is one load of the project; each change of a watched project starts another.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Messages {
     before: HashSet<String>,
     now: HashSet<String>,
 }
@@ -148,8 +147,8 @@ pub enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// What an unparsed command line seems to want: the parser's own messages are coloured before it is done.
-    pub fn of_raw(arguments: &[OsString]) -> Self {
+    /// The choice in unparsed arguments, for the messages of the parser.
+    pub fn from_arguments(arguments: &[OsString]) -> Self {
         let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
         let given = words.windows(2).find(|pair| pair[0] == "--color").map(|pair| pair[1]);
         match given.or_else(|| words.iter().find_map(|word| word.strip_prefix("--color="))) {
@@ -163,9 +162,9 @@ impl ColorChoice {
 /// An output stream.
 pub struct Stream {
     writer: Box<dyn Write>,
-    /// Whether the reader has gone away.
+    /// Whether the reader has closed the stream.
     pub is_closed: bool,
-    /// Whether a person is reading.
+    /// Whether it is a terminal.
     pub is_terminal: bool,
     /// Whether colours may be written.
     pub is_coloured: bool,

@@ -157,10 +157,10 @@ pub fn warn_if_large(env: &mut Env, event: &BuildEvent) {
 pub fn explain(env: &mut Env, error: &engine::Error, source: &Source) {
     if let engine::Error::Step(failed) = error {
         for line in &failed.last_lines {
-            env.tell(&format!("  | {}", visible_line(line)));
+            env.print(&format!("  | {}", visible_line(line)));
         }
         if let Some(key) = &failed.step.key {
-            env.tell(&format!("  caused by {}", place(source, key)));
+            env.print(&format!("  caused by {}", place(source, key)));
         }
     }
 }

@@ -199,7 +199,7 @@ impl Printer<'_> {
     }
 
     fn quote(&mut self, lines: &[String]) {
-        lines.iter().for_each(|line| self.env.tell(&format!("  | {}", visible_line(line))));
+        lines.iter().for_each(|line| self.env.print(&format!("  | {}", visible_line(line))));
     }
 
     /// If the cause is known, its few lines replace those that are held back.
@@ -218,7 +218,7 @@ impl Printer<'_> {
 
     fn changed(&mut self, service: &str, change: Change) {
         let change = json!(change);
-        self.env.tell(&format!("{:>9}  {service}", change.as_str().unwrap_or_default()));
+        self.env.print(&format!("{:>9}  {service}", change.as_str().unwrap_or_default()));
     }
 
     fn ready(&mut self, urls: &Urls, milliseconds: u64) {

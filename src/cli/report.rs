@@ -11,7 +11,7 @@ use super::check::Checked;
 use crate::compiler::front::source::Source;
 use crate::compiler::paths;
 use crate::diagnostic::Related;
-use text::Look;
+use text::Layout;
 
 /// How findings are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -35,9 +35,9 @@ impl Format {
 }
 
 /// The findings of all files, in `format`; only text has a look.
-pub fn render(format: Format, checked: &[Checked], look: Look) -> String {
+pub fn render(format: Format, checked: &[Checked], layout: Layout) -> String {
     match format {
-        Format::Text => text::render(checked, look),
+        Format::Text => text::render(checked, layout),
         Format::Json => json::render(checked),
         Format::Sarif => sarif::render(checked),
         Format::Github => github::render(checked),

@@ -1,4 +1,4 @@
-//! The values of `env`: read here, at the edge, where a server is started, and handed on without being shown.
+//! The values of `env`, read where a server is started, and never shown.
 
 use super::console::{note, warn};
 use super::env::Env;
@@ -10,7 +10,7 @@ use crate::compiler::server::hosted;
 use crate::project::Project;
 
 /// Variables with their values, in the order of the file or of the configuration; without a value, the variable is
-/// taken out of the environment. Lines of a file that cannot be read are told on stderr.
+/// taken out of the environment. Warns about lines of a file that cannot be read.
 pub(super) fn values(env: &mut Env, project: &Project, config: &Config) -> Vec<(String, Option<String>)> {
     match &config.env {
         None => Vec::new(),
@@ -21,8 +21,8 @@ pub(super) fn values(env: &mut Env, project: &Project, config: &Config) -> Vec<(
     }
 }
 
-/// Those that can be secrets of a deployment, with their values: without those that the service sets itself, and without empty
-/// ones, which are told by name.
+/// The variables that can be secrets of a deployment. A note names those that the service sets itself, and empty ones, which
+/// are left out.
 pub(in crate::cli) fn deployable(
     env: &mut Env,
     variables: impl IntoIterator<Item = (String, Option<String>)>,
@@ -47,7 +47,7 @@ fn of_file(env: &mut Env, project: &Project, path: &str) -> Vec<(String, Option<
     let normal = paths::normalize(path);
     let text = match project.files.read(&normal) {
         Ok(text) => text,
-        // That there is no such file was told with the findings.
+        // A finding has reported a missing file.
         Err(_) if !project.files.is_file(&normal) => return Vec::new(),
         Err(reason) => {
             warn(env, &format!("ignoring `{path}`: {reason}"));

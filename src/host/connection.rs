@@ -51,7 +51,7 @@ pub(super) async fn serve(
                 Ok((stream, _)) => {
                     let connection = graceful.watch(connection(stream, &router, &shared));
                     tasks.spawn(async move {
-                        // How a connection ends is the client's affair.
+                        // The client may close the connection at any time.
                         connection.await.ok();
                         drop(permit);
                     });
@@ -63,7 +63,7 @@ pub(super) async fn serve(
         }
     }
     drop(listener);
-    // What is left is broken off with the tasks.
+    // The remaining connections are closed with their tasks.
     tokio::time::timeout(GRACE, graceful.shutdown()).await.ok();
 }
 

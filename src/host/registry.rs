@@ -1,4 +1,4 @@
-//! The registry that images are pushed to: whether an image is really there.
+//! The registry that images are pushed to, and whether it has an image.
 
 use std::time::Duration;
 
@@ -9,31 +9,31 @@ use sha2::{Digest as _, Sha256};
 use crate::api::http::{self, Client, Response, Url, body_up_to};
 use crate::api::wire::Redacted;
 
-/// How long one answer of the registry may take.
+/// Timeout for a response of the registry.
 const ANSWER: Duration = Duration::from_secs(20);
 
-/// The largest answer that is read, in bytes: more than any manifest, configuration or token.
+/// Maximum size of a response, in bytes: more than any manifest, configuration or token.
 const LARGEST: usize = 4 << 20;
 
-/// What the service runs.
+/// Platform of the images.
 const PLATFORM: (&str, &str) = ("linux", "amd64");
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
      application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json";
 
-/// The label of an image that names its version.
+/// Label with the version of an image.
 const VERSION: &str = "org.opencontainers.image.version";
 
-/// Who may push and pull.
+/// Credentials for pushes and pulls.
 #[derive(Clone, Debug)]
 pub struct Login {
-    /// Who.
+    /// User name.
     pub username: String,
-    /// Their password.
+    /// Password.
     pub password: Redacted,
 }
 
-/// A registry, and where in it images of deployments lie.
+/// A registry, and the prefix of the images of deployments.
 #[derive(Clone, Debug)]
 pub struct Registry {
     host: String,
@@ -42,21 +42,21 @@ pub struct Registry {
     client: Client,
 }
 
-/// What was found out about an image.
+/// An image in the registry.
 #[derive(Debug, Default)]
 pub(super) struct Image {
-    /// Of its manifest.
+    /// Digest of the manifest.
     pub(super) digest: String,
-    /// By its label, or else its tag.
+    /// Version: the label, or else the tag.
     pub(super) version: Option<String>,
 }
 
 impl Registry {
-    /// The registry at `HOST[:PORT][/PREFIX]`. It is asked over HTTPS, or HTTP where it is on this machine.
+    /// The registry at `HOST[:PORT][/PREFIX]`, over HTTPS, or over HTTP on this machine.
     ///
     /// # Errors
     ///
-    /// What is wrong with the address, as a lowercase fragment.
+    /// The address is invalid, with the reason as a lowercase fragment.
     pub fn new(address: &str, login: Option<Login>) -> Result<Self, String> {
         let (host, prefix) = address.split_once('/').unwrap_or((address, ""));
         let is_host = |c: char| c.is_ascii_alphanumeric() || ".-:[]_".contains(c);
@@ -72,7 +72,7 @@ impl Registry {
         Ok(Self { host: host.to_owned(), prefix: prefix.trim_end_matches('/').to_owned(), login, client })
     }
 
-    /// Who may push.
+    /// Credentials for pushes.
     pub(super) fn login(&self) -> Option<&Login> {
         self.login.as_ref()
     }
@@ -82,21 +82,21 @@ impl Registry {
         [&*self.host, &*self.prefix].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
     }
 
-    /// Where the images of a deployment of this name lie.
+    /// Name of the images of a deployment of this name.
     pub(super) fn repository(&self, name: &str) -> String {
         format!("{}/{name}", self.address())
     }
 
-    /// Whether this is where the image lies.
+    /// Whether the image is in this registry.
     pub(super) fn holds(&self, image: &str) -> bool {
         image.strip_prefix(&self.address()).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Asks for the image's manifest, and checks that it is what its digest says and for the platform that is run.
+    /// Fetches the manifest of the image, and checks its digest and platform.
     ///
     /// # Errors
     ///
-    /// Why it cannot be run, in words.
+    /// The image cannot be run, with the reason as a lowercase fragment.
     pub(super) async fn check(&self, image: &str) -> Result<Image, String> {
         let path = image.strip_prefix(&self.host).and_then(|path| path.strip_prefix('/')).unwrap_or(image);
         let (name, tag, digest) = parts(path);
@@ -134,7 +134,7 @@ impl Registry {
         serde_json::from_slice(&bytes).map_err(|_| format!("the configuration of {image} is not JSON"))
     }
 
-    /// The body of the registry's answer.
+    /// The body of the response.
     async fn get(&self, image: &str, path: &str) -> Result<Vec<u8>, String> {
         let address = url(&self.host, path)?;
         let lost = |error: http::Error| {
@@ -169,7 +169,7 @@ impl Registry {
         request.send().await
     }
 
-    /// The token that the registry's `WWW-Authenticate: Bearer` says where to get.
+    /// Fetches a token from the address in the registry's `WWW-Authenticate: Bearer`.
     async fn token(&self, response: &Response) -> Option<String> {
         let challenge = response.headers().get(header::WWW_AUTHENTICATE)?.to_str().ok()?;
         let parameters = challenge.strip_prefix("Bearer ")?;
@@ -178,7 +178,7 @@ impl Registry {
             parameters.get(start..)?.split('"').next()
         };
         let mut realm = Url::parse(parameter("realm")?).ok()?;
-        // The password goes to nobody who could be overheard.
+        // The password is sent only over a connection that nobody can read.
         if realm.scheme() != "https" && !realm.host_str().is_some_and(is_loopback) {
             return None;
         }
@@ -221,7 +221,7 @@ fn digest(bytes: &[u8]) -> String {
     format!("sha256:{hex}")
 }
 
-/// The digest of the manifest for the platform that is run.
+/// The digest of the manifest for the platform of the service.
 fn of_platform<'a>(image: &str, several: &'a Value) -> Result<&'a str, String> {
     let (os, architecture) = PLATFORM;
     let is_ours = |entry: &&Value| {
@@ -235,7 +235,7 @@ fn of_platform<'a>(image: &str, several: &'a Value) -> Result<&'a str, String> {
     Ok(found)
 }
 
-/// Refuses what a manifest names that is no digest: it becomes part of an address, and whoever pushed it wrote it.
+/// Rejects an invalid digest: it becomes part of a URL, and its text comes from the user who pushed it.
 fn check_digest(image: &str, digest: &str) -> Result<(), String> {
     if is_digest(digest) {
         Ok(())
@@ -244,7 +244,7 @@ fn check_digest(image: &str, digest: &str) -> Result<(), String> {
     }
 }
 
-/// Whether this is `sha256:` with 64 hexadecimal digits.
+/// Whether `text` is `sha256:` and 64 hexadecimal digits.
 pub(super) fn is_digest(text: &str) -> bool {
     let hex = text.strip_prefix("sha256:").unwrap_or_default();
     hex.len() == 64 && hex.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))

@@ -1,4 +1,4 @@
-//! How images and archives get here: credentials for the registry, addresses for uploads.
+//! Transfer of images and archives: credentials for the registry, and upload addresses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::deployments::missing;
 use super::query::Ids;
 use super::{Shared, body};
 
-/// What archives are sent as.
+/// Content type of archives.
 pub(super) const ARCHIVE: &str = "application/gzip";
 
-/// Who logs in where nobody has to.
+/// User name for a registry without credentials.
 const ANYBODY: &str = "anonymous";
 
 /// `POST /v2/deployments/{deployment_id}/push-token`
@@ -63,7 +63,7 @@ pub(super) async fn upload_url(
         return Err(Refusal::bad(format!("Uploads are not available for '{word}' source deployments.")));
     }
     let upload = shared.uploads.expect(id, &shared.store.archives(&deployment));
-    // Whoever came through a proxy shall upload through it, too.
+    // A client behind a proxy uploads through the same proxy.
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
     let host = host.filter(|host| is_authority(host)).unwrap_or_else(|| shared.address.to_string());
     let kind = [(header::CONTENT_TYPE.to_string(), Redacted::new(ARCHIVE))];

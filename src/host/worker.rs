@@ -68,7 +68,7 @@ impl Job {
         }
         match self.revision.source {
             Source::Codehost | Source::InternalSource => self.build().await?,
-            // Who wants a build to fail that there is not means the whole.
+            // Without a build, a fault of the build applies to the deployment.
             _ => self.mishap(RevisionStatus::BuildFailed, LogKind::Build)?,
         }
         self.deploy().await?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::check::{self, Checked, ConfigOption};
 use crate::cli::console::{HEADING, count, paint, visible_line};
 use crate::cli::env::Env;
-use crate::cli::report::{self, Format, text::Look};
+use crate::cli::report::{self, Format, text::Layout};
 use crate::error::Error;
 
 #[derive(Debug, clap::Args)]
@@ -36,12 +36,12 @@ impl Validate {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let files = if self.files.is_empty() { vec![self.config.path(env)] } else { self.files };
         let checked = check::check_all(&env.directory, &files);
-        let look = Look { is_coloured: env.out.is_coloured, width: env.width };
-        env.out.write(&report::render(self.format, &checked, look))?;
+        let layout = Layout { is_coloured: env.out.is_coloured, width: env.width };
+        env.out.write(&report::render(self.format, &checked, layout))?;
         env.out.flush()?;
         let total = Total::of(&checked);
         if self.format.is_for_people() {
-            total.tell(env, &checked, self.deny_warnings);
+            total.print(env, &checked, self.deny_warnings);
         }
         if total.errors > 0 || (self.deny_warnings && total.warnings > 0) {
             Err(Error::Config)
@@ -69,15 +69,15 @@ impl Total {
         }
     }
 
-    fn tell(&self, env: &mut Env, checked: &[Checked], deny_warnings: bool) {
+    fn print(&self, env: &mut Env, checked: &[Checked], deny_warnings: bool) {
         if env.verbose {
-            checked.iter().for_each(|file| env.tell(&one_line(file)));
+            checked.iter().for_each(|file| env.print(&one_line(file)));
         }
         let sentence = self.sentence(checked, deny_warnings);
-        env.tell(&paint(&env.err, HEADING, &sentence));
+        env.print(&paint(&env.err, HEADING, &sentence));
         if let Some(code) = checked.iter().flat_map(|file| &file.findings).next() {
             let code = code.diagnostic.rule.code;
-            env.tell(&format!("for more about a finding, try `agentcli explain {code}`"));
+            env.print(&format!("for more about a finding, try `agentcli explain {code}`"));
         }
     }
 

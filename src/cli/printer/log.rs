@@ -52,7 +52,7 @@ impl Log {
         }
         match &mut self.held {
             Some((_, lines)) => lines.push(line.to_owned()),
-            None => env.tell(line),
+            None => env.print(line),
         }
     }
 
@@ -63,13 +63,13 @@ impl Log {
         self.width = self.width.max(service.len());
         let prefix = format!("{service:<width$} |", width = self.width);
         let prefix = paint(&env.err, colour.on_default(), &prefix);
-        env.tell(&format!("{prefix} {}", visible_line(line)));
+        env.print(&format!("{prefix} {}", visible_line(line)));
     }
 
     /// Prints the lines that are held back.
     pub(super) fn release(&mut self, env: &mut Env) {
         let lines = self.held.take().map(|(_, lines)| lines);
-        lines.into_iter().flatten().for_each(|line| env.tell(&line));
+        lines.into_iter().flatten().for_each(|line| env.print(&line));
     }
 
     /// Drops the lines that are held back, and returns whether there were any.

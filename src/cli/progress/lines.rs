@@ -25,16 +25,16 @@ impl Lines {
     pub(super) fn show(&mut self, env: &mut Env, event: &BuildEvent) {
         match event {
             BuildEvent::Context { files, bytes, .. } => {
-                env.tell(&format!("{:>ENDING$}  context: {}", "", amount(*files, *bytes)));
+                env.print(&format!("{:>ENDING$}  context: {}", "", amount(*files, *bytes)));
             }
             BuildEvent::UpToDate { files, bytes } => {
-                env.tell(&format!("{:>ENDING$}  up to date: {}", "", amount(*files, *bytes)));
+                env.print(&format!("{:>ENDING$}  up to date: {}", "", amount(*files, *bytes)));
             }
             BuildEvent::StepStarted(step) => {
                 self.steps.insert(step.id, step.clone());
             }
             BuildEvent::StepLog { line, .. } if self.verbose => {
-                env.tell(&format!("{:>ENDING$}  | {line}", ""))
+                env.print(&format!("{:>ENDING$}  | {line}", ""))
             }
             BuildEvent::StepDone { id, cached, duration } => {
                 self.ended(env, *id, &ending(*cached, *duration))
@@ -48,7 +48,7 @@ impl Lines {
     fn ended(&mut self, env: &mut Env, id: usize, how: &str) {
         if let Some(step) = self.steps.remove(&id).filter(|step| !step.internal || self.verbose) {
             let title = title(&step, self.width.saturating_sub(ENDING + 2));
-            env.tell(&format!("{how:>ENDING$}  {}", visible_line(&title)));
+            env.print(&format!("{how:>ENDING$}  {}", visible_line(&title)));
         }
     }
 }

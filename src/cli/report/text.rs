@@ -19,7 +19,7 @@ const AROUND: usize = 3;
 
 /// The style of the frames.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct Layout {
     /// Whether to write colours.
     pub is_coloured: bool,
     /// Columns.
@@ -27,12 +27,12 @@ pub struct Look {
 }
 
 /// One frame per finding, each followed by an empty line; nothing for files without findings.
-pub fn render(checked: &[Checked], look: Look) -> String {
-    let renderer = if look.is_coloured { Renderer::styled() } else { Renderer::plain() };
-    let renderer = renderer.term_width(look.width);
+pub fn render(checked: &[Checked], layout: Layout) -> String {
+    let renderer = if layout.is_coloured { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.term_width(layout.width);
     let frames = |file: &Checked| -> String {
         let mut line = Line { source: &file.source, start: usize::MAX, text: String::new() };
-        let frame = |finding: &Finding| frame(&renderer, look.width, &mut line, finding) + "\n\n";
+        let frame = |finding: &Finding| frame(&renderer, layout.width, &mut line, finding) + "\n\n";
         file.findings.iter().map(frame).collect()
     };
     checked.iter().map(frames).collect()

@@ -64,8 +64,7 @@ impl Names {
             match key {
                 b"path" if is_of_entry => once(&mut self.path, value)?,
                 b"linkpath" if is_of_entry => once(&mut self.target, value)?,
-                // They say for all entries where they are, or how long one is, which its header can say, or where its
-                // name stands. Not every program minds them.
+                // Global paths, sizes and sparse names outside of the header: not every program honours them.
                 b"path" | b"linkpath" | b"size" | b"GNU.sparse.name" => {
                     let key = String::from_utf8_lossy(key);
                     return Err(format!("the archive has a PAX record that is not taken, `{key}`"));

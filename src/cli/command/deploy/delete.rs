@@ -39,7 +39,7 @@ impl Delete {
         if self.json {
             return print_json(env, &json!({ "deleted": found.id, "name": found.name }));
         }
-        env.tell(&format!("deleted {}", crate::cli::console::visible_line(&title)));
+        env.print(&format!("deleted {}", crate::cli::console::visible_line(&title)));
         Ok(())
     }
 }

@@ -87,7 +87,7 @@ impl List {
         let rows: Vec<Vec<String>> = found.iter().map(row).collect();
         print_table(env, "deployments", HEADINGS, &rows)?;
         if are_more {
-            env.tell("there are more deployments; list all with --all");
+            env.print("there are more deployments; list all with --all");
         }
         Ok(())
     }

@@ -133,7 +133,7 @@ impl Logs {
         let are_none = before.is_empty();
         self.show(env, before)?;
         if !self.follow && are_none {
-            env.tell("no log entries found");
+            env.print("no log entries found");
         }
         if !self.follow {
             return Ok(());

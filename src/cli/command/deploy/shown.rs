@@ -56,7 +56,7 @@ pub(super) fn print_table(
     rows: &[Vec<String>],
 ) -> Result<(), Error> {
     if rows.is_empty() {
-        env.tell(&format!("no {what} found"));
+        env.print(&format!("no {what} found"));
         return Ok(());
     }
     let text = table::render(&env.out, headings, rows);

@@ -92,18 +92,18 @@ impl Update {
         }
         let title = visible_line(&title(after));
         match revision {
-            _ if changes.is_empty() => env.tell(&format!("{title} is up to date")),
-            Some(revision) => env.tell(&format!("updated {title}; new revision {revision}")),
-            None => env.tell(&format!("updated {title}")),
+            _ if changes.is_empty() => env.print(&format!("{title} is up to date")),
+            Some(revision) => env.print(&format!("updated {title}; new revision {revision}")),
+            None => env.print(&format!("updated {title}")),
         }
         Ok(())
     }
 }
 
 fn print_changes(env: &mut Env, before: &Deployment, changes: &[Change], makes_revision: Option<bool>) {
-    env.tell(&format!("changes of {}:", visible_line(&title(before))));
+    env.print(&format!("changes of {}:", visible_line(&title(before))));
     for change in changes {
-        env.tell(&format!("  {}", visible_line(&change.to_string())));
+        env.print(&format!("  {}", visible_line(&change.to_string())));
     }
     let effect = match makes_revision {
         Some(true) => "this creates a new revision",

@@ -149,7 +149,7 @@ impl Serve {
             return Err(Error::Usage { message, hint: Some(hint) });
         }
         let key = Keys::generate();
-        env.tell(&format!("generated API key, printed only once: {KEY}={key}"));
+        env.print(&format!("generated API key, printed only once: {KEY}={key}"));
         Ok(Keys::new([&*key]))
     }
 
