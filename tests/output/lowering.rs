@@ -331,6 +331,8 @@ fn the_default_ignore_rules_give_way_to_the_projects_own() {
     let own = python("", &[(".dockerignore", "# mine\n*.md\n!keep.md\n")]);
     assert!(!sees(&own, "a.md") && sees(&own, "keep.md") && sees(&own, "node_modules/a"));
     assert_eq!(own.context.ignore_from, [".dockerignore"]);
+    let own = python("", &[(".dockerignore", "!**/.agentcli\n")]);
+    assert!(!sees(&own, ".agentcli/python/bin/python") && !sees(&own, "sub/.langgraph_api/store.pckl"));
 }
 
 /// Those of this machine would lie over those of the image.

@@ -29,9 +29,10 @@ pub(super) const DEFAULT_IGNORE: &[&str] = &[
     "**/.DS_Store",
     "**/.env",
     "**/.env.*",
-    "**/.langgraph_api",
-    "**/.agentcli",
 ];
+
+/// Always ignored: the state and the environments of `dev`.
+const ALWAYS_IGNORED: &[&str] = &["**/.langgraph_api", "**/.agentcli"];
 
 /// Places of the source in the context and in the image.
 pub(super) struct Layout {
@@ -124,6 +125,7 @@ impl Layout {
         if ignore_from.is_empty() {
             ignore.extend(DEFAULT_IGNORE.iter().map(|&line| line.to_owned()));
         }
+        ignore.extend(ALWAYS_IGNORED.iter().map(|&line| line.to_owned()));
         if javascript::installs(input) {
             ignore_modules(&self.in_context("node_modules"), &mut ignore);
         }
