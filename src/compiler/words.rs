@@ -2,6 +2,11 @@
 
 /// The candidate that `word` is most likely a misspelling of.
 pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(word, candidates).map(|(_, candidate)| candidate)
+}
+
+/// The same with the number of edits between the two, ignoring case, `-`, `_` and blanks.
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<(usize, &'a str)> {
     let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
     let word = plain(word);
     let budget = (word.chars().count() / 3).clamp(1, 3);
@@ -9,7 +14,6 @@ pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|candidate| (strsim::damerau_levenshtein(&word, &plain(candidate)), candidate))
         .filter(|&(distance, candidate)| distance <= budget && distance < plain(candidate).chars().count())
         .min_by_key(|&(distance, _)| distance)
-        .map(|(_, candidate)| candidate)
 }
 
 /// `a` or `b`.

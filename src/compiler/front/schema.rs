@@ -13,11 +13,10 @@ use serde_json::Value;
 use crate::compiler::front::dialect::Dialect;
 use crate::compiler::front::document::Document;
 use crate::compiler::front::keys::{is_secret, is_secret_place};
-use crate::compiler::words::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 pub use describe::describing;
 use describe::{keys_at, name_of};
-use explain::explain;
+use explain::{explain, misspelling};
 use rules::{EMPTY_VALUE, MISSING_KEY, OUT_OF_RANGE, UNKNOWN_KEY};
 
 pub use rules::{RULES, UNKNOWN_VALUE};
@@ -84,9 +83,7 @@ pub fn check(document: &Document, dialect: Dialect) -> Checked {
         }
         if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
             let known = keys_at(&at);
-            let similar =
-                |key: &String| similar(key, known.iter().map(String::as_str)).map(|key| at.join(key));
-            meant.extend(unexpected.iter().filter_map(similar));
+            meant.extend(unexpected.iter().filter_map(|key| Some(at.join(misspelling(key, &known)?))));
         }
         let found = explain(&error, &at, &value);
         for diagnostic in found {

@@ -10,11 +10,17 @@ use super::rules::{
 };
 use super::{SCHEMA, has_secrets};
 use crate::compiler::front::keys::{Holds, is_secret, is_secret_place, row};
-use crate::compiler::words::{either, listed, similar};
+use crate::compiler::words::{either, listed, nearest, similar};
 use crate::diagnostic::{Diagnostic, Place, Pointer};
 
 /// Maximum number of known keys that a help lists.
 const FEW_KEYS: usize = 8;
+
+/// Maximum number of edits of a misspelling.
+const MAX_EDITS: usize = 2;
+
+/// Names that are usual in other manifests, and similar to keys by chance: `auth`, `ui_config`.
+const ORDINARY: &[&str] = &["author", "config"];
 
 pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -> Vec<Diagnostic> {
     let instance = root.pointer(at.as_str()).unwrap_or(root);
@@ -51,13 +57,19 @@ pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -
     }
 }
 
+/// The one of the `known` keys that `key` is a misspelling of: one or two edits away, and no ordinary name.
+pub(super) fn misspelling<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
+    let (edits, meant) = nearest(key, known.iter().map(String::as_str))?;
+    (edits <= MAX_EDITS && !ORDINARY.contains(&key)).then_some(meant)
+}
+
 fn unknown_key(at: &Pointer, key: &str, has_secrets: bool) -> Diagnostic {
     let known = keys_at(at);
     let place = Place::Key(at.join(key));
     let owner = name_of(at);
-    if let Some(similar) = similar(key, known.iter().map(String::as_str)) {
+    if let Some(meant) = misspelling(key, &known) {
         return Diagnostic::new(&MISSPELT_KEY, place, format!("{owner} has no key `{key}`"))
-            .help(format!("did you mean `{similar}`?"));
+            .help(format!("did you mean `{meant}`?"));
     }
     let help = match homes(key).as_slice() {
         [] if known.len() > FEW_KEYS => {
