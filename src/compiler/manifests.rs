@@ -15,6 +15,7 @@ pub mod setup_cfg;
 pub mod setup_py;
 mod stack;
 pub mod symbols;
+pub mod uv_workspace;
 
 use std::ops::Range;
 
