@@ -6,6 +6,7 @@ pub mod dockerfile;
 pub mod dockerignore;
 pub mod dotenv;
 pub mod image_name;
+pub mod local_requirements;
 pub mod package;
 pub mod package_json;
 pub mod pyproject;
@@ -16,6 +17,7 @@ pub mod setup_py;
 mod stack;
 pub mod symbols;
 pub mod uv_workspace;
+pub mod virtual_project;
 
 use std::ops::Range;
 

@@ -144,7 +144,9 @@ async fn install(
         fs::remove_dir_all(&home).ok();
         run(&installer.create(&base.path, &home, directory), hooks).await?;
     }
-    run(&installer.install(&python, packages, required, directory), hooks).await?;
+    for command in installer.install(&python, packages, required, directory) {
+        run(&command, hooks).await?;
+    }
     hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{PYTHON}"), done: true });
     Ok(python)
 }
@@ -196,14 +198,27 @@ impl Installer {
         command.argument(home).without("VIRTUAL_ENV")
     }
 
-    /// The command that installs all packages at once, so that their versions are compatible.
+    /// The commands that install everything: all at once, so that the versions are compatible, unless the local packages
+    /// are installed without their requirements.
     fn install(
         &self,
         python: &Path,
         packages: &PythonPackages,
         required: &Required,
         directory: &Path,
-    ) -> Command {
+    ) -> Vec<Command> {
+        let editable = || packages.editable.iter().flat_map(|path| ["-e", path]);
+        let alone = packages.without_requirements.then(|| {
+            self.installing(python, packages, directory).argument("--no-deps").arguments(editable())
+        });
+        let files = packages.files.iter().flat_map(|path| ["-r", path]);
+        let all =
+            self.installing(python, packages, directory).arguments(&required.requirements).arguments(files);
+        let all = if alone.is_none() { all.arguments(editable()) } else { all };
+        [Some(all), alone].into_iter().flatten().collect()
+    }
+
+    fn installing(&self, python: &Path, packages: &PythonPackages, directory: &Path) -> Command {
         let command = match self {
             Self::Pip => {
                 let quiet = [
@@ -225,9 +240,6 @@ impl Installer {
                 command.argument(python).arguments(packages.without_sources.then_some("--no-sources"))
             }
         };
-        let files = packages.files.iter().flat_map(|path| ["-r", path]);
-        let editable = packages.editable.iter().flat_map(|path| ["-e", path]);
-        let command = command.arguments(&required.requirements).arguments(files).arguments(editable);
         command.without("VIRTUAL_ENV")
     }
 }

@@ -17,6 +17,7 @@ mod locations;
 mod manifests;
 mod modules;
 mod names;
+mod packages;
 mod pip;
 mod references;
 mod requirements;
@@ -36,6 +37,7 @@ use crate::compiler::front::base_image::base_image;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::document::Document;
 use crate::compiler::manifests::dependency::{self, Local};
+use crate::compiler::manifests::local_requirements::{Closure, Refused};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 use variables::Variable;
@@ -53,6 +55,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: locations::check, rules: locations::RULES },
     Check { run: dependencies::check, rules: dependencies::RULES },
     Check { run: duplicates::check, rules: duplicates::RULES },
+    Check { run: packages::check, rules: packages::RULES },
     Check { run: requirements::check, rules: requirements::RULES },
     Check { run: credentials::check, rules: credentials::RULES },
     Check { run: shadowing::check, rules: shadowing::RULES },
@@ -83,6 +86,10 @@ pub struct Context<'a> {
     pub files: &'a dyn Files,
     /// Local dependencies, which may be missing. Shared, so that a check can report while it iterates.
     locals: Vec<Rc<Local>>,
+    /// The same with the local directories that they require.
+    all_locals: Vec<Rc<Local>>,
+    /// Local requirements that cannot be used.
+    refused: Vec<Refused>,
     removed: &'a BTreeSet<Pointer>,
     found: Vec<Diagnostic>,
     modules: HashMap<String, Option<Rc<Module>>>,
@@ -96,10 +103,11 @@ impl<'a> Context<'a> {
         files: &'a dyn Files,
         removed: &'a BTreeSet<Pointer>,
     ) -> Self {
-        let locals =
-            dependency::local_dependencies(config.entries(), files).into_iter().map(Rc::new).collect();
+        let locals = dependency::local_dependencies(config.entries(), files);
+        let Closure { locals: all, refused } = Closure::new(locals.clone(), files);
+        let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
         let (found, modules, variables) = (Vec::new(), HashMap::new(), OnceCell::new());
-        Self { document, config, files, locals, removed, found, modules, variables }
+        Self { document, config, files, locals, all_locals, refused, removed, found, modules, variables }
     }
 
     /// Adds a finding.
@@ -128,9 +136,9 @@ impl<'a> Context<'a> {
         self.variables.get_or_init(|| variables::read(self).into()).clone()
     }
 
-    /// The local dependencies that are directories.
+    /// The local dependencies that are directories, and those that they require.
     fn directories(&self) -> Vec<Rc<Local>> {
-        self.locals.iter().filter(|local| local.is_directory()).cloned().collect()
+        self.all_locals.iter().filter(|local| local.is_directory()).cloned().collect()
     }
 
     /// The Python version of the image; unknown if the tag of the base image decides it.

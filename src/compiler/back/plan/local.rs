@@ -57,6 +57,9 @@ pub struct PythonPackages {
     pub manifests: Vec<String>,
     /// Whether uv ignores the sources of local packages: some are paths, and those packages are installed in place.
     pub without_sources: bool,
+    /// Whether the editable packages are installed without their requirements, after everything else: an installer would
+    /// look up local ones in an index, or refuse them.
+    pub without_requirements: bool,
     /// Whether pip installs even if there is uv.
     pub uses_pip: bool,
     /// The pip configuration, if something reads it.

@@ -30,7 +30,7 @@ const GENERATED: &[&str] = &["build", "dist", "node_modules"];
 const ENVIRONMENT: &[&str] = &["pyvenv.cfg", "conda-meta"];
 
 /// Files that a package can be installed from. Paths are relative to the package.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skeleton {
     /// Files that are copied.
     pub manifests: Vec<String>,
