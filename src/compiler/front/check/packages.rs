@@ -1,7 +1,7 @@
 //! Local projects: can they be installed with everything that they require?
 
 use super::{Context, entry, written};
-use crate::compiler::manifests::dependency::{Local, LocalKind};
+use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::local_requirements::Refused;
 use crate::compiler::manifests::package::metadata;
 use crate::compiler::manifests::pyproject::{Pyproject, table};
@@ -61,7 +61,13 @@ fn check_build_system(context: &Context<'_>, local: &Local) -> Option<Diagnostic
 /// Reports a directory without a manifest below one whose requirements nothing installs.
 fn check_parent(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     let has_own = context.files.is_file(&paths::join(&local.path, "requirements.txt"));
-    if local.is_project() || has_own || local.path == "." || local.path.starts_with("..") {
+    let is_package = |text| matches!(classify(text, context.files), Dependency::Package(_));
+    if context.config.entries().any(|(_, text)| is_package(text))
+        || local.is_project()
+        || has_own
+        || local.path == "."
+        || local.path.starts_with("..")
+    {
         return None;
     }
     let parent = paths::join(&local.path, "..");

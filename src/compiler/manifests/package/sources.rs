@@ -129,11 +129,11 @@ mod tests {
             [
                 r#"old Path("../libs/old")"#,
                 r#"member Path("../libs/member")"#,
-                "none MissingMember",
-                r#"git Url("git+https://h/x@v1#subdirectory=a")"#,
-                r#"url Url("https://h/x.whl")"#,
-                "pytorch Index",
                 r#"both Path("../libs/y")"#,
+                r#"git Url("git+https://h/x@v1#subdirectory=a")"#,
+                "none MissingMember",
+                "pytorch Index",
+                r#"url Url("https://h/x.whl")"#,
                 r#"roots Path("../x")"#,
             ]
         );
