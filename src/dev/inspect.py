@@ -7,8 +7,10 @@ import sys
 
 def lines(path):
     """Requirements of a file and of those it includes; None for a line that only an installer understands."""
-    with open(path) as file:
-        text = file.read().lstrip("\ufeff").replace("\\\n", "")
+    with open(path, "rb") as file:
+        content = file.read()
+    utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = content.decode("utf-16" if utf16 else "utf-8-sig").replace("\r\n", "\n").replace("\\\n", "")
     for line in text.splitlines():
         line = line.split(" #")[0].strip()
         if line.startswith(("-r ", "--requirement ")):

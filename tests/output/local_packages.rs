@@ -11,7 +11,8 @@ const CONFIG: &str = r#""dependencies": ["."], "graphs": {"agent": "./agent.py:g
 const AGENT: (&str, &str) = ("agent.py", "graph = object()");
 
 fn hatch(name: &str, rest: &str) -> String {
-    format!("{HATCH}[project]\nname = '{name}'\nversion = '1'\n{rest}")
+    let settings = "[tool.hatch.build.targets.wheel]\nbypass-selection = true\n";
+    format!("{HATCH}{settings}[project]\nname = '{name}'\nversion = '1'\n{rest}")
 }
 
 /// A plan for a project of `.` with these files.
@@ -198,4 +199,35 @@ fn local_requirements_that_are_missing_are_errors() {
             .and_then(|it| it.related.as_ref());
         assert_eq!(label.map(|it| it.label.as_str()), Some(reason), "{found:?}");
     }
+}
+
+/// Python takes a directory with the name of a package for the package before it asks for editable ones.
+#[test]
+fn a_directory_on_the_import_path_hides_no_package() {
+    let shared = hatch("shared", "");
+    let files = [
+        ("libs/common/__init__.py", ""),
+        ("libs/shared/pyproject.toml", shared.as_str()),
+        ("libs/shared/shared/__init__.py", ""),
+        AGENT,
+        ("requirements.txt", ""),
+    ];
+    let entries =
+        r#""dependencies": [".", "./libs/common", "./libs/shared"], "graphs": {"agent": "./agent.py:graph"}"#;
+    assert_eq!(plan(entries, &files).local.python.unwrap().path, [".", "libs", "libs/shared"]);
+    let src: Vec<_> =
+        files.into_iter().filter(|(path, _)| *path != "libs/shared/shared/__init__.py").collect();
+    let src: Vec<_> = src.into_iter().chain([("libs/shared/src/shared/__init__.py", "")]).collect();
+    assert_eq!(plan(entries, &src).local.python.unwrap().path, [".", "libs"]);
+}
+
+#[test]
+fn code_that_the_backend_does_not_select_is_no_part_of_the_skeleton() {
+    let manifest = hatch("agent", "").replace("bypass-selection = true", "packages = ['src/app']");
+    let own = [("pyproject.toml", manifest.as_str()), ("src/app/__init__.py", "")];
+    let others = [("tests/test_a.py", ""), ("scripts/run.py", ""), ("src/other/__init__.py", "")];
+    let with_others: Vec<_> = own.into_iter().chain(others).collect();
+    let (alone, beside) = (of("", &own), of("", &with_others));
+    assert_eq!(alone.steps, beside.steps);
+    has(&alone, "touch /deps/app/src/app/__init__.py");
 }

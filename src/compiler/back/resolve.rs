@@ -271,13 +271,20 @@ fn requirements(config: &Config, files: &dyn Files) -> Vec<String> {
     packages.collect()
 }
 
-/// The directories that the code of `locals` is imported from, in their order.
+/// The directories that the code of `locals` is imported from, in their order, and those of installed packages that would
+/// be hidden: Python takes any directory with the name of a package for that package before it asks for editable ones.
 fn import_path(locals: &[Local], files: &dyn Files) -> Vec<String> {
-    let mut path = Vec::new();
+    let mut path: Vec<String> = Vec::new();
     for directory in locals.iter().flat_map(|local| local.import_roots(files)) {
         if !path.contains(&directory) {
             path.push(directory);
         }
     }
-    path
+    let is_hidden = |local: &&Local| {
+        let name = |directory: &String| paths::below(&local.path, directory)?.split('/').next();
+        let is_own = |name: &str| name != "." && files.is_directory(&paths::join(&local.path, name));
+        local.kind == LocalKind::Package && path.iter().filter_map(name).any(is_own)
+    };
+    let hidden: Vec<String> = locals.iter().filter(is_hidden).map(|local| local.path.clone()).collect();
+    path.into_iter().chain(hidden).collect()
 }

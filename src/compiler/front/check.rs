@@ -13,6 +13,7 @@ mod http;
 mod ignore;
 mod image;
 mod ineffective;
+mod links;
 mod locations;
 mod manifests;
 mod modules;
@@ -63,6 +64,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: references::check, rules: references::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
+    Check { run: links::check, rules: links::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },
     Check { run: variables::check, rules: variables::RULES },

@@ -1,6 +1,7 @@
 //! A local Python package: its name, its requirements, and the files that its editable installation reads.
 
 mod backend;
+mod discovery;
 mod poetry;
 mod skeleton;
 mod sources;
@@ -131,6 +132,44 @@ pub fn read_by_installation(local: &Local, files: &dyn Files) -> Vec<String> {
     paths.filter(|path| files.is_file(path)).collect()
 }
 
+/// Why the build backend of a local package certainly refuses it, as a lowercase fragment, and how to fix it.
+pub fn refusal(local: &Local, files: &dyn Files) -> Option<(String, &'static str)> {
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
+    if let Some(found) = discovery::discovered(&local.path, manifest, files) {
+        let several = if found.packages.is_empty() { found.modules } else { found.packages };
+        if let [first, second, ..] = &several[..] {
+            let why = format!(
+                "setuptools finds several packages or modules, such as `{first}` and `{second}`, and selects none"
+            );
+            return Some((
+                why,
+                "name them in `packages` or `py-modules` of [tool.setuptools], or move them into `src`",
+            ));
+        }
+    }
+    let project = table(manifest, &["project"])?;
+    let is_hatchling = backend::module(manifest) == backend::HATCHLING;
+    let has_settings = table(manifest, &["tool", "hatch", "build"]).is_some()
+        || files.is_file(&paths::join(&local.path, "hatch.toml"));
+    let name = string(project, "name")?;
+    if is_hatchling && !has_settings && !discovery::finds_by_name(&local.path, &name, files) {
+        let why = format!("hatchling finds no package with the project's name `{name}`");
+        return Some((why, "name its directory in `packages` of [tool.hatch.build.targets.wheel]"));
+    }
+    let file = |key: &str| {
+        let value = project.get(key)?;
+        let text = if key == "readme" { value.as_str() } else { None };
+        let named = text.or_else(|| value.get("file")?.as_str())?;
+        (!files.is_file(&paths::join(&local.path, named))).then(|| named.to_owned())
+    };
+    // setuptools does without a missing readme or licence.
+    let missing = ["readme", "license"].into_iter().find_map(file);
+    let missing = missing.filter(|_| backend::is_supported(manifest) && !backend::is_setuptools(manifest));
+    missing.map(|file| {
+        (format!("its metadata names `{file}`, which does not exist"), "add the file, or remove the key")
+    })
+}
+
 /// The files that a build backend may read: the manifests, and the files that the metadata names.
 fn read_by_backend(local: &Local) -> Vec<String> {
     let mut names = ["pyproject.toml", "setup.py", "setup.cfg", "hatch.toml"].map(str::to_owned).to_vec();
@@ -159,7 +198,8 @@ fn from_manifest(
     }
     named.extend(below(manifest, &["tool", "uv", "build-backend"]));
     named.extend(setup.split(['\'', '"']));
-    Skeleton::new(path, manifests, &described(manifest), &named, files)
+    let reach = discovery::reach(path, manifest, files);
+    Skeleton::new(path, manifests, &described(manifest), &named, reach.as_deref(), files)
 }
 
 /// The files that setuptools reads dynamic metadata from, or why the metadata is computed. Missing files are skipped, as

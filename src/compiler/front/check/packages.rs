@@ -3,14 +3,14 @@
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::local_requirements::Refused;
-use crate::compiler::manifests::package::metadata;
+use crate::compiler::manifests::package::{self, metadata};
 use crate::compiler::manifests::pyproject::{Pyproject, table};
 use crate::compiler::{manifests, paths};
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] =
-    &[&NO_BUILD_SYSTEM, &UNINSTALLED_REQUIREMENTS, &UNUSABLE_LOCAL_REQUIREMENT];
+    &[&NO_BUILD_SYSTEM, &UNINSTALLABLE_PACKAGE, &UNINSTALLED_REQUIREMENTS, &UNUSABLE_LOCAL_REQUIREMENT];
 
 pub(super) fn check(context: &mut Context<'_>) {
     for refused in context.refused.clone() {
@@ -18,7 +18,9 @@ pub(super) fn check(context: &mut Context<'_>) {
         context.report(diagnostic);
     }
     for local in context.directories() {
-        let found = check_build_system(context, &local).or_else(|| check_parent(context, &local));
+        let found = check_build_system(context, &local)
+            .or_else(|| check_backend(context, &local))
+            .or_else(|| check_parent(context, &local));
         found.into_iter().for_each(|diagnostic| context.report(diagnostic));
     }
 }
@@ -58,6 +60,12 @@ fn check_build_system(context: &Context<'_>, local: &Local) -> Option<Diagnostic
     Some(Diagnostic::new(&NO_BUILD_SYSTEM, Place::Value(entry(local.index)), message).help(help))
 }
 
+fn check_backend(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+    let (why, help) = package::refusal(local, context.files).filter(|_| local.kind == LocalKind::Package)?;
+    let message = format!("`{}` cannot be installed: {why}", written(&local.path));
+    Some(Diagnostic::new(&UNINSTALLABLE_PACKAGE, Place::Value(entry(local.index)), message).help(help))
+}
+
 /// Reports a directory without a manifest below one whose requirements nothing installs.
 fn check_parent(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     let has_own = context.files.is_file(&paths::join(&local.path, "requirements.txt"));
@@ -94,6 +102,17 @@ static NO_BUILD_SYSTEM: Rule = Rule {
           the code is imported from the directory; names, scripts and versions of the package are not available.",
     wrong: r#"{ "dependencies": ["./project-with-tool-poetry-only"] }"#,
     right: r#"{ "dependencies": ["./project-with-build-system"] }"#,
+};
+
+static UNINSTALLABLE_PACKAGE: Rule = Rule {
+    code: "uninstallable-package",
+    severity: Severity::Error,
+    summary: "a local package that its build backend refuses",
+    why: "setuptools without settings refuses a directory with several packages or modules side by side. hatchling \
+          without settings looks for a package with the name of the project. Other backends than setuptools refuse a \
+          project whose readme or licence file does not exist. The installation would fail.",
+    wrong: r#"{ "dependencies": ["./project-with-two-packages"] }"#,
+    right: r#"{ "dependencies": ["./project-with-one-package"] }"#,
 };
 
 static UNINSTALLED_REQUIREMENTS: Rule = Rule {
