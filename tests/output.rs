@@ -7,3 +7,4 @@ pub(crate) mod goldens;
 mod layouts;
 mod lowering;
 pub(crate) mod properties;
+mod workspaces;

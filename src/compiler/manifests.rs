@@ -6,8 +6,10 @@ pub mod dockerfile;
 pub mod dockerignore;
 pub mod dotenv;
 pub mod image_name;
+pub mod installation;
 pub mod package;
 pub mod package_json;
+pub mod package_manager;
 pub mod pyproject;
 pub mod requirement;
 pub mod requirements_txt;
@@ -15,6 +17,8 @@ pub mod setup_cfg;
 pub mod setup_py;
 mod stack;
 pub mod symbols;
+pub mod workspace;
+mod yaml;
 
 use std::ops::Range;
 
@@ -30,6 +34,15 @@ pub struct Broken {
     pub span: Range<usize>,
     /// How to fix it, as an imperative.
     pub help: Option<String>,
+}
+
+/// A file that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its path, relative to the configuration's directory.
+    pub path: String,
+    /// Why.
+    pub broken: Broken,
 }
 
 impl Broken {

@@ -4,8 +4,8 @@ use crate::compiler::files::Files;
 use crate::compiler::front::base_image::{self, BaseImage};
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::manifests::dependency::{self, Dependency, Local, LocalKind};
+use crate::compiler::manifests::installation::{self, Installation};
 use crate::compiler::manifests::package::{self, Package, UvSettings, uv_settings_for};
-use crate::compiler::manifests::package_json::{self, Manifest};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::requirements_txt::{self, RequirementsFile};
 use crate::compiler::paths;
@@ -39,8 +39,8 @@ pub(super) struct Resolved {
     pub packages: Vec<LocalPackage>,
     /// Directories to import from that are not packages, in the order in which they are searched.
     pub import_path: Vec<String>,
-    /// The project's package.json, unless it is a Python project.
-    pub package_json: Option<Manifest>,
+    /// The JavaScript packages of the project or its workspace, if it has a package.json and is no Python project.
+    pub installation: Option<Installation>,
 }
 
 /// A local dependency that can be installed.
@@ -64,7 +64,7 @@ impl Resolved {
         let locals = locals(config, files);
         let packages = locals.iter().filter(|local| has_python && local.kind == LocalKind::Package);
         let requirements_files = locals.iter().filter(|local| local.kind != LocalKind::Package);
-        let javascript = (variant != Variant::Python).then(|| package_json::find(files)?.ok());
+        let installation = (variant != Variant::Python).then(|| installation::find(files)?.ok());
         Self {
             variant,
             base_image: base_image::base_image(config),
@@ -78,7 +78,7 @@ impl Resolved {
                 .collect(),
             packages: packages.map(|local| LocalPackage::new(local, installer, files)).collect(),
             import_path: import_path(&locals),
-            package_json: javascript.flatten(),
+            installation: installation.flatten(),
             locals,
         }
     }

@@ -26,6 +26,7 @@ mod store;
 mod variables;
 mod versions;
 mod webhooks;
+mod workspace;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -59,6 +60,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
+    Check { run: workspace::check, rules: workspace::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },

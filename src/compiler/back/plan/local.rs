@@ -76,9 +76,11 @@ pub struct JavascriptPackages {
     pub project: Option<NodeProject>,
 }
 
-/// The package.json beside the configuration.
+/// The package.json beside the configuration, or its workspace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NodeProject {
+    /// The directory that the command runs in.
+    pub root: String,
     /// The words of the command that installs its packages and changes no file of the user's.
     pub install: Vec<String>,
     /// Files that decide what is installed.

@@ -6,7 +6,7 @@ use super::{Context, entry, locations, manifests, modules, written};
 use crate::compiler::front::reference::{self, Reference};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;
-use crate::compiler::manifests::{package, package_json, requirements_txt};
+use crate::compiler::manifests::{installation, package, requirements_txt};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
@@ -111,14 +111,10 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
         let manifests = read_by_installation(context, local).into_iter();
         found.extend(manifests.map(|path| (Place::Value(entry(local.index)), path)));
     }
-    if let Some(Ok(manifest)) = package_json::find(context.files)
-        && context.config.has_javascript()
+    if context.config.has_javascript()
+        && let Some(Ok(installation)) = installation::find(context.files)
     {
-        let manifests = match manifest.needs_source(context.files) {
-            Some(_) => manifest.locked_by(context.files),
-            None => manifest.files(context.files),
-        };
-        let manifests = manifests.into_iter();
+        let manifests = installation.required.into_iter();
         found.extend(manifests.map(|path| (manifests::project(context), path)));
     }
     for located in references {
