@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::references::built;
 use super::{Context, entry, locations, manifests, modules, written};
 use crate::compiler::front::reference::{self, Reference};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
@@ -158,10 +159,14 @@ fn check_path(context: &Context<'_>, rules: &Rules, place: Place, path: &str) ->
         }
         None => format!("`{}` is excluded from the image by a .dockerignore", written(path)),
     };
-    Some(Diagnostic::new(&IGNORED_FILE, place, message).help(format!(
-        "remove the pattern, or add `!{}` after it",
-        exception(rules, &whole).unwrap_or_else(|| path.to_owned()),
-    )))
+    let exception = exception(rules, &whole).unwrap_or_else(|| path.to_owned());
+    let help = format!("remove the pattern, or add `!{exception}` after it");
+    if matches!(place, Place::Within(..)) && built::may_be_built(context, path) {
+        let help =
+            format!("{help}; or pass the command that builds the file in the image with `--build-command`");
+        return Some(Diagnostic::new(&built::REFERENCE_NOT_BUILT, place, message).help(help));
+    }
+    Some(Diagnostic::new(&IGNORED_FILE, place, message).help(help))
 }
 
 /// The file and the text of the last pattern that excludes `path` by itself.
