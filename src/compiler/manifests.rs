@@ -10,6 +10,7 @@ pub mod installation;
 pub mod package;
 pub mod package_json;
 pub mod package_manager;
+pub mod package_version;
 pub mod pyproject;
 pub mod requirement;
 pub mod requirements_txt;

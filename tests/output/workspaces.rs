@@ -111,6 +111,17 @@ fn the_innermost_workspace_counts() {
 }
 
 #[test]
+fn a_workspace_has_the_packages_that_are_required_of_it() {
+    let own = ("apps/agent/package.json", r#"{"dependencies": {"shared": "workspace:*"}}"#);
+    let files =
+        [("pnpm-workspace.yaml", "packages: ['apps/*', 'packages/*']"), ("package.json", "{}"), own, SHARED];
+    let inner = [("apps/package.json", "{}"), ("apps/pnpm-workspace.yaml", "packages: ['*']")];
+    let outer = plan(&[&files[..], &inner].concat());
+    assert_eq!(outer.context.root, "../..");
+    has(&outer, "COPY packages/shared/package.json");
+}
+
+#[test]
 fn settings_patches_and_releases_are_there_before_the_installation() {
     let manifest = r#"{"workspaces": ["apps/*"], "packageManager": "yarn@4.9.1",
         "resolutions": {"a": "patch:a@npm%3A1#~/patches/a.patch", "b": "patch:b@1#./.yarn/patches/b.patch"}}"#;
@@ -182,4 +193,56 @@ fn no_installed_packages_of_this_machine_are_in_the_context() {
         assert!(!sees(&plan, &format!("{directory}node_modules/a/b.js")), "{directory}");
     }
     has_not(&plan, "apps/web");
+}
+
+#[test]
+fn dev_runs_a_server_that_works_with_the_graph_library() {
+    let server = |version: &str, lock: Option<(&str, &str)>, members: &str| {
+        let manifest = format!(r#"{{"dependencies": {{"@langchain/langgraph": "{version}"}}}}"#);
+        let files = [GRAPH, ("apps/agent/package.json", manifest.as_str())].into_iter().chain(lock);
+        let plan =
+            plan_with(&format!("{GRAPHS}{members}"), &Nested(MemoryFiles::new(files)), &Options::default());
+        plan.local.javascript.unwrap().server["@langchain/langgraph-api"].clone()
+    };
+    let lock = ("apps/agent/yarn.lock", "\"@langchain/langgraph@^0.2.41\":\n  version \"0.2.44\"\n");
+    for (version, lock, members, expected) in [
+        ("0.2.44", None, "", "0.0.40"),
+        ("^0.2.41", Some(lock), "", "0.0.40"),
+        ("~0.1.9", None, "", "0.0.40"),
+        ("^0.2.41", None, "", "2.0.0"),
+        ("^1.0.0", None, "", "2.0.0"),
+        ("0.2.44", None, r#", "api_version": "0.5""#, "2.0.0"),
+    ] {
+        assert_eq!(server(version, lock, members), expected, "{version} {members}");
+    }
+}
+
+#[test]
+fn credentials_of_npmrc_are_in_no_layer() {
+    for (text, is_secret) in [
+        ("//npm.example/:_authToken=abc", true),
+        ("; comment\n//npm.example/:_password = \"abc\"", true),
+        ("registry=https://me:abc@npm.example/", true),
+        ("//npm.example/:_authToken=${NPM_TOKEN}\nalways-auth=true", false),
+        ("# //npm.example/:_authToken=abc\nregistry=https://npm.example/", false),
+    ] {
+        let files = [("package.json", NPM), AGENT, SHARED, (".npmrc", text)];
+        let early = plan(&files);
+        let needs_source = ("packages/shared/package.json", r#"{"scripts": {"prepare": "tsc"}}"#);
+        let late = plan(&[("package.json", NPM), AGENT, needs_source, (".npmrc", text)]);
+        for plan in [early, late] {
+            if is_secret {
+                has(&plan, "FROM scratch AS npm COPY .npmrc /.npmrc");
+                has(&plan, "RUN rm -f /source/.npmrc");
+                has(&plan, "--mount=type=bind,from=npm,source=/.npmrc,target=/root/.npmrc npm i");
+                has(&plan, "COPY --from=source /source/ /deps/app/");
+                has_not(&plan, "COPY package.json .npmrc");
+            } else {
+                has_not(&plan, "--from=source");
+            }
+            assert!(sees(&plan, ".npmrc"), "{text}");
+        }
+    }
+    let hidden = [("package.json", NPM), AGENT, (".npmrc", "_auth=abc"), (".dockerignore", ".npmrc")];
+    has_not(&plan(&hidden), ".npmrc");
 }

@@ -13,6 +13,7 @@ mod http;
 mod ignore;
 mod image;
 mod ineffective;
+mod library;
 mod locations;
 mod manifests;
 mod modules;
@@ -61,6 +62,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: references::check, rules: references::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
     Check { run: workspace::check, rules: workspace::RULES },
+    Check { run: library::check, rules: library::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },

@@ -9,13 +9,16 @@ use super::package_json::{self, Manifest, strings};
 use super::package_manager::Manager;
 use super::workspace::{self, Workspace};
 use crate::compiler::files::{FileKind, Files};
-use crate::compiler::paths;
+use crate::compiler::{paths, urls};
 
 /// Files at the root that package managers read.
 const SETTINGS: &[&str] = &[NPMRC, ".yarnrc", YARNRC, workspace::PNPM, "bunfig.toml"];
 
 /// Settings of npm and pnpm, also of a single package.
 const NPMRC: &str = ".npmrc";
+
+/// The last part of their keys with credentials.
+const CREDENTIALS: &[&str] = &["_authToken", "_auth", "_password"];
 
 /// Settings of Yarn 2 and later.
 const YARNRC: &str = ".yarnrc.yml";
@@ -41,12 +44,14 @@ pub struct Installation {
     pub directories: Vec<String>,
     /// The package manager.
     pub manager: &'static Manager,
-    /// Whether there is a lock file.
-    pub has_lock: bool,
+    /// The lock files of the package manager.
+    pub locks: Vec<String>,
     /// The files that it reads, the root's manifest first.
     pub files: Vec<String>,
     /// Those of [`files`](Self::files) that every installation needs: not those of other members.
     pub required: Vec<String>,
+    /// Those of [`files`](Self::files) that hold credentials.
+    pub secret: Vec<String>,
     /// Why it needs more than [`files`](Self::files), if it does.
     pub needs_source: Option<String>,
     /// Whether there are no packages to install.
@@ -57,6 +62,7 @@ pub struct Installation {
 /// The manifests of an installation, and the settings of its root.
 struct Packages {
     root: String,
+    manager: &'static Manager,
     /// Directory and manifest, the root's first.
     manifests: Vec<(String, Manifest)>,
     /// pnpm's settings.
@@ -65,12 +71,11 @@ struct Packages {
 
 /// Reads the manifests of the configuration's directory, if it has a package.json, and of its workspace.
 pub fn find(files: &dyn Files) -> Option<Result<Installation, Unreadable>> {
-    let own = package_json::find(".", files)?;
-    Some(
-        own.and_then(|own| {
-            Ok(Packages::new(own, workspace::search(files)?.found, files)?.installation(files))
-        }),
-    )
+    let installation = |own| {
+        let workspace = workspace::search(&own, files)?.found;
+        Ok(Packages::new(own, workspace, files)?.installation(files))
+    };
+    Some(package_json::find(".", files)?.and_then(installation))
 }
 
 impl Packages {
@@ -85,21 +90,27 @@ impl Packages {
             };
             manifests.extend(manifest.map(|manifest| (directory, manifest)));
         }
-        Ok(Self { settings: workspace::settings(&root, files)?, root, manifests })
+        let manager = Manager::of(&manifests[0].1, &root, files);
+        let settings = if manager.is_pnpm() { workspace::settings(&root, files)? } else { Value::Null };
+        Ok(Self { root, manager, manifests, settings })
     }
 
     fn installation(self, files: &dyn Files) -> Installation {
         let (_, root) = &self.manifests[0];
-        let manager = Manager::of(root, &self.root, files);
-        let locks: Vec<String> = manager.lock_files(&self.root, files).collect();
+        let locks: Vec<String> = self.manager.lock_files(&self.root, files).collect();
         let at_root = self.files_at_root(&locks, files);
         let own = (self.root != ".").then(|| package_json::NAME.to_owned());
+        let all: Vec<String> = at_root.iter().cloned().chain(self.files_of_members(files)).collect();
+        let is_secret = |file: &&String| {
+            paths::file_name(file) == NPMRC && files.text(file).is_some_and(|text| has_credentials(&text))
+        };
         // A project may leave `.npmrc` out, as it may hold credentials.
         let required = at_root.iter().filter(|file| paths::file_name(file) != NPMRC);
         Installation {
-            manager,
-            has_lock: !locks.is_empty(),
-            files: at_root.iter().cloned().chain(self.files_of_members(files)).collect(),
+            manager: self.manager,
+            locks,
+            secret: all.iter().filter(is_secret).cloned().collect(),
+            files: all,
             required: required.cloned().chain(own).collect(),
             needs_source: self.needs_source(files),
             is_empty: self.manifests.len() == 1 && root.is_empty() && root.workspaces().is_null(),
@@ -183,6 +194,16 @@ impl Packages {
     }
 }
 
+/// Whether the text of a `.npmrc` has a password or token, rather than the name of a variable.
+fn has_credentials(text: &str) -> bool {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with([';', '#']));
+    let mut settings = lines.filter_map(|line| line.split_once('='));
+    settings.any(|(key, value)| {
+        let is_secret = CREDENTIALS.iter().any(|name| key.trim_end().ends_with(name));
+        is_secret && !value.contains("${") || !urls::userinfo(value).is_empty()
+    })
+}
+
 /// Adds all files below `directory`.
 fn below(directory: &str, files: &dyn Files, found: &mut Vec<String>) {
     for (name, kind) in files.list(directory) {
@@ -197,11 +218,11 @@ fn below(directory: &str, files: &dyn Files, found: &mut Vec<String>) {
 impl Installation {
     /// The command that installs the packages in an image.
     pub fn command(&self) -> &'static str {
-        self.manager.command(self.has_lock)
+        self.manager.command(!self.locks.is_empty())
     }
 
     /// The command that installs the packages in the user's tree.
     pub fn command_here(&self) -> &'static str {
-        self.manager.command_here(self.has_lock, self.is_modern_yarn)
+        self.manager.command_here(!self.locks.is_empty(), self.is_modern_yarn)
     }
 }

@@ -19,7 +19,7 @@ pub struct Manager {
     pub cache: &'static str,
 }
 
-const YARN: Manager = Manager {
+static YARN: Manager = Manager {
     name: "yarn",
     locks: &["yarn.lock"],
     with_lock: "yarn install --frozen-lockfile",
@@ -29,7 +29,7 @@ const YARN: Manager = Manager {
     cache: "/usr/local/share/.cache/yarn",
 };
 
-const PNPM: Manager = Manager {
+static PNPM: Manager = Manager {
     name: "pnpm",
     locks: &["pnpm-lock.yaml"],
     with_lock: "pnpm i --frozen-lockfile",
@@ -39,7 +39,7 @@ const PNPM: Manager = Manager {
     cache: "/root/.local/share/pnpm/store",
 };
 
-const NPM: Manager = Manager {
+static NPM: Manager = Manager {
     name: "npm",
     locks: &["package-lock.json", "npm-shrinkwrap.json"],
     with_lock: "npm ci",
@@ -49,7 +49,7 @@ const NPM: Manager = Manager {
     cache: "/root/.npm",
 };
 
-const BUN: Manager = Manager {
+static BUN: Manager = Manager {
     name: "bun",
     locks: &["bun.lockb", "bun.lock"],
     with_lock: "bun i --frozen-lockfile",
@@ -60,23 +60,22 @@ const BUN: Manager = Manager {
 };
 
 /// In the order of precedence if there are several lock files.
-static MANAGERS: [Manager; 4] = [YARN, PNPM, NPM, BUN];
+static MANAGERS: [&Manager; 4] = [&YARN, &PNPM, &NPM, &BUN];
 
 impl Manager {
     /// The package manager of the directory `root`, whose package.json is `manifest`: the named one if it has a lock file,
     /// else that of the lock file, else the named one, else the one whose settings there are, else npm.
     pub fn of(manifest: &Manifest, root: &str, files: &dyn Files) -> &'static Self {
-        let by_name = || MANAGERS.iter().find(|manager| Some(manager.name) == manifest.manager());
+        let by_name = || MANAGERS.into_iter().find(|manager| Some(manager.name) == manifest.manager());
         let is_locked = |manager: &&Self| manager.lock_files(root, files).next().is_some();
-        let by_lock = || MANAGERS.iter().find(is_locked);
-        let by_settings =
-            || Some(&MANAGERS[1]).filter(|_| files.is_file(&paths::join(root, workspace::PNPM)));
-        by_name()
-            .filter(is_locked)
-            .or_else(by_lock)
-            .or_else(by_name)
-            .or_else(by_settings)
-            .unwrap_or(&MANAGERS[2])
+        let by_lock = || MANAGERS.into_iter().find(is_locked);
+        let by_settings = || Some(&PNPM).filter(|_| files.is_file(&paths::join(root, workspace::PNPM)));
+        by_name().filter(is_locked).or_else(by_lock).or_else(by_name).or_else(by_settings).unwrap_or(&NPM)
+    }
+
+    /// Whether it is pnpm, which has a list of the members of a workspace of its own.
+    pub fn is_pnpm(&self) -> bool {
+        self.name == PNPM.name
     }
 
     /// Its lock files in the directory `root`.

@@ -3,7 +3,7 @@
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde_json::Value;
 
-use super::package_json;
+use super::package_json::{self, Manifest};
 use super::package_manager::Manager;
 use super::{Unreadable, yaml};
 use crate::compiler::files::{FileKind, Files};
@@ -24,14 +24,15 @@ pub struct Workspace {
 /// The workspaces of the directories around the configuration.
 #[derive(Debug, Default)]
 pub struct Search {
-    /// The innermost workspace that the configuration's directory belongs to.
+    /// The innermost workspace that lists the configuration's directory and has all packages of a workspace that it
+    /// requires, or else the innermost one that lists it.
     pub found: Option<Workspace>,
     /// The innermost workspace around the configuration's directory that does not list it.
     pub passed: Option<Workspace>,
 }
 
-/// Searches the configuration's directory and those above it.
-pub fn search(files: &dyn Files) -> Result<Search, Unreadable> {
+/// Searches the configuration's directory, whose package.json is `own`, and those above it.
+pub fn search(own: &Manifest, files: &dyn Files) -> Result<Search, Unreadable> {
     let mut search = Search::default();
     let directory = files.directory();
     for up in 0..=directory.len() {
@@ -45,13 +46,38 @@ pub fn search(files: &dyn Files) -> Result<Search, Unreadable> {
         let is_listed = up == 0 || members.contains(&project);
         let members = members.iter().map(|member| from_project(&root, &project, member)).collect();
         let workspace = Workspace { root, members };
-        if is_listed {
-            search.found = Some(workspace);
-            break;
+        match is_listed {
+            true if workspace.missing(own, files).is_none() => {
+                search.found = Some(workspace);
+                break;
+            }
+            true => _ = search.found.get_or_insert(workspace),
+            false => _ = search.passed.get_or_insert(workspace),
         }
-        search.passed.get_or_insert(workspace);
     }
     Ok(search)
+}
+
+impl Workspace {
+    /// The manifests of all packages.
+    pub fn manifests(&self, files: &dyn Files) -> Vec<Manifest> {
+        let directories = [&self.root].into_iter().chain(&self.members);
+        directories.filter_map(|directory| package_json::find(directory, files)?.ok()).collect()
+    }
+
+    /// The first package that `own` requires of its workspace, and that this one lacks: its name and version.
+    pub fn missing<'a>(&self, own: &'a Manifest, files: &dyn Files) -> Option<(&'a str, &'a str)> {
+        let is_of_workspace = |version: &str| version.strip_prefix("workspace:").is_some_and(is_range);
+        let mut wanted = own.requirements().filter(|(_, version)| is_of_workspace(version)).peekable();
+        wanted.peek()?;
+        let manifests = self.manifests(files);
+        wanted.find(|(name, _)| !manifests.iter().any(|manifest| manifest.name() == Some(name)))
+    }
+}
+
+/// Whether `version`, after `workspace:`, selects the package of the same name, rather than a directory or another one.
+fn is_range(version: &str) -> bool {
+    version.starts_with(['*', '^', '~', '>', '<', '=']) || version.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// pnpm's settings in `directory`; null if it has none.
@@ -70,7 +96,7 @@ pub fn definition(root: &str, files: &dyn Files) -> String {
 /// The patterns of the members of a workspace with its root at `root`; none if there is no workspace.
 fn patterns(root: &str, files: &dyn Files) -> Result<Vec<String>, Unreadable> {
     let Some(Ok(manifest)) = package_json::find(root, files) else { return Ok(Vec::new()) };
-    let list = match Manager::of(&manifest, root, files).name == "pnpm" {
+    let list = match Manager::of(&manifest, root, files).is_pnpm() {
         true => settings(root, files)?["packages"].take(),
         false => manifest.workspaces().clone(),
     };

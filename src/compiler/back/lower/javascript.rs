@@ -8,7 +8,15 @@ use crate::compiler::back::plan::{Action, Command, Mount, NodeProject, Variant};
 use crate::compiler::manifests::installation::Installation;
 use crate::compiler::{paths, server};
 
+/// The stage that holds the root's `.npmrc` if it has credentials, and its path there.
+const NPM_STAGE: (&str, &str) = ("npm", "/.npmrc");
+
+/// Where it is mounted during installation: all package managers read it there.
+const NPMRC: &str = "/root/.npmrc";
+
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
+    stage(input, build);
+    common::source_stage(input, build);
     common::base(input, build);
     let project = || Action::Workdir { path: input.layout.project.clone() };
     build.step("/graphs", "", project());
@@ -27,6 +35,23 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
         build.step("/graphs", "custom build command", shell(command));
     }
     prebuild(build);
+}
+
+/// A stage that holds the root's `.npmrc`, if it has credentials.
+pub(super) fn stage(input: &Input<'_>, build: &mut Build) {
+    let Some(file) = secret(input) else { return };
+    let (stage, target) = NPM_STAGE;
+    let why = "credentials of .npmrc, mounted during installation only";
+    build.step("/graphs", why, Action::From { image: "scratch".to_owned(), stage: Some(stage.to_owned()) });
+    let sources = vec![input.layout.in_context(file)];
+    build.step("/graphs", why, Action::Copy { from: None, sources, target: target.to_owned() });
+}
+
+/// The root's `.npmrc`, if it has credentials and is part of the context.
+fn secret<'a>(input: &Input<'a>) -> Option<&'a String> {
+    let installation = installation(input)?;
+    let file = installation.secret.iter().find(|file| paths::parent(file) == installation.root)?;
+    (!input.ignore.excludes(&input.layout.in_context(file))).then_some(file)
 }
 
 /// Compiles graphs and UI components with the server's own script.
@@ -52,7 +77,8 @@ pub(super) fn packages(input: &Input<'_>, build: &mut Build) -> bool {
     }
     // A member that is not part of the context has no manifest to copy.
     let is_sent = |file: &&String| !input.ignore.excludes(&input.layout.in_context(file));
-    let files: Vec<String> = installation.files.iter().filter(is_sent).cloned().collect();
+    let files = installation.files.iter().filter(|file| !installation.secret.contains(file));
+    let files: Vec<String> = files.filter(is_sent).cloned().collect();
     common::copy_manifests(input, &files, build);
     install(input, installation, "JavaScript packages", build);
     true
@@ -82,7 +108,11 @@ fn install(input: &Input<'_>, installation: &Installation, why: &str, build: &mu
     if is_elsewhere {
         build.step("/graphs", why, Action::Workdir { path: root });
     }
-    let mounts = vec![Mount::Cache { target: installation.manager.cache.to_owned() }];
+    let mut mounts = vec![Mount::Cache { target: installation.manager.cache.to_owned() }];
+    mounts.extend(secret(input).map(|_| {
+        let (stage, source) = NPM_STAGE;
+        Mount::Bind { from: stage.to_owned(), source: source.to_owned(), target: NPMRC.to_owned() }
+    }));
     let commands = vec![Command::Shell(installation.command().to_owned())];
     build.step("/graphs", why, Action::Run { mounts, commands });
     if is_elsewhere {

@@ -21,7 +21,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     // What cannot be read is reported by another check.
     let Some(Ok(own)) = package_json::find(".", context.files) else { return };
-    let Ok(search) = workspace::search(context.files) else { return };
+    let Ok(search) = workspace::search(&own, context.files) else { return };
     let Some(missing) = missing(&own, &search, context.files) else { return };
     let text = manifests::excerpt(package_json::NAME, context.files);
     let wanted = format!("\"{}\"", missing.name);
@@ -48,15 +48,7 @@ fn missing(own: &Manifest, search: &Search, files: &dyn Files) -> Option<Missing
 
 /// A package that `workspace` should have, and has not.
 fn missing_member(own: &Manifest, workspace: &Workspace, files: &dyn Files) -> Option<Missing> {
-    let is_of_workspace = |version: &str| version.strip_prefix("workspace:").is_some_and(is_range);
-    let wanted: Vec<(&str, &str)> =
-        own.requirements().filter(|(_, version)| is_of_workspace(version)).collect();
-    if wanted.is_empty() {
-        return None;
-    }
-    let members = members(workspace, files);
-    let is_member = |name: &str| members.iter().any(|member| member.name() == Some(name));
-    let (name, version) = wanted.into_iter().find(|(name, _)| !is_member(name))?;
+    let (name, version) = workspace.missing(own, files)?;
     let file = workspace::definition(&workspace.root, files);
     Some(Missing {
         name: name.to_owned(),
@@ -68,7 +60,7 @@ fn missing_member(own: &Manifest, workspace: &Workspace, files: &dyn Files) -> O
 
 /// A package of a workspace, where the project belongs to none; `outer` is one around it.
 fn outside_of_workspace(own: &Manifest, outer: Option<&Workspace>, files: &dyn Files) -> Option<Missing> {
-    let private = outer.map(|outer| members(outer, files)).unwrap_or_default();
+    let private = outer.map(|outer| outer.manifests(files)).unwrap_or_default();
     let is_private =
         |name: &str| private.iter().any(|member| member.is_private() && member.name() == Some(name));
     let is_of_workspace = |version: &str| OF_WORKSPACE.iter().any(|start| version.starts_with(start));
@@ -89,16 +81,6 @@ fn outside_of_workspace(own: &Manifest, outer: Option<&Workspace>, files: &dyn F
             None => "put the project into its workspace, or write a version that the registry has".to_owned(),
         },
     })
-}
-
-fn members(workspace: &Workspace, files: &dyn Files) -> Vec<Manifest> {
-    let directories = [&workspace.root].into_iter().chain(&workspace.members);
-    directories.filter_map(|directory| package_json::find(directory, files)?.ok()).collect()
-}
-
-/// Whether `version`, after `workspace:`, selects the package of the same name, rather than a directory or another one.
-fn is_range(version: &str) -> bool {
-    version.starts_with(['*', '^', '~', '>', '<', '=']) || version.starts_with(|c: char| c.is_ascii_digit())
 }
 
 static WORKSPACE_PACKAGE_NOT_FOUND: Rule = Rule {
