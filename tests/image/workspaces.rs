@@ -22,18 +22,29 @@ pub(crate) fn rewrite_for(manager: &str, root: &Path) {
     fs::remove_dir_all(root.join("packages/drafts")).unwrap();
     let members = json!(["apps/*", "packages/*"]);
     let members = if manager == "npm" { members } else { json!({ "packages": members }) };
-    let manifest = json!({ "private": true, "workspaces": members });
+    let mut manifest = json!({ "private": true, "workspaces": members });
+    if manager == "yarn-4" {
+        manifest["packageManager"] = json!("yarn@4.9.1");
+        // Else it takes the directory for a part of the project around it, if there is one.
+        fs::write(root.join("yarn.lock"), "").unwrap();
+    }
     fs::write(root.join("package.json"), manifest.to_string()).unwrap();
     let member = root.join(MEMBER).join("package.json");
     let text = fs::read_to_string(&member).unwrap().replace("workspace:*", "*");
     fs::write(member, text).unwrap();
     let lock: &[&str] = match manager {
         "npm" => &["npm", "install", "--package-lock-only", "--no-audit", "--no-fund"],
-        _ => &["npx", "--yes", "yarn@1.22.22", "install", "--non-interactive"],
+        "yarn" => &["npx", "--yes", "yarn@1.22.22", "install", "--non-interactive"],
+        _ => &["npx", "--yes", "@yarnpkg/cli-dist@4.9.1", "install"],
     };
     let output = Command::new(lock[0]).args(&lock[1..]).current_dir(root).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    fs::remove_dir_all(root.join("node_modules")).ok();
+    for directory in ["node_modules", ".yarn"] {
+        fs::remove_dir_all(root.join(directory)).ok();
+    }
+    for file in [".pnp.cjs", ".pnp.loader.mjs"] {
+        fs::remove_file(root.join(file)).ok();
+    }
 }
 
 fn build(project: &Copy, host: &str, tag: &str) -> Output {
@@ -78,6 +89,12 @@ fn an_npm_workspace_runs() {
 #[test]
 fn a_yarn_workspace_runs() {
     assert_runs("yarn", "yarn install --frozen-lockfile", &hosts()[..1]);
+}
+
+/// It installs no node_modules by itself, and Yarn 1 refuses the project.
+#[test]
+fn a_workspace_of_yarn_4_runs() {
+    assert_runs("yarn-4", "install --immutable", &hosts()[..1]);
 }
 
 #[test]

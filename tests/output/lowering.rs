@@ -183,18 +183,26 @@ fn javascript_package_managers() {
 /// `dev` changes no file of the user's. Yarn 2 and later write a lock file, and refuse `--no-lockfile`.
 #[test]
 fn javascript_package_managers_of_dev() {
-    for (manager, file, install) in [
-        ("yarn@1.22.22", None, "yarn install --no-lockfile"),
-        ("yarn@4.9.1+sha224.abc", None, "npm install --no-package-lock --no-save"),
-        ("yarn", Some(".yarnrc.yml"), "npm install --no-package-lock --no-save"),
-        ("yarn@4.9.1", Some("yarn.lock"), "yarn install --frozen-lockfile"),
-        ("pnpm@10.0.0", None, "pnpm install --no-lockfile"),
+    for (manager, file, install, package) in [
+        ("yarn@1.22.22", None, "yarn install --no-lockfile", "yarn@1.22.22"),
+        ("yarn@4.9.1+sha224.abc", None, "npm install --no-package-lock --no-save", "@yarnpkg/cli-dist@4.9.1"),
+        ("yarn", Some(".yarnrc.yml"), "npm install --no-package-lock --no-save", "@yarnpkg/cli-dist@4"),
+        (
+            "yarn@4.9.1",
+            Some("yarn.lock"),
+            "npx --yes @yarnpkg/cli-dist@4.9.1 install --immutable",
+            "@yarnpkg/cli-dist@4.9.1",
+        ),
+        ("pnpm@10.0.0", None, "pnpm install --no-lockfile", "pnpm@10.0.0"),
+        ("pnpm@1;rm", None, "pnpm install --no-lockfile", "pnpm@10"),
+        ("npm@10", Some("bun.lock"), "bun install --frozen-lockfile", "bun@1"),
     ] {
         let manifest = format!(r#"{{"packageManager": "{manager}", "dependencies": {{"a": "1"}}}}"#);
         let files: Vec<_> =
             [("package.json", manifest.as_str())].into_iter().chain(file.map(|file| (file, ""))).collect();
         let project = javascript("", &files).local.javascript.unwrap().project.unwrap();
         assert!(project.install.join(" ").starts_with(install), "{manager}: {:?}", project.install);
+        assert_eq!(project.package, package, "{manager}");
     }
 }
 

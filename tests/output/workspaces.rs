@@ -145,7 +145,7 @@ fn settings_patches_and_releases_are_there_before_the_installation() {
     has(&yarn, "COPY .yarn/plugins/@yarnpkg/plugin-a.cjs /deps/app/.yarn/plugins/@yarnpkg/");
     has(&yarn, "COPY .yarn/patches/b.patch /deps/app/.yarn/patches/");
     has_not(&yarn, "a.zip");
-    in_order(&yarn, ".yarn/patches/b.patch", "yarn install --frozen-lockfile");
+    in_order(&yarn, ".yarn/patches/b.patch", "YARN_NODE_LINKER=node-modules yarn install --immutable");
     assert!(yarn.notes.is_empty(), "{:?}", yarn.notes);
 
     let settings = format!("{PNPM}\npatchedDependencies:\n  c@1.0.0: patches/c.patch\n");
@@ -245,4 +245,18 @@ fn credentials_of_npmrc_are_in_no_layer() {
     }
     let hidden = [("package.json", NPM), AGENT, (".npmrc", "_auth=abc"), (".dockerignore", ".npmrc")];
     has_not(&plan(&hidden), ".npmrc");
+}
+
+#[test]
+fn the_javascript_half_of_a_python_server_is_installed_at_the_root() {
+    let config = r#""dependencies": ["."], "node_version": "20",
+        "graphs": {"python": "./agent.py:graph", "typescript": "./graph.ts:graph"}"#;
+    let python = [("apps/agent/agent.py", "graph = object()"), ("apps/agent/requirements.txt", "")];
+    let files = [("package.json", NPM), ("package-lock.json", "{}"), AGENT, SHARED, GRAPH];
+    let files = MemoryFiles::new(files.into_iter().chain(python));
+    let plan = plan_with(config, &Nested(files), &Options::default());
+    assert_eq!(plan.context.root, "../..");
+    in_order(&plan, "COPY packages/shared/package.json", "WORKDIR /deps/app RUN");
+    in_order(&plan, "npm ci WORKDIR /deps/app/apps/agent", "COPY . /deps/app/");
+    assert!(is_member(&plan));
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Unreadable;
 use super::package_json::{self, Manifest, strings};
-use super::package_manager::Manager;
+use super::package_manager::{Manager, YARNRC};
 use super::workspace::{self, Workspace};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::{paths, urls};
@@ -20,11 +20,11 @@ const NPMRC: &str = ".npmrc";
 /// The last part of their keys with credentials.
 const CREDENTIALS: &[&str] = &["_authToken", "_auth", "_password"];
 
-/// Settings of Yarn 2 and later.
-const YARNRC: &str = ".yarnrc.yml";
-
 /// Directories at the root with what Yarn 2 and later run and apply.
-const YARN: &[&str] = &[".yarn/releases", ".yarn/plugins", ".yarn/patches"];
+const YARN: &[&str] = &[RELEASES, ".yarn/plugins", ".yarn/patches"];
+
+/// The directory with the program of Yarn.
+const RELEASES: &str = ".yarn/releases";
 
 /// Files at the root that package managers run.
 const HOOKS: &[&str] = &[".pnpmfile.cjs", ".pnpmfile.mjs"];
@@ -44,6 +44,8 @@ pub struct Installation {
     pub directories: Vec<String>,
     /// The package manager.
     pub manager: &'static Manager,
+    /// Its package in the npm registry, with its version.
+    pub package: String,
     /// The lock files of the package manager.
     pub locks: Vec<String>,
     /// The files that it reads, the root's manifest first.
@@ -56,7 +58,8 @@ pub struct Installation {
     pub needs_source: Option<String>,
     /// Whether there are no packages to install.
     pub is_empty: bool,
-    is_modern_yarn: bool,
+    /// Whether the project has the program of its package manager.
+    has_program: bool,
 }
 
 /// The manifests of an installation, and the settings of its root.
@@ -110,11 +113,12 @@ impl Packages {
             manager: self.manager,
             locks,
             secret: all.iter().filter(is_secret).cloned().collect(),
-            files: all,
             required: required.cloned().chain(own).collect(),
             needs_source: self.needs_source(files),
             is_empty: self.manifests.len() == 1 && root.is_empty() && root.workspaces().is_null(),
-            is_modern_yarn: root.has_modern_yarn() || files.is_file(&self.at_root(YARNRC)),
+            package: self.manager.package(root),
+            has_program: all.iter().any(|file| paths::parent(file) == self.at_root(RELEASES)),
+            files: all,
             directories: self.manifests.into_iter().map(|(directory, _)| directory).collect(),
             root: self.root,
         }
@@ -217,12 +221,20 @@ fn below(directory: &str, files: &dyn Files, found: &mut Vec<String>) {
 
 impl Installation {
     /// The command that installs the packages in an image.
-    pub fn command(&self) -> &'static str {
-        self.manager.command(!self.locks.is_empty())
+    pub fn command(&self) -> String {
+        self.with_program(self.manager.command(!self.locks.is_empty()))
     }
 
     /// The command that installs the packages in the user's tree.
-    pub fn command_here(&self) -> &'static str {
-        self.manager.command_here(!self.locks.is_empty(), self.is_modern_yarn)
+    pub fn command_here(&self) -> String {
+        self.with_program(self.manager.command_here(!self.locks.is_empty()))
+    }
+
+    /// `command` with the very program that the project asks for, if one of the same name may refuse the project.
+    fn with_program(&self, command: &str) -> String {
+        match self.manager.is_ambiguous() && !self.has_program {
+            true => command.replace("yarn install", &format!("npx --yes {} install", self.package)),
+            false => command.to_owned(),
+        }
     }
 }

@@ -71,9 +71,17 @@ impl Manifest {
         named.map(|name| name.split('@').next().unwrap_or(name))
     }
 
+    /// The version of the package manager that it asks for, without the checksum.
+    pub fn manager_version(&self) -> Option<&str> {
+        let (_, version) = self.package_manager()?.split_once('@')?;
+        let version = version.split('+').next()?;
+        let is_part = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
+        (version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(is_part)).then_some(version)
+    }
+
     /// Whether it names Yarn 2 or later.
     pub fn has_modern_yarn(&self) -> bool {
-        let version = self.package_manager().and_then(|it| it.strip_prefix("yarn@"));
+        let version = self.manager_version().filter(|_| self.manager() == Some("yarn"));
         version.and_then(|version| version.split('.').next()).is_some_and(|major| major != "1")
     }
 

@@ -97,6 +97,7 @@ pub(super) fn project(input: &Input<'_>) -> Option<NodeProject> {
     Some(NodeProject {
         root: installation.root.clone(),
         install: installation.command_here().split(' ').map(str::to_owned).collect(),
+        package: installation.package.clone(),
         manifests: installation.files.clone(),
     })
 }
@@ -113,7 +114,7 @@ fn install(input: &Input<'_>, installation: &Installation, why: &str, build: &mu
         let (stage, source) = NPM_STAGE;
         Mount::Bind { from: stage.to_owned(), source: source.to_owned(), target: NPMRC.to_owned() }
     }));
-    let commands = vec![Command::Shell(installation.command().to_owned())];
+    let commands = vec![Command::Shell(installation.command())];
     build.step("/graphs", why, Action::Run { mounts, commands });
     if is_elsewhere {
         build.step("/graphs", why, Action::Workdir { path: input.layout.project.clone() });

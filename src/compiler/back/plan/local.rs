@@ -83,6 +83,8 @@ pub struct NodeProject {
     pub root: String,
     /// The words of the command that installs its packages and changes no file of the user's.
     pub install: Vec<String>,
+    /// The package of the npm registry with the program of that command, for machines that lack it.
+    pub package: String,
     /// Files that decide what is installed.
     pub manifests: Vec<String>,
 }
