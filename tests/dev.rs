@@ -11,6 +11,7 @@ mod provision;
 mod reload;
 mod signals;
 mod wheel;
+mod workspaces;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -8,3 +8,4 @@ mod layouts;
 mod local_packages;
 mod lowering;
 pub(crate) mod properties;
+mod workspaces;

@@ -47,7 +47,8 @@ pub struct Planned {
 impl PlanOptions {
     /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
-        let (project, mut config) = self.config.load(env)?;
+        let unbuilt: &[&str] = if self.build_command.is_some() { &["reference-not-built"] } else { &[] };
+        let (project, mut config) = self.config.load_without(env, unbuilt)?;
         if let Some(image) = self.base_image()? {
             config.set_base_image(image);
         }

@@ -153,14 +153,18 @@ pub fn warn_if_large(env: &mut Env, event: &BuildEvent) {
     warn(env, &text);
 }
 
-/// Explains a failed build: prints the last lines of the failed step, and the configuration key that caused it.
+/// Explains a failed build: prints the configuration key that caused the failed step, with `--verbose` the whole step, and
+/// the last lines of its output.
 pub fn explain(env: &mut Env, error: &engine::Error, source: &Source) {
     if let engine::Error::Step(failed) = error {
-        for line in &failed.last_lines {
-            env.print(&format!("  | {}", visible_line(line)));
-        }
         if let Some(key) = &failed.step.key {
             env.print(&format!("  caused by {}", place(source, key)));
+        }
+        if env.verbose {
+            env.print(&format!("  {}", visible_line(&failed.step.name)));
+        }
+        for line in &failed.last_lines {
+            env.print(&format!("  | {}", visible_line(line)));
         }
     }
 }

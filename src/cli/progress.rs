@@ -70,13 +70,7 @@ fn title(step: &Step, width: usize) -> String {
     };
     let stage =
         step.stage.as_ref().filter(|stage| !stage.starts_with("stage-")).map(|stage| format!("{stage}: "));
-    let name = step
-        .name
-        .split_whitespace()
-        .filter(|word| !word.starts_with("--mount="))
-        .collect::<Vec<_>>()
-        .join(" ");
-    cut(&format!("{number}{}{name}", stage.unwrap_or_default()), width)
+    cut(&format!("{number}{}{}", stage.unwrap_or_default(), step.summary()), width)
 }
 
 fn cut(text: &str, width: usize) -> String {

@@ -8,6 +8,9 @@ use super::events::Step;
 use crate::context;
 use crate::live::Interrupted;
 
+/// Maximum length of the instruction in an error, in characters: the error is one line.
+const MAX_SUMMARY: usize = 60;
+
 /// A failed operation of the container engine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -234,7 +237,11 @@ impl fmt::Display for FailedStep {
         if let (Some(number), Some(total)) = (self.step.number, self.step.total) {
             write!(f, "step {number} of {total}, ")?;
         }
-        write!(f, "`{}`: {}", self.step.name, self.reason)
+        let summary = self.step.summary();
+        match summary.char_indices().nth(MAX_SUMMARY) {
+            Some((end, _)) => write!(f, "`{}…`: {}", &summary[..end], self.reason),
+            None => write!(f, "`{summary}`: {}", self.reason),
+        }
     }
 }
 

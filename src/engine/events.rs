@@ -90,3 +90,11 @@ pub struct Step {
     /// JSON Pointer to the configuration key.
     pub key: Option<String>,
 }
+
+impl Step {
+    /// The instruction on one line, without its mounts.
+    pub fn summary(&self) -> String {
+        let words = self.name.split_whitespace().filter(|word| !word.starts_with("--mount="));
+        words.collect::<Vec<_>>().join(" ")
+    }
+}

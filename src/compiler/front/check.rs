@@ -13,6 +13,7 @@ mod http;
 mod ignore;
 mod image;
 mod ineffective;
+mod library;
 mod links;
 mod locations;
 mod manifests;
@@ -28,6 +29,7 @@ mod store;
 mod variables;
 mod versions;
 mod webhooks;
+mod workspace;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -63,6 +65,8 @@ pub const CHECKS: &[Check] = &[
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
+    Check { run: workspace::check, rules: workspace::RULES },
+    Check { run: library::check, rules: library::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: links::check, rules: links::RULES },
     Check { run: image::check, rules: image::RULES },

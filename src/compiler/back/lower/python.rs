@@ -22,6 +22,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     let tools = Tools::new(input.resolved);
     let late = Late::new(input, build);
     Tools::stage(input, build);
+    javascript::stage(input, build);
     source_stage(input, build);
     base(input, build);
     if is_mixed {
