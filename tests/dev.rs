@@ -8,6 +8,7 @@ mod options;
 mod output;
 mod packages;
 mod provision;
+mod python;
 mod reload;
 mod signals;
 mod wheel;
