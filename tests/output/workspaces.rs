@@ -260,3 +260,29 @@ fn the_javascript_half_of_a_python_server_is_installed_at_the_root() {
     in_order(&plan, "npm ci WORKDIR /deps/app/apps/agent", "COPY . /deps/app/");
     assert!(is_member(&plan));
 }
+
+#[test]
+fn a_package_that_is_not_built_is_noted() {
+    let built = |entry: &str, file: &str| {
+        let shared = format!(r#"{{"name": "shared", {entry}}}"#);
+        let files =
+            [("package.json", NPM), AGENT, ("packages/shared/package.json", shared.as_str()), (file, "")];
+        plan(&files).notes.iter().map(|note| note.message.clone()).collect::<Vec<_>>().join("\n")
+    };
+    for (entry, file, is_noted) in [
+        (r#""main": "dist/index.js""#, "none", true),
+        (r#""main": "./dist/index.js""#, "packages/shared/dist/index.js", false),
+        (r#""main": "src/index.ts""#, "none", false),
+        (r#""exports": {".": {"types": "./x.d.ts", "import": "./dist/index.mjs"}}"#, "none", true),
+        (r#""exports": "./dist/index.js""#, "none", true),
+        (r#""exports": {"./a": "./dist/a.js"}, "main": "dist/index.js""#, "none", false),
+        (r#""main": "dist/index.js", "scripts": {"prepare": "tsc"}"#, "none", false),
+    ] {
+        let note = built(entry, file);
+        assert_eq!(
+            note.contains("`shared` cannot be imported until `../../packages/shared/dist"),
+            is_noted,
+            "{note}"
+        );
+    }
+}

@@ -56,6 +56,8 @@ pub struct Installation {
     pub secret: Vec<String>,
     /// Why it needs more than [`files`](Self::files), if it does.
     pub needs_source: Option<String>,
+    /// The name of a required package of the workspace and its file that is not built, if nothing builds it meanwhile.
+    pub unbuilt: Option<(String, String)>,
     /// Whether there are no packages to install.
     pub is_empty: bool,
     /// Whether the project has the program of its package manager.
@@ -115,6 +117,7 @@ impl Packages {
             secret: all.iter().filter(is_secret).cloned().collect(),
             required: required.cloned().chain(own).collect(),
             needs_source: self.needs_source(files),
+            unbuilt: self.unbuilt(files),
             is_empty: self.manifests.len() == 1 && root.is_empty() && root.workspaces().is_null(),
             package: self.manager.package(root),
             has_program: all.iter().any(|file| paths::parent(file) == self.at_root(RELEASES)),
@@ -185,6 +188,19 @@ impl Packages {
         Some(format!("`{name}` is a local package"))
     }
 
+    /// A package that the configuration's requires, and whose file is missing.
+    fn unbuilt(&self, files: &dyn Files) -> Option<(String, String)> {
+        if self.manifests.iter().any(|(_, manifest)| manifest.lifecycle_script().is_some()) {
+            return None;
+        }
+        let (_, own) = self.manifests.iter().find(|(directory, _)| directory == ".")?;
+        own.requirements().find_map(|(name, _)| {
+            let (directory, member) = self.manifests.iter().find(|(_, it)| it.name() == Some(name))?;
+            let file = paths::join(directory, member.compiled_entry()?);
+            (!files.is_file(&file)).then(|| (name.to_owned(), file))
+        })
+    }
+
     /// Whether a version of a package in `directory` is a local file, or a directory whose manifest is not copied.
     fn is_elsewhere(&self, directory: &str, version: &str) -> bool {
         let is_archive = [".tgz", ".tar.gz", ".tar"].iter().any(|ending| version.ends_with(ending));
@@ -230,7 +246,7 @@ impl Installation {
         self.with_program(self.manager.command_here(!self.locks.is_empty()))
     }
 
-    /// `command` with the very program that the project asks for, if one of the same name may refuse the project.
+    /// `command`, run by npx if the program on the PATH may be a version that refuses the project.
     fn with_program(&self, command: &str) -> String {
         match self.manager.is_ambiguous() && !self.has_program {
             true => command.replace("yarn install", &format!("npx --yes {} install", self.package)),

@@ -59,7 +59,7 @@ impl Manifest {
         self.0["name"].as_str()
     }
 
-    /// Whether no registry has it.
+    /// Whether it is private, and thus in no public registry.
     pub fn is_private(&self) -> bool {
         self.0["private"] == true
     }
@@ -116,9 +116,22 @@ impl Manifest {
         LIFECYCLE.iter().find(needs_source).copied()
     }
 
-    /// The script that builds the project.
+    /// Whether it has a script that builds the project.
     pub fn has_build_script(&self) -> bool {
         self.0["scripts"]["build"].is_string()
+    }
+
+    /// The file that an import of the package loads, if it names one that is built.
+    pub fn compiled_entry(&self) -> Option<&str> {
+        let exports = self.0.get("exports").map(|exports| exports.get(".").unwrap_or(exports));
+        let entry = match exports {
+            Some(conditions @ Value::Object(_)) => {
+                conditions.get("import").or_else(|| conditions.get("default"))
+            }
+            Some(path) => Some(path),
+            None => self.0.get("main"),
+        };
+        entry?.as_str().filter(|path| [".js", ".mjs", ".cjs"].iter().any(|ending| path.ends_with(ending)))
     }
 
     /// All versions, also those that override others, with the names of their packages.

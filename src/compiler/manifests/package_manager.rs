@@ -101,7 +101,7 @@ impl Manager {
         }
     }
 
-    /// Whether it is pnpm, which has a list of the members of a workspace of its own.
+    /// Whether it is pnpm, which reads the members of a workspace from its own settings.
     pub fn is_pnpm(&self) -> bool {
         self.name == PNPM.name
     }
@@ -122,7 +122,7 @@ impl Manager {
         format!("{name}@{}", named.unwrap_or(default))
     }
 
-    /// Whether a program of this name may be one that refuses the project: Yarn 1, where this is a later one.
+    /// Whether the program on the PATH may be Yarn 1, which refuses projects of later versions.
     pub fn is_ambiguous(&self) -> bool {
         self.package == MODERN_YARN.package
     }

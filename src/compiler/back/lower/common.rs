@@ -21,7 +21,7 @@ pub(super) fn base(input: &Input<'_>, build: &mut Build) {
     }
 }
 
-/// Files that have to be in the context to be mounted, and must not reach the image.
+/// Files of the context that are mounted during installation, and must not reach the image.
 fn secret_files(input: &Input<'_>) -> Vec<String> {
     let npm = javascript::installation(input).into_iter().flat_map(|installation| &installation.secret);
     let is_sent = |file: &&String| !input.ignore.excludes(&input.layout.in_context(file));

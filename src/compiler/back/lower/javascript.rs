@@ -34,6 +34,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if let Some(command) = &input.options.build_command {
         build.step("/graphs", "custom build command", shell(command));
     }
+    note_unbuilt(input, build);
     prebuild(build);
 }
 
@@ -52,6 +53,17 @@ fn secret<'a>(input: &Input<'a>) -> Option<&'a String> {
     let installation = installation(input)?;
     let file = installation.secret.iter().find(|file| paths::parent(file) == installation.root)?;
     (!input.ignore.excludes(&input.layout.in_context(file))).then_some(file)
+}
+
+/// Notes a package of the workspace that cannot be imported, unless a command of the user builds it.
+fn note_unbuilt(input: &Input<'_>, build: &mut Build) {
+    let unbuilt = input.resolved.installation.as_ref().and_then(|installation| installation.unbuilt.as_ref());
+    if let Some((name, file)) = unbuilt.filter(|_| input.options.build_command.is_none()) {
+        let message = format!(
+            "`{name}` cannot be imported until `{file}` is built; build it, or pass the command with --build-command"
+        );
+        build.note("/graphs", message);
+    }
 }
 
 /// Compiles graphs and UI components with the server's own script.

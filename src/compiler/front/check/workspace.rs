@@ -19,7 +19,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     if !context.config.has_javascript() {
         return;
     }
-    // What cannot be read is reported by another check.
+    // Another check reports files that cannot be read.
     let Some(Ok(own)) = package_json::find(".", context.files) else { return };
     let Ok(search) = workspace::search(&own, context.files) else { return };
     let Some(missing) = missing(&own, &search, context.files) else { return };
@@ -31,7 +31,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     context.report(diagnostic.related(related).help(missing.help));
 }
 
-/// A package that the package manager would look for in vain.
+/// A package that the package manager cannot find.
 struct Missing {
     name: String,
     message: String,
@@ -46,7 +46,7 @@ fn missing(own: &Manifest, search: &Search, files: &dyn Files) -> Option<Missing
     }
 }
 
-/// A package that `workspace` should have, and has not.
+/// A required package that `workspace` lacks.
 fn missing_member(own: &Manifest, workspace: &Workspace, files: &dyn Files) -> Option<Missing> {
     let (name, version) = workspace.missing(own, files)?;
     let file = workspace::definition(&workspace.root, files);
@@ -58,7 +58,7 @@ fn missing_member(own: &Manifest, workspace: &Workspace, files: &dyn Files) -> O
     })
 }
 
-/// A package of a workspace, where the project belongs to none; `outer` is one around it.
+/// A required package of a workspace, if the project belongs to none. `outer` is a workspace around it.
 fn outside_of_workspace(own: &Manifest, outer: Option<&Workspace>, files: &dyn Files) -> Option<Missing> {
     let private = outer.map(|outer| outer.manifests(files)).unwrap_or_default();
     let is_private =
