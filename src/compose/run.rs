@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::lines::report;
-use super::{Error, Project, program, write};
+use super::program::{self, report};
+use super::{Error, Project, write};
 use crate::child::{Child, Command, Next};
 use crate::engine::Engine;
 use crate::live::{Event, Happening, Sources, Stop};
@@ -48,13 +48,10 @@ pub async fn run(
         is_ready: false,
         sources: Sources::new(TICK),
     };
-    let done = match stop.unless_asked(run.work(text)).await {
-        Ok(done) => done,
-        Err(interrupted) => Err(interrupted.into()),
-    };
+    let done = stop.unless_asked(run.work(text)).await.unwrap_or_else(|interrupted| Err(interrupted.into()));
     let ended = match done {
         Err(Error::Interrupted(_)) => run.end(true, stop).await,
-        Err(Error::NotReady { .. }) => run.end(options.mode != Mode::Detached, stop).await,
+        Err(Error::Up(up::Error::NotReady { .. })) => run.end(options.mode != Mode::Detached, stop).await,
         _ => Ok(()),
     };
     if ended.is_ok() {
@@ -117,7 +114,10 @@ impl Run<'_> {
         loop {
             let output = self.child.as_mut().map(Child::next);
             match self.sources.next(self.hooks, None::<Pending<()>>, output).await {
-                Happening::Late(_) => return Err(Error::NotReady { after: self.options.wait_timeout }),
+                Happening::Late(_) => {
+                    let what = "the server does not answer".to_owned();
+                    return Err(up::Error::NotReady { what, after: self.options.wait_timeout }.into());
+                }
                 Happening::Output(next) => match next? {
                     Next::Lines(lines) => report(&lines, &self.hidden, self.hooks),
                     Next::Ended(status) => {

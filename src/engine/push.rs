@@ -3,10 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE;
 use bollard::Docker;
-use bollard::auth::DockerCredentials;
 use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
 use futures_util::future::{FusedFuture as _, FutureExt as _};
@@ -14,10 +11,10 @@ use tokio::time::timeout;
 
 use super::answers;
 use super::connect::{Engine, root_cause};
-use super::credentials::registry;
+use super::credentials::{Login, push_header};
 use super::error::{Error, Refusal};
 use super::transfer::{Layers, Transfer};
-use crate::live::Stop;
+use crate::live::{Event, Stop};
 
 /// Maximum number of attempts if the connection breaks or the registry is unavailable.
 const ATTEMPTS: u32 = 3;
@@ -43,32 +40,6 @@ pub struct PushRequest {
     pub silence: Duration,
 }
 
-/// Credentials of a registry. There is no `Debug`: the password is secret.
-#[derive(Clone)]
-pub struct Login {
-    /// The user name.
-    pub user: String,
-    /// The password or token.
-    pub password: String,
-}
-
-/// An event of a push.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PushEvent {
-    /// The push advanced.
-    Progress(Transfer),
-    /// The push was interrupted; its temporary tag is being removed from the engine.
-    RemovingTag {
-        /// The tag, with its repository.
-        tag: String,
-    },
-    /// The push failed and is retried.
-    Retry {
-        /// Why it failed.
-        reason: String,
-    },
-}
-
 /// An image in a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushed {
@@ -89,7 +60,7 @@ impl Engine {
     pub async fn push(
         &self,
         request: &PushRequest,
-        mut events: impl FnMut(PushEvent),
+        mut events: impl FnMut(Event),
         stop: &Stop,
     ) -> Result<Pushed, Error> {
         let tag = stop.unless_asked(TemporaryTag::new(self, request)).await??;
@@ -100,7 +71,8 @@ impl Engine {
             Err(interrupted) => Err(interrupted),
         };
         if outcome.is_err() {
-            events(PushEvent::RemovingTag { tag: tag.name() });
+            let message = format!("removing the temporary tag `{}` from the container engine", tag.name());
+            events(Event::Note { message });
         }
         let clean_up = async {
             // The engine may be about to set the tag.
@@ -113,11 +85,7 @@ impl Engine {
         outcome?
     }
 
-    async fn attempts(
-        &self,
-        request: &PushRequest,
-        events: &mut impl FnMut(PushEvent),
-    ) -> Result<Pushed, Error> {
+    async fn attempts(&self, request: &PushRequest, events: &mut impl FnMut(Event)) -> Result<Pushed, Error> {
         let mut attempt = 1;
         loop {
             // If the registry breaks off while the engine asks how to log in, the engine reports a denial.
@@ -127,17 +95,13 @@ impl Engine {
                 Err(error) if (error.is_passing() && attempt < ATTEMPTS) || may_be_granted(&error) => error,
                 outcome => return outcome,
             };
-            events(PushEvent::Retry { reason: error.to_string() });
+            events(Event::Warning { message: format!("{error}; retrying the push") });
             tokio::time::sleep(PAUSE * attempt).await;
             attempt += 1;
         }
     }
 
-    async fn attempt(
-        &self,
-        request: &PushRequest,
-        events: &mut impl FnMut(PushEvent),
-    ) -> Result<Pushed, Error> {
+    async fn attempt(&self, request: &PushRequest, events: &mut impl FnMut(Event)) -> Result<Pushed, Error> {
         let docker = pushing(self.docker.clone(), request);
         let mut answers = pin!(answers::whole(docker.create_image(None::<CreateImageOptions>, None, None)));
         let (mut digest, mut layers) = (None, Layers::default());
@@ -145,7 +109,9 @@ impl Engine {
         while let Some(answer) = timeout(request.silence, answers.next()).await.map_err(silent)? {
             let line = answer.map_err(|error| self.explain_push(request, &error))?;
             digest = line.status.as_deref().and_then(digest_in).or(digest);
-            layers.update(line).into_iter().for_each(|progress| events(PushEvent::Progress(progress)));
+            if let Some(Transfer { current, total, layers }) = layers.update(line) {
+                events(Event::Push { bytes: current, total, layers });
+            }
         }
         let missing = || self.lost_push(request, "the engine reported no digest".to_owned());
         Ok(Pushed { repository: request.repository.clone(), digest: digest.ok_or_else(missing)? })
@@ -173,7 +139,7 @@ impl Engine {
 /// credentials in an alphabet that engines do not accept.
 fn pushing(docker: Docker, request: &PushRequest) -> Docker {
     let target = format!("/images/{}/push?tag={}", request.repository, request.tag);
-    let login = header(request.login.as_ref(), &request.repository);
+    let login = push_header(request.login.as_ref(), &request.repository);
     docker.with_request_modifier(move |mut request| {
         let mut parts = request.uri().clone().into_parts();
         parts.path_and_query = target.parse().ok();
@@ -185,17 +151,6 @@ fn pushing(docker: Docker, request: &PushRequest) -> Docker {
         }
         request
     })
-}
-
-/// The value of the credentials header, which engines require even without credentials.
-fn header(login: Option<&Login>, repository: &str) -> String {
-    let credentials = login.map_or_else(DockerCredentials::default, |login| DockerCredentials {
-        username: Some(login.user.clone()),
-        password: Some(login.password.clone()),
-        serveraddress: Some(registry(repository)),
-        ..DockerCredentials::default()
-    });
-    URL_SAFE.encode(serde_json::to_vec(&credentials).unwrap_or_default())
 }
 
 /// `sha256:…` in `TAG: digest: sha256:… size: 528`, the last status of a push.
@@ -253,6 +208,9 @@ impl<'a> TemporaryTag<'a> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE;
+
     use super::*;
 
     #[test]
@@ -267,7 +225,7 @@ mod tests {
     #[test]
     fn credentials_are_in_the_url_safe_alphabet() {
         let login = Login { user: "a?b~>".to_owned(), password: "ÿ?>~÷".to_owned() };
-        let value = header(Some(&login), "localhost:5000/x");
+        let value = push_header(Some(&login), "localhost:5000/x");
         assert!(!value.contains(['+', '/']));
         let json: serde_json::Value = serde_json::from_slice(&URL_SAFE.decode(value).unwrap()).unwrap();
         assert_eq!((&json["username"], &json["password"]), (&"a?b~>".into(), &"ÿ?>~÷".into()));

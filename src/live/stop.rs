@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tokio::sync::watch;
 
-use super::reporter::Reporter;
+use super::event::Reporter;
 
 /// How urgently the program should stop. The third signal has no level: it ends the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

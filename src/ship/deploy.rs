@@ -1,6 +1,7 @@
 //! From a request to a deployed revision.
 
 use super::event::{self, Hooks};
+use super::follow::NewRevision;
 use super::image::Route;
 use super::name::check_new;
 use super::request::{Destination, Request, Target};
@@ -55,8 +56,8 @@ impl<H: Hooks> Shipment<'_, H> {
                 (deployment, self.patch(Source::Codehost, SourceRevisionConfig::default()))
             }
         };
-        let (deployment, revision) = self.revise(&deployment.id, &patch).await?;
-        self.settle(&deployment, &revision).await
+        let new = self.revise(&deployment.id, &patch).await?;
+        self.settle(&new).await
     }
 
     async fn find(&mut self) -> Result<Destination, Error> {
@@ -145,32 +146,31 @@ impl<H: Hooks> Shipment<'_, H> {
         }
     }
 
-    /// Makes a revision; returns the deployment and the revision's ID.
-    async fn revise(&mut self, id: &str, patch: &DeploymentPatch) -> Result<(Deployment, String), Error> {
+    /// Makes a revision.
+    async fn revise(&mut self, id: &str, patch: &DeploymentPatch) -> Result<NewRevision, Error> {
         // The deployment may have changed since it was found.
         let before = self.call(async |client| client.deployment(id).await).await?;
         let made = async {
             let patched = self.call(async |client| client.patch(&before, patch).await).await?;
-            let revision = self.newest(&before, &patched).await?;
-            Ok((patched, revision))
+            self.newest(&before, patched).await
         };
-        let made: Result<_, Error> = made.await;
-        made.map_err(|error| error.while_revision_continues(id, "a revision may have been created"))
+        made.await
+            .map_err(|error: Error| error.while_revision_continues(id, "a revision may have been created"))
     }
 
     /// Follows the new revision to its end, unless the request does not wait.
-    async fn settle(&mut self, deployment: &Deployment, revision: &str) -> Result<(), Error> {
-        let (deployment_id, revision_id) = (deployment.id.clone(), revision.to_owned());
+    async fn settle(&mut self, new: &NewRevision) -> Result<(), Error> {
+        let (deployment_id, revision_id) = (new.deployment.id.clone(), new.id.clone());
         self.hooks.event(&Event::Revision { deployment_id, revision_id });
         let Some(timeout) = self.request.wait else {
-            self.hooks.event(&event::result("submitted", deployment, revision, None));
+            self.hooks.event(&event::result("submitted", new, None));
             return Ok(());
         };
-        let done = self.follow(deployment, revision, timeout).await;
+        let done = self.follow(new, timeout).await;
         if let Err(Error::Interrupted(_)) = done {
-            self.hooks.event(&event::result("pending", deployment, revision, None));
+            self.hooks.event(&event::result("pending", new, None));
         }
-        done.map_err(|error| error.while_revision_continues(&deployment.id, "the revision continues"))
+        done.map_err(|error| error.while_revision_continues(&new.deployment.id, "the revision continues"))
     }
 
     /// Calls the service.
@@ -179,7 +179,7 @@ impl<H: Hooks> Shipment<'_, H> {
         call: impl AsyncFnOnce(&Client) -> Result<T, api::Error>,
     ) -> Result<T, Error> {
         let Self { service, hooks, .. } = self;
-        service.call(call, |message| hooks.event(&Event::Note { message })).await
+        service.call(call, |message| hooks.note(message)).await
     }
 }
 

@@ -6,7 +6,7 @@ use super::name::slug;
 use super::request::{Destination, Method};
 use super::{Error, Request};
 use crate::api::wire::{Deployment, Source};
-use crate::engine::{self, BuildRequest, Engine, Login, PushEvent, PushRequest};
+use crate::engine::{self, BuildRequest, Engine, Login, PushRequest};
 use crate::live::Event;
 
 /// The platform of deployment services.
@@ -33,7 +33,7 @@ impl<H: Hooks> Shipment<'_, H> {
         }
         if let Some(source) = destination.source().filter(|source| **source != Source::InternalContainer) {
             let message = format!("`{}` was created from {source}; building remotely", destination.name());
-            self.hooks.event(&Event::Note { message });
+            self.hooks.note(message);
             return Ok(Route::Source);
         }
         match self.service.stop().unless_asked(Engine::connect(&self.request.engine)).await? {
@@ -41,7 +41,7 @@ impl<H: Hooks> Shipment<'_, H> {
             Err(error @ (engine::Error::NoEngine { .. } | engine::Error::Unreachable { .. }))
                 if self.request.method == Method::Auto =>
             {
-                self.hooks.event(&Event::Note { message: format!("{error}; building remotely") });
+                self.hooks.note(format!("{error}; building remotely"));
                 Ok(Route::Source)
             }
             Err(error) => Err(error.into()),
@@ -86,7 +86,7 @@ impl<H: Hooks> Shipment<'_, H> {
             silence: self.request.push_silence,
         };
         let Self { service, hooks, .. } = self;
-        let pushed = engine.push(&request, |event| hooks.event(&push_event(event)), service.stop()).await?;
+        let pushed = engine.push(&request, |event| hooks.event(&event), service.stop()).await?;
         let uri = format!("{}@{}", pushed.repository, pushed.digest);
         self.hooks.event(&Event::Pushed { image: uri.clone() });
         Ok(uri)
@@ -114,18 +114,6 @@ fn check_source(destination: &Destination, request: &Request) -> Result<(), Erro
             "pass --remote to build the image on the deployment service".to_owned(),
         ),
         _ => Ok(()),
-    }
-}
-
-fn push_event(event: PushEvent) -> Event {
-    match event {
-        PushEvent::Progress(progress) => {
-            Event::Push { bytes: progress.current, total: progress.total, layers: progress.layers }
-        }
-        PushEvent::RemovingTag { tag } => {
-            Event::Note { message: format!("removing the temporary tag `{tag}` from the container engine") }
-        }
-        PushEvent::Retry { reason } => Event::Warning { message: format!("{reason}; retrying the push") },
     }
 }
 

@@ -30,12 +30,12 @@ pub(super) struct Delete {
 impl Delete {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let mut service = Service::new(env, &self.account, None)?;
-        let found = service.call(env, async |client| client.deployment(&self.id).await)?;
+        let found = service.call(async |client| client.deployment(&self.id).await)?;
         let title = title(&found);
         if !self.force {
-            service.confirm(env, &format!("Delete the deployment {title}?"), "--force")?;
+            service.confirm(&format!("Delete the deployment {title}?"), "--force")?;
         }
-        service.call(env, async |client| client.delete(&self.id).await)?;
+        service.call(async |client| client.delete(&self.id).await)?;
         if self.json {
             return print_json(env, &json!({ "deleted": found.id, "name": found.name }));
         }

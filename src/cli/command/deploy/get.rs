@@ -1,7 +1,7 @@
 //! `agentcli deploy get`
 
 use super::shown::{or_dash, print_json, shown};
-use crate::api::Client;
+use crate::api::rules;
 use crate::api::wire::Deployment;
 use crate::cli::account::AccountOptions;
 use crate::cli::console::visible_line;
@@ -27,15 +27,15 @@ pub(super) struct Get {
 impl Get {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let mut service = Service::new(env, &self.account, None)?;
-        let found = match Client::is_id(&self.which) {
-            true => service.call(env, async |client| client.deployment(&self.which).await)?,
-            false => service.deployment_named(env, &self.which)?,
+        let found = match rules::id(&self.which, "a deployment").is_ok() {
+            true => service.call(async |client| client.deployment(&self.which).await)?,
+            false => service.deployment_named(&self.which)?,
         };
         if self.json {
             return print_json(env, &shown(&found));
         }
         for (name, value) in rows(&found) {
-            env.out.write(&format!("{name:<16}  {}\n", visible_line(&value)))?;
+            env.out.line(&format!("{name:<16}  {}", visible_line(&value)))?;
         }
         Ok(())
     }

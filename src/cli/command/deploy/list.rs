@@ -77,7 +77,7 @@ impl List {
         let at_most = (!self.all).then_some(self.limit as usize);
         // One more shows whether the list is complete.
         let asked = at_most.map(|at_most| at_most + 1);
-        let mut found = service.call(env, async |client| client.deployments(&filter, asked).await)?;
+        let mut found = service.call(async |client| client.deployments(&filter, asked).await)?;
         let are_more = at_most.is_some_and(|at_most| found.len() > at_most);
         found.truncate(at_most.unwrap_or(usize::MAX));
         if self.json {

@@ -26,7 +26,7 @@ pub(super) struct Repos {
 impl Repos {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let mut service = Service::new(env, &self.account, None)?;
-        let found = service.call(env, async |client| client.repositories(&self.integration_id).await)?;
+        let found = service.call(async |client| client.repositories(&self.integration_id).await)?;
         if self.json {
             return print_json(env, &json!({ "repositories": found }));
         }

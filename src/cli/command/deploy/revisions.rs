@@ -10,21 +10,16 @@ use crate::cli::service::Service;
 use crate::error::Error;
 
 /// Manage the revisions of a deployment
-#[derive(Debug, clap::Args)]
-#[command(disable_help_subcommand = true)]
-pub(super) struct Revisions {
-    #[command(subcommand)]
-    command: RevisionsCommand,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum RevisionsCommand {
+#[command(disable_help_subcommand = true)]
+pub(super) enum Revisions {
+    #[allow(missing_docs, reason = "documented in its struct")]
     List(List),
 }
 
 /// List the revisions of a deployment, newest first
 #[derive(Debug, clap::Args)]
-struct List {
+pub(super) struct List {
     /// ID of the deployment
     #[arg(value_name = "DEPLOYMENT_ID")]
     deployment_id: String,
@@ -43,8 +38,8 @@ struct List {
 
 impl Revisions {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        match self.command {
-            RevisionsCommand::List(list) => list.run(env),
+        match self {
+            Self::List(list) => list.run(env),
         }
     }
 }
@@ -53,7 +48,7 @@ impl List {
     fn run(self, env: &mut Env) -> Result<(), Error> {
         let mut service = Service::new(env, &self.account, None)?;
         let id = &self.deployment_id;
-        let (found, active) = service.call(env, async |client| {
+        let (found, active) = service.call(async |client| {
             let active = client.deployment(id).await?.active_revision_id;
             Ok((client.revisions(id, self.limit as usize).await?, active))
         })?;

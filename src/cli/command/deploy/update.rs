@@ -7,7 +7,7 @@ mod patch;
 use serde_json::json;
 
 use super::shown::{print_json, shown, title};
-use crate::api::Client;
+use crate::api::rules;
 use crate::api::wire::Deployment;
 use crate::cli::account::AccountOptions;
 use crate::cli::console::{note, visible_line};
@@ -53,19 +53,19 @@ impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (patch, nulls) = self.patch.patch(env)?;
         let mut service = Service::new(env, &self.account, None)?;
-        let before = service.call(env, async |client| client.deployment(&self.id).await)?;
+        let before = service.call(async |client| client.deployment(&self.id).await)?;
         nulls.check(&before)?;
-        Client::check_patch(&before, &patch)?;
+        rules::patch(&before, &patch)?;
         let changes = difference(&before, &patch);
-        let makes_revision = Client::makes_revision(&patch);
+        let makes_revision = rules::makes_revision(&patch);
         if changes.is_empty() {
-            return self.print(env, &before, &before, &changes, None);
+            return self.print(service.env, &before, &before, &changes, None);
         }
-        print_changes(env, &before, &changes, makes_revision);
+        print_changes(service.env, &before, &changes, makes_revision);
         if !self.yes {
-            service.confirm(env, "Apply these changes?", "--yes")?;
+            service.confirm("Apply these changes?", "--yes")?;
         }
-        let after = service.call(env, async |client| client.patch(&before, &patch).await)?;
+        let after = service.call(async |client| client.patch(&before, &patch).await)?;
         self.print(env, &before, &after, &changes, makes_revision)
     }
 
