@@ -95,6 +95,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::dockerfile", &[]),
     ("manifests::dockerignore", &[]),
     ("manifests::dotenv", &[]),
+    ("manifests::gitignore", &["files", "manifests::dependency", "paths"]),
     ("manifests::image_name", &[]),
     ("manifests::package", &["files", "manifests", "paths"]),
     ("manifests::package_json", &["files"]),
