@@ -9,7 +9,6 @@
 //! short image names need `unqualified-search-registries` in Podman's configuration, and a cancelled build runs to the
 //! end of the current step.
 
-mod answers;
 mod build;
 mod call;
 mod connect;

@@ -48,7 +48,8 @@ impl Request {
 
 /// The connection to the service.
 pub(super) struct Transport {
-    http: reqwest::Client,
+    /// Also for requests to other addresses; it has no key.
+    pub(super) http: reqwest::Client,
     base: Url,
     account: Account,
     key: HeaderValue,
@@ -71,11 +72,6 @@ impl Transport {
             .build()
             .map_err(|error| Error::Tls { host: origin(&base), reason: error.without_url().to_string() })?;
         Ok(Self { http, base, account, key, tenant })
-    }
-
-    /// The HTTP client, for requests to other addresses; it has no key.
-    pub(super) fn http(&self) -> &reqwest::Client {
-        &self.http
     }
 
     /// Makes one attempt; the response must be complete within `limit`.

@@ -61,10 +61,7 @@ impl SaveOptions {
             return check(env, &planned.plan, artifacts, command, others);
         }
         for artifact in artifacts {
-            refuse_source(env, planned, artifact)?;
-        }
-        for artifact in artifacts.iter().filter(|_| !self.force) {
-            refuse_foreign(env, artifact)?;
+            check_path(env, planned, artifact, self.force)?;
         }
         for artifact in artifacts {
             project::write_atomically(&env.directory.join(&artifact.path), artifact.text.as_bytes())?;
@@ -74,24 +71,21 @@ impl SaveOptions {
     }
 }
 
-fn refuse_source(env: &Env, planned: &Planned, artifact: &Artifact) -> Result<(), Error> {
+/// Refuses to overwrite the configuration, and unless it is forced, files that agentcli did not write.
+fn check_path(env: &Env, planned: &Planned, artifact: &Artifact, is_forced: bool) -> Result<(), Error> {
+    let (path, shown) = (env.directory.join(&artifact.path), artifact.path.display());
     let real = |path: &Path| path.canonicalize().ok();
     let source = real(&env.directory.join(&planned.project.path));
-    if source.is_none() || real(&env.directory.join(&artifact.path)) != source {
-        return Ok(());
+    if source.is_some() && real(&path) == source {
+        let message = format!("`{shown}` is the configuration itself");
+        return Err(Error::usage(message, "name another path to write to"));
     }
-    let message = format!("`{}` is the configuration itself", artifact.path.display());
-    Err(Error::usage(message, "name another path to write to"))
-}
-
-fn refuse_foreign(env: &Env, artifact: &Artifact) -> Result<(), Error> {
-    let path = env.directory.join(&artifact.path);
-    let is_foreign = path.exists() && !project::text(&path).is_some_and(|text| text.starts_with(MARK));
-    if !is_foreign {
-        return Ok(());
+    let is_ours = || project::text(&path).is_some_and(|text| text.starts_with(MARK));
+    if !is_forced && path.exists() && !is_ours() {
+        let message = format!("`{shown}` is there and was not written by agentcli");
+        return Err(Error::usage(message, "name another path, or add --force to overwrite it"));
     }
-    let message = format!("`{}` is there and was not written by agentcli", artifact.path.display());
-    Err(Error::usage(message, "name another path, or add --force to overwrite it"))
+    Ok(())
 }
 
 /// Says why a file is not what `agentcli COMMAND` would write now: what else but the configuration may have changed is

@@ -91,15 +91,15 @@ impl Env {
 
     /// Decides which streams are coloured.
     pub fn colour(&mut self, choice: ColorChoice) {
+        let is = |name, value| self.variable(name).is_some_and(|it| it == value);
         let always = match choice {
             ColorChoice::Always => Some(true),
             ColorChoice::Never => Some(false),
             ColorChoice::Auto if self.variable("NO_COLOR").is_some() => Some(false),
-            ColorChoice::Auto if self.variable("CLICOLOR_FORCE").is_some_and(|value| value != "0") => {
+            ColorChoice::Auto if self.variable("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => {
                 Some(true)
             }
-            ColorChoice::Auto if self.variable("CLICOLOR").is_some_and(|value| value == "0") => Some(false),
-            ColorChoice::Auto if self.variable("TERM").is_some_and(|value| value == "dumb") => Some(false),
+            ColorChoice::Auto if is("CLICOLOR", "0") || is("TERM", "dumb") => Some(false),
             ColorChoice::Auto => None,
         };
         for stream in [&mut self.out, &mut self.err] {

@@ -13,6 +13,17 @@ use crate::api::{self, Client};
 use crate::error::Error;
 use crate::ship;
 
+/// The options of the commands that print a record of the service.
+#[derive(Debug, clap::Args)]
+pub(super) struct CallOptions {
+    /// Print the result as JSON (`agentcli schema deploy`)
+    #[arg(long)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) account: AccountOptions,
+}
+
 /// The service, the runtime of its calls, and the environment that their notes are printed to.
 pub(super) struct Service<'a> {
     pub(super) env: &'a mut Env,

@@ -14,7 +14,6 @@ use super::variables;
 use crate::api::wire::Redacted;
 use crate::compiler::back::lower::setup::{is_project_name, project_name};
 use crate::compiler::back::plan::{ServiceImage, Setup};
-use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::server::setup as contract;
 use crate::compose::Project;
@@ -81,7 +80,8 @@ pub(super) struct ProjectName {
     pub(super) project_name: Option<String>,
 }
 
-fn redacted(text: &str) -> Result<Redacted, String> {
+/// A value that is never printed.
+pub(super) fn redacted(text: &str) -> Result<Redacted, String> {
     Ok(Redacted::new(text))
 }
 
@@ -212,11 +212,6 @@ pub(super) fn real_directory(path: &Path) -> PathBuf {
 /// Connects to the container engine that the environment selects.
 pub(super) fn engine(env: &Env, runtime: &Runtime) -> Result<Engine, Error> {
     Ok(runtime.block_on(env.stop.unless_asked(Engine::connect(&env.engine())))??)
-}
-
-/// Whether the configuration itself holds values of `env`.
-pub(super) fn has_values(planned: &Planned) -> bool {
-    matches!(&planned.config.env, Some(EnvConfig::Map(values)) if !values.is_empty())
 }
 
 /// The compose project of `directory`. Compose gets the variables of the .env file there from us, because its own parser

@@ -34,13 +34,14 @@ pub async fn run(
     hooks: &mut dyn Hooks,
     stop: &Stop,
 ) -> Result<(), Error> {
+    let names = session.setup.services.iter().map(|service| service.name.clone());
     let mut run = Run {
         engine,
         session,
         project,
         options,
         hooks,
-        hidden: if options.all_logs { Vec::new() } else { databases(session) },
+        hidden: names.filter(|name| !options.all_logs && *name != session.server).collect(),
         command: None,
         child: None,
         turn: None,
@@ -202,10 +203,4 @@ impl Run<'_> {
 /// The option that sets the grace period of containers.
 fn grace() -> [String; 2] {
     ["--timeout".to_owned(), up::GRACE.as_secs().to_string()]
-}
-
-/// The services of the setup beside the server.
-fn databases(session: &Session) -> Vec<String> {
-    let names = session.setup.services.iter().map(|service| service.name.clone());
-    names.filter(|name| *name != session.server).collect()
 }

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 use url::form_urlencoded;
 
-use super::answers;
+use super::call::whole;
 use super::connect::{Engine, root_cause};
 use super::credentials::{Config, Credentials, registry};
 use super::error::Error;
@@ -147,7 +147,7 @@ impl Engine {
         let body = body_try_stream(pieces(listing, sent, failed));
         let session = Some(credentials.for_session());
         let docker = with_extras(self.docker.clone(), &request.tags, credentials.header());
-        let mut answers = pin!(answers::whole(docker.build_image(options(&request), session, Some(body))));
+        let mut answers = pin!(whole(docker.build_image(options(&request), session, Some(body))));
         while let Some(answer) = answers.next().await {
             let report = match answer {
                 Ok(info) => Report::Engine(Box::new(info)),
@@ -171,7 +171,7 @@ impl Engine {
         let mut registries = BTreeSet::new();
         for image in &request.images {
             let registry = registry(image);
-            let may_skip = config.needs_helper(&registry) && !request.pull;
+            let may_skip = config.helper(&registry).is_some() && !request.pull;
             if !(may_skip && matches!(self.inspect_image(image).await, Ok(Some(_)))) {
                 registries.insert(registry);
             }

@@ -76,11 +76,6 @@ impl Config {
         Ok(path.map(|path| read_json(&path)).transpose()?.flatten().unwrap_or_default())
     }
 
-    /// Whether the credentials of `registry` come from a helper, which may be slow.
-    pub(super) fn needs_helper(&self, registry: &str) -> bool {
-        self.helper(registry).is_some()
-    }
-
     /// The credentials of `registries`. If a helper fails, `warn` gets the reason, and the registry gets no credentials.
     pub(super) async fn credentials(
         &self,
@@ -104,7 +99,8 @@ impl Config {
         found
     }
 
-    fn helper(&self, registry: &str) -> Option<&str> {
+    /// The helper that has the credentials of `registry`, which may be slow.
+    pub(super) fn helper(&self, registry: &str) -> Option<&str> {
         let own = self.cred_helpers.get(server(registry)).or_else(|| self.cred_helpers.get(registry));
         own.or(Some(&self.creds_store)).map(String::as_str).filter(|name| !name.is_empty())
     }

@@ -7,7 +7,7 @@ use bollard::models::ImageInspect;
 use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions};
 use futures_util::StreamExt as _;
 
-use super::answers;
+use super::call::whole;
 use super::connect::Engine;
 use super::credentials::{Config, registry};
 use super::error::{Error, is_unauthorized};
@@ -59,7 +59,7 @@ impl Engine {
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
         let mut layers = Layers::default();
         let docker = with_credentials(&self.docker, credentials);
-        let mut answers = pin!(answers::whole(docker.create_image(Some(options), None, None)));
+        let mut answers = pin!(whole(docker.create_image(Some(options), None, None)));
         while let Some(answer) = answers.next().await {
             let answer = answer.map_err(|error| self.pull_failed(name, error))?;
             layers.update(answer).into_iter().for_each(|it| events(pulling(it)));
@@ -79,10 +79,15 @@ impl Engine {
         {
             return Ok(());
         }
+        self.remove_image(id).await
+    }
+
+    /// Removes a name of an image, and the image with its last name.
+    pub(super) async fn remove_image(&self, name: &str) -> Result<(), Error> {
         // Its parents may be in the build cache.
         let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
-        let remove = self.docker.remove_image(id, Some(options), None);
-        self.call(&format!("remove the image `{id}`"), remove).await.map(drop)
+        let remove = self.docker.remove_image(name, Some(options), None);
+        self.call(&format!("remove the image `{name}`"), remove).await.map(drop)
     }
 
     fn pull_failed(&self, name: &str, error: bollard::errors::Error) -> Error {

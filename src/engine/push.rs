@@ -4,12 +4,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bollard::Docker;
-use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions, TagImageOptions};
+use bollard::query_parameters::{CreateImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
 use futures_util::future::{FusedFuture as _, FutureExt as _};
 use tokio::time::timeout;
 
-use super::answers;
+use super::call::whole;
 use super::connect::{Engine, root_cause};
 use super::credentials::{Login, push_header};
 use super::error::{Error, Refusal};
@@ -38,6 +38,13 @@ pub struct PushRequest {
     pub login: Option<Login>,
     /// Timeout for the engine to report progress; it reports every second while it sends.
     pub silence: Duration,
+}
+
+impl PushRequest {
+    /// The name of the image in the registry.
+    fn name(&self) -> String {
+        format!("{}:{}", self.repository, self.tag)
+    }
 }
 
 /// An image in a registry.
@@ -71,7 +78,8 @@ impl Engine {
             Err(interrupted) => Err(interrupted),
         };
         if outcome.is_err() {
-            let message = format!("removing the temporary tag `{}` from the container engine", tag.name());
+            let message =
+                format!("removing the temporary tag `{}` from the container engine", request.name());
             events(Event::Note { message });
         }
         let clean_up = async {
@@ -103,7 +111,7 @@ impl Engine {
 
     async fn attempt(&self, request: &PushRequest, events: &mut impl FnMut(Event)) -> Result<Pushed, Error> {
         let docker = pushing(self.docker.clone(), request);
-        let mut answers = pin!(answers::whole(docker.create_image(None::<CreateImageOptions>, None, None)));
+        let mut answers = pin!(whole(docker.create_image(None::<CreateImageOptions>, None, None)));
         let (mut digest, mut layers) = (None, Layers::default());
         let silent = |_| self.lost_push(request, format!("no progress for {} s", request.silence.as_secs()));
         while let Some(answer) = timeout(request.silence, answers.next()).await.map_err(silent)? {
@@ -122,7 +130,7 @@ impl Engine {
         match error {
             Bollard::DockerStreamError { error: reason }
             | Bollard::DockerResponseServerError { message: reason, .. } => Error::Push {
-                image: format!("{}:{}", request.repository, request.tag),
+                image: request.name(),
                 reason: reason.trim().to_owned(),
                 refusal: Refusal::from_reason(reason),
             },
@@ -164,26 +172,20 @@ fn digest_in(status: &str) -> Option<String> {
 /// The tag of an image while it is pushed. Engines push tags only.
 struct TemporaryTag<'a> {
     engine: &'a Engine,
-    repository: &'a str,
-    tag: &'a str,
+    request: &'a PushRequest,
     /// The image that had the tag before.
     former: Option<String>,
 }
 
 impl<'a> TemporaryTag<'a> {
     async fn new(engine: &'a Engine, request: &'a PushRequest) -> Result<Self, Error> {
-        let (repository, tag) = (&*request.repository, &*request.tag);
-        let former = engine.image(&format!("{repository}:{tag}")).await?;
-        Ok(Self { engine, repository, tag, former })
-    }
-
-    fn name(&self) -> String {
-        format!("{}:{}", self.repository, self.tag)
+        let former = engine.image(&request.name()).await?;
+        Ok(Self { engine, request, former })
     }
 
     async fn set(&self, image: &str) -> Result<(), Error> {
-        let options =
-            TagImageOptions { repo: Some(self.repository.to_owned()), tag: Some(self.tag.to_owned()) };
+        let PushRequest { repository, tag, .. } = self.request;
+        let options = TagImageOptions { repo: Some(repository.clone()), tag: Some(tag.clone()) };
         let what = format!("tag the image `{image}`");
         match self.engine.call(&what, self.engine.docker.tag_image(image, Some(options))).await {
             Err(Error::Request { status: 404, .. }) => Err(Error::NoImage { image: image.to_owned() }),
@@ -195,12 +197,7 @@ impl<'a> TemporaryTag<'a> {
     async fn restore(&self) {
         let restored = match &self.former {
             Some(former) => self.set(former).await,
-            None => {
-                let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
-                let name = self.name();
-                let remove = self.engine.docker.remove_image(&name, Some(options), None);
-                self.engine.call(&format!("remove the tag `{name}`"), remove).await.map(drop)
-            }
+            None => self.engine.remove_image(&self.request.name()).await,
         };
         restored.ok();
     }

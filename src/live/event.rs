@@ -249,6 +249,11 @@ pub trait Reporter {
         self.event(&Event::Warning { message });
     }
 
+    /// Reports a change of a service's container.
+    fn service(&mut self, service: &str, change: Change) {
+        self.event(&Event::Service { service: service.to_owned(), change });
+    }
+
     /// Reports lines of the only server.
     fn lines(&mut self, lines: Vec<String>) {
         lines.into_iter().for_each(|line| self.event(&Event::Log { service: None, line }));

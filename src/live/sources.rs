@@ -8,7 +8,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::event::Reporter;
 use crate::compiler::back::plan::Watch;
-use crate::probe::{Outcome, Probe};
+use crate::probe::Probe;
 use crate::watch::{self, Changes, Watcher};
 
 /// The sources of events of a running command, beside its own steps and output. Stopping is not among them: a command races
@@ -77,10 +77,7 @@ impl Sources {
             changes = or_never(watcher.as_mut().map(Watcher::changes)) => Happening::Changed(changes),
             outcome = or_never(probe.as_mut().map(Probe::outcome)) => {
                 *probe = None;
-                match outcome {
-                    Outcome::Ready(milliseconds) => Happening::Ready(milliseconds),
-                    Outcome::Late(answer) => Happening::Late(answer),
-                }
+                outcome.map_or_else(Happening::Late, Happening::Ready)
             }
             step = or_never(step) => Happening::Step(step),
             output = or_never(output) => Happening::Output(output),

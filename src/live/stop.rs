@@ -38,14 +38,10 @@ impl Interrupted {
         stopped: Result<(), E>,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Self> {
-        match stopped {
-            Ok(()) if was_ready => Ok(()),
-            Ok(()) => Err(self),
-            Err(error) => {
-                reporter.warn(error.to_string());
-                Err(self)
-            }
+        if let Err(error) = &stopped {
+            reporter.warn(error.to_string());
         }
+        if was_ready && stopped.is_ok() { Ok(()) } else { Err(self) }
     }
 }
 

@@ -39,7 +39,7 @@ impl<H: Hooks> Shipment<'_, H> {
         self.confirm(&destination).await?;
         let (deployment, patch) = match route {
             Route::Image(engine) => {
-                let image = self.image(&engine, destination.name()).await?;
+                let image = self.image(&engine, &destination.name).await?;
                 let deployment = self.existing(destination, Source::InternalContainer).await?;
                 let pushed = self.push(&engine, &deployment, image).await?;
                 let config = SourceRevisionConfig { image_uri: Some(pushed), ..Default::default() };
@@ -61,41 +61,39 @@ impl<H: Hooks> Shipment<'_, H> {
     }
 
     async fn find(&mut self) -> Result<Destination, Error> {
-        let found = match &self.request.target {
+        let existing = match &self.request.target {
             Target::Id(id) => Some(self.call(async |client| client.deployment(id).await).await?),
             Target::Name(name) => self.call(async |client| client.find_by_name(name).await).await?,
         };
-        match (found, &self.request.target) {
-            (Some(found), _) => {
-                self.hooks.event(&event::found(&found));
-                check_not_deleted(&found)?;
-                Ok(Destination::Existing(Box::new(found)))
-            }
-            (None, Target::Id(name) | Target::Name(name)) => {
-                check_new(name)?;
-                Ok(Destination::New(name.clone()))
-            }
-        }
+        let (Target::Id(name) | Target::Name(name)) = &self.request.target;
+        let Some(found) = &existing else {
+            check_new(name)?;
+            return Ok(Destination { name: name.clone(), existing });
+        };
+        self.hooks.event(&event::found(found));
+        check_not_deleted(found)?;
+        Ok(Destination { name: found.name.clone(), existing })
     }
 
     async fn confirm(&mut self, destination: &Destination) -> Result<(), Error> {
-        let Destination::New(name) = destination else { return Ok(()) };
-        let confirmed = self.hooks.confirm_creation(name, &self.request.deployment_type);
-        if self.service.stop().unless_asked(confirmed).await? { Ok(()) } else { Err(Error::Declined) }
+        if destination.existing.is_some() {
+            return Ok(());
+        }
+        let confirmed = self.hooks.confirm_creation(&destination.name, &self.request.deployment_type);
+        if self.service.stop.unless_asked(confirmed).await? { Ok(()) } else { Err(Error::Declined) }
     }
 
     /// The deployment, which is created if it does not exist.
     async fn existing(&mut self, destination: Destination, source: Source) -> Result<Deployment, Error> {
-        let name = match destination {
-            Destination::Existing(deployment) => return Ok(*deployment),
-            Destination::New(name) => name,
-        };
+        if let Some(deployment) = destination.existing {
+            return Ok(deployment);
+        }
         let commands = match source {
             Source::InternalSource => self.request.commands.clone(),
             _ => SourceConfig::default(),
         };
         let creation = DeploymentCreation {
-            name,
+            name: destination.name,
             source,
             source_config: SourceConfig {
                 deployment_type: Some(self.request.deployment_type.clone()),

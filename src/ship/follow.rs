@@ -119,7 +119,7 @@ impl<H: Hooks> Shipment<'_, H> {
     }
 
     async fn rest(&self, interval: &mut Duration) -> Result<(), Error> {
-        self.service.stop().unless_asked(tokio::time::sleep(*interval)).await?;
+        self.service.stop.unless_asked(tokio::time::sleep(*interval)).await?;
         *interval = (*interval * 3 / 2).min(self.request.poll);
         Ok(())
     }

@@ -50,7 +50,7 @@ impl<H: Hooks> Shipment<'_, H> {
         context.configurations.push(config_path.clone());
         let listing = context.list().map_err(engine::Error::Context)?;
         let (files, largest) = (listing.files(), listing.largest(LARGEST));
-        let packed = self.service.stop().unless_asked(listing.pack(MAX_ARCHIVE)).await?;
+        let packed = self.service.stop.unless_asked(listing.pack(MAX_ARCHIVE)).await?;
         let packed = packed.map_err(engine::Error::Context)?;
         self.hooks.event(&Event::Packed { files, bytes: packed.bytes() });
         if packed.bytes() > LARGE {

@@ -97,7 +97,7 @@ impl Run<'_> {
             {
                 let is_new = progress.healthy.insert(one.service.clone());
                 if is_new && one.spec.health.is_some() && self.options.mode == Mode::Detached {
-                    self.change(&one.service, Change::Healthy);
+                    self.hooks.service(&one.service, Change::Healthy);
                 }
             } else {
                 progress.healthy.remove(&one.service);
@@ -143,7 +143,7 @@ impl Run<'_> {
                 self.renewed.insert(one.service.clone());
             }
             progress.started.insert(one.service.clone());
-            self.change(&one.service, change);
+            self.hooks.service(&one.service, change);
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Run<'_> {
             if definitions.iter().all(|one| one.service != service) {
                 let (engine, id) = (self.engine.clone(), container.id.clone());
                 self.changes.complete(async move { remove(&engine, &id).await }).await?;
-                self.change(&service, Change::Removed);
+                self.hooks.service(&service, Change::Removed);
             }
         }
         Ok(())
@@ -253,10 +253,6 @@ impl Run<'_> {
         let status = format!("is not healthy after {} s", after.as_secs());
         self.failed(&service, container.as_deref(), &status).await;
         Error::NotReady { what: format!("the service `{service}` is not healthy"), after }
-    }
-
-    pub(super) fn change(&mut self, service: &str, change: Change) {
-        self.hooks.event(&Event::Service { service: service.to_owned(), change });
     }
 }
 

@@ -128,10 +128,10 @@ impl Run<'_> {
         let is_detached = self.options.mode == Mode::Detached;
         while is_detached || !self.hooks.is_closed() {
             let step = self.rebuild.as_mut().map(Rebuild::next);
-            match self.sources.next(self.hooks, step, Some(self.logs.next())).await {
+            match self.sources.next(self.hooks, step, Some(self.logs.lines.next())).await {
                 Happening::Changed(changes) => self.changed(changes),
                 Happening::Late(_) => self.late()?,
-                Happening::Output(lines) => self.hooks.lines_of_services(lines),
+                Happening::Output(lines) => self.hooks.lines_of_services(lines.unwrap_or_default()),
                 Happening::Ready(milliseconds) => {
                     self.ready(milliseconds);
                     if is_detached {
@@ -195,7 +195,7 @@ impl Run<'_> {
             if is_running(container) || name == self.session.server && self.is_server_down {
                 continue;
             }
-            let lines = self.logs.waiting();
+            let lines = self.logs.lines.waiting();
             self.hooks.lines_of_services(lines);
             if let Err(error) = self.check(&name, container).await {
                 self.unless_change_may_fix(error)?;

@@ -7,10 +7,11 @@ use crate::cli::artifact::{Artifact, SaveOptions};
 use crate::cli::compile::{Planned, directory_of, relative};
 use crate::cli::console::{note, warn};
 use crate::cli::env::Env;
-use crate::cli::setup::{self, Prepared, SetupArguments};
+use crate::cli::setup::{Prepared, SetupArguments};
 use crate::compiler::back::emit::compose::{self, Build, Form};
 use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::compiler::files::Files;
+use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::dotenv::{self, Difference};
 use crate::compiler::paths;
 use crate::compiler::server::setup as server;
@@ -84,7 +85,7 @@ impl Compose {
 
     fn warn(&self, env: &mut Env, planned: &Planned, has_database: bool) {
         Self::warn_of_differences(env, planned);
-        if setup::has_values(planned) {
+        if matches!(&planned.config.env, Some(EnvConfig::Map(values)) if !values.is_empty()) {
             let name = &planned.plan.config.name;
             let text = format!(
                 "the compose file contains the values of `env` from {name}; a .env file keeps secrets out of both"

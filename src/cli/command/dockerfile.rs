@@ -34,12 +34,10 @@ impl Dockerfile {
             if !planned.plan.context.withheld.is_empty() {
                 let name = listed(planned.plan.context.withheld.iter().map(String::as_str));
                 let text = format!(
-                    "a build of this Dockerfile copies {name} with the values of `env` into the image"
+                    "a build of this Dockerfile copies {name} with the values of `env` into the image; exclude {name} in \
+                     .dockerignore, or move the values to a .env file"
                 );
-                warn(
-                    env,
-                    &format!("{text}; exclude {name} in .dockerignore, or move the values to a .env file"),
-                );
+                warn(env, &text);
             }
             return Ok(env.out.write(&dockerfile::dockerfile(&planned.plan))?);
         };

@@ -73,15 +73,11 @@ fn find(rules: &[&'static Rule], code: &str) -> Result<&'static Rule, Error> {
     let bare = code.trim_start_matches("error[").trim_start_matches("warning[").trim_end_matches(']');
     rules.iter().find(|rule| rule.code.eq_ignore_ascii_case(bare)).copied().ok_or_else(|| {
         let list = "list all codes with `agentcli explain`, and all keys with `agentcli explain --keys`";
-        let near = similar_name(bare, rules).map(|near| format!("did you mean `{near}`?"));
+        let keys = report::keys::names();
+        let names = rules.iter().map(|rule| rule.code).chain(keys.iter().map(String::as_str));
+        let near = similar(bare, names).map(|near| format!("did you mean `{near}`?"));
         Error::usage(format!("unknown code or key `{code}`"), near.unwrap_or_else(|| list.to_owned()))
     })
-}
-
-fn similar_name(name: &str, rules: &[&'static Rule]) -> Option<String> {
-    let keys = report::keys::names();
-    let codes = rules.iter().map(|rule| rule.code);
-    similar(name, codes.chain(keys.iter().map(String::as_str))).map(str::to_owned)
 }
 
 fn explained(out: &Stream, rule: &Rule, width: usize) -> String {

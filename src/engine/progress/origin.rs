@@ -41,12 +41,9 @@ impl Origins {
         let stage =
             self.stages.iter().filter(|stage| step.stage.as_ref().is_none_or(|own| *own == stage.name));
         let by_number = stage.filter_map(|stage| stage.numbered(step)).next();
-        by_number.or_else(|| self.by_text(&step.name)).and_then(|origin| origin.key.clone())
-    }
-
-    fn by_text(&self, text: &str) -> Option<&StepOrigin> {
-        let same = |origin: &&StepOrigin| origin.instruction.split_whitespace().eq(text.split_whitespace());
-        self.stages.iter().flat_map(|stage| &stage.instructions).find(same)
+        let same = |it: &&StepOrigin| it.instruction.split_whitespace().eq(step.name.split_whitespace());
+        let by_text = || self.stages.iter().flat_map(|stage| &stage.instructions).find(same);
+        by_number.or_else(by_text).and_then(|origin| origin.key.clone())
     }
 }
 

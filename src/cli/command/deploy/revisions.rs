@@ -4,9 +4,8 @@ use serde_json::json;
 
 use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use crate::api::wire::Revision;
-use crate::cli::account::AccountOptions;
 use crate::cli::env::Env;
-use crate::cli::service::Service;
+use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
 
 /// Manage the revisions of a deployment
@@ -28,12 +27,8 @@ pub(super) struct List {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
-    /// Print the result as JSON (`agentcli schema deploy`)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    account: AccountOptions,
+    options: CallOptions,
 }
 
 impl Revisions {
@@ -46,13 +41,13 @@ impl Revisions {
 
 impl List {
     fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account, None)?;
+        let mut service = Service::new(env, &self.options.account, None)?;
         let id = &self.deployment_id;
         let (found, active) = service.call(async |client| {
             let active = client.deployment(id).await?.active_revision_id;
             Ok((client.revisions(id, self.limit as usize).await?, active))
         })?;
-        if self.json {
+        if self.options.json {
             let revisions: Vec<_> = found.iter().map(shown).collect();
             return print_json(env, &json!({ "revisions": revisions, "active_revision_id": active }));
         }

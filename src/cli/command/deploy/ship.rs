@@ -192,13 +192,11 @@ impl Ship {
     }
 
     fn target(&self, env: &mut Env, planned: &Planned) -> Result<Target, Error> {
-        match &self.deployment_id {
-            Some(id) => Ok(Target::Id(id.clone())),
-            None => {
-                let name = deployment_name(env, self.name.as_deref(), Some(&planned.project.path))?;
-                Ok(Target::Name(name))
-            }
-        }
+        let config = Some(&*planned.project.path);
+        Ok(match &self.deployment_id {
+            Some(id) => Target::Id(id.clone()),
+            None => Target::Name(deployment_name(env, self.name.as_deref(), config)?),
+        })
     }
 
     fn method(&self) -> Method {

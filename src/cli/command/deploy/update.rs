@@ -9,10 +9,9 @@ use serde_json::json;
 use super::shown::{print_json, shown, title};
 use crate::api::rules;
 use crate::api::wire::Deployment;
-use crate::cli::account::AccountOptions;
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
-use crate::cli::service::Service;
+use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
 use difference::{Change, difference};
 use patch::PatchOptions;
@@ -37,12 +36,8 @@ pub(super) struct Update {
     #[arg(short, long)]
     yes: bool,
 
-    /// Print the result as JSON (`agentcli schema deploy`)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    account: AccountOptions,
+    options: CallOptions,
 
     // The last: its heading applies to all options after it.
     #[command(flatten)]
@@ -52,7 +47,7 @@ pub(super) struct Update {
 impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (patch, nulls) = self.patch.patch(env)?;
-        let mut service = Service::new(env, &self.account, None)?;
+        let mut service = Service::new(env, &self.options.account, None)?;
         let before = service.call(async |client| client.deployment(&self.id).await)?;
         nulls.check(&before)?;
         rules::patch(&before, &patch)?;
@@ -85,7 +80,7 @@ impl Update {
             let text = "the service has not listed a new revision yet";
             note(env, &format!("{text}; see `agentcli deploy revisions list {}`", after.id));
         }
-        if self.json {
+        if self.options.json {
             let changes: Vec<_> = changes.iter().map(Change::json).collect();
             let result = json!({ "deployment": shown(after), "changes": changes, "new_revision": revision });
             return print_json(env, &result);

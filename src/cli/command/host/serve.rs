@@ -110,7 +110,8 @@ impl Serve {
     fn options(&self, env: &mut Env) -> Result<Options, Error> {
         let repositories = match &self.repositories {
             None => Vec::new(),
-            Some(path) => repositories(env, path)?,
+            Some(path) => serde_json::from_str::<Vec<Repository>>(&text(env, path)?)
+                .map_err(|error| wrong(path, "repositories", error.to_string()))?,
         };
         let faults = match &self.faults {
             None => Faults::default(),
@@ -167,11 +168,6 @@ impl Serve {
         let registry = Registry::new(address, login);
         Ok(Some(registry.map_err(Error::misused)?))
     }
-}
-
-fn repositories(env: &Env, path: &Path) -> Result<Vec<Repository>, Error> {
-    let parsed = serde_json::from_str(&text(env, path)?);
-    parsed.map_err(|error| wrong(path, "repositories", error.to_string()))
 }
 
 fn text(env: &Env, path: &Path) -> Result<String, Error> {

@@ -12,6 +12,7 @@ use crate::api::wire::{
     SourceRevisionConfig,
 };
 use crate::cli::env::Env;
+use crate::cli::setup::redacted;
 use crate::cli::variables;
 use crate::compiler::manifests::dotenv;
 use crate::compiler::words::similar;
@@ -73,10 +74,6 @@ pub(super) struct PatchOptions {
     /// Command that builds a JavaScript project
     #[arg(long, value_name = "COMMAND")]
     build_command: Option<String>,
-}
-
-fn redacted(text: &str) -> Result<Redacted, String> {
-    Ok(Redacted::new(text))
 }
 
 impl PatchOptions {
