@@ -54,7 +54,7 @@ impl Session {
 /// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether the run stays attached once everything runs.
+    /// The behaviour once everything runs.
     pub mode: Mode,
     /// Whether newer images are pulled.
     pub pull: bool,
@@ -66,7 +66,7 @@ pub struct Options {
     pub all_logs: bool,
 }
 
-/// The state in which a run leaves the setup once everything runs.
+/// The behaviour of a run once everything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Show the logs until interrupted, then stop everything.
