@@ -256,7 +256,7 @@ impl Error {
         matches!(self, Error::Push { refusal: Refusal::Unauthorized, .. })
     }
 
-    /// What to do next, if there is something to say.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::Context(error) => return error.hint(),
@@ -307,9 +307,7 @@ impl Error {
                 "forward its socket, `ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock USER@HOST`, and set \
                  DOCKER_HOST=unix:///tmp/docker.sock"
             }
-            Error::Unsupported { .. } => {
-                "set DOCKER_HOST to an address that starts with unix://, tcp:// or npipe://"
-            }
+            Error::Unsupported { .. } => "set DOCKER_HOST to an address that starts with unix:// or tcp://",
             Error::Config { .. }
             | Error::Interrupted(_)
             | Error::Push { refusal: Refusal::Other, .. }
