@@ -18,11 +18,6 @@ use crate::output::properties;
 /// The configurations with errors: their codes, and why they are right.
 const REFUSED: &[(&str, &[&str], &str)] = &[
     (
-        "CopilotKit__CopilotKit__4",
-        &["dependency-is-file"],
-        "`pyproject.toml` is not a dependency; its directory, which the specification asks for, is listed too",
-    ),
-    (
         "langchain-ai__langgraph__8",
         &["source-not-supported"],
         "a uv workspace as `source` instead of `dependencies` is not supported yet",
@@ -47,6 +42,11 @@ const WARNED: &[(&str, &[&str], &str)] = &[
         "the specification uses a checkpointer's path only with the backend `custom`",
     ),
     ("CopilotKit__CopilotKit__2", &["unknown-key"], "nothing reads `package_manager`"),
+    (
+        "CopilotKit__CopilotKit__4",
+        &["redundant-dependency"],
+        "`pyproject.toml` is found without being listed: its directory is listed, too",
+    ),
     (
         "bytedance__deer-flow__0",
         &["unused-checkpointer-path"],
