@@ -6,6 +6,7 @@ pub mod dockerfile;
 pub mod dockerignore;
 pub mod dotenv;
 pub mod image_name;
+pub mod marker;
 pub mod package;
 pub mod package_json;
 pub mod pyproject;
@@ -15,6 +16,7 @@ pub mod setup_cfg;
 pub mod setup_py;
 mod stack;
 pub mod symbols;
+pub mod uv_lock;
 
 use std::ops::Range;
 
