@@ -30,6 +30,20 @@ pub fn join(base: &str, path: &str) -> String {
     if path.starts_with('/') { normalize(path) } else { normalize(&format!("{base}/{path}")) }
 }
 
+/// The shortest form of `path`, which is normalised and relative to the directory with these components: `../agent/x` is
+/// `x` in a directory `agent`.
+pub fn shortened(path: &str, directory: &[String]) -> String {
+    let up = levels_up(path);
+    let own = directory.iter().skip(directory.len().saturating_sub(up));
+    let rest: Vec<&str> = path.split('/').skip(up).collect();
+    let shared = if up > directory.len() {
+        0
+    } else {
+        own.zip(&rest).take_while(|(one, other)| one == *other).count()
+    };
+    normalize(&("../".repeat(up - shared) + &rest[shared..].join("/")))
+}
+
 /// Whether `path` is `directory` or lies in it. Both are normalised and relative to the same place.
 pub fn lies_in(path: &str, directory: &str) -> bool {
     if directory.split('/').all(|part| part == "..") {
@@ -116,6 +130,24 @@ mod tests {
         assert_eq!(below("../../lib", ".."), None);
         assert_eq!(below("/a/b", "/"), Some("a/b"));
         assert_eq!(below("/a", "."), None);
+    }
+
+    #[test]
+    fn shortest_forms() {
+        let directory = ["srv", "packages", "agent"].map(str::to_owned);
+        for (path, short) in [
+            ("../agent", "."),
+            ("../agent/x", "x"),
+            ("../../packages/agent/x", "x"),
+            ("../../packages/lib", "../lib"),
+            ("../lib", "../lib"),
+            ("../../../../srv", "../../../../srv"),
+            ("agent", "agent"),
+            ("/agent", "/agent"),
+            ("..", ".."),
+        ] {
+            assert_eq!(shortened(path, &directory), short, "{path}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod javascript;
 mod late;
 mod layout;
 mod local;
+mod locked;
 mod python;
 pub mod setup;
 mod tools;

@@ -3,6 +3,7 @@
 use crate::compiler::files::Files;
 use crate::compiler::front::base_image::{self, BaseImage};
 use crate::compiler::front::config::{Config, Variant};
+use crate::compiler::front::workspace::{self, Locked};
 use crate::compiler::manifests::dependency::{self, Dependency, Local, LocalKind};
 use crate::compiler::manifests::package::{self, Package, UvSettings, uv_settings_for};
 use crate::compiler::manifests::package_json::{self, Manifest};
@@ -29,9 +30,11 @@ pub(super) struct Resolved {
     pub installer: Installer,
     /// The pip configuration, where something reads it.
     pub pip_config: Option<String>,
+    /// The packages of `source` that are not directories.
+    pub locked: Option<Locked>,
     /// The local dependencies, each directory once.
     pub locals: Vec<Local>,
-    /// Packages from an index or a URL that `dependencies` names.
+    /// Packages from an index or a URL: those that `dependencies` names, or those of the lock file.
     pub requirements: Vec<String>,
     /// The requirements files of local dependencies.
     pub files: Vec<RequirementsFile>,
@@ -45,8 +48,8 @@ pub(super) struct Resolved {
 
 /// A local dependency that can be installed.
 pub(super) struct LocalPackage {
-    /// Its index in `dependencies`.
-    pub index: usize,
+    /// Its index in `dependencies`; a package of `source` has none.
+    pub index: Option<usize>,
     pub path: String,
     /// The normalised distribution name.
     pub name: Option<String>,
@@ -61,9 +64,11 @@ impl Resolved {
         let has_python = variant != Variant::Javascript;
         let installer = if config.uses_pip() { Installer::Pip } else { Installer::Uv };
         let is_read = has_python && installer == Installer::Pip;
-        let locals = locals(config, files);
+        let locked = workspace::locked(config, files).filter(|_| has_python);
+        let locals = locked.as_ref().map_or_else(|| locals(config, files), |locked| locked.locals.clone());
         let packages = locals.iter().filter(|local| has_python && local.kind == LocalKind::Package);
-        let requirements_files = locals.iter().filter(|local| local.kind != LocalKind::Package);
+        let requirements_files =
+            locals.iter().filter(|local| locked.is_none() && local.kind != LocalKind::Package);
         let javascript = (variant != Variant::Python).then(|| package_json::find(files)?.ok());
         Self {
             variant,
@@ -72,13 +77,17 @@ impl Resolved {
             node: (variant != Variant::Python).then(|| base_image::node(config).to_owned()),
             installer,
             pip_config: config.pip_config_file.as_deref().filter(|_| is_read).map(paths::normalize),
-            requirements: requirements(config, files),
+            requirements: match &locked {
+                Some(locked) => locked.requirements(),
+                None => requirements(config, files),
+            },
             files: requirements_files
                 .filter_map(|local| requirements_txt::find(&local.path, files))
                 .collect(),
             packages: packages.map(|local| LocalPackage::new(local, installer, files)).collect(),
             import_path: import_path(&locals),
             package_json: javascript.flatten(),
+            locked,
             locals,
         }
     }
@@ -102,17 +111,20 @@ impl Resolved {
                 && requirement::name(requirement).is_some_and(|it| names.contains(&it.as_str()))
         };
         let reads_sources = self.reads_sources();
-        self.packages.iter().all(|LocalPackage { package, .. }| {
-            let requirements = package.requirements.as_ref();
-            requirements.is_some_and(|all| !all.iter().any(is_extra))
-                && (package.sources.elsewhere.is_empty() || !reads_sources)
-        })
+        self.locked.is_some()
+            || self.packages.iter().all(|LocalPackage { package, .. }| {
+                let requirements = package.requirements.as_ref();
+                requirements.is_some_and(|all| !all.iter().any(is_extra))
+                    && (package.sources.elsewhere.is_empty() || !reads_sources)
+            })
     }
 
     /// Whether uv reads the sources of local packages. It must not if some are paths: those packages are installed in
     /// place.
     pub(super) fn reads_sources(&self) -> bool {
-        self.installer == Installer::Uv && !self.packages.iter().any(|it| it.package.sources.has_paths)
+        self.installer == Installer::Uv
+            && self.locked.is_none()
+            && !self.packages.iter().any(|it| it.package.sources.has_paths)
     }
 
     /// Whether uv is told not to read them.

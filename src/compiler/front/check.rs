@@ -35,6 +35,7 @@ use crate::compiler::files::Files;
 use crate::compiler::front::base_image::base_image;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::document::Document;
+use crate::compiler::front::workspace;
 use crate::compiler::manifests::dependency::{self, Local};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
@@ -96,8 +97,9 @@ impl<'a> Context<'a> {
         files: &'a dyn Files,
         removed: &'a BTreeSet<Pointer>,
     ) -> Self {
-        let locals =
-            dependency::local_dependencies(config.entries(), files).into_iter().map(Rc::new).collect();
+        let workspace = workspace::locked(config, files).map(|locked| locked.locals);
+        let locals = workspace.unwrap_or_else(|| dependency::local_dependencies(config.entries(), files));
+        let locals = locals.into_iter().map(Rc::new).collect();
         let (found, modules, variables) = (Vec::new(), HashMap::new(), OnceCell::new());
         Self { document, config, files, locals, removed, found, modules, variables }
     }
@@ -166,9 +168,12 @@ pub fn check(
     context.found
 }
 
-/// The place of the entry of `dependencies` with this index.
-fn entry(index: usize) -> Pointer {
-    Pointer::root().join("dependencies").join(index)
+/// The place of the entry of `dependencies` with this index, or else of `source`.
+fn entry(index: impl Into<Option<usize>>) -> Pointer {
+    match index.into() {
+        Some(index) => Pointer::root().join("dependencies").join(index),
+        None => Pointer::root().join("source"),
+    }
 }
 
 /// `path` as users write it in the configuration: with `./`, unless it leads out of the directory.

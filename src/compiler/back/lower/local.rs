@@ -9,6 +9,7 @@ use crate::compiler::back::plan::{Context, JavascriptPackages, Local, PythonPack
 use crate::compiler::back::resolve::Installer;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::dependency::{self, Local as Dependency, LocalKind};
+use crate::compiler::manifests::uv_lock;
 use crate::compiler::{paths, server};
 
 pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
@@ -55,8 +56,9 @@ fn here(path: &str) -> String {
 fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
     let resolved = input.resolved;
     let included = resolved.files.iter().flat_map(|file| file.files.iter().cloned());
-    let manifests =
-        resolved.locals.iter().flat_map(|local| manifests(input, local)).chain(included).collect();
+    let lock = resolved.locked.as_ref().map(|locked| paths::join(&locked.root, uv_lock::NAME));
+    let manifests = resolved.locals.iter().flat_map(|local| manifests(input, local));
+    let manifests = manifests.chain(included).chain(lock).collect();
     PythonPackages {
         version: resolved.pinned_python.clone(),
         server: server_packages(input.config.api_version.as_deref()),

@@ -1,0 +1,118 @@
+//! The package that `source` names, with everything that the lock file of its workspace holds for it.
+
+use crate::compiler::files::Files;
+use crate::compiler::front::base_image;
+use crate::compiler::front::config::{Config, SourceConfig};
+use crate::compiler::manifests::dependency::{Local, LocalKind};
+use crate::compiler::manifests::uv_lock::{self, Lock, Package, Request, Selected, Source};
+use crate::compiler::manifests::{self, Broken};
+use crate::compiler::{paths, server};
+
+/// A workspace, by its lock file.
+pub struct Workspace<'a> {
+    source: &'a SourceConfig,
+    files: &'a dyn Files,
+    /// The Python version of the server, major.minor.
+    pub python: String,
+    /// The content of the lock file.
+    pub lock: Lock,
+}
+
+/// The packages that are installed for a target.
+#[derive(Clone, Debug)]
+pub struct Locked {
+    /// The directory of the lock file, relative to the configuration's.
+    pub root: String,
+    /// The Python version that they are chosen for, major.minor.
+    pub python: String,
+    /// Packages that are not directories.
+    pub packages: Vec<Selected>,
+    /// Directories, the target first.
+    pub locals: Vec<Local>,
+}
+
+impl Locked {
+    /// Requirements for exactly these versions, for an installer in the configuration's directory.
+    pub fn requirements(&self) -> Vec<String> {
+        let place = |path: &str| paths::join(&self.root, path);
+        self.packages.iter().map(|package| package.requirement(&self.python, place)).collect()
+    }
+}
+
+/// The path of the lock file that `source` names.
+pub fn lock_file(source: &SourceConfig) -> String {
+    paths::join(&source.root, uv_lock::NAME)
+}
+
+impl<'a> Workspace<'a> {
+    /// The workspace of `source`; `None` if the configuration has none, or there is no lock file.
+    pub fn read(config: &'a Config, files: &'a dyn Files) -> Option<Result<Self, Broken>> {
+        let source = config.source.as_ref()?;
+        let text = manifests::text(&lock_file(source), files)?;
+        let lock = text.and_then(|text| uv_lock::read(&text));
+        Some(lock.map(|lock| Self { source, files, python: python(config), lock }))
+    }
+
+    /// The package to run: the named one, or the innermost one around the configuration, or the only one. The package at
+    /// the root counts only if the configuration is right there, or there is no other.
+    pub fn target(&self) -> Option<&Package> {
+        if let Some(name) = &self.source.package {
+            return self.lock.local(name);
+        }
+        let own =
+            |directory: &str| self.path(directory) == "." || (directory != "." && self.surrounds(directory));
+        let around = self.lock.locals().filter(|(_, directory)| own(directory));
+        let innermost = around.max_by_key(|(_, directory)| directory.len());
+        let mut all = self.lock.locals();
+        let only = all.next().filter(|_| all.next().is_none());
+        innermost.or(only).map(|(package, _)| package)
+    }
+
+    /// Whether the configuration lies below a directory of the workspace.
+    fn surrounds(&self, directory: &str) -> bool {
+        self.path(directory).split('/').all(|part| part == "..")
+    }
+
+    /// A path of the lock file, relative to the configuration's directory.
+    pub fn path(&self, path: &str) -> String {
+        paths::shortened(&paths::join(&self.source.root, path), &self.files.directory())
+    }
+
+    /// The packages that `target` needs, or why the lock does not tell them, as a lowercase fragment.
+    pub fn locked(&self, target: &Package) -> Result<Locked, String> {
+        let SourceConfig { extras, groups, root, .. } = self.source;
+        let request = Request {
+            package: &target.name,
+            extras: extras.clone(),
+            groups: groups.clone(),
+            python: &self.python,
+        };
+        let (directories, packages): (Vec<_>, Vec<_>) =
+            self.lock.closure(&request)?.into_iter().partition(|it| it.package.source.directory().is_some());
+        let (mut first, rest): (Vec<_>, Vec<_>) =
+            directories.iter().partition(|it| it.package.name == target.name);
+        first.extend(rest);
+        let locals = first.iter().filter_map(|it| self.local(&it.package)).collect();
+        Ok(Locked { root: paths::normalize(root), python: self.python.clone(), packages, locals })
+    }
+
+    fn local(&self, package: &Package) -> Option<Local> {
+        let mut local = Local::new(None, self.path(package.source.directory()?), self.files);
+        if let Source::Virtual(_) = package.source {
+            local.kind = LocalKind::Plain;
+        }
+        Some(local)
+    }
+}
+
+/// The packages that `source` asks for, if the configuration has one without errors.
+pub fn locked(config: &Config, files: &dyn Files) -> Option<Locked> {
+    let workspace = Workspace::read(config, files)?.ok()?;
+    workspace.locked(workspace.target()?).ok()
+}
+
+/// The Python version of the server: that of the image, or else the one that the configuration names.
+fn python(config: &Config) -> String {
+    let image = base_image::base_image(config).version;
+    image.or(config.python().map(str::to_owned)).unwrap_or_else(|| server::DEFAULT_PYTHON.to_owned())
+}
