@@ -17,6 +17,7 @@ pub mod setup_py;
 mod stack;
 pub mod symbols;
 pub mod uv_lock;
+pub mod uv_workspace;
 
 use std::ops::Range;
 
