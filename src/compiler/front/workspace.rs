@@ -1,5 +1,9 @@
 //! The package that `source` names, with everything that the lock file of its workspace holds for it.
 
+use std::str::FromStr;
+
+use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
+
 use crate::compiler::files::Files;
 use crate::compiler::front::base_image;
 use crate::compiler::front::config::{Config, SourceConfig};
@@ -32,11 +36,29 @@ pub struct Locked {
 }
 
 impl Locked {
+    /// The lock file and the manifest beside it, relative to the configuration's directory. A service that builds the
+    /// source reads them.
+    pub fn manifests(&self, files: &dyn Files) -> Vec<String> {
+        let all = [uv_lock::NAME, "pyproject.toml"].map(|name| paths::join(&self.root, name));
+        all.into_iter().filter(|path| files.is_file(path)).collect()
+    }
+
     /// Requirements for exactly these versions, for an installer in the configuration's directory.
     pub fn requirements(&self) -> Vec<String> {
         let place = |path: &str| paths::join(&self.root, path);
         self.packages.iter().map(|package| package.requirement(&self.python, place)).collect()
     }
+}
+
+/// The versions that the server requires of a locked package, if it has another one. Known for the current server only.
+pub fn conflict(config: &Config, package: &Package) -> Option<&'static str> {
+    if config.api_version.is_some() || config.base_image.is_some() {
+        return None;
+    }
+    let (_, required) = server::REQUIREMENTS.iter().find(|(name, _)| *name == package.name)?;
+    let version = Version::from_str(package.version.as_deref()?).ok()?;
+    let is_met = VersionSpecifiers::from_str(required).ok()?.contains(&version);
+    (!is_met).then_some(*required)
 }
 
 /// The path of the lock file that `source` names.

@@ -64,7 +64,8 @@ pub struct Package {
     /// The wheels for all platforms.
     #[serde(default)]
     pub wheels: Vec<File>,
-    metadata: Option<Metadata>,
+    #[serde(default)]
+    metadata: Metadata,
 }
 
 /// A reference to another package.
@@ -94,7 +95,7 @@ pub struct File {
 }
 
 /// The parts of a local package's manifest that the lock was made from.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Metadata {
     #[serde(default)]
@@ -172,8 +173,7 @@ impl Lock {
 impl Package {
     /// The names of its extras.
     pub fn extras(&self) -> BTreeSet<&str> {
-        let provided = self.metadata.iter().flat_map(|it| &it.provides_extras);
-        self.optional_dependencies.keys().chain(provided).map(String::as_str).collect()
+        self.optional_dependencies.keys().chain(&self.metadata.provides_extras).map(String::as_str).collect()
     }
 
     /// The names of its dependency groups.

@@ -9,7 +9,6 @@ use crate::compiler::back::plan::{Context, JavascriptPackages, Local, PythonPack
 use crate::compiler::back::resolve::Installer;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::dependency::{self, Local as Dependency, LocalKind};
-use crate::compiler::manifests::uv_lock;
 use crate::compiler::{paths, server};
 
 pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
@@ -56,9 +55,9 @@ fn here(path: &str) -> String {
 fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
     let resolved = input.resolved;
     let included = resolved.files.iter().flat_map(|file| file.files.iter().cloned());
-    let lock = resolved.locked.as_ref().map(|locked| paths::join(&locked.root, uv_lock::NAME));
+    let locked = resolved.locked.iter().flat_map(|locked| locked.manifests(input.files));
     let manifests = resolved.locals.iter().flat_map(|local| manifests(input, local));
-    let manifests = manifests.chain(included).chain(lock).collect();
+    let manifests = manifests.chain(included).chain(locked).collect();
     PythonPackages {
         version: resolved.pinned_python.clone(),
         server: server_packages(input.config.api_version.as_deref()),

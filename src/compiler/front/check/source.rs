@@ -1,5 +1,7 @@
 //! `source`: does the lock file of the workspace hold what the package needs, for the server's Python on Linux?
 
+mod rules;
+
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
@@ -9,7 +11,7 @@ use super::credentials::CREDENTIALS_IN_URL;
 use super::manifests::{MAX_FINDINGS, invalid};
 use super::{Context, written};
 use crate::compiler::front::config::{SourceConfig, Variant};
-use crate::compiler::front::workspace::{Workspace, lock_file};
+use crate::compiler::front::workspace::{self, Locked, Workspace, lock_file};
 use crate::compiler::manifests;
 use crate::compiler::manifests::marker::{Environment, MACHINES};
 use crate::compiler::manifests::pyproject::Pyproject;
@@ -17,17 +19,12 @@ use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::uv_lock::{Difference, Package, Selected};
 use crate::compiler::words::{listed, similar};
 use crate::compiler::{paths, urls};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
-
-/// All rules of this check.
-pub(super) const RULES: &[&Rule] = &[
-    &CONFLICTING_SOURCE,
-    &INVALID_LOCK,
-    &LOCK_FOR_OTHER_TARGET,
-    &LOCK_NOT_FOUND,
-    &OUTDATED_LOCK,
-    &SOURCE_PACKAGE_NOT_FOUND,
-];
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related};
+pub(super) use rules::RULES;
+use rules::{
+    CONFLICTING_SOURCE, INVALID_LOCK, LOCK_CONFLICTS_WITH_SERVER, LOCK_FOR_OTHER_TARGET, LOCK_NOT_FOUND,
+    OUTDATED_LOCK, SOURCE_PACKAGE_NOT_FOUND,
+};
 
 pub(super) fn check(context: &mut Context<'_>) {
     let Some(source) = &context.config.source else { return };
@@ -124,9 +121,9 @@ fn check_workspace(
         .filter(|(_, directory)| locked.locals.iter().any(|local| local.path == workspace.path(directory)))
         .filter_map(|(package, directory)| check_manifest(context, source, workspace, package, directory))
         .collect();
-    found.extend(
-        locked.packages.iter().filter_map(|package| check_files(context, source, workspace, package)),
-    );
+    let packages = locked.packages.iter();
+    found.extend(packages.filter_map(|package| check_files(context, source, workspace, package)));
+    found.extend(check_server(context, source, &locked));
     found.truncate(MAX_FINDINGS);
     found
 }
@@ -263,18 +260,44 @@ fn check_manifest(
     let (part, label) = match package.difference(&manifest, &root)? {
         Difference::Added(text) => (text, "this requirement is not in the lock file".to_owned()),
         Difference::Changed(text) => (text, "the lock file has another version or source of it".to_owned()),
+        Difference::Renamed(name) => (name, format!("the lock file has the name `{}`", package.name)),
         Difference::Removed(name) => {
             ("dependencies".to_owned(), format!("the lock file still has the requirement `{name}`"))
         }
     };
     let text = manifests::excerpt(&path, context.files);
-    let start = text.find(&part).unwrap_or_default();
+    let quoted = ['"', '\''].iter().find_map(|quote| Some(text.find(&format!("{quote}{part}{quote}"))? + 1));
+    let start = quoted.or_else(|| text.find(&part)).unwrap_or_default();
     let related = Related::new(&path, &text, start..start + part.len(), label);
     Some(
         diagnostic(format!("`{lock}` is not made from the current `{shown}`"))
             .related(related)
             .help(lock_again(source)),
     )
+}
+
+/// Reports packages in versions that the server does not work with.
+fn check_server(context: &Context<'_>, source: &SourceConfig, locked: &Locked) -> Vec<Diagnostic> {
+    let path = lock_file(source);
+    let text = manifests::excerpt(&path, context.files);
+    let finding = |package: &Package| {
+        let required = workspace::conflict(context.config, package)?;
+        let (name, version) = (&package.name, package.version.as_deref()?);
+        let part = format!("version = \"{version}\"");
+        let start = text.find(&format!("name = \"{name}\"\n{part}")).unwrap_or_default();
+        let start = start + text[start..].find(&part).unwrap_or_default();
+        let label = format!("the server requires `{name}{required}`");
+        let related = Related::new(&path, &text, start..start + part.len(), label);
+        let message =
+            format!("`{}` has a version of `{name}` that the server does not work with", written(&path));
+        let upgrade = format!("run `uv lock --upgrade-package {name}` in `{}`", written(&locked.root));
+        let diagnostic =
+            Diagnostic::new(&LOCK_CONFLICTS_WITH_SERVER, place("root"), message).related(related);
+        Some(
+            diagnostic.help(format!("{upgrade}, or set `api_version` to a server that works with {version}")),
+        )
+    };
+    locked.packages.iter().filter_map(|it| finding(&it.package)).collect()
 }
 
 /// Reports a package without a file that can be installed, or whose local archive is missing.
@@ -305,63 +328,3 @@ fn check_files(
             .help(format!("require a version of `{name}` that has one, or write another `python_version`")),
     )
 }
-
-static CONFLICTING_SOURCE: Rule = Rule {
-    code: "conflicting-source",
-    severity: Severity::Error,
-    summary: "a key that cannot be used with `source`",
-    why: "With `source`, everything is installed by uv from the lock file of a workspace. Other dependencies, other \
-          installers and their settings have no place there.",
-    wrong: r#"{ "source": { "kind": "uv" }, "dependencies": ["httpx"] }"#,
-    right: r#"{ "source": { "kind": "uv" } }"#,
-};
-
-static INVALID_LOCK: Rule = Rule {
-    code: "invalid-lock",
-    severity: Severity::Error,
-    summary: "a uv.lock that cannot be read",
-    why: "The versions to install are read from the lock file. It must be TOML in version 1 of uv's format, and hold \
-          all packages that the requested one needs. It is often broken by a merge.",
-    wrong: r#"{ "source": { "kind": "uv", "root": "./workspace-with-a-broken-lock" } }"#,
-    right: r#"{ "source": { "kind": "uv", "root": "." } }"#,
-};
-
-static LOCK_FOR_OTHER_TARGET: Rule = Rule {
-    code: "lock-for-other-target",
-    severity: Severity::Error,
-    summary: "a uv.lock for another Python version or platform",
-    why: "uv locks packages for the Python versions of `requires-python` and the platforms of `tool.uv.environments`. For \
-          others it installs nothing, or finds no file of a package.",
-    wrong: r#"{ "python_version": "3.11", "source": { "kind": "uv", "root": "./workspace-for-python-3.12" } }"#,
-    right: r#"{ "python_version": "3.12", "source": { "kind": "uv", "root": "./workspace-for-python-3.12" } }"#,
-};
-
-static LOCK_NOT_FOUND: Rule = Rule {
-    code: "lock-not-found",
-    severity: Severity::Error,
-    summary: "no uv.lock in the directory of `source.root`",
-    why: "`source` installs the versions that the lock file of the workspace names. It is in the workspace's root, \
-          relative to the directory of the configuration.",
-    wrong: r#"{ "source": { "kind": "uv", "root": "./packages" } }"#,
-    right: r#"{ "source": { "kind": "uv", "root": "." } }"#,
-};
-
-static OUTDATED_LOCK: Rule = Rule {
-    code: "outdated-lock",
-    severity: Severity::Error,
-    summary: "a uv.lock that does not match a pyproject.toml",
-    why: "The requirements of a package changed after the lock file was made, so that it lacks packages, or has other \
-          versions than the pyproject.toml asks for. Conditions are not compared.",
-    wrong: r#"{ "source": { "kind": "uv", "root": "./workspace-with-an-outdated-lock" } }"#,
-    right: r#"{ "source": { "kind": "uv", "root": "." } }"#,
-};
-
-static SOURCE_PACKAGE_NOT_FOUND: Rule = Rule {
-    code: "source-package-not-found",
-    severity: Severity::Error,
-    summary: "`source` names a package, an extra or a group that the lock file does not have",
-    why: "The package to run is one of the workspace: the one in `source.package`, or the one that the configuration is \
-          in. Its extras and dependency groups are those of its pyproject.toml when the lock file was made.",
-    wrong: r#"{ "source": { "kind": "uv", "root": "../..", "package": "agnet" } }"#,
-    right: r#"{ "source": { "kind": "uv", "root": "../..", "package": "agent" } }"#,
-};

@@ -19,6 +19,8 @@ pub enum Difference {
     Changed(String),
     /// The lock has a requirement with this name, and the manifest does not.
     Removed(String),
+    /// The manifest has this name, and the lock another one.
+    Renamed(String),
 }
 
 /// The extra that a requirement belongs to, if any, and its name.
@@ -30,11 +32,14 @@ type Content = BTreeSet<(Vec<String>, Option<String>)>;
 impl Package {
     /// The first difference to the `manifest` of the package, in a workspace whose root has the manifest `root`.
     pub fn difference(&self, manifest: &Table, root: &Table) -> Option<Difference> {
-        let metadata = self.metadata.as_ref()?;
+        let name = table(manifest, &["project"]).and_then(|project| project.get("name")?.as_str());
+        if let Some(name) = name.filter(|name| normalized_name(name) != self.name) {
+            return Some(Difference::Renamed(name.to_owned()));
+        }
         let is_elsewhere = |name: &str| [manifest, root].iter().any(|it| redirects(it, name));
         let written = written(manifest, &is_elsewhere)?;
         let mut locked: BTreeMap<Key, Content> = BTreeMap::new();
-        for required in &metadata.requires_dist {
+        for required in &self.metadata.requires_dist {
             let key = (required.of_extra(), required.name.clone());
             locked.entry(key).or_default().insert(required.content()?);
         }

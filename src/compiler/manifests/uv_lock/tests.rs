@@ -214,6 +214,13 @@ fn differences_to_a_manifest() {
         difference(own, cpu, &format!("{sources}\nold = {{ git = 'https://x' }}")),
         changed("Old<2,>=1; python_version < \"3.12\"")
     );
+    let renamed = "[project]\nname = 'Apple'".parse().unwrap();
+    let difference_of =
+        |name: &str, manifest| lock.local(name).unwrap().difference(manifest, &Default::default());
+    assert_eq!(difference_of("app", &renamed), Some(Difference::Renamed("Apple".to_owned())));
+    // A lock does not repeat that there are no requirements.
+    let required = "[project]\nname = 'lib'\ndependencies = ['idna']".parse().unwrap();
+    assert_eq!(difference_of("lib", &required), added("idna"));
     // It cannot be read reliably.
     assert_eq!(difference("'lib===1'", cpu, sources), None);
 }
