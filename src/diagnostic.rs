@@ -6,13 +6,15 @@
 use std::fmt;
 use std::ops::Range;
 
-/// The severity of a finding. An error makes the configuration unusable, a warning does not.
+/// The severity of a finding. Only an error makes the configuration unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The configuration cannot be compiled as written.
     Error,
     /// It compiles, but probably does not do what its author expects.
     Warning,
+    /// It compiles and is probably meant so. `--deny-warnings` does not count it.
+    Note,
 }
 
 impl Severity {
@@ -21,6 +23,7 @@ impl Severity {
         match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         }
     }
 }

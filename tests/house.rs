@@ -101,6 +101,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::dockerfile", &[]),
     ("manifests::dockerignore", &[]),
     ("manifests::dotenv", &[]),
+    ("manifests::gitignore", &["files", "manifests::dependency", "paths"]),
     ("manifests::image_name", &[]),
     ("manifests::marker", &[]),
     ("manifests::package", &["files", "manifests", "paths"]),

@@ -10,7 +10,7 @@ use super::report::text;
 use crate::compiler;
 use crate::compiler::front::config::Config;
 use crate::compiler::front::source::Source;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::Error;
 use crate::project::{self, Project};
 
@@ -45,7 +45,8 @@ impl Checked {
 
     /// Number of warnings.
     pub fn warnings(&self) -> usize {
-        self.findings.len() - self.errors()
+        let is_warning = |finding: &&Finding| finding.diagnostic.rule.severity == Severity::Warning;
+        self.findings.iter().filter(is_warning).count()
     }
 }
 

@@ -5,6 +5,7 @@ pub mod dependency;
 pub mod dockerfile;
 pub mod dockerignore;
 pub mod dotenv;
+pub mod gitignore;
 pub mod image_name;
 pub mod marker;
 pub mod package;

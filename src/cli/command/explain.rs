@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::cli::console::{ERROR, HEADING, WARNING, paint, visible, wrap};
+use crate::cli::console::{ERROR, HEADING, NOTE, WARNING, paint, visible, wrap};
 use crate::cli::env::{Env, Stream};
 use crate::cli::{report, rules};
 use crate::compiler::words::similar;
@@ -120,5 +120,6 @@ fn style(severity: Severity) -> anstyle::Style {
     match severity {
         Severity::Error => ERROR,
         Severity::Warning => WARNING,
+        Severity::Note => NOTE,
     }
 }

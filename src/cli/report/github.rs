@@ -4,6 +4,7 @@ use super::related_name;
 use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{visible, visible_line};
 use crate::compiler::front::source::Source;
+use crate::diagnostic::Severity;
 
 /// One command per finding.
 pub fn render(checked: &[Checked]) -> String {
@@ -29,9 +30,12 @@ fn command(source: &Source, finding: &Finding) -> String {
     if let Some(help) = &diagnostic.help {
         message += &format!("\nhelp: {help}");
     }
+    let command = match diagnostic.rule.severity {
+        Severity::Note => "notice",
+        severity => severity.word(),
+    };
     format!(
-        "::{} file={},{place},title={}::{}\n",
-        diagnostic.rule.severity.word(),
+        "::{command} file={},{place},title={}::{}\n",
         property(&visible_line(&source.name)),
         property(diagnostic.rule.code),
         data(&visible(&message))

@@ -44,6 +44,7 @@ fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Findi
     let level = match diagnostic.rule.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
     let code = diagnostic.rule.code;
     let indent = diagnostic.rule.severity.word().len() + code.len() + "[]: ".len();

@@ -150,7 +150,8 @@ impl LocalPackage {
 fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
     let mut found: Vec<Local> = Vec::new();
     for local in dependency::local_dependencies(config.entries(), files) {
-        if !found.iter().any(|known| known.path == local.path) {
+        // A file beside its directory has no effect.
+        if local.is_directory() && !found.iter().any(|known| known.path == local.path) {
             found.push(local);
         }
     }

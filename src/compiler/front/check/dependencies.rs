@@ -15,6 +15,7 @@ pub(super) const RULES: &[&Rule] = &[
     &DEPENDENCY_NOT_FOUND,
     &DEPENDENCY_WITHOUT_MANIFEST,
     &NO_DEPENDENCIES,
+    &REDUNDANT_DEPENDENCY,
 ];
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -47,13 +48,13 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     let place = Place::Value(entry(local.index));
     let is_manifest = MANIFESTS.contains(&paths::file_name(path));
     if *found == Some(FileKind::File) || (found.is_none() && is_manifest) {
-        let directory = paths::parent(path);
-        let help = if context.locals.iter().any(|other| other.path == directory) {
-            format!("remove it: `{}` is already in the list", written(&directory))
-        } else {
-            format!("write its directory, `{}`", written(&directory))
-        };
+        let directory = written(&paths::parent(path));
         let message = format!("`{}` is a file, not a directory", written(path));
+        if found.is_some() && context.locals.iter().any(|other| other.path == paths::parent(path)) {
+            let message = format!("{message}, and `{directory}` is already in the list");
+            return Some(Diagnostic::new(&REDUNDANT_DEPENDENCY, place, message).help("remove it"));
+        }
+        let help = format!("write its directory, `{directory}`");
         return Some(Diagnostic::new(&DEPENDENCY_IS_FILE, place, message).help(help));
     }
     if found.is_none() {
@@ -152,4 +153,14 @@ static NO_DEPENDENCIES: Rule = Rule {
           missing there. Projects with JavaScript or TypeScript graphs only need no list.",
     wrong: r#"{ "dependencies": [], "graphs": { "agent": "./agent.py:graph" } }"#,
     right: r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }"#,
+};
+
+static REDUNDANT_DEPENDENCY: Rule = Rule {
+    code: "redundant-dependency",
+    severity: Severity::Warning,
+    summary: "a file in the list beside its directory",
+    why: "The manifests of a listed directory are found and installed without being listed. The entry of the file has no \
+          effect.",
+    wrong: r#"{ "dependencies": [".", "./pyproject.toml"] }"#,
+    right: r#"{ "dependencies": ["."] }"#,
 };

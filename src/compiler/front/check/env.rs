@@ -2,11 +2,16 @@
 
 use super::{Context, locations, written};
 use crate::compiler::front::config::EnvConfig;
+use crate::compiler::manifests::gitignore;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// All rules of this check.
-pub(super) const RULES: &[&Rule] = &[&ENV_FILE_NOT_FOUND, &INVALID_VARIABLE_NAME, &INVALID_VARIABLE_VALUE];
+pub(super) const RULES: &[&Rule] =
+    &[&ENV_FILE_NOT_CREATED, &ENV_FILE_NOT_FOUND, &INVALID_VARIABLE_NAME, &INVALID_VARIABLE_VALUE];
+
+/// Endings of the committed file that shows which variables an env file needs.
+const EXAMPLES: &[&str] = &[".example", ".sample", ".template", ".dist"];
 
 pub(super) fn check(context: &mut Context<'_>) {
     let config = context.config;
@@ -30,22 +35,29 @@ fn check_file(context: &mut Context<'_>, text: &str) {
     if paths::is_unprintable(text) || context.files.is_file(&path) {
         return;
     }
-    let message = match text.trim() {
-        "" => "`env` names no file".to_owned(),
-        _ if context.files.is_directory(&path) => format!("`{}` is a directory, not a file", written(&path)),
-        _ => format!("there is no file `{}`", written(&path)),
-    };
-    let example = if locations::is_usable(text) && context.files.is_file(&format!("{path}.example")) {
-        format!("copy `{}` to it and fill it in", written(&format!("{path}.example")))
-    } else if text.trim().is_empty() {
-        "write the path of a .env file, or leave `env` out".to_owned()
+    let shown = written(&path);
+    let is_path = locations::is_usable(text) && !text.trim().is_empty();
+    let example = EXAMPLES.iter().map(|ending| format!("{path}{ending}"));
+    let example = example.into_iter().find(|example| is_path && context.files.is_file(example));
+    let (rule, message, help) = if text.trim().is_empty() {
+        let help = "write the path of a .env file, or leave `env` out".to_owned();
+        (&ENV_FILE_NOT_FOUND, "`env` names no file".to_owned(), help)
     } else if context.files.is_directory(&path) {
-        format!("name the file in it, such as `{}`", written(&paths::join(&path, ".env")))
+        let help = format!("name the file in it, such as `{}`", written(&paths::join(&path, ".env")));
+        (&ENV_FILE_NOT_FOUND, format!("`{shown}` is a directory, not a file"), help)
+    } else if let Some(example) = example {
+        let help = format!("copy `{}` to it and fill it in", written(&example));
+        (&ENV_FILE_NOT_CREATED, format!("there is no file `{shown}` yet"), help)
+    } else if is_path && let Some(by) = gitignore::ignored_by(&path, context.files) {
+        let help = "create it where the server runs".to_owned();
+        let message =
+            format!("there is no file `{shown}`, which `{}` keeps out of the repository", written(&by));
+        (&ENV_FILE_NOT_CREATED, message, help)
     } else {
-        "create it, or leave `env` out if the variables are set elsewhere".to_owned()
+        let help = "create it, or leave `env` out if the variables are set elsewhere".to_owned();
+        (&ENV_FILE_NOT_FOUND, format!("there is no file `{shown}`"), help)
     };
-    let diagnostic = Diagnostic::new(&ENV_FILE_NOT_FOUND, Place::Value(Pointer::parse("/env")), message);
-    context.report(diagnostic.help(example));
+    context.report(Diagnostic::new(rule, Place::Value(Pointer::parse("/env")), message).help(help));
 }
 
 fn fault(name: &str) -> Option<&'static str> {
@@ -96,12 +108,22 @@ fn check_prefix(context: &mut Context<'_>, prefix: &str) {
     );
 }
 
+static ENV_FILE_NOT_CREATED: Rule = Rule {
+    code: "env-file-not-created",
+    severity: Severity::Note,
+    summary: "the file of `env` does not exist, as in a fresh clone",
+    why: "The file holds secrets and is not committed: an example lies beside it, or git ignores it. Images never contain \
+          it. Without it, the server starts without these variables.",
+    wrong: r#"{ "env": "./.env" }"#,
+    right: r#"{ "env": "./.env" }"#,
+};
+
 static ENV_FILE_NOT_FOUND: Rule = Rule {
     code: "env-file-not-found",
     severity: Severity::Warning,
     summary: "the file of `env` does not exist",
-    why: "The server would start without these variables. This is a warning, because .env files are rarely committed: a \
-          fresh checkout or a CI run has none, and images never contain it.",
+    why: "The server would start without these variables. If `.env.example` lies beside it or git ignores it, the finding \
+          is only a note, `env-file-not-created`.",
     wrong: r#"{ "env": "./.evn" }"#,
     right: r#"{ "env": "./.env" }"#,
 };

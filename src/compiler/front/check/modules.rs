@@ -7,6 +7,35 @@ use crate::compiler::paths;
 /// Directories of a project that may contain its packages.
 const ROOTS: &[&str] = &[".", "src", "lib", "python"];
 
+/// A module that a local package certainly lacks.
+pub(super) struct Missing {
+    /// The directory of the package, or the file of the module that is no package.
+    pub(super) parent: String,
+    /// The dotted name of the parent.
+    pub(super) package: String,
+    /// The part that is not there.
+    pub(super) part: String,
+}
+
+/// The part of `module` that is missing in the local package with its first parts. Nothing is certain about a package of
+/// which another part may be installed, or that extends its own path.
+pub(super) fn missing(context: &Context<'_>, module: &str) -> Option<Missing> {
+    let dots: Vec<usize> = module.match_indices('.').map(|(at, _)| at).collect();
+    let (at, file) = dots.iter().rev().find_map(|&at| Some((at, resolve(context, &module[..at])?)))?;
+    let package = module[..at].to_owned();
+    let part = module[at + 1..].split('.').next().unwrap_or_default().to_owned();
+    let Some(directory) = file.strip_suffix("/__init__.py") else {
+        return Some(Missing { parent: file, package, part });
+    };
+    let entries = context.files.list(directory);
+    let is_there = entries.iter().any(|(name, _)| name.split('.').next() == Some(&part))
+        || context.files.linked_directories(directory).contains(&part);
+    let text = context.files.text(&file)?;
+    let is_open = ["__path__", "sys.modules", "import_hook", "meta_path"].iter().any(|it| text.contains(it));
+    let is_certain = !is_there && !is_open;
+    is_certain.then(|| Missing { parent: directory.to_owned(), package, part })
+}
+
 /// The file of `module` in the first local dependency that has it.
 pub(super) fn resolve(context: &Context<'_>, module: &str) -> Option<String> {
     let path = module.replace('.', "/");

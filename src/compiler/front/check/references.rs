@@ -203,7 +203,9 @@ fn check_module(
     module: &str,
     name: &str,
 ) -> Option<Diagnostic> {
-    let path = modules::resolve(context, module)?;
+    let Some(path) = modules::resolve(context, module) else {
+        return missing_module(context, located, module);
+    };
     let directory = path.strip_suffix("/__init__.py");
     // A module in a package is an attribute of the package once it is imported.
     let submodule = |directory: &str| {
@@ -212,6 +214,22 @@ fn check_module(
             || context.files.is_directory(&format!("{directory}/{first}"))
     };
     if directory.is_some_and(submodule) { None } else { check_name(context, located, &path, name) }
+}
+
+fn missing_module(context: &Context<'_>, located: &Located, module: &str) -> Option<Diagnostic> {
+    let modules::Missing { parent, package, part } = modules::missing(context, module)?;
+    let message = format!("there is no module `{part}` in `{}`", written(&parent));
+    let entries = context.files.list(&parent);
+    let names = entries.iter().filter_map(|(name, kind)| match kind {
+        FileKind::File => name.strip_suffix(".py"),
+        FileKind::Directory => Some(name.as_str()),
+    });
+    let help = match similar(&part, names.filter(|name| *name != "__init__")) {
+        Some(near) => format!("did you mean `{package}.{near}`?"),
+        None => "name a module of the package, or the file as a path".to_owned(),
+    };
+    let place = within(located, located.path_part());
+    Some(Diagnostic::new(&REFERENCE_NOT_FOUND, place, message).help(help))
 }
 
 fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
