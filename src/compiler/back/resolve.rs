@@ -32,6 +32,8 @@ pub(super) struct Resolved {
     pub pip_config: Option<String>,
     /// The packages of `source` that are not directories.
     pub locked: Option<Locked>,
+    /// The packages of lock files beside local dependencies.
+    pub pins: Vec<Locked>,
     /// The local dependencies, each directory once.
     pub locals: Vec<Local>,
     /// Packages from an index or a URL: those that `dependencies` names, or those of the lock file.
@@ -88,6 +90,7 @@ impl Resolved {
             import_path: import_path(&locals),
             package_json: javascript.flatten(),
             locked,
+            pins: Vec::new(),
             locals,
         }
     }
@@ -95,6 +98,11 @@ impl Resolved {
     /// The settings that uv installs the requirements of the directory `path` with.
     pub(super) fn uv_settings(&self, path: &str, files: &dyn Files) -> Option<UvSettings> {
         if self.installer == Installer::Uv { uv_settings_for(path, files) } else { None }
+    }
+
+    /// The packages of all lock files.
+    pub(super) fn locks(&self) -> impl Iterator<Item = &Locked> {
+        self.locked.iter().chain(&self.pins)
     }
 
     /// Whether the local packages are installed before their source is there. One that needs its source makes all wait,

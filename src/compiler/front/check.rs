@@ -14,6 +14,7 @@ mod ignore;
 mod image;
 mod ineffective;
 mod locations;
+mod locks;
 mod manifests;
 mod modules;
 mod names;
@@ -73,6 +74,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: pip::check, rules: pip::RULES },
     Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },
+    Check { run: locks::check, rules: locks::RULES },
 ];
 
 /// The input of a check, and its findings.

@@ -8,6 +8,7 @@ use crate::compiler::files::Files;
 use crate::compiler::front::base_image;
 use crate::compiler::front::config::{Config, SourceConfig};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
+use crate::compiler::manifests::pyproject::Pyproject;
 use crate::compiler::manifests::uv_lock::{self, Lock, Package, Request, Selected, Source};
 use crate::compiler::manifests::{self, Broken};
 use crate::compiler::{paths, server};
@@ -48,6 +49,56 @@ impl Locked {
         let place = |path: &str| paths::join(&self.root, path);
         self.packages.iter().map(|package| package.requirement(&self.python, place)).collect()
     }
+}
+
+/// The packages of the lock file beside the manifest of a local dependency, or why they are not used, as a lowercase
+/// fragment; `None` if there is no lock file, or the Python version is not known.
+pub fn beside(local: &Local, config: &Config, files: &dyn Files) -> Option<Result<Locked, String>> {
+    let image = base_image::base_image(config);
+    let python = image.version.as_deref().or(config.python())?;
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
+    let text = manifests::text(&paths::join(&local.path, uv_lock::NAME), files)?;
+    let lock = match text.and_then(|text| uv_lock::read(&text)) {
+        Ok(lock) => lock,
+        Err(broken) => return Some(Err(format!("it is invalid: {}", broken.message))),
+    };
+    if !lock.includes_python(python) {
+        let required = lock.requires_python.as_deref().unwrap_or_default();
+        return Some(Err(format!("it is for Python {required}, and the server has Python {python}")));
+    }
+    if !lock.includes_linux(python) {
+        return Some(Err("it is not for Linux".to_owned()));
+    }
+    let (target, _) = lock.locals().find(|(_, directory)| paths::normalize(directory) == ".")?;
+    let request = Request { package: &target.name, python, ..Request::default() };
+    let closure = match lock.closure(&request) {
+        Ok(closure) => closure,
+        Err(why) => return Some(Err(format!("it is incomplete: {why}"))),
+    };
+    let read = |directory: &str| match Pyproject::read(&paths::join(&local.path, directory), files) {
+        Pyproject::Manifest(manifest) => Some(manifest),
+        Pyproject::Absent | Pyproject::Broken(_) => None,
+    };
+    let (directories, packages): (Vec<_>, Vec<_>) =
+        closure.into_iter().partition(|it| it.package.source.directory().is_some());
+    for directory in &directories {
+        let path = directory.package.source.directory().unwrap_or_default();
+        let own = read(path).unwrap_or_default();
+        if directory.package.difference(&own, manifest).is_some() {
+            let name = &directory.package.name;
+            return Some(Err(format!("it is not made from the current requirements of `{name}`")));
+        }
+    }
+    if let Some(without) =
+        packages.iter().find(|it| !it.package.wheels.is_empty() && it.files(python).next().is_none())
+    {
+        return Some(Err(format!(
+            "it has no file of `{}` for Python {python} on Linux",
+            without.package.name
+        )));
+    }
+    let locals = Vec::new();
+    Some(Ok(Locked { root: local.path.clone(), python: python.to_owned(), packages, locals }))
 }
 
 /// The versions that the server requires of a locked package, if it has another one. Known for the current server only.

@@ -6,6 +6,7 @@ mod closure;
 mod difference;
 mod requirement;
 mod source;
+mod target;
 mod wheel;
 
 use std::collections::BTreeSet;

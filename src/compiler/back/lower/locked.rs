@@ -3,14 +3,19 @@
 //! Their requirements files are written in a stage of their own, so that the layer of the packages depends on nothing
 //! else: neither on the lock file, which changes with any package of the workspace, nor on the source.
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 
 use crate::compiler::back::lower::common::copy_manifests;
 use crate::compiler::back::lower::tools::{Tools, prefixed};
 use crate::compiler::back::lower::{Build, Input};
-use crate::compiler::back::plan::{Action, Command, Mount};
-use crate::compiler::front::workspace::Locked;
-use crate::compiler::manifests::uv_lock::Selected;
+use crate::compiler::back::plan::{Action, Command, Mount, Variant};
+use crate::compiler::back::resolve::Resolved;
+use crate::compiler::files::Files;
+use crate::compiler::front::config::Config;
+use crate::compiler::front::workspace::{self, Locked};
+use crate::compiler::manifests::uv_lock::{self, Selected};
 use crate::compiler::paths;
 
 /// The stage that holds the requirements files, and their directory there.
@@ -22,11 +27,49 @@ const MOUNT: &str = "/run/agentcli/requirements";
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
 const MAX_FILE: usize = 64 * 1024;
 
-/// A requirements file with packages of one index.
+/// A requirements file with packages of one index. pip wants hashes of all packages of a command, or of none.
 struct File {
     /// The index, unless it is the default one.
     index: Option<String>,
+    has_hashes: bool,
     lines: Vec<String>,
+}
+
+/// The packages of the lock files beside local dependencies, without those that the server does not work with.
+pub(super) fn pins(
+    resolved: &Resolved,
+    config: &Config,
+    files: &dyn Files,
+    build: &mut Build,
+) -> Vec<Locked> {
+    if resolved.locked.is_some() || resolved.variant == Variant::Javascript {
+        return Vec::new();
+    }
+    let mut pins = Vec::new();
+    for local in &resolved.locals {
+        let Some(Ok(mut locked)) = workspace::beside(local, config, files) else { continue };
+        let key = local.index.map_or("/dependencies".to_owned(), |index| format!("/dependencies/{index}"));
+        let path = paths::join(&locked.root, uv_lock::NAME);
+        build.note(
+            &key,
+            format!("the versions of `{path}` are installed; --no-lock installs the newest ones"),
+        );
+        locked.packages.retain(|Selected { package, .. }| {
+            let required = workspace::conflict(config, package);
+            if let (Some(required), Some(version)) = (required, &package.version) {
+                let name = &package.name;
+                build.note(
+                    &key,
+                    format!(
+                        "`{name}` {version} of `{path}` is not installed: the server requires {required}"
+                    ),
+                );
+            }
+            required.is_none()
+        });
+        pins.push(locked);
+    }
+    pins
 }
 
 /// Writes the requirements files.
@@ -35,27 +78,29 @@ pub(super) fn stage(input: &Input<'_>, build: &mut Build) {
     if files.is_empty() {
         return;
     }
-    let why = "requirements of the lock file";
+    let (key, why) = (key(input), "requirements of the lock file");
     let (image, (stage, directory)) = (input.resolved.base_image.reference.clone(), STAGE);
-    build.step("/source", why, Action::From { image, stage: Some(stage.to_owned()) });
+    build.step(key, why, Action::From { image, stage: Some(stage.to_owned()) });
     for (number, File { lines, .. }) in files.into_iter().enumerate() {
         let write = Command::Write { lines, file: path(directory, number) };
         let commands = vec![prefixed(&["mkdir", "-p", directory], Vec::new()), write];
-        build.step("/source", why, Action::Run { mounts: Vec::new(), commands });
+        build.step(key, why, Action::Run { mounts: Vec::new(), commands });
     }
 }
 
 /// Installs the packages, with one command for each index: no package is looked up in the index of another one.
-pub(super) fn install(input: &Input<'_>, locked: &Locked, tools: &Tools, build: &mut Build) {
-    let mut indexes: IndexMap<Option<String>, Vec<String>> = IndexMap::new();
+pub(super) fn install(input: &Input<'_>, tools: &Tools, build: &mut Build) {
+    let mut groups: IndexMap<(Option<String>, bool), Vec<String>> = IndexMap::new();
     for (number, file) in files(input).into_iter().enumerate() {
-        indexes.entry(file.index).or_default().extend(["-r".to_owned(), path(MOUNT, number)]);
+        let group = groups.entry((file.index, file.has_hashes)).or_default();
+        group.extend(["-r".to_owned(), path(MOUNT, number)]);
     }
-    if indexes.is_empty() {
+    if groups.is_empty() {
         return;
     }
-    copy_manifests(input, &archives(locked), build);
-    let commands = indexes.into_iter().map(|(index, files)| {
+    let archives: Vec<String> = input.resolved.locks().flat_map(archives).collect();
+    copy_manifests(input, &archives, build);
+    let commands = groups.into_iter().map(|((index, _), files)| {
         let index = index.into_iter().flat_map(|index| ["--index-url".to_owned(), index]);
         tools.install(None, ["--no-deps".to_owned()].into_iter().chain(index).chain(files).collect())
     });
@@ -65,7 +110,7 @@ pub(super) fn install(input: &Input<'_>, locked: &Locked, tools: &Tools, build: 
         let (from, source, target) = (from.to_owned(), source.to_owned(), MOUNT.to_owned());
         mounts.push(Mount::Bind { from, source, target });
     }
-    build.step("/source", "packages of the lock file", action);
+    build.step(key(input), "packages of the lock file", action);
 }
 
 /// The local archives, relative to the configuration's directory.
@@ -74,26 +119,37 @@ pub(super) fn archives(locked: &Locked) -> Vec<String> {
     archives.map(|path| paths::join(&locked.root, &path)).collect()
 }
 
+fn key(input: &Input<'_>) -> &'static str {
+    if input.resolved.locked.is_some() { "/source" } else { "/dependencies" }
+}
+
 fn path(directory: &str, number: usize) -> String {
     format!("{directory}/{}.txt", number + 1)
 }
 
+/// The requirements files. A package of several lock files has the version of the first.
 fn files(input: &Input<'_>) -> Vec<File> {
     let mut files: Vec<File> = Vec::new();
-    let Some(locked) = &input.resolved.locked else { return files };
-    for package in &locked.packages {
-        let line = line(input, locked, package);
-        let index = package.index();
-        let has_room = |file: &&mut File| {
-            let size: usize = file.lines.iter().map(|line| line.len() + 1).sum();
-            file.index.as_deref() == index && size + line.len() < MAX_FILE
-        };
-        match files.iter_mut().rev().find(has_room) {
-            Some(file) => file.lines.push(line),
-            None => files.push(File { index: index.map(str::to_owned), lines: vec![line] }),
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for locked in input.resolved.locks() {
+        for package in &locked.packages {
+            if *known.entry(&package.package.name).or_insert(&locked.root) == locked.root {
+                add(line(input, locked, package), package.index(), &mut files);
+            }
         }
     }
     files
+}
+
+fn add(line: String, index: Option<&str>, files: &mut Vec<File>) {
+    let has_hashes = line.contains(" --hash=");
+    let is_like = |file: &File| file.index.as_deref() == index && file.has_hashes == has_hashes;
+    let size = |file: &File| file.lines.iter().map(|line| line.len() + 1).sum::<usize>();
+    match files.iter_mut().rev().find(|file| is_like(file)).filter(|file| size(file) + line.len() < MAX_FILE)
+    {
+        Some(file) => file.lines.push(line),
+        None => files.push(File { index: index.map(str::to_owned), has_hashes, lines: vec![line] }),
+    }
 }
 
 fn line(input: &Input<'_>, locked: &Locked, package: &Selected) -> String {

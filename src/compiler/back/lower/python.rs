@@ -66,8 +66,9 @@ fn node(input: &Input<'_>, build: &mut Build) {
 /// Installs all requirements with one command, so that their versions are resolved together.
 fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     let resolved = input.resolved;
-    if let Some(locked) = &resolved.locked {
-        return locked::install(input, locked, tools, build);
+    locked::install(input, tools, build);
+    if resolved.locked.is_some() {
+        return;
     }
     let mut groups = Groups::default();
     let own = if resolved.requirements.is_empty() { None } else { settings(input, ".", build) };

@@ -3,9 +3,6 @@
 mod rules;
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
-
-use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
 
 use super::credentials::CREDENTIALS_IN_URL;
 use super::manifests::{MAX_FINDINGS, invalid};
@@ -13,12 +10,11 @@ use super::{Context, written};
 use crate::compiler::front::config::{SourceConfig, Variant};
 use crate::compiler::front::workspace::{self, Locked, Workspace, lock_file};
 use crate::compiler::manifests;
-use crate::compiler::manifests::marker::{Environment, MACHINES};
 use crate::compiler::manifests::pyproject::Pyproject;
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::uv_lock::{Difference, Package, Selected};
 use crate::compiler::words::{listed, similar};
-use crate::compiler::{paths, urls};
+use crate::compiler::{paths, server, urls};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related};
 pub(super) use rules::RULES;
 use rules::{
@@ -194,40 +190,23 @@ fn unknown_names(source: &SourceConfig, target: &Package) -> Vec<Diagnostic> {
 fn check_environment(source: &SourceConfig, workspace: &Workspace<'_>) -> Option<Diagnostic> {
     let (lock, python) = (&workspace.lock, &workspace.python);
     let shown = written(&lock_file(source));
-    if let Some(required) = &lock.requires_python
-        && let Ok(versions) = VersionSpecifiers::from_str(required)
-        && !includes(&versions, python)
-    {
-        let message = format!("`{shown}` is for Python {required}, and the server has Python {python}");
-        let help = match [11, 12, 13].iter().find(|minor| includes(&versions, &format!("3.{minor}"))) {
-            Some(minor) => format!("write `\"python_version\": \"3.{minor}\"`"),
+    let (message, help) = if !lock.includes_python(python) {
+        let required = lock.requires_python.as_deref().unwrap_or_default();
+        let other = server::PYTHON_VERSIONS.iter().find(|other| lock.includes_python(other));
+        let help = match other {
+            Some(other) => format!("write `\"python_version\": \"{other}\"`"),
             None => format!("change `requires-python`, and {}", lock_again(source)),
         };
-        return Some(Diagnostic::new(&LOCK_FOR_OTHER_TARGET, place("root"), message).help(help));
-    }
-    let markers = &lock.supported_markers;
-    let environments = MACHINES.iter().filter_map(|machine| Environment::linux(python, machine));
-    let is_unsupported = |environment: &Environment| {
-        markers.iter().all(|marker| environment.holds(marker, &[]) == Some(false))
-    };
-    if !markers.is_empty() && environments.into_iter().all(|environment| is_unsupported(&environment)) {
-        let message = format!(
-            "`{shown}` is not for Linux: its environments are {}",
-            listed(markers.iter().map(String::as_str))
-        );
+        (format!("`{shown}` is for Python {required}, and the server has Python {python}"), help)
+    } else if !lock.includes_linux(python) {
+        let markers = listed(lock.supported_markers.iter().map(String::as_str));
         let help =
             format!("add `sys_platform == 'linux'` to `tool.uv.environments`, and {}", lock_again(source));
-        return Some(Diagnostic::new(&LOCK_FOR_OTHER_TARGET, place("root"), message).help(help));
-    }
-    None
-}
-
-/// Whether some release of Python `python`, given as major.minor, is one of `versions`.
-fn includes(versions: &VersionSpecifiers, python: &str) -> bool {
-    let is_included = |patch: u32| {
-        Version::from_str(&format!("{python}.{patch}")).is_ok_and(|version| versions.contains(&version))
+        (format!("`{shown}` is not for Linux: its environments are {markers}"), help)
+    } else {
+        return None;
     };
-    (0..50).any(is_included)
+    Some(Diagnostic::new(&LOCK_FOR_OTHER_TARGET, place("root"), message).help(help))
 }
 
 /// Reports the manifest of a local package that is missing, or that the lock is not made from.
