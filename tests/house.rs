@@ -109,6 +109,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::pyproject", &["files", "paths"]),
     ("manifests::requirement", &["words"]),
     ("manifests::requirements_txt", &["files", "paths"]),
+    ("manifests::requires_python", &["files", "manifests", "paths"]),
     ("manifests::setup_cfg", &[]),
     ("manifests::setup_py", &["manifests::stack"]),
     ("manifests::stack", &[]),

@@ -239,6 +239,13 @@ fn a_package_of_a_uv_workspace_runs_with_the_versions_of_the_lock() {
     }
 }
 
+#[test]
+fn the_versions_of_a_lock_beside_a_manifest_are_installed() {
+    each_image("uv-lock", |container| {
+        assert_eq!(container.run("agent"), json!({ "said": "tabulate 0.8.10" }));
+    });
+}
+
 /// The `RUN` steps that were not cached, from the events of a build.
 fn executed(events: &str) -> Vec<String> {
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -5,5 +5,6 @@ mod decode;
 pub(crate) mod drift;
 pub(crate) mod goldens;
 mod layouts;
+mod locks;
 mod lowering;
 pub(crate) mod properties;

@@ -13,6 +13,7 @@ pub mod package_json;
 pub mod pyproject;
 pub mod requirement;
 pub mod requirements_txt;
+pub mod requires_python;
 pub mod setup_cfg;
 pub mod setup_py;
 mod stack;

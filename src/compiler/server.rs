@@ -14,8 +14,8 @@ pub const VERSIONED_REPOSITORY: &str = "langgraph-server";
 
 /// Default Python version of an image.
 pub const DEFAULT_PYTHON: &str = "3.11";
-/// Python versions that there are images for.
-pub const PYTHON_VERSIONS: &[&str] = &["3.11", "3.12", "3.13"];
+/// Series of Python that there are images of, oldest first.
+pub const PYTHONS: &[(u8, u8)] = &[(3, 11), (3, 12), (3, 13), (3, 14)];
 /// Default major version of Node.js in an image.
 pub const DEFAULT_NODE: &str = "20";
 /// Oldest supported major version of Node.js.

@@ -12,8 +12,8 @@ use crate::compiler::server::local;
 use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
 use crate::error::Error;
 
-/// Rules that only apply to images: the server on this machine follows symbolic links.
-const IMAGE_RULES: &[&str] = &["dependency-is-link"];
+/// Rules that only apply to images: the server on this machine follows symbolic links, and runs on a Python of its own.
+const IMAGE_RULES: &[&str] = &["dependency-is-link", "incompatible-python", "untested-python"];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -2,6 +2,7 @@
 
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::manifests::image_name::ImageName;
+use crate::compiler::manifests::symbols::PythonVersion;
 use crate::compiler::server;
 
 /// A base image with its tag.
@@ -46,6 +47,27 @@ pub fn base_image(config: &Config) -> BaseImage {
     };
     let version = (tag != Tag::Whole).then(|| version.to_owned());
     BaseImage { reference, version, unused: unused(config, tag) }
+}
+
+/// The series of Python in the image, and the key that decides it, if it is not the default. None if that is not known.
+pub fn python(config: &Config) -> Option<(PythonVersion, Option<&'static str>)> {
+    let tagged = config.base_image.as_deref().filter(|name| tag(name) == Tag::Whole);
+    let (series, key) = match (tagged, config.python()) {
+        (Some(image), _) => (python_in_tag(image)?, Some("base_image")),
+        (None, Some(series)) => (series.to_owned(), Some("python_version")),
+        (None, None) => (server::DEFAULT_PYTHON.to_owned(), None),
+    };
+    let (major, minor) = series.split_once('.')?;
+    Some(((major.parse().ok()?, minor.parse().ok()?), key))
+}
+
+/// The series of Python in a tag such as `0.8-py3.12` or, of the standard image, `3.12-wolfi`.
+fn python_in_tag(image: &str) -> Option<String> {
+    let image = ImageName::parse(image).ok()?;
+    let parts = || image.tag.iter().flat_map(|tag| tag.split('-'));
+    let named = parts().find_map(|part| part.strip_prefix("py").filter(|_| names_language(part)));
+    let is_standard = image.name.ends_with(server::PYTHON_IMAGE);
+    named.or_else(|| parts().next().filter(|part| is_standard && part.starts_with("3."))).map(str::to_owned)
 }
 
 /// The major version of Node.js.

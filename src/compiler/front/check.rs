@@ -19,6 +19,7 @@ mod manifests;
 mod modules;
 mod names;
 mod pip;
+mod python;
 mod references;
 mod requirements;
 mod shadowing;
@@ -33,7 +34,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::compiler::files::Files;
-use crate::compiler::front::base_image::base_image;
+use crate::compiler::front::base_image;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::document::Document;
 use crate::compiler::front::workspace;
@@ -71,6 +72,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: http::check, rules: http::RULES },
     Check { run: webhooks::check, rules: webhooks::RULES },
     Check { run: versions::check, rules: versions::RULES },
+    Check { run: python::check, rules: python::RULES },
     Check { run: pip::check, rules: pip::RULES },
     Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },
@@ -142,9 +144,7 @@ impl<'a> Context<'a> {
         if self.config.variant() == Variant::Javascript || self.is_removed("/python_version") {
             return None;
         }
-        let version = base_image(self.config).version?;
-        let (major, minor) = version.split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
+        Some(base_image::python(self.config)?.0)
     }
 
     /// The module in the file at `path`, read and parsed once for all references to it.

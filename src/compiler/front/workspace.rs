@@ -1,4 +1,7 @@
-//! The package that `source` names, with everything that the lock file of its workspace holds for it.
+//! The package that `source` names, with everything that the lock file of its workspace holds for it; and lock files
+//! beside other local packages.
+
+mod beside;
 
 use std::str::FromStr;
 
@@ -8,10 +11,11 @@ use crate::compiler::files::Files;
 use crate::compiler::front::base_image;
 use crate::compiler::front::config::{Config, SourceConfig};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
-use crate::compiler::manifests::pyproject::Pyproject;
 use crate::compiler::manifests::uv_lock::{self, Lock, Package, Request, Selected, Source};
 use crate::compiler::manifests::{self, Broken};
 use crate::compiler::{paths, server};
+
+pub use beside::beside;
 
 /// A workspace, by its lock file.
 pub struct Workspace<'a> {
@@ -51,56 +55,6 @@ impl Locked {
     }
 }
 
-/// The packages of the lock file beside the manifest of a local dependency, or why they are not used, as a lowercase
-/// fragment; `None` if there is no lock file, or the Python version is not known.
-pub fn beside(local: &Local, config: &Config, files: &dyn Files) -> Option<Result<Locked, String>> {
-    let image = base_image::base_image(config);
-    let python = image.version.as_deref().or(config.python())?;
-    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
-    let text = manifests::text(&paths::join(&local.path, uv_lock::NAME), files)?;
-    let lock = match text.and_then(|text| uv_lock::read(&text)) {
-        Ok(lock) => lock,
-        Err(broken) => return Some(Err(format!("it is invalid: {}", broken.message))),
-    };
-    if !lock.includes_python(python) {
-        let required = lock.requires_python.as_deref().unwrap_or_default();
-        return Some(Err(format!("it is for Python {required}, and the server has Python {python}")));
-    }
-    if !lock.includes_linux(python) {
-        return Some(Err("it is not for Linux".to_owned()));
-    }
-    let (target, _) = lock.locals().find(|(_, directory)| paths::normalize(directory) == ".")?;
-    let request = Request { package: &target.name, python, ..Request::default() };
-    let closure = match lock.closure(&request) {
-        Ok(closure) => closure,
-        Err(why) => return Some(Err(format!("it is incomplete: {why}"))),
-    };
-    let read = |directory: &str| match Pyproject::read(&paths::join(&local.path, directory), files) {
-        Pyproject::Manifest(manifest) => Some(manifest),
-        Pyproject::Absent | Pyproject::Broken(_) => None,
-    };
-    let (directories, packages): (Vec<_>, Vec<_>) =
-        closure.into_iter().partition(|it| it.package.source.directory().is_some());
-    for directory in &directories {
-        let path = directory.package.source.directory().unwrap_or_default();
-        let own = read(path).unwrap_or_default();
-        if directory.package.difference(&own, manifest).is_some() {
-            let name = &directory.package.name;
-            return Some(Err(format!("it is not made from the current requirements of `{name}`")));
-        }
-    }
-    if let Some(without) =
-        packages.iter().find(|it| !it.package.wheels.is_empty() && it.files(python).next().is_none())
-    {
-        return Some(Err(format!(
-            "it has no file of `{}` for Python {python} on Linux",
-            without.package.name
-        )));
-    }
-    let locals = Vec::new();
-    Some(Ok(Locked { root: local.path.clone(), python: python.to_owned(), packages, locals }))
-}
-
 /// The versions that the server requires of a locked package, if it has another one. Known for the current server only.
 pub fn conflict(config: &Config, package: &Package) -> Option<&'static str> {
     if config.api_version.is_some() || config.base_image.is_some() {
@@ -123,7 +77,8 @@ impl<'a> Workspace<'a> {
         let source = config.source.as_ref()?;
         let text = manifests::text(&lock_file(source), files)?;
         let lock = text.and_then(|text| uv_lock::read(&text));
-        Some(lock.map(|lock| Self { source, files, python: python(config), lock }))
+        let python = python(config).unwrap_or_else(|| server::DEFAULT_PYTHON.to_owned());
+        Some(lock.map(|lock| Self { source, files, python, lock }))
     }
 
     /// The package to run: the named one, or the innermost one around the configuration, or the only one. The package at
@@ -184,8 +139,7 @@ pub fn locked(config: &Config, files: &dyn Files) -> Option<Locked> {
     workspace.locked(workspace.target()?).ok()
 }
 
-/// The Python version of the server: that of the image, or else the one that the configuration names.
-fn python(config: &Config) -> String {
-    let image = base_image::base_image(config).version;
-    image.or(config.python().map(str::to_owned)).unwrap_or_else(|| server::DEFAULT_PYTHON.to_owned())
+/// The Python version of the server, major.minor, if it is known.
+fn python(config: &Config) -> Option<String> {
+    base_image::python(config).map(|((major, minor), _)| format!("{major}.{minor}"))
 }

@@ -73,10 +73,19 @@ pub fn read(text: &str) -> Result<Table, Broken> {
 /// The strings in `project.dependencies` of the manifest `text`, with their byte ranges, quotes included.
 pub fn dependencies(text: &str) -> Vec<(String, Range<usize>)> {
     let Ok(manifest) = DeTable::parse(text) else { return Vec::new() };
-    let project = manifest.get_ref().get("project").map(|it| it.get_ref());
-    let list = project.and_then(|it| it.get("dependencies")).and_then(|it| it.get_ref().as_array());
+    let list = value(manifest.get_ref(), &["project", "dependencies"]).and_then(|it| it.get_ref().as_array());
     let item = |it: &Spanned<DeValue<'_>>| Some((it.get_ref().as_str()?.to_owned(), it.span()));
     list.into_iter().flatten().filter_map(item).collect()
+}
+
+/// The byte range of the value at `path` of the manifest `text`, quotes included.
+pub fn span(text: &str, path: &[&str]) -> Option<Range<usize>> {
+    Some(value(DeTable::parse(text).ok()?.get_ref(), path)?.span())
+}
+
+fn value<'a, 'text>(root: &'a DeTable<'text>, path: &[&str]) -> Option<&'a Spanned<DeValue<'text>>> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(root.get(*first)?, |value, key| value.get_ref().get(*key))
 }
 
 /// The table at the end of `path`.

@@ -9,6 +9,8 @@ use super::Broken;
 pub struct SetupCfg {
     /// The project's name, if it is given in the file itself.
     pub name: Option<String>,
+    /// The Python versions that it supports.
+    pub python_requires: Option<String>,
 }
 
 /// Reads the content of a `setup.cfg`.
@@ -45,9 +47,11 @@ pub fn read(text: &str) -> Result<SetupCfg, Broken> {
             return broken("duplicate key");
         }
         option_at = Some(indent);
-        // The value of `attr:` and `file:` is elsewhere.
-        if section == "metadata" && option == "name" && !value.contains(':') {
-            found.name = Some(value.to_owned());
+        match (section, option) {
+            // The value of `attr:` and `file:` is elsewhere.
+            ("metadata", "name") if !value.contains(':') => found.name = Some(value.to_owned()),
+            ("options", "python_requires") => found.python_requires = Some(value.to_owned()),
+            _ => {}
         }
     }
     Ok(found)

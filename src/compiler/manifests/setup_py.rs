@@ -30,6 +30,8 @@ pub struct SetupCall {
     pub name: Option<String>,
     /// The requirements, as written.
     pub install_requires: Option<Vec<String>>,
+    /// The Python versions that it supports.
+    pub python_requires: Option<String>,
     /// The other keywords, in source order.
     pub other: Vec<String>,
 }
@@ -134,6 +136,7 @@ impl<'a> Script<'a> {
             match keyword {
                 active if ACTIVE.contains(&active) => return None,
                 "name" => setup.name = optional(value, text)?,
+                "python_requires" => setup.python_requires = optional(value, text)?,
                 "install_requires" => setup.install_requires = optional(value, texts)?,
                 other if is_literal(value) || other == "packages" && self.finds_packages(value) => {
                     setup.other.push(other.to_owned());
@@ -239,12 +242,12 @@ if __name__ == '__main__':
         let expected = SetupCall {
             name: Some("demo".to_owned()),
             install_requires: Some(strings(&["httpx>=0.27", "pydantic ; python_version >= \"3.10\""])),
+            python_requires: Some(">=3.10".to_owned()),
             other: strings(&[
                 "version",
                 "packages",
                 "package_dir",
                 "py_modules",
-                "python_requires",
                 "extras_require",
                 "zip_safe",
             ]),

@@ -13,8 +13,9 @@ use crate::compiler::manifests;
 use crate::compiler::manifests::pyproject::Pyproject;
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::uv_lock::{Difference, Package, Selected};
+use crate::compiler::server::PYTHONS;
 use crate::compiler::words::{listed, similar};
-use crate::compiler::{paths, server, urls};
+use crate::compiler::{paths, urls};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related};
 pub(super) use rules::RULES;
 use rules::{
@@ -192,7 +193,8 @@ fn check_environment(source: &SourceConfig, workspace: &Workspace<'_>) -> Option
     let shown = written(&lock_file(source));
     let (message, help) = if !lock.includes_python(python) {
         let required = lock.requires_python.as_deref().unwrap_or_default();
-        let other = server::PYTHON_VERSIONS.iter().find(|other| lock.includes_python(other));
+        let mut others = PYTHONS.iter().map(|(major, minor)| format!("{major}.{minor}"));
+        let other = others.find(|other| lock.includes_python(other));
         let help = match other {
             Some(other) => format!("write `\"python_version\": \"{other}\"`"),
             None => format!("change `requires-python`, and {}", lock_again(source)),
@@ -287,7 +289,7 @@ fn check_files(
     package: &Selected,
 ) -> Option<Diagnostic> {
     let lock = written(&lock_file(source));
-    let Package { name, version, wheels, .. } = &package.package;
+    let Package { name, version, .. } = &package.package;
     let python = &workspace.python;
     let version = version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     if let Some(archive) = package.archive(python).map(|path| workspace.path(&path))
@@ -297,7 +299,7 @@ fn check_files(
             format!("`{lock}` has the package `{name}` in `{}`, which does not exist", written(&archive));
         return Some(Diagnostic::new(&OUTDATED_LOCK, place("root"), message).help(lock_again(source)));
     }
-    if wheels.is_empty() || package.files(python).next().is_some() {
+    if !package.has_no_file(python) {
         return None;
     }
     let message = format!("`{lock}` has no file of `{name}`{version} for Python {python} on Linux");

@@ -51,6 +51,11 @@ impl Selected {
         }
     }
 
+    /// Whether it has wheels, but none that can be installed, and no source archive.
+    pub fn has_no_file(&self, python: &str) -> bool {
+        !self.package.wheels.is_empty() && self.files(python).next().is_none()
+    }
+
     /// The files that can be installed.
     pub fn files(&self, python: &str) -> impl Iterator<Item = &File> {
         self.package.files(python, &self.machines)
