@@ -2,14 +2,17 @@
 //!
 //! It reports [`Event`](crate::live::Event)s, and asks the user through [`Hooks`].
 
+mod candidates;
 mod environment;
 mod error;
+mod installer;
 mod interpreter;
 mod lock;
 mod node;
 mod node_modules;
 mod port;
 mod provision;
+mod search;
 mod server;
 mod session;
 mod state;

@@ -7,6 +7,7 @@ mod lifecycle;
 mod options;
 mod output;
 mod provision;
+mod python;
 mod reload;
 mod signals;
 mod wheel;

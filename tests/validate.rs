@@ -125,6 +125,24 @@ fn missing_files_get_suggestions() {
     assert!(run.out.contains("create it, or pass another file with `--config`"), "{}", run.out);
 }
 
+/// The existing tool resolves the paths of `dev` from there.
+#[test]
+fn paths_from_the_working_directory_are_recognised() {
+    let config =
+        r#"{ "dependencies": ["./libs"], "graphs": { "agent": "./agent.py:graph" }, "env": "keys.env" }"#;
+    let project = TestEnv::project().file("deploy/dev/agent.json", config);
+    let project = project.file("libs/tools.py", "").file("keys.env", "");
+    let run = project.run("validate deploy/dev/agent.json --color never");
+    let text = run.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let help = "help: it is in the working directory, but paths start at the configuration's directory: move the \
+                configuration to the working directory, or write";
+    for correct in ["../../libs", "../../agent.py:graph", "../../keys.env"] {
+        assert!(text.contains(&format!("{help} `{correct}`")), "{correct}: {}", run.out);
+    }
+    let beside = TestEnv::project().file("agent.json", config).run("validate --color never");
+    assert!(!beside.out.contains("it is in the working directory"), "{}", beside.out);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn file_without_read_permission_is_a_finding() {

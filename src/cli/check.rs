@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{panic, thread};
 
+use super::compile;
 use super::console::note;
 use super::env::Env;
 use super::report::text;
@@ -16,6 +17,10 @@ use crate::project::{self, Project};
 
 /// Number of files from which threads are worth starting.
 const FEW: usize = 16;
+
+/// Rules about files that do not exist.
+const NOT_FOUND: &[&str] =
+    &["dependency-not-found", "env-file-not-found", "pip-config-not-found", "reference-not-found"];
 
 /// One configuration and its findings.
 #[derive(Debug)]
@@ -117,14 +122,32 @@ fn read(directory: &Path, path: &Path) -> (Checked, Option<(Project, Config)>) {
     };
     let analysis = compiler::analyze(&project.source.name, &project.source.text, &project.files);
     project.source.hide(analysis.document.secrets());
-    let locate = |diagnostic: Diagnostic| {
+    let locate = |mut diagnostic: Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);
+        diagnostic.help = misplaced(&diagnostic, &analysis.config, directory, path).or(diagnostic.help);
         Finding { diagnostic, span }
     };
     let findings = analysis.diagnostics.into_iter().map(locate).collect();
     let graphs = analysis.config.graphs.len();
     let checked = Checked { source: project.source.clone(), findings, graphs };
     (checked, Some((project, analysis.config)))
+}
+
+/// The help where a missing file is in the working directory `directory`, in which the existing tool looks for it.
+fn misplaced(diagnostic: &Diagnostic, config: &Config, directory: &Path, path: &Path) -> Option<String> {
+    let text = config.str_at(diagnostic.place.pointer().as_str())?;
+    let (file, name) = text.rsplit_once(':').map_or((text, ""), |(file, _)| (file, &text[file.len()..]));
+    let own = directory.join(path.parent()?);
+    let is_there = |folder: &Path| folder.join(file).exists();
+    if !NOT_FOUND.contains(&diagnostic.rule.code) || is_there(&own) || !is_there(directory) {
+        return None;
+    }
+    let correct = compile::relative(&own, &directory.join(file));
+    let correct = if correct.starts_with("..") { correct } else { format!("./{correct}") };
+    Some(format!(
+        "it is in the working directory, but paths start at the configuration's directory: move the configuration \
+         to the working directory, or write `{correct}{name}`"
+    ))
 }
 
 fn unreadable_file(mut file: project::Unreadable) -> Checked {

@@ -65,7 +65,7 @@ impl Reporter for Printer<'_> {
             | Event::Push { .. }
             | Event::Upload { .. } => self.progress(event),
             // They may come in the middle of a transfer.
-            Event::Note { .. } | Event::Warning { .. } => match self.progress.bar() {
+            Event::Log { .. } | Event::Note { .. } | Event::Warning { .. } => match self.progress.bar() {
                 Some(bar) => bar.suspend(|| self.in_words(event)),
                 None => self.in_words(event),
             },

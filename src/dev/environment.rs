@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::HOME;
+use super::candidates;
 use super::error::Error;
 use super::session::{Options, Session};
 use crate::compiler::back::plan::{JavascriptPackages, PythonPackages};
@@ -78,11 +79,15 @@ pub(super) fn key(session: &Session, packages: &PythonPackages, options: &Option
     let manifests: Vec<_> =
         packages.manifests.iter().chain(&packages.pip_config).map(|path| text(path)).collect();
     let surroundings = &options.surroundings;
+    let environments = candidates::environments(&session.directory, surroundings);
+    let settings: Vec<_> =
+        environments.iter().map(|path| fs::read_to_string(path.join("pyvenv.cfg")).ok()).collect();
     hash(&json!([
         options.python,
         surroundings.virtual_env,
         surroundings.pyenv_version,
-        text(".venv/pyvenv.cfg"),
+        environments,
+        settings,
         text(".python-version"),
         packages,
         manifests,

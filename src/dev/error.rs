@@ -59,9 +59,9 @@ pub enum Error {
         hint: String,
     },
     /// No interpreter is suitable.
-    #[error("no {wanted} or later found{}", list(.rejected))]
+    #[error("no {wanted} found{}", list(.rejected))]
     NoInterpreter {
-        /// The required version.
+        /// The suitable versions.
         wanted: String,
         /// The interpreters that were found, and why they are unsuitable.
         rejected: Vec<String>,

@@ -1,4 +1,4 @@
-# Tells what an interpreter is and what is missing in it. Runs under any Python, however old, and changes nothing.
+# Prints the version of the interpreter and the packages that it lacks. Runs under any Python, however old, and changes nothing.
 # Argument: {"requirements": [...], "files": [...], "editable": [...]} as JSON; paths relative to the working directory.
 import json
 import os
@@ -6,54 +6,75 @@ import sys
 
 
 def lines(path):
-    """Requirements of a file and of those it includes; None for a line that only an installer understands."""
+    """The requirements in a file and in those that it includes. Other options do not say what has to be installed."""
     with open(path) as file:
         text = file.read().lstrip("\ufeff").replace("\\\n", "")
     for line in text.splitlines():
         line = line.split(" #")[0].strip()
-        if line.startswith(("-r ", "--requirement ")):
-            for included in lines(os.path.join(os.path.dirname(path), line.split(None, 1)[1])):
+        option, _, rest = line.replace("=", " ", 1).partition(" ") if line.startswith("--") else line.partition(" ")
+        if option in ("-r", "--requirement"):
+            for included in lines(os.path.join(os.path.dirname(path), rest.strip())):
                 yield included
-        elif line and not line.startswith("#"):
-            yield None if line.startswith("-") else line.split(" --hash")[0]
+        elif option in ("-e", "--editable"):
+            yield rest.strip()
+        elif line and not line.startswith(("#", "-")):
+            yield line.split(" --")[0]
+
+
+def name_only(text):
+    """The name of a requirement, for environments without `packaging`. The server requires it."""
+    import re
+    from types import SimpleNamespace
+
+    name = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", text)
+    if name is None:
+        raise ValueError(text)
+    return SimpleNamespace(name=name.group(1), marker=None, specifier=None)
+
+
+def normalized(name):
+    return (name or "").lower().replace("_", "-").replace(".", "-")
 
 
 def missing(wanted):
     from importlib.metadata import distributions
+    from urllib.request import url2pathname
 
     found = {}
-    editable = set()
+    urls = []
+    directories = {}
     for distribution in distributions():
-        name = (distribution.metadata["Name"] or "").lower().replace("_", "-").replace(".", "-")
-        found.setdefault(name, distribution.version)
+        found.setdefault(normalized(distribution.metadata["Name"]), distribution.version)
         origin = json.loads(distribution.read_text("direct_url.json") or "{}")
-        if origin.get("dir_info", {}).get("editable"):
-            from urllib.request import url2pathname
-
-            editable.add(os.path.realpath(url2pathname(origin["url"].split("://", 1)[1])))
-    absent = [path for path in wanted["editable"] if os.path.realpath(path) not in editable]
+        if "dir_info" in origin:
+            path = os.path.realpath(url2pathname(origin["url"].split("://", 1)[1]))
+            directories[path] = origin["dir_info"].get("editable", False)
+        elif origin:
+            urls.append(origin["url"])
     try:
         from packaging.requirements import Requirement
     except ImportError:
-        return wanted["requirements"] + wanted["files"] + absent
+        Requirement = name_only
 
     def holds(text):
-        requirement = Requirement(text)
+        try:
+            requirement = Requirement(text)
+        except ValueError:
+            return os.path.realpath(text) in directories or any(url in text for url in urls)
         if requirement.marker is not None and not requirement.marker.evaluate():
             return True
-        version = found.get(requirement.name.lower().replace("_", "-").replace(".", "-"))
-        return version is not None and requirement.specifier.contains(version, prereleases=True)
+        version = found.get(normalized(requirement.name))
+        if version is None or requirement.specifier is None:
+            return version is not None
+        return requirement.specifier.contains(version, prereleases=True)
 
-    for text in wanted["requirements"]:
-        if not holds(text):
-            absent.append(text)
+    absent = [text for text in wanted["requirements"] if not holds(text)]
     for path in wanted["files"]:
-        if not all(text is not None and holds(text) for text in lines(path)):
-            absent.append(path)
-    return absent
+        absent += ["%s (%s)" % (text, path) for text in lines(path) if not holds(text)]
+    return absent + [path for path in wanted["editable"] if not directories.get(os.path.realpath(path))]
 
 
-answer = {"version": list(sys.version_info[:2]), "missing": []}
+answer = {"version": list(sys.version_info[:3]), "missing": []}
 if sys.version_info >= (3, 11):
     import sysconfig
 

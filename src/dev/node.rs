@@ -62,7 +62,7 @@ pub(super) async fn find(
 
 fn none(rejected: Vec<String>) -> Error {
     Error::NoInterpreter {
-        wanted: format!("Node.js {OLDEST_NODE}"),
+        wanted: format!("Node.js {OLDEST_NODE} or later"),
         rejected,
         hint: "install one (`brew install node`, `nvm install --lts`, or from nodejs.org) and put it on the PATH"
             .to_owned(),

@@ -5,17 +5,31 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep_until};
+
 use super::HOME;
 use super::environment::{self, Environment, PYTHON};
 use super::error::Error;
-use super::interpreter::{self, Inspection, Interpreter, Required, inspect, on_path};
-use super::session::{Consent, Hooks, Options, Session, Surroundings};
-use crate::child::{Child, Command};
+use super::installer::{self, Installer};
+use super::interpreter::{Inspection, Required, inspect, on_path};
+use super::search::{self, Choice, Interpreter};
+use super::session::{Consent, Hooks, Options, Session};
+use crate::child::{Child, Command, Next, Status};
 use crate::compiler::back::plan::PythonPackages;
+use crate::compiler::server::local::SERVER;
 use crate::live::Event;
 
 /// Grace period of an installer.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Interval at which the last lines of an installer are shown.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Number of lines that are shown then.
+const SHOWN_LINES: usize = 5;
+
+/// Messages of uv and pip about requirements that no versions meet. Others are more specific.
+const INCOMPATIBLE: &[&str] = &["No solution found", "ResolutionImpossible", "No matching distribution"];
 
 /// Hints for texts in the output of installers, the most specific first.
 const REASONS: &[(&[&str], &str)] = &[
@@ -47,17 +61,11 @@ const REASONS: &[(&[&str], &str)] = &[
         "some versions in package.json are incompatible; change them",
     ),
     (
-        &["No solution found", "ResolutionImpossible", "No matching distribution"],
-        "some requirements are incompatible; change them, or select another server with `api_version`",
+        &["does not satisfy Python", "requires a different Python"],
+        "a package needs another Python; select one with `python_version` or --python",
     ),
     (&["ensurepip is not available", "No module named venv"], "install python3-venv, or uv"),
 ];
-
-/// The program that installs packages.
-enum Installer {
-    Pip,
-    Uv(PathBuf),
-}
 
 /// Installs missing packages, and returns the interpreter that has everything.
 pub(super) async fn provide(
@@ -73,18 +81,20 @@ pub(super) async fn provide(
         return Ok(known.program);
     }
     let required = Required::new(packages, debugger);
-    let base = interpreter::find(session, packages, options, &required).await?;
-    if let Some(warning) = &base.warning {
-        hooks.warn(warning.clone());
-    }
-    let (program, foreign) = if base.inspection.missing.is_empty() && !packages.own {
-        let changed = environment::changed_at(&base.inspection.packages);
-        (base.path, changed.map(|changed| (base.inspection.packages, changed)))
-    } else {
-        confirm_installation(&base, options, hooks).await?;
-        (install(session, packages, options, &base, &required, hooks).await?, None)
+    let Choice { interpreter, is_complete, environments } =
+        search::choose(session, packages, options, &required, hooks).await?;
+    let program = match is_complete {
+        true => interpreter.path,
+        false => {
+            confirm_installation(&interpreter, options, hooks).await?;
+            install(session, packages, options, &interpreter, &required, hooks).await?
+        }
     };
-    let foreign = foreign.into_iter().collect();
+    // Other installations may complete an environment of the user, or remove something from it.
+    let own = is_complete.then_some(interpreter.inspection.packages);
+    let foreign = environments.into_iter().chain(own);
+    let foreign =
+        foreign.filter_map(|path| environment::changed_at(&path).map(|changed| (path, changed))).collect();
     Environment { key, program: program.clone(), foreign, debugger }.write(directory, PYTHON)?;
     Ok(program)
 }
@@ -134,100 +144,100 @@ async fn install(
     let directory = &session.directory;
     let home = directory.join(HOME).join(PYTHON);
     let python = home.join("bin/python");
-    let installer = Installer::choose(packages, &options.surroundings);
+    let uv = on_path("uv", &options.surroundings).filter(|_| !packages.uses_pip);
     // It is recorded again when it is complete.
     Environment::forget(directory, PYTHON);
-    let with = format!("installing the server and the project's packages with {}", installer.name());
+    let with = if packages.uses_pip { "pip" } else { "uv" };
+    let with = format!("installing the server and the project's packages with {with}");
     hooks.event(&Event::Provisioning { message: with, done: false });
     let has_version = |inspection: Inspection| inspection.version == base.inspection.version;
-    if !inspect(&python, directory, required).await.is_ok_and(has_version) {
+    let is_usable = inspect(&python, directory, required).await.is_ok_and(has_version);
+    if !is_usable || (uv.is_none() && !installer::has_pip(&home)) {
         fs::remove_dir_all(&home).ok();
-        run(&installer.create(&base.path, &home, directory), hooks).await?;
+        run(&installer::create(uv.as_deref(), &base.path, &home, directory), hooks).await?;
     }
-    run(&installer.install(&python, packages, required, directory), hooks).await?;
+    let installer = match uv {
+        None if packages.uses_pip => Installer::Pip,
+        None => uv_or_pip(&home, directory, hooks).await?,
+        Some(uv) => Installer::Uv(uv),
+    };
+    run(&installer.install(&python, packages, options.debugger.is_some(), directory), hooks).await?;
     hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{PYTHON}"), done: true });
     Ok(python)
 }
 
+/// uv, which pip installs into our environment at `home`; pip itself if that fails.
+async fn uv_or_pip(home: &Path, directory: &Path, hooks: &mut dyn Hooks) -> Result<Installer, Error> {
+    let uv = home.join("bin/uv");
+    if !uv.is_file() {
+        let message = "installing uv".to_owned();
+        hooks.event(&Event::Provisioning { message, done: false });
+        let (status, last) = attempt(&installer::get_uv(home, directory), hooks).await?;
+        if !status.is_success() {
+            let cause = last.last().map_or_else(String::new, |line| format!(": {}", line.trim()));
+            hooks.note(format!("cannot install uv, installing with pip instead{cause}"));
+            return Ok(Installer::Pip);
+        }
+    }
+    Ok(Installer::Uv(uv))
+}
+
 /// Runs an installer, and reports its output as progress.
 pub(super) async fn run(command: &Command, hooks: &mut dyn Hooks) -> Result<(), Error> {
-    let failed = |source| Error::Run { program: command.shown(), source };
-    let mut child = Child::start(command, GRACE).map_err(failed)?;
-    let show = |lines: Vec<String>| {
-        let lines = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-        lines.for_each(|line| hooks.event(&Event::Provisioning { message: line.to_owned(), done: false }));
-    };
-    let status = child.finish(show).await.map_err(failed)?;
+    let (status, last) = attempt(command, hooks).await?;
     if status.is_success() {
         return Ok(());
     }
-    let last = child.last_lines();
-    let hint = REASONS
-        .iter()
-        .find(|(words, _)| last.iter().any(|line| words.iter().any(|word| line.contains(word))));
-    let hint = hint.map(|(_, hint)| (*hint).to_owned());
+    let hint = hint(&last);
     hooks.lines(last);
-    let command = command.shown();
-    let short = command.split(" --").next().unwrap_or(&command).to_owned();
-    Err(Error::Install { command: short, status: status.to_string(), hint })
+    Err(Error::Install { command: short(command), status: status.to_string(), hint })
 }
 
-impl Installer {
-    fn choose(packages: &PythonPackages, surroundings: &Surroundings) -> Self {
-        let uv = || on_path("uv", surroundings).map_or(Self::Pip, Self::Uv);
-        if packages.uses_pip { Self::Pip } else { uv() }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Pip => "pip",
-            Self::Uv(_) => "uv",
+/// Runs an installer to its end; returns its status and its last lines. Its output is progress, of which the last lines are
+/// shown if it takes long.
+async fn attempt(command: &Command, hooks: &mut dyn Hooks) -> Result<(Status, Vec<String>), Error> {
+    let failed = |source| Error::Run { program: command.shown(), source };
+    let mut child = Child::start(command, GRACE).map_err(failed)?;
+    let mut unseen: Vec<String> = Vec::new();
+    let mut due = Instant::now() + SILENCE;
+    loop {
+        tokio::select! {
+            next = child.next() => match next.map_err(failed)? {
+                Next::Lines(lines) => {
+                    let lines = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+                    for line in lines {
+                        hooks.event(&Event::Provisioning { message: line.to_owned(), done: false });
+                        unseen.push(line.to_owned());
+                    }
+                    unseen.drain(..unseen.len().saturating_sub(SHOWN_LINES));
+                }
+                Next::Ended(status) => return Ok((status, child.last_lines())),
+            },
+            () = sleep_until(due) => {
+                due += SILENCE;
+                match unseen.is_empty() {
+                    true => hooks.note(format!("{} is still running", short(command))),
+                    false => hooks.lines(std::mem::take(&mut unseen)),
+                }
+            }
         }
     }
+}
 
-    /// The command that creates an empty environment at `home` with the interpreter `base`.
-    fn create(&self, base: &Path, home: &Path, directory: &Path) -> Command {
-        let command = match self {
-            Self::Pip => Command::new(base, directory).arguments(["-m", "venv"]),
-            Self::Uv(uv) => {
-                Command::new(uv, directory).arguments(["venv", "--quiet", "--python"]).argument(base)
-            }
-        };
-        command.argument(home).without("VIRTUAL_ENV")
-    }
+/// The program and its subcommand.
+fn short(command: &Command) -> String {
+    let command = command.shown();
+    command.split(" --").next().unwrap_or(&command).to_owned()
+}
 
-    /// The command that installs all packages at once, so that their versions are compatible.
-    fn install(
-        &self,
-        python: &Path,
-        packages: &PythonPackages,
-        required: &Required,
-        directory: &Path,
-    ) -> Command {
-        let command = match self {
-            Self::Pip => {
-                let quiet = [
-                    "-m",
-                    "pip",
-                    "install",
-                    "--disable-pip-version-check",
-                    "--progress-bar",
-                    "off",
-                    "--no-input",
-                ];
-                let config =
-                    packages.pip_config.as_ref().map(|path| directory.join(path).display().to_string());
-                let command = Command::new(python, directory).arguments(quiet);
-                config.into_iter().fold(command, |command, path| command.variable("PIP_CONFIG_FILE", path))
-            }
-            Self::Uv(uv) => {
-                let command = Command::new(uv, directory).arguments(["pip", "install", "--python"]);
-                command.argument(python).arguments(packages.without_sources.then_some("--no-sources"))
-            }
-        };
-        let files = packages.files.iter().flat_map(|path| ["-r", path]);
-        let editable = packages.editable.iter().flat_map(|path| ["-e", path]);
-        let command = command.arguments(&required.requirements).arguments(files).arguments(editable);
-        command.without("VIRTUAL_ENV")
-    }
+/// The next step after an installer failed with these last lines.
+fn hint(last: &[String]) -> Option<String> {
+    let names = |words: &[&str]| last.iter().any(|line| words.iter().any(|word| line.contains(word)));
+    let known = REASONS.iter().find(|(words, _)| names(words)).map(|(_, hint)| (*hint).to_owned());
+    let incompatible = || {
+        let server: Vec<&str> = SERVER.iter().map(|(name, _)| *name).collect();
+        let other = if names(&server) { ", or select another server with `api_version`" } else { "" };
+        format!("some requirements are incompatible; change them{other}")
+    };
+    known.or_else(|| names(INCOMPATIBLE).then(incompatible))
 }

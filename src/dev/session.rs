@@ -44,6 +44,8 @@ pub struct Options {
     pub log_level: &'static str,
     /// Whether the server's log is coloured.
     pub colour: bool,
+    /// Whether everything that is missing is listed.
+    pub verbose: bool,
     /// Timeout for the server to become ready.
     pub start_timeout: Duration,
     /// The URL of the studio, without a trailing `/`.

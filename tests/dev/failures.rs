@@ -33,7 +33,8 @@ fn there_is_no_python() {
 #[test]
 fn the_python_is_too_old_or_none() {
     let project = Project::of("hello");
-    for (name, answer) in [("python3", "echo '{\"version\": [3, 9], \"missing\": []}'"), ("python", "exit 3")]
+    for (name, answer) in
+        [("python3", "echo '{\"version\": [3, 9, 1], \"missing\": []}'"), ("python", "exit 3")]
     {
         let path = project.path(&format!("tools/{name}"));
         project.write(&format!("tools/{name}"), format!("#!/bin/sh\n{answer}\n"));
@@ -43,7 +44,7 @@ fn the_python_is_too_old_or_none() {
     let project = project.variable("PATH", &tools);
     let (code, _, err) = project.fails(&["--no-browser"]);
     assert_eq!(code, 1);
-    let wanted = format!("`{tools}/python3` is Python 3.9, `{tools}/python` fails with exit code 3\n");
+    let wanted = format!("`{tools}/python3` is Python 3.9.1, `{tools}/python` fails with exit code 3\n");
     assert!(err.contains(&wanted), "{err}");
     let (_, _, err) = project.fails(&["--no-browser", "--python", "tools/nothing"]);
     assert!(err.contains("tools/nothing` fails with"), "{err}");

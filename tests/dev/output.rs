@@ -18,7 +18,7 @@ use crate::harness::free_port;
 /// Answers what `dev` asks an interpreter, and otherwise runs the server of the test.
 const PYTHON: &str = r#"#!/bin/sh
 case "$1" in
--I) echo "{\"version\": [3, 12], \"missing\": [$(cat missing 2>/dev/null)]}" ;;
+-I) echo "{\"version\": [3, 12, 1], \"missing\": [$(cat missing 2>/dev/null)]}" ;;
 *) exec python3 server.py "$4" ;;
 esac
 "#;
@@ -161,6 +161,58 @@ fn interrupting_an_installer_is_not_silent() {
     dev.signal("INT");
     assert_eq!(dev.ended().code(), Some(130));
     assert_eq!(project.processes(), [""; 0]);
+}
+
+#[test]
+fn a_slow_installer_shows_its_last_lines() {
+    let project = project(&format!("{ANSWER}time.sleep(600)"));
+    project.write("missing", "\"thing\"").write("install-takes", "12");
+    project.write("tools/uv", UV.replace("pip) sleep", "pip) seq -f 'step %g' 9; sleep"));
+    let (mut process, _out) = spawn(&project, &[]);
+    let err = BufReader::new(process.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let shown: Vec<String> = err.take_while(|line| !line.contains("installed into")).collect();
+    let steps: Vec<&str> = shown.iter().map(String::as_str).filter(|line| line.starts_with("step")).collect();
+    assert_eq!(steps, ["step 5", "step 6", "step 7", "step 8", "step 9"], "{shown:#?}");
+    signal_process(process.id(), "INT");
+    process.wait().unwrap();
+}
+
+#[test]
+fn the_hint_about_the_server_needs_a_conflict_with_the_server() {
+    let project = project(ANSWER);
+    project.write("missing", "\"thing\"");
+    for (conflict, hint) in [
+        ("only foo<2 is available and you require foo==2", "change them\n"),
+        (
+            "langgraph-api==0.16.7 depends on foo>2",
+            "change them, or select another server with `api_version`\n",
+        ),
+    ] {
+        let says = format!("pip) echo 'No solution found: {conflict}'; exit 1");
+        project.write("tools/uv", UV.replace("pip) sleep", &format!("{says}; sleep")));
+        let (code, _, err) = project.fails(&["--no-browser", "--python", "tools/python"]);
+        assert_eq!(code, 1);
+        assert!(err.ends_with(&format!("hint: some requirements are incompatible; {hint}")), "{err}");
+    }
+    let says = "The current Python version (3.12.1) does not satisfy Python>=3.13. No solution found";
+    project.write("tools/uv", UV.replace("pip) sleep", &format!("pip) echo '{says}'; exit 1; sleep")));
+    let (_, _, err) = project.fails(&["--no-browser", "--python", "tools/python"]);
+    assert!(err.contains("hint: a package needs another Python; select one with"), "{err}");
+}
+
+#[test]
+fn rules_about_images_do_not_stop_dev() {
+    let project = project(&format!("{ANSWER}time.sleep(600)"));
+    project.write("elsewhere/graph.py", "graph = object()\n").write("libs/tools.py", "");
+    project.edit("agent.json", "\".\"", "\"./libs\"");
+    project.edit("agent.json", "./src/hello/graph.py", "./elsewhere/graph.py");
+    let mut validate = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let output = validate.arg("validate").current_dir(project.path("")).output().unwrap();
+    let found = String::from_utf8(output.stdout).unwrap();
+    assert!(found.contains("error[reference-outside-dependencies]"), "{found}");
+    let (process, mut out) = spawn(&project, &["--json"]);
+    until(&mut out, |event| event["event"] == "ready");
+    end(process, out);
 }
 
 #[test]

@@ -12,8 +12,10 @@ use crate::compiler::server::local;
 use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
 use crate::error::Error;
 
-/// Rules that only apply to images: the server on this machine follows symbolic links, and runs on a Python of its own.
-const IMAGE_RULES: &[&str] = &["dependency-is-link", "incompatible-python", "untested-python"];
+/// Rules that only apply to images: the server on this machine follows symbolic links, reads files outside of the
+/// dependencies, and runs on a Python of its own.
+const IMAGE_RULES: &[&str] =
+    &["dependency-is-link", "incompatible-python", "reference-outside-dependencies", "untested-python"];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -70,7 +72,7 @@ pub(crate) struct Dev {
     #[arg(long, conflicts_with = "ssl_certfile")]
     tunnel: bool,
 
-    /// Python interpreter [default: the active or the project's virtual environment, then uv, pyenv, PATH]
+    /// Python interpreter [default: the active or the project's virtual environment, or pyenv's, uv's or the PATH's]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
 
@@ -161,6 +163,7 @@ impl Dev {
             tls: self.tls(env)?,
             log_level: self.server_log_level.word(),
             colour: env.err.is_coloured,
+            verbose: env.verbose,
             start_timeout: Duration::from_secs(self.start_timeout),
             studio: self.studio_url.trim_end_matches('/').to_owned(),
             surroundings: surroundings(env),

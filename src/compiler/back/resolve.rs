@@ -9,6 +9,7 @@ use crate::compiler::manifests::package::{self, Package, UvSettings, uv_settings
 use crate::compiler::manifests::package_json::{self, Manifest};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::requirements_txt::{self, RequirementsFile};
+use crate::compiler::manifests::requires_python::RequiresPython;
 use crate::compiler::paths;
 
 /// The installer of Python packages.
@@ -25,6 +26,8 @@ pub(super) struct Resolved {
     pub base_image: BaseImage,
     /// The Python version that the configuration pins, major.minor.
     pub pinned_python: Option<String>,
+    /// The Python versions that the local dependencies support, where they say so.
+    pub requires_python: Vec<RequiresPython>,
     /// The major version of Node.js; absent without JavaScript.
     pub node: Option<String>,
     pub installer: Installer,
@@ -76,6 +79,7 @@ impl Resolved {
             variant,
             base_image: base_image::base_image(config),
             pinned_python: config.python().map(str::to_owned),
+            requires_python: locals.iter().filter_map(|it| RequiresPython::read(it, files)).collect(),
             node: (variant != Variant::Python).then(|| base_image::node(config).to_owned()),
             installer,
             pip_config: config.pip_config_file.as_deref().filter(|_| is_read).map(paths::normalize),

@@ -41,7 +41,7 @@ pub const BRIDGE_PORTS: &[&str] =
 pub const PORT: u16 = 2024;
 
 /// Oldest supported Python version: major and minor.
-pub const OLDEST_PYTHON: (u32, u32) = (3, 11);
+pub const OLDEST_PYTHON: (u64, u64) = (3, 11);
 
 /// The ASGI application.
 pub const APPLICATION: &str = "langgraph_api.server:app";

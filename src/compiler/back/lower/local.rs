@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use crate::compiler::back::lower::layout::DEFAULT_IGNORE;
 use crate::compiler::back::lower::{Input, contract, javascript};
-use crate::compiler::back::plan::{Context, JavascriptPackages, Local, PythonPackages, Variant, Watch};
+use crate::compiler::back::plan::{
+    Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
+};
 use crate::compiler::back::resolve::Installer;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::dependency::{self, Local as Dependency, LocalKind};
@@ -60,6 +62,7 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
     let manifests = manifests.chain(included).chain(locked).collect();
     PythonPackages {
         version: resolved.pinned_python.clone(),
+        requires_python: resolved.requires_python.clone(),
         server: server_packages(input.config.api_version.as_deref()),
         requirements: resolved.requirements.clone(),
         files: resolved.files.iter().map(|file| file.path.clone()).collect(),
@@ -98,18 +101,20 @@ fn manifests(input: &Input<'_>, local: &Dependency) -> Vec<String> {
     names.map(|name| paths::join(&local.path, name)).filter(|path| input.files.is_file(path)).collect()
 }
 
-/// The release of `api_version`, or else any up to the one that agentcli is tested with: a project that pins older
-/// packages gets the server that fits them.
-fn server_packages(api_version: Option<&str>) -> Vec<String> {
-    let tested = server::local::SERVER.iter();
-    let Some(version) = api_version else {
-        return tested.map(|(name, version)| format!("{name}<={version}")).collect();
+/// `api_version` selects the first package, which requires fitting versions of the others.
+fn server_packages(api_version: Option<&str>) -> Vec<ServerPackage> {
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let selected = api_version.map_or_else(String::new, |version| {
+        let is_series = version.split('.').count() < 3 && version.chars().all(is_digit);
+        if is_series { format!("=={version}.*") } else { format!("=={version}") }
+    });
+    let selected = [selected].into_iter().chain(std::iter::repeat(String::new()));
+    let package = |(&(name, tested), selected): (&(&str, &str), String)| ServerPackage {
+        name: name.to_owned(),
+        selected,
+        newest: api_version.is_none().then(|| tested.to_owned()),
     };
-    let is_series = version.split('.').count() < 3 && version.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let pinned = if is_series { format!("=={version}.*") } else { format!("=={version}") };
-    let mut names = tested.map(|(name, _)| (*name).to_owned());
-    let first = names.next().map(|name| name + &pinned);
-    first.into_iter().chain(names).collect()
+    server::local::SERVER.iter().zip(selected).map(package).collect()
 }
 
 /// The files of the build context, without the default ignores, and those that decide how the server starts.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::compiler::front::keys;
+use crate::compiler::manifests::requires_python::RequiresPython;
 
 /// The server beside the user's source. All paths are relative to the configuration's directory, which is also the
 /// server's working directory.
@@ -41,8 +42,10 @@ impl Local {
 pub struct PythonPackages {
     /// Python version, major.minor, if the configuration pins it.
     pub version: Option<String>,
-    /// The server itself, as requirements (PEP 508).
-    pub server: Vec<String>,
+    /// The Python versions that the local packages support.
+    pub requires_python: Vec<RequiresPython>,
+    /// The server itself.
+    pub server: Vec<ServerPackage>,
     /// Packages that `dependencies` names, as requirements (PEP 508).
     pub requirements: Vec<String>,
     /// Requirements files.
@@ -61,6 +64,32 @@ pub struct PythonPackages {
     pub uses_pip: bool,
     /// The pip configuration, if something reads it.
     pub pip_config: Option<String>,
+}
+
+/// A package of the server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ServerPackage {
+    /// Its name.
+    pub name: String,
+    /// The versions that `api_version` selects, as in a requirement; empty for all.
+    pub selected: String,
+    /// The newest version that is installed, unless `api_version` selects one.
+    pub newest: Option<String>,
+}
+
+impl ServerPackage {
+    /// The requirement (PEP 508) that an environment of the user has to meet. It may have a newer version.
+    pub fn accepted(&self) -> String {
+        format!("{}{}", self.name, self.selected)
+    }
+
+    /// The requirement (PEP 508) to install. A project that requires older packages gets the server that fits them from uv.
+    /// pip would download one version after the other to find it, and gets a single one.
+    pub fn installed(&self, uses_pip: bool) -> String {
+        let operator = if uses_pip { "==" } else { "<=" };
+        let newest = self.newest.iter().map(|version| format!("{operator}{version}"));
+        [self.accepted()].into_iter().chain(newest).collect()
+    }
 }
 
 /// Packages of the JavaScript server, or of the JavaScript part of the Python server.
