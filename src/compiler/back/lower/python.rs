@@ -27,7 +27,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if is_mixed {
         node(input, build);
     }
-    requirements(input, &tools, build);
+    requirements(input, &Tools::for_requirements(input.resolved), build);
     if input.resolved.is_early() {
         skeletons(input, &tools, build);
     }

@@ -18,19 +18,40 @@ const PIP_STAGE: (&str, &str) = ("pip", "/pip.conf");
 pub(super) struct Tools {
     installer: Installer,
     has_config: bool,
-    /// Whether Python writes bytecode: that makes builds faster, and installations larger.
-    writes_bytecode: bool,
+    bytecode: Bytecode,
 }
+
+/// What becomes of the bytecode of Python files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bytecode {
+    /// The installed packages are compiled, so that no container does it again. Python compares it with the hash of the
+    /// source: times change with every build.
+    Compiled,
+    /// None is written: the packages change often.
+    Omitted,
+    /// Python writes what it runs, which makes build backends faster.
+    Written,
+}
+
+/// The time for files in archives: the first that the format can hold. It also makes pip compile hash-based bytecode.
+const SOURCE_DATE_EPOCH: &str = "315532800";
 
 impl Tools {
     pub(super) fn new(resolved: &Resolved) -> Self {
         let has_config = resolved.pip_config.is_some();
-        Self { installer: resolved.installer, has_config, writes_bytecode: false }
+        Self { installer: resolved.installer, has_config, bytecode: Bytecode::Omitted }
+    }
+
+    /// The tools for packages that are installed once for many edits.
+    pub(super) fn for_requirements(resolved: &Resolved) -> Self {
+        Self { bytecode: Bytecode::Compiled, ..Self::new(resolved) }
     }
 
     /// The tools for packages that every edit builds again. A build runs its backend several times.
     pub(super) fn for_builds(resolved: &Resolved) -> Self {
-        Self { writes_bytecode: resolved.installer == Installer::Uv, ..Self::new(resolved) }
+        let bytecode =
+            if resolved.installer == Installer::Uv { Bytecode::Written } else { Bytecode::Omitted };
+        Self { bytecode, ..Self::new(resolved) }
     }
 
     /// A stage that holds the pip configuration, to mount it from there under a name without special characters.
@@ -53,9 +74,15 @@ impl Tools {
     /// Installs `arguments`.
     pub(super) fn unconstrained(&self, arguments: impl IntoIterator<Item = String>) -> Command {
         let mut variables = IndexMap::new();
-        if !self.writes_bytecode {
-            variables.insert("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned());
-        }
+        let compiled: &[_] = match (self.bytecode, self.installer) {
+            (Bytecode::Written, _) => &[],
+            (Bytecode::Omitted, _) => &[("PYTHONDONTWRITEBYTECODE", "1")],
+            (Bytecode::Compiled, Installer::Pip) => &[("SOURCE_DATE_EPOCH", SOURCE_DATE_EPOCH)],
+            (Bytecode::Compiled, Installer::Uv) => {
+                &[("UV_COMPILE_BYTECODE", "1"), ("PYC_INVALIDATION_MODE", "CHECKED_HASH")]
+            }
+        };
+        variables.extend(compiled.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
         let program: &[&str] = match self.installer {
             Installer::Pip => &["python3", "-m", "pip", "install"],
             Installer::Uv => &["uv", "pip", "install", "--system"],
