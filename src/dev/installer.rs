@@ -42,32 +42,53 @@ fn pip(python: &Path, directory: &Path) -> Command {
 }
 
 impl Installer {
-    /// The command that installs all packages at once, so that their versions are compatible.
+    /// The commands that install all packages: at once, so that their versions are compatible. With a lock file, the local
+    /// packages come after everything that they need.
     pub(super) fn install(
         &self,
         python: &Path,
         packages: &PythonPackages,
         debugger: bool,
         directory: &Path,
-    ) -> Command {
-        let (uses_pip, command) = match self {
+    ) -> Vec<Command> {
+        let command = || self.command(python, packages, directory);
+        let server = packages.server.iter().map(|package| package.installed(self.is_pip()));
+        let files = packages.files.iter().flat_map(|path| ["-r", path]);
+        let editable = packages.editable.iter().flat_map(|path| ["-e", path]);
+        let all = command().arguments(server).arguments(others(packages, debugger)).arguments(files);
+        let Some(lock) = &packages.lock else { return vec![all.arguments(editable)] };
+        let all = lock.indexes.iter().fold(all, |all, index| all.arguments(self.index(index)));
+        let local =
+            (!packages.editable.is_empty()).then(|| command().argument("--no-deps").arguments(editable));
+        [all].into_iter().chain(local).collect()
+    }
+
+    /// The start of an installation.
+    fn command(&self, python: &Path, packages: &PythonPackages, directory: &Path) -> Command {
+        match self {
             Self::Pip => {
                 let config =
                     packages.pip_config.as_ref().map(|path| directory.join(path).display().to_string());
-                let command = pip(python, directory);
                 let set = |command: Command, path| command.variable("PIP_CONFIG_FILE", path);
-                (true, config.into_iter().fold(command, set))
+                config.into_iter().fold(pip(python, directory), set)
             }
             Self::Uv(uv) => {
                 let command = Command::new(uv, directory).arguments(["pip", "install", "--python"]);
-                let command = command.argument(python);
-                (false, command.arguments(packages.without_sources.then_some("--no-sources")))
+                let command = command.argument(python).without("VIRTUAL_ENV");
+                command.arguments(packages.without_sources.then_some("--no-sources"))
             }
-        };
-        let server = packages.server.iter().map(|package| package.installed(uses_pip));
-        let files = packages.files.iter().flat_map(|path| ["-r", path]);
-        let editable = packages.editable.iter().flat_map(|path| ["-e", path]);
-        let command = command.arguments(server).arguments(others(packages, debugger));
-        command.arguments(files).arguments(editable).without("VIRTUAL_ENV")
+        }
+    }
+
+    /// The options for another index. uv looks a package up in the first index that has it, unless it compares all.
+    fn index<'a>(&self, url: &'a str) -> Vec<&'a str> {
+        match self {
+            Self::Pip => vec!["--extra-index-url", url],
+            Self::Uv(_) => vec!["--index", url, "--index-strategy", "unsafe-best-match"],
+        }
+    }
+
+    fn is_pip(&self) -> bool {
+        matches!(self, Self::Pip)
     }
 }

@@ -161,7 +161,9 @@ async fn install(
         None => uv_or_pip(&home, directory, hooks).await?,
         Some(uv) => Installer::Uv(uv),
     };
-    run(&installer.install(&python, packages, options.debugger.is_some(), directory), hooks).await?;
+    for command in installer.install(&python, packages, options.debugger.is_some(), directory) {
+        run(&command, hooks).await?;
+    }
     hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{PYTHON}"), done: true });
     Ok(python)
 }

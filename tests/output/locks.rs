@@ -83,6 +83,7 @@ fn each_index_is_asked_for_its_own_packages() {
     ]
     .concat();
     let text = dockerfile(&plan(SOURCE, &names, &tables, &Options::default()));
+    let text = text.replace('\\', "").split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "'open==1.0 --hash=sha256:aa'",
         "'direct @ https://x/direct.zip#subdirectory=py --hash=sha256:cc'",

@@ -3,6 +3,7 @@
 
 mod beside;
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
@@ -46,6 +47,12 @@ impl Locked {
     pub fn manifests(&self, files: &dyn Files) -> Vec<String> {
         let all = [uv_lock::NAME, "pyproject.toml"].map(|name| paths::join(&self.root, name));
         all.into_iter().filter(|path| files.is_file(path)).collect()
+    }
+
+    /// The indexes of packages that do not come from the default one.
+    pub fn indexes(&self) -> Vec<String> {
+        let indexes: BTreeSet<&str> = self.packages.iter().filter_map(Selected::index).collect();
+        indexes.into_iter().map(str::to_owned).collect()
     }
 
     /// Requirements for exactly these versions, for an installer in the configuration's directory.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::compiler::back::lower::layout::DEFAULT_IGNORE;
 use crate::compiler::back::lower::{Input, contract, javascript};
 use crate::compiler::back::plan::{
-    Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
+    Context, JavascriptPackages, Local, LockFile, PythonPackages, ServerPackage, Variant, Watch,
 };
 use crate::compiler::back::resolve::Installer;
 use crate::compiler::front::config::EnvConfig;
@@ -65,6 +65,7 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
         requires_python: resolved.requires_python.clone(),
         server: server_packages(input.config.api_version.as_deref()),
         requirements: resolved.requirements.clone(),
+        lock: resolved.locked.as_ref().map(|locked| LockFile { indexes: locked.indexes() }),
         files: resolved.files.iter().map(|file| file.path.clone()).collect(),
         editable: resolved.packages.iter().map(|package| package.path.clone()).collect(),
         own,

@@ -46,8 +46,10 @@ pub struct PythonPackages {
     pub requires_python: Vec<RequiresPython>,
     /// The server itself.
     pub server: Vec<ServerPackage>,
-    /// Packages that `dependencies` names, as requirements (PEP 508).
+    /// Packages that `dependencies` names, or those of a lock file, as requirements (PEP 508).
     pub requirements: Vec<String>,
+    /// The lock file that they come from, if they are all that the local packages need.
+    pub lock: Option<LockFile>,
     /// Requirements files.
     pub files: Vec<String>,
     /// Local packages, installed as editable.
@@ -64,6 +66,13 @@ pub struct PythonPackages {
     pub uses_pip: bool,
     /// The pip configuration, if something reads it.
     pub pip_config: Option<String>,
+}
+
+/// A lock file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LockFile {
+    /// Indexes of some of its packages, beside the default one.
+    pub indexes: Vec<String>,
 }
 
 /// A package of the server.
