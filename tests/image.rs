@@ -340,6 +340,27 @@ fn an_edit_adds_one_layer_of_the_source() {
 }
 
 #[test]
+fn requirements_are_compiled_with_the_hash_of_their_source() {
+    for (host, installer) in hosts().iter().flat_map(|host| ["uv", "pip"].map(|installer| (host, installer)))
+    {
+        let project = Copy::of("requirements-only");
+        let config = json!({
+            "dependencies": [".", "tomli-w>=1.0"], "graphs": { "agent": "./agent.py:graph" },
+            "pip_installer": installer,
+        });
+        fs::write(project.directory.path().join("agent.json"), config.to_string()).unwrap();
+        let tag = format!("agentcli-test-bytecode-{installer}");
+        let built = project.build(host, &tag, "");
+        assert_eq!(built.code, 0, "{}", built.err);
+        // PEP 552: 0 is for a time, 1 for a hash that is not compared, 3 for one that is.
+        let flags = "import importlib.util as it; file = it.find_spec('tomli_w').origin; \
+            print(open(it.cache_from_source(file), 'rb').read(8)[4])";
+        let shown = docker(host, &["run", "--rm", "--entrypoint", "python3", &tag, "-B", "-c", flags]);
+        assert_eq!(shown, "3\n", "{installer} on {host}");
+    }
+}
+
+#[test]
 fn a_failing_step_names_its_last_lines_and_its_key() {
     for host in hosts() {
         let project = Copy::of("requirements-only");
