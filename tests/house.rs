@@ -61,6 +61,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "manifests",
             "paths",
             "server",
+            "words",
         ],
     ),
     ("back::plan", &["front::config", "front::keys", "manifests"]),

@@ -69,7 +69,9 @@ impl Resolved {
         let has_python = variant != Variant::Javascript;
         let installer = if config.uses_pip() { Installer::Pip } else { Installer::Uv };
         let is_read = has_python && installer == Installer::Pip;
-        let locked = workspace::locked(config, files).filter(|_| has_python);
+        let mut locked = workspace::locked(config, files).filter(|_| has_python);
+        // A check names the conflicts.
+        locked.iter_mut().for_each(|locked| drop(locked.remove_conflicts(config)));
         let locals = locked.as_ref().map_or_else(|| locals(config, files), |locked| locked.locals.clone());
         let packages = locals.iter().filter(|local| has_python && local.kind == LocalKind::Package);
         let requirements_files =

@@ -16,7 +16,7 @@ use crate::compiler::manifests::uv_lock::{self, Lock, Package, Request, Selected
 use crate::compiler::manifests::{self, Broken};
 use crate::compiler::{paths, server};
 
-pub use beside::beside;
+pub use beside::{beside, lock_beside};
 
 /// A workspace, by its lock file.
 pub struct Workspace<'a> {
@@ -31,7 +31,9 @@ pub struct Workspace<'a> {
 /// The packages that are installed for a target.
 #[derive(Clone, Debug)]
 pub struct Locked {
-    /// The directory of the lock file, relative to the configuration's.
+    /// The lock file, relative to the configuration's directory.
+    pub file: String,
+    /// Its directory.
     pub root: String,
     /// The Python version that they are chosen for, major.minor.
     pub python: String,
@@ -45,8 +47,17 @@ impl Locked {
     /// The lock file and the manifest beside it, relative to the configuration's directory. A service that builds the
     /// source reads them.
     pub fn manifests(&self, files: &dyn Files) -> Vec<String> {
-        let all = [uv_lock::NAME, "pyproject.toml"].map(|name| paths::join(&self.root, name));
+        let all = [self.file.clone(), paths::join(&self.root, "pyproject.toml")];
         all.into_iter().filter(|path| files.is_file(path)).collect()
+    }
+
+    /// Removes the packages that the server does not work with, and returns their names: the server keeps its own.
+    pub fn remove_conflicts(&mut self, config: &Config) -> Vec<String> {
+        let has_conflict = |it: &Selected| conflict(config, &it.package).is_some();
+        let (removed, kept) = std::mem::take(&mut self.packages).into_iter().partition(has_conflict);
+        self.packages = kept;
+        let removed: Vec<Selected> = removed;
+        removed.into_iter().map(|it| it.package.name).collect()
     }
 
     /// The indexes of packages that do not come from the default one.
@@ -128,7 +139,8 @@ impl<'a> Workspace<'a> {
             directories.iter().partition(|it| it.package.name == target.name);
         first.extend(rest);
         let locals = first.iter().filter_map(|it| self.local(&it.package)).collect();
-        Ok(Locked { root: paths::normalize(root), python: self.python.clone(), packages, locals })
+        let file = lock_file(self.source);
+        Ok(Locked { file, root: paths::normalize(root), python: self.python.clone(), packages, locals })
     }
 
     fn local(&self, package: &Package) -> Option<Local> {

@@ -4,6 +4,7 @@
 
 mod closure;
 mod difference;
+mod foreign;
 mod requirement;
 mod source;
 mod target;
@@ -26,6 +27,28 @@ pub use source::Source;
 /// Name of the file.
 pub const NAME: &str = "uv.lock";
 
+/// A lock file of some tool.
+#[derive(Debug)]
+pub struct Format {
+    /// Name of the file.
+    pub name: &'static str,
+    /// Reads it. In the lock of another tool than uv, one package without a name requires all others.
+    pub read: fn(&str) -> Result<Lock, Broken>,
+    /// The command that updates it.
+    pub update: &'static str,
+}
+
+/// All formats, those that are preferred first.
+pub const FORMATS: &[Format] = &[
+    Format { name: NAME, read, update: "uv lock" },
+    Format { name: "pylock.toml", read: foreign::pylock, update: "uv export --output-file pylock.toml" },
+    Format { name: "poetry.lock", read: foreign::grouped, update: "poetry lock" },
+    Format { name: "pdm.lock", read: foreign::grouped, update: "pdm lock" },
+];
+
+/// The index that installers use by default.
+const DEFAULT_INDEX: &str = "https://pypi.org/simple";
+
 /// The supported version of the format. Its revisions are compatible with each other.
 const VERSION: i64 = 1;
 
@@ -33,7 +56,7 @@ const VERSION: i64 = 1;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Lock {
-    version: Spanned<i64>,
+    version: Option<Spanned<i64>>,
     /// The Python versions that it is made for, as version specifiers.
     pub requires_python: Option<String>,
     /// The environments that it is made for, as markers; empty for all.
@@ -125,7 +148,7 @@ struct Required {
 pub fn read(text: &str) -> Result<Lock, Broken> {
     #[derive(Deserialize)]
     struct Header {
-        version: Spanned<i64>,
+        version: Option<Spanned<i64>>,
     }
     let lock: Result<Lock, Broken> = parse(text);
     // Another version may have another structure.
@@ -133,13 +156,22 @@ pub fn read(text: &str) -> Result<Lock, Broken> {
         Ok(lock) => lock.version.clone(),
         Err(broken) => parse::<Header>(text).map_err(|_| broken.clone())?.version,
     };
+    let version = version.ok_or_else(|| Broken::new(0..0, "missing field `version`"))?;
     if *version.get_ref() == VERSION {
-        let lock = lock?;
-        return lock.check(text).map(|()| lock);
+        return checked(lock?, text);
     }
     let message = format!("format version {} is not supported", version.get_ref());
     let help = Some("run `uv lock` with a uv release that writes version 1".to_owned());
     Err(Broken { help, ..Broken::new(version.span(), message) })
+}
+
+/// `lock`, unless one of its values has white space: values become words of requirements.
+fn checked(lock: Lock, text: &str) -> Result<Lock, Broken> {
+    let is_spaced = |value: &&str| value.contains(|c: char| c.is_whitespace() || c.is_control());
+    let value = lock.packages.iter().flat_map(Package::words).find(is_spaced).map(str::to_owned);
+    let Some(value) = value else { return Ok(lock) };
+    let start = text.find(&value).unwrap_or_default();
+    Err(Broken::new(start..start + value.len(), "unexpected white space"))
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Broken> {
@@ -149,16 +181,6 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Broken> {
 }
 
 impl Lock {
-    /// Checks that no value has white space: values become words of requirements.
-    fn check(&self, text: &str) -> Result<(), Broken> {
-        let is_spaced = |value: &&str| value.contains(|c: char| c.is_whitespace() || c.is_control());
-        let Some(value) = self.packages.iter().flat_map(Package::words).find(is_spaced) else {
-            return Ok(());
-        };
-        let start = text.find(value).unwrap_or_default();
-        Err(Broken::new(start..start + value.len(), "unexpected white space"))
-    }
-
     /// The packages of the workspace and other local ones, which have a directory.
     pub fn locals(&self) -> impl Iterator<Item = (&Package, &str)> {
         self.packages.iter().filter_map(|package| Some((package, package.source.directory()?)))

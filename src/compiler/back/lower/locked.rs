@@ -15,8 +15,9 @@ use crate::compiler::back::resolve::Resolved;
 use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
 use crate::compiler::front::workspace::{self, Locked};
-use crate::compiler::manifests::uv_lock::{self, Selected};
+use crate::compiler::manifests::uv_lock::Selected;
 use crate::compiler::paths;
+use crate::compiler::words::listed;
 
 /// The stage that holds the requirements files, and their directory there.
 const STAGE: (&str, &str) = ("requirements", "/requirements");
@@ -49,24 +50,21 @@ pub(super) fn pins(
     for local in &resolved.locals {
         let Some(Ok(mut locked)) = workspace::beside(local, config, files) else { continue };
         let key = local.index.map_or("/dependencies".to_owned(), |index| format!("/dependencies/{index}"));
-        let path = paths::join(&locked.root, uv_lock::NAME);
+        let path = locked.file.clone();
         build.note(
             &key,
             format!("the versions of `{path}` are installed; --no-lock installs the newest ones"),
         );
-        locked.packages.retain(|Selected { package, .. }| {
-            let required = workspace::conflict(config, package);
-            if let (Some(required), Some(version)) = (required, &package.version) {
-                let name = &package.name;
-                build.note(
-                    &key,
-                    format!(
-                        "`{name}` {version} of `{path}` is not installed: the server requires {required}"
-                    ),
-                );
-            }
-            required.is_none()
-        });
+        let removed = locked.remove_conflicts(config);
+        if !removed.is_empty() {
+            let names = listed(removed.iter().map(String::as_str));
+            build.note(
+                &key,
+                format!(
+                    "the server does not work with the versions of {names} in `{path}`, and keeps its own"
+                ),
+            );
+        }
         pins.push(locked);
     }
     pins

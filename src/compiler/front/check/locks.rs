@@ -3,7 +3,7 @@
 use super::{Context, entry, written};
 use crate::compiler::front::config::Variant;
 use crate::compiler::front::workspace;
-use crate::compiler::manifests::{self, uv_lock};
+use crate::compiler::manifests;
 use crate::compiler::{paths, urls};
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
@@ -15,7 +15,8 @@ pub(super) fn check(context: &mut Context<'_>) {
         return;
     }
     for local in context.directories() {
-        let path = paths::join(&local.path, uv_lock::NAME);
+        let Some(format) = workspace::lock_beside(&local, context.files) else { continue };
+        let path = paths::join(&local.path, format.name);
         let place = Place::Value(entry(local.index));
         let text = manifests::text(&path, context.files).and_then(Result::ok).unwrap_or_default();
         if let Some(secret) = urls::userinfo(&text).into_iter().next() {
@@ -24,13 +25,16 @@ pub(super) fn check(context: &mut Context<'_>) {
             context.report(
                 Diagnostic::new(&super::credentials::CREDENTIALS_IN_URL, place, message)
                     .related(related)
-                    .help("revoke it, remove it from the URL in the pyproject.toml, and run `uv lock` again"),
+                    .help(format!(
+                        "revoke it, remove it from the pyproject.toml, and run `{}` again",
+                        format.update
+                    )),
             );
             continue;
         }
         if let Some(Err(why)) = workspace::beside(&local, context.config, context.files) {
             let message = format!("`{}` is not used: {why}", written(&path));
-            let help = format!("run `uv lock` in `{}`", written(&local.path));
+            let help = format!("run `{}` in `{}`", format.update, written(&local.path));
             context.report(Diagnostic::new(&UNUSED_LOCK, place, message).help(help));
         }
     }
@@ -39,9 +43,10 @@ pub(super) fn check(context: &mut Context<'_>) {
 static UNUSED_LOCK: Rule = Rule {
     code: "unused-lock",
     severity: Severity::Warning,
-    summary: "a uv.lock that is not used",
-    why: "The versions of a lock file beside the manifest of a local dependency are installed, unless the lock file is \
-          broken, outdated, or made for another Python or platform. Without it, the newest versions are installed.",
+    summary: "a lock file that is not used",
+    why: "The versions of a `uv.lock`, `pylock.toml`, `poetry.lock` (of poetry 2) or `pdm.lock` beside the pyproject.toml \
+          of a local dependency are installed, unless the lock file is broken, outdated, or made for another Python or \
+          platform. Without it, the newest versions are installed.",
     wrong: r#"{ "dependencies": ["./dependency-with-an-outdated-lock"] }"#,
     right: r#"{ "dependencies": ["./dependency"] }"#,
 };

@@ -274,9 +274,7 @@ fn check_server(context: &Context<'_>, source: &SourceConfig, locked: &Locked) -
         let upgrade = format!("run `uv lock --upgrade-package {name}` in `{}`", written(&locked.root));
         let diagnostic =
             Diagnostic::new(&LOCK_CONFLICTS_WITH_SERVER, place("root"), message).related(related);
-        Some(
-            diagnostic.help(format!("{upgrade}, or set `api_version` to a server that works with {version}")),
-        )
+        Some(diagnostic.help(format!("{upgrade}; until then, the server keeps its own version")))
     };
     locked.packages.iter().filter_map(|it| finding(&it.package)).collect()
 }

@@ -1,12 +1,9 @@
 //! Locked packages as requirements (PEP 508) for exactly their version.
 
 use super::closure::Selected;
-use super::{File, Source};
+use super::{DEFAULT_INDEX, File, Source};
 use crate::compiler::manifests::marker::MACHINES;
 use crate::compiler::paths;
-
-/// The index that installers use by default.
-const DEFAULT_INDEX: &str = "https://pypi.org/simple";
 
 /// Characters of a path that a URL can have.
 const URL_CHARACTERS: &str = "-._~/!$'()*+,:@=";
