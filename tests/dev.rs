@@ -6,6 +6,7 @@ mod javascript;
 mod lifecycle;
 mod options;
 mod output;
+mod packages;
 mod provision;
 mod python;
 mod reload;

@@ -5,6 +5,7 @@ mod decode;
 pub(crate) mod drift;
 pub(crate) mod goldens;
 mod layouts;
+mod local_packages;
 mod locks;
 mod lowering;
 pub(crate) mod properties;

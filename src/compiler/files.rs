@@ -35,6 +35,11 @@ pub trait Files: Sync {
         Vec::new()
     }
 
+    /// Names of the symbolic links in a directory, with their targets as written.
+    fn links(&self, _path: &str) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// The components of the configuration's directory, from the root of the file system.
     fn directory(&self) -> Vec<String>;
 

@@ -7,6 +7,7 @@ pub mod dockerignore;
 pub mod dotenv;
 pub mod gitignore;
 pub mod image_name;
+pub mod local_requirements;
 pub mod marker;
 pub mod package;
 pub mod package_json;
@@ -20,6 +21,7 @@ mod stack;
 pub mod symbols;
 pub mod uv_lock;
 pub mod uv_workspace;
+pub mod virtual_project;
 
 use std::ops::Range;
 

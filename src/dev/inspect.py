@@ -7,8 +7,10 @@ import sys
 
 def lines(path):
     """The requirements in a file and in those that it includes. Other options do not say what has to be installed."""
-    with open(path) as file:
-        text = file.read().lstrip("\ufeff").replace("\\\n", "")
+    with open(path, "rb") as file:
+        content = file.read()
+    utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = content.decode("utf-16" if utf16 else "utf-8-sig").replace("\r\n", "\n").replace("\\\n", "")
     for line in text.splitlines():
         line = line.split(" #")[0].strip()
         option, _, rest = line.replace("=", " ", 1).partition(" ") if line.startswith("--") else line.partition(" ")

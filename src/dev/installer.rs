@@ -42,8 +42,8 @@ fn pip(python: &Path, directory: &Path) -> Command {
 }
 
 impl Installer {
-    /// The commands that install all packages: at once, so that their versions are compatible. With a lock file, the local
-    /// packages come after everything that they need.
+    /// The commands that install everything: all at once, so that the versions are compatible, unless the local packages
+    /// are installed without their requirements.
     pub(super) fn install(
         &self,
         python: &Path,
@@ -56,11 +56,13 @@ impl Installer {
         let files = packages.files.iter().flat_map(|path| ["-r", path]);
         let editable = packages.editable.iter().flat_map(|path| ["-e", path]);
         let all = command().arguments(server).arguments(others(packages, debugger)).arguments(files);
-        let Some(lock) = &packages.lock else { return vec![all.arguments(editable)] };
-        let all = lock.indexes.iter().fold(all, |all, index| all.arguments(self.index(index)));
-        let local =
+        let all = packages.indexes.iter().fold(all, |all, index| all.arguments(self.index(index)));
+        if !packages.without_requirements {
+            return vec![all.arguments(editable)];
+        }
+        let alone =
             (!packages.editable.is_empty()).then(|| command().argument("--no-deps").arguments(editable));
-        [all].into_iter().chain(local).collect()
+        [all].into_iter().chain(alone).collect()
     }
 
     /// The start of an installation.

@@ -55,10 +55,18 @@ impl Files for DiskFiles {
     }
 
     fn linked_directories(&self, path: &str) -> Vec<String> {
+        let names = self.links(path).into_iter().map(|(name, _)| name);
+        names.filter(|name| self.locate(path).join(name).is_dir()).collect()
+    }
+
+    fn links(&self, path: &str) -> Vec<(String, String)> {
         let Ok(entries) = fs::read_dir(self.locate(path)) else { return Vec::new() };
         let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        let links = entries.flatten().filter(is_link).filter(|link| link.path().is_dir());
-        let mut found: Vec<String> = links.filter_map(|link| link.file_name().into_string().ok()).collect();
+        let link = |entry: DirEntry| {
+            let target = fs::read_link(entry.path()).ok()?;
+            Some((entry.file_name().into_string().ok()?, target.to_string_lossy().into_owned()))
+        };
+        let mut found: Vec<_> = entries.flatten().filter(is_link).filter_map(link).collect();
         found.sort();
         found
     }

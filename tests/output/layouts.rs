@@ -202,7 +202,7 @@ fn links_to_python_code_prevent_a_skeleton() {
     use std::os::unix::fs::symlink;
 
     use agentcli::compiler::manifests::dependency::Local;
-    use agentcli::compiler::manifests::package::package;
+    use agentcli::compiler::manifests::package;
     use agentcli::project::DiskFiles;
 
     use crate::harness::TestEnv;
@@ -213,8 +213,8 @@ fn links_to_python_code_prevent_a_skeleton() {
         tree.file("demo/graph.py", "graph = object()").file("data/x.txt", "").file("vendor/common/a.py", "");
     let skeleton = |tree: &TestEnv| {
         let files = DiskFiles::new(tree.path(""));
-        let local = Local::new(Some(0), ".".to_owned(), &files);
-        package(&local, &files).skeleton
+        let local = Local::new(None, ".".to_owned(), &files);
+        package::skeleton(&local, &files)
     };
     symlink("../data", tree.path("demo/data")).unwrap();
     assert!(skeleton(&tree).is_ok(), "{:?}", skeleton(&tree));

@@ -58,7 +58,7 @@ fn plan_with(config: &str, files: &dyn Files, options: &Options) -> Plan {
     plan
 }
 
-fn plan(config: &str, files: &[(&str, &str)]) -> Plan {
+pub(super) fn plan(config: &str, files: &[(&str, &str)]) -> Plan {
     plan_with(config, &MemoryFiles::new(files.iter().copied()), &Options::default())
 }
 
@@ -85,18 +85,18 @@ fn text(plan: &Plan) -> String {
 }
 
 #[track_caller]
-fn has(plan: &Plan, wanted: &str) {
+pub(super) fn has(plan: &Plan, wanted: &str) {
     assert!(text(plan).contains(wanted), "no {wanted:?} in\n{}", dockerfile(plan));
 }
 
 #[track_caller]
-fn has_not(plan: &Plan, unwanted: &str) {
+pub(super) fn has_not(plan: &Plan, unwanted: &str) {
     assert!(!text(plan).contains(unwanted), "{unwanted:?} in\n{}", dockerfile(plan));
 }
 
 /// Whether `one` stands before `other`.
 #[track_caller]
-fn in_order(plan: &Plan, one: &str, other: &str) {
+pub(super) fn in_order(plan: &Plan, one: &str, other: &str) {
     let text = text(plan);
     let at = |wanted: &str| text.find(wanted).unwrap_or_else(|| panic!("no {wanted:?} in {text}"));
     assert!(at(one) < at(other), "{one:?} behind {other:?} in\n{text}");
@@ -382,7 +382,9 @@ fn included_requirements_are_copied() {
     has(&copied, r#"COPY ["my req/b.txt", "/deps/app/my req/"]"#);
     let files = [PYTHON, ("requirements.txt", "-e libs/shared\n"), ("libs/shared/setup.py", "")];
     let local = plan(&project, &files);
-    in_order(&local, "COPY . /deps/app/", "-r /deps/app/requirements.txt");
+    in_order(&local, "COPY . /deps/app/", "-e /deps/app/libs/shared");
+    let files = [PYTHON, ("requirements.txt", "--pre\nx.whl\n"), ("x.whl", "")];
+    in_order(&plan(&project, &files), "COPY . /deps/app/", "-r /deps/app/requirements.txt");
     let files = MemoryFiles::new([
         ("apps/agent/agent.py", PYTHON.1),
         ("apps/agent/requirements.txt", "-r ../../constraints/base.txt # shared"),
@@ -442,7 +444,7 @@ fn requirements_on_local_packages_are_not_asked_for() {
     assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
 }
 
-/// Without its dependencies, nothing would install what the extra of a neighbour asks for.
+/// The requirements of an extra are installed with those of the package that asks for it.
 #[test]
 fn extras_of_local_packages() {
     let lib = format!(
@@ -453,7 +455,8 @@ fn extras_of_local_packages() {
     );
     let files = [PYTHON, ("pyproject.toml", app.as_str()), ("lib/pyproject.toml", &lib)];
     let plan = plan(&format!(r#""dependencies": [".", "./lib"], {GRAPHS}"#), &files);
-    in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app -e /deps/app/lib &&");
+    in_order(&plan, "-c /api/constraints.txt rich httpx", "COPY . /deps/app/");
+    in_order(&plan, "COPY . /deps/app/", "--no-deps -e /deps/app -e /deps/app/lib &&");
 }
 
 /// Their requirements are there before, and just the installer is left to be removed.
@@ -536,24 +539,25 @@ fn sources_of_uv() {
         )
     };
     let paths = manifest("lib = { path = '../lib', editable = true }\n");
-    let plan = python("", &[("pyproject.toml", &paths)]);
-    has(&plan, "-e /deps/app --no-sources");
-    // What comes from elsewhere than the index is left to the package's own installation, which knows where.
+    let plan = python("", &[("pyproject.toml", &paths), ("../lib/setup.py", "")]);
+    has(&plan, "-e /deps/app/project -e /deps/app/lib --no-sources");
+    // A package from another index is left to the installation of the local package, which knows where that is.
     let index = manifest(
         "Torch = [{ index = 'cpu', marker = 'os_name == \"posix\"' }]\nlib = { git = 'https://h/lib' }\n",
     );
     let plan = python("", &[("pyproject.toml", &index)]);
-    has(&plan, "-c /api/constraints.txt httpx #");
+    has(&plan, "-c /api/constraints.txt 'lib @ git+https://h/lib' httpx #");
     has(&plan, "-c /api/constraints.txt -e /deps/app #");
     has_not(&plan, "--no-sources");
     assert!(plan.notes.is_empty());
     let dynamic = index.replace("version = '1'", "dynamic = ['version']");
     let plan = python("", &[("pyproject.toml", &dynamic)]);
     in_order(&plan, "COPY . /deps/app/", "-c /api/constraints.txt -e /deps/app &&");
-    // pip does not know of them, and says nothing; a note does.
+    // pip does not know of other indexes, and a note says so.
     let plan = python(r#", "pip_installer": "pip""#, &[("pyproject.toml", &index)]);
-    has(&plan, "'torch>=2' lib httpx");
-    assert!(plan.notes.iter().any(|note| note.message.contains("`torch` is taken from the package index")));
+    has(&plan, "'torch>=2' 'lib @ git+https://h/lib' httpx");
+    let note = "`torch` is taken from the default package index";
+    assert!(plan.notes.iter().any(|it| it.message.contains(note)), "{:?}", plan.notes);
 }
 
 #[test]

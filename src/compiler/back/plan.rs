@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub use crate::compiler::front::config::Variant;
-pub use local::{JavascriptPackages, Local, LockFile, NodeProject, PythonPackages, ServerPackage, Watch};
+pub use local::{JavascriptPackages, Local, NodeProject, PythonPackages, ServerPackage, Watch};
 pub use setup::{Health, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
 
 /// The whole plan.

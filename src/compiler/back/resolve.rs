@@ -5,7 +5,10 @@ use crate::compiler::front::base_image::{self, BaseImage};
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::workspace::{self, Locked};
 use crate::compiler::manifests::dependency::{self, Dependency, Local, LocalKind};
-use crate::compiler::manifests::package::{self, Package, UvSettings, uv_settings_for};
+use crate::compiler::manifests::local_requirements::Closure;
+use crate::compiler::manifests::package::{
+    self, Metadata, Skeleton, Source, UvSettings, local_path, uv_settings_for,
+};
 use crate::compiler::manifests::package_json::{self, Manifest};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::requirements_txt::{self, RequirementsFile};
@@ -37,7 +40,7 @@ pub(super) struct Resolved {
     pub locked: Option<Locked>,
     /// The packages of lock files beside local dependencies.
     pub pins: Vec<Locked>,
-    /// The local dependencies, each directory once.
+    /// The local dependencies and what they require, each directory once.
     pub locals: Vec<Local>,
     /// Packages from an index or a URL: those that `dependencies` names, or those of the lock file.
     pub requirements: Vec<String>,
@@ -45,22 +48,34 @@ pub(super) struct Resolved {
     pub files: Vec<RequirementsFile>,
     /// The local dependencies that can be installed.
     pub packages: Vec<LocalPackage>,
+    /// Local dependencies of which only the requirements are installed.
+    pub virtuals: Vec<LocalPackage>,
     /// Directories to import from that are not packages, in the order in which they are searched.
     pub import_path: Vec<String>,
     /// The project's package.json, unless it is a Python project.
     pub package_json: Option<Manifest>,
+    /// Whether installers would look up a local package, or refuse it, if they read the requirements of another.
+    is_alone: bool,
 }
 
-/// A local dependency that can be installed.
+/// A local project.
 pub(super) struct LocalPackage {
-    /// Its index in `dependencies`; a package of `source` has none.
+    /// The index of the entry of `dependencies` that it is, or that leads to it; a package of `source` has none.
     pub index: Option<usize>,
     pub path: String,
     /// The normalised distribution name.
     pub name: Option<String>,
-    pub package: Package,
+    /// Its requirements without local ones, or `None` if only its build backend can tell them.
+    pub requirements: Option<Vec<String>>,
+    /// The files from which it can be installed before its source is there, or why the source is needed.
+    pub skeleton: Result<Skeleton, String>,
+    /// Requirements that only uv finds, in an index of their own.
+    pub indexed: Vec<String>,
     /// The settings that uv installs it with.
     pub settings: Option<UvSettings>,
+    metadata: Metadata,
+    /// The extras that others ask for.
+    extras: Vec<String>,
 }
 
 impl Resolved {
@@ -73,9 +88,18 @@ impl Resolved {
         // A check names the conflicts.
         locked.iter_mut().for_each(|locked| drop(locked.remove_conflicts(config)));
         let locals = locked.as_ref().map_or_else(|| locals(config, files), |locked| locked.locals.clone());
-        let packages = locals.iter().filter(|local| has_python && local.kind == LocalKind::Package);
-        let requirements_files =
-            locals.iter().filter(|local| locked.is_none() && local.kind != LocalKind::Package);
+        let of_kind = |kind| {
+            let all = locals.iter().filter(move |local| has_python && local.kind == kind);
+            all.map(|local| LocalPackage::new(local, installer, files)).collect::<Vec<_>>()
+        };
+        let (mut packages, mut virtuals) = (of_kind(LocalKind::Package), of_kind(LocalKind::Virtual));
+        let read = |one| Requirements::of(one, &packages, &virtuals, files);
+        let found: Vec<_> = packages.iter().chain(&virtuals).map(read).collect();
+        let is_alone = locked.is_some() || found.iter().any(|(_, is_local)| *is_local);
+        for (project, (all, _)) in packages.iter_mut().chain(&mut virtuals).zip(found) {
+            project.requirements = all.filter(|_| project.requirements.is_some());
+        }
+        let requirements_files = locals.iter().filter(|local| locked.is_none() && !local.is_project());
         let javascript = (variant != Variant::Python).then(|| package_json::find(files)?.ok());
         Self {
             variant,
@@ -92,8 +116,10 @@ impl Resolved {
             files: requirements_files
                 .filter_map(|local| requirements_txt::find(&local.path, files))
                 .collect(),
-            packages: packages.map(|local| LocalPackage::new(local, installer, files)).collect(),
-            import_path: import_path(&locals),
+            packages,
+            virtuals,
+            is_alone,
+            import_path: import_path(&locals, files),
             package_json: javascript.flatten(),
             locked,
             pins: Vec::new(),
@@ -114,31 +140,42 @@ impl Resolved {
     /// Whether the local packages are installed before their source is there. One that needs its source makes all wait,
     /// since the others may require it.
     pub(super) fn is_early(&self) -> bool {
-        self.packages.iter().all(|it| it.package.skeleton.is_ok())
+        self.packages.iter().all(|it| it.skeleton.is_ok())
+    }
+
+    /// The local projects, installed or not.
+    pub(super) fn projects(&self) -> impl Iterator<Item = &LocalPackage> {
+        self.packages.iter().chain(&self.virtuals)
     }
 
     /// Whether installing all requirements of the local packages first leaves just the packages themselves.
     pub(super) fn has_all_requirements(&self) -> bool {
-        let names: Vec<&str> = self.packages.iter().filter_map(|it| it.name.as_deref()).collect();
-        let is_extra = |requirement: &String| {
-            requirement.contains('[')
-                && requirement::name(requirement).is_some_and(|it| names.contains(&it.as_str()))
-        };
         let reads_sources = self.reads_sources();
         self.locked.is_some()
-            || self.packages.iter().all(|LocalPackage { package, .. }| {
-                let requirements = package.requirements.as_ref();
-                requirements.is_some_and(|all| !all.iter().any(is_extra))
-                    && (package.sources.elsewhere.is_empty() || !reads_sources)
-            })
+            || self
+                .packages
+                .iter()
+                .all(|it| it.requirements.is_some() && (it.indexed.is_empty() || !reads_sources))
+    }
+
+    /// Whether the local packages are installed without their requirements, which are installed by themselves.
+    pub(super) fn installs_alone(&self) -> bool {
+        self.is_alone && self.has_all_requirements()
+    }
+
+    /// Whether an installer does not find all requirements of the local packages in their manifests.
+    pub(super) fn lists_requirements(&self) -> bool {
+        let has_url = |it: &LocalPackage| it.metadata.sources.values().any(|it| matches!(it, Source::Url(_)));
+        self.installs_alone() || !self.reads_sources() && self.packages.iter().any(has_url)
     }
 
     /// Whether uv reads the sources of local packages. It must not if some are paths: those packages are installed in
     /// place.
     pub(super) fn reads_sources(&self) -> bool {
+        let is_path = |source: &Source| matches!(source, Source::Path(_));
         self.installer == Installer::Uv
             && self.locked.is_none()
-            && !self.packages.iter().any(|it| it.package.sources.has_paths)
+            && !self.packages.iter().any(|it| it.metadata.sources.values().any(is_path))
     }
 
     /// Whether uv is told not to read them.
@@ -149,15 +186,96 @@ impl Resolved {
 
 impl LocalPackage {
     fn new(local: &Local, installer: Installer, files: &dyn Files) -> Self {
-        let mut package = package::package(local, files);
-        let name = package.name.clone().or_else(|| local.distribution_name(files));
+        let metadata = package::metadata(local, files);
+        let mut requirements = metadata.requirements.clone();
+        let mut skeleton = match local.kind {
+            LocalKind::Virtual => Ok(Skeleton::default()),
+            _ => package::skeleton(local, files),
+        };
         let settings = if installer == Installer::Uv { uv_settings_for(&local.path, files) } else { None };
-        if settings.as_ref().is_some_and(|settings| settings.need_source) {
-            package.requirements = None;
-            package.skeleton = Err("uv's settings name a directory of the source".to_owned());
+        if settings.as_ref().is_some_and(|settings| settings.need_source) && local.kind == LocalKind::Package
+        {
+            requirements = None;
+            skeleton = Err("uv's settings name a directory of the source".to_owned());
         }
-        let name = name.map(|name| requirement::normalized_name(&name));
-        Self { index: local.index, path: local.path.clone(), name, package, settings }
+        let name = metadata.name.clone().or_else(|| local.distribution_name(files));
+        let is_index = |(_, source): &(&String, &Source)| **source == Source::Index;
+        Self {
+            index: local.index,
+            path: local.path.clone(),
+            name: name.map(|name| requirement::normalized_name(&name)),
+            requirements,
+            skeleton,
+            indexed: metadata.sources.iter().filter(is_index).map(|(name, _)| name.clone()).collect(),
+            settings,
+            metadata,
+            extras: local.extras.clone(),
+        }
+    }
+}
+
+/// Requirements of a local project, and of the extras of local projects that it asks for.
+struct Requirements<'a> {
+    projects: Vec<&'a LocalPackage>,
+    virtuals: &'a [LocalPackage],
+    files: &'a dyn Files,
+    all: Option<Vec<String>>,
+    /// See [`Resolved::is_alone`].
+    is_local: bool,
+    /// Extras that were followed, by project.
+    seen: Vec<(String, String)>,
+}
+
+impl<'a> Requirements<'a> {
+    /// The requirements of `project`, and whether they are local in a way that installers do not understand.
+    fn of(
+        project: &'a LocalPackage,
+        packages: &'a [LocalPackage],
+        virtuals: &'a [LocalPackage],
+        files: &'a dyn Files,
+    ) -> (Option<Vec<String>>, bool) {
+        let projects = packages.iter().chain(virtuals).collect();
+        let (all, is_local, seen) = (Some(Vec::new()), !project.extras.is_empty(), Vec::new());
+        let mut found = Self { projects, virtuals, files, all, is_local, seen };
+        match &project.metadata.requirements {
+            Some(requirements) => found.add(project, requirements),
+            None => found.all = None,
+        }
+        project.extras.iter().for_each(|extra| found.add_extra(project, extra));
+        (found.all, found.is_local)
+    }
+
+    fn add(&mut self, project: &'a LocalPackage, requirements: &[String]) {
+        for text in requirements {
+            let name = requirement::written_name(text).unwrap_or_default();
+            let source = project.metadata.sources.get(&name);
+            let has_url = local_path(text, &project.path, self.files).is_some();
+            let own = self.projects.iter().find(|it| it.name.as_ref() == Some(&name)).copied();
+            if own.is_some() || has_url || matches!(source, Some(Source::Path(_) | Source::MissingMember)) {
+                self.is_local |= has_url || self.virtuals.iter().any(|it| it.name.as_ref() == Some(&name));
+                for extra in requirement::extras(text) {
+                    own.into_iter().for_each(|own| self.add_extra(own, &extra));
+                }
+                continue;
+            }
+            let kept = match source {
+                Some(Source::Url(url)) => requirement::with_url(text, url),
+                _ => text.clone(),
+            };
+            self.all.iter_mut().for_each(|all| all.push(kept.clone()));
+        }
+    }
+
+    fn add_extra(&mut self, project: &'a LocalPackage, extra: &str) {
+        let name = requirement::normalized_name(extra);
+        if self.seen.iter().any(|(path, seen)| *path == project.path && *seen == name) {
+            return;
+        }
+        self.seen.push((project.path.clone(), name.clone()));
+        match &project.metadata.extras {
+            Some(extras) => extras.get(&name).into_iter().for_each(|it| self.add(project, it)),
+            None => self.all = None,
+        }
     }
 }
 
@@ -169,7 +287,7 @@ fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
             found.push(local);
         }
     }
-    found
+    Closure::new(found, files).locals
 }
 
 fn requirements(config: &Config, files: &dyn Files) -> Vec<String> {
@@ -180,18 +298,20 @@ fn requirements(config: &Config, files: &dyn Files) -> Vec<String> {
     packages.collect()
 }
 
-/// A directory that is itself a package is imported from its parent.
-fn import_path(locals: &[Local]) -> Vec<String> {
-    let mut path = Vec::new();
-    for local in locals {
-        let directory = match local.kind {
-            LocalKind::Package => continue,
-            LocalKind::Flat => paths::join(&local.path, ".."),
-            LocalKind::Plain => local.path.clone(),
-        };
+/// The directories that the code of `locals` is imported from, in their order, and those of installed packages that would
+/// be hidden: Python takes any directory with the name of a package for that package before it asks for editable ones.
+fn import_path(locals: &[Local], files: &dyn Files) -> Vec<String> {
+    let mut path: Vec<String> = Vec::new();
+    for directory in locals.iter().flat_map(|local| local.import_roots(files)) {
         if !path.contains(&directory) {
             path.push(directory);
         }
     }
-    path
+    let is_hidden = |local: &&Local| {
+        let name = |directory: &String| paths::below(&local.path, directory)?.split('/').next();
+        let is_own = |name: &str| name != "." && files.is_directory(&paths::join(&local.path, name));
+        local.kind == LocalKind::Package && path.iter().filter_map(name).any(is_own)
+    };
+    let hidden: Vec<String> = locals.iter().filter(is_hidden).map(|local| local.path.clone()).collect();
+    path.into_iter().chain(hidden).collect()
 }

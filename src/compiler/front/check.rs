@@ -13,11 +13,13 @@ mod http;
 mod ignore;
 mod image;
 mod ineffective;
+mod links;
 mod locations;
 mod locks;
 mod manifests;
 mod modules;
 mod names;
+mod packages;
 mod pip;
 mod python;
 mod references;
@@ -39,6 +41,7 @@ use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::document::Document;
 use crate::compiler::front::workspace;
 use crate::compiler::manifests::dependency::{self, Local};
+use crate::compiler::manifests::local_requirements::{Closure, Refused};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 use variables::Variable;
@@ -56,6 +59,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: locations::check, rules: locations::RULES },
     Check { run: dependencies::check, rules: dependencies::RULES },
     Check { run: duplicates::check, rules: duplicates::RULES },
+    Check { run: packages::check, rules: packages::RULES },
     Check { run: requirements::check, rules: requirements::RULES },
     Check { run: credentials::check, rules: credentials::RULES },
     Check { run: shadowing::check, rules: shadowing::RULES },
@@ -63,6 +67,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: references::check, rules: references::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
+    Check { run: links::check, rules: links::RULES },
     Check { run: image::check, rules: image::RULES },
     Check { run: env::check, rules: env::RULES },
     Check { run: variables::check, rules: variables::RULES },
@@ -88,6 +93,10 @@ pub struct Context<'a> {
     pub files: &'a dyn Files,
     /// Local dependencies, which may be missing. Shared, so that a check can report while it iterates.
     locals: Vec<Rc<Local>>,
+    /// The same with the local directories that they require.
+    all_locals: Vec<Rc<Local>>,
+    /// Local requirements that cannot be used.
+    refused: Vec<Refused>,
     removed: &'a BTreeSet<Pointer>,
     found: Vec<Diagnostic>,
     modules: HashMap<String, Option<Rc<Module>>>,
@@ -101,11 +110,17 @@ impl<'a> Context<'a> {
         files: &'a dyn Files,
         removed: &'a BTreeSet<Pointer>,
     ) -> Self {
-        let workspace = workspace::locked(config, files).map(|locked| locked.locals);
-        let locals = workspace.unwrap_or_else(|| dependency::local_dependencies(config.entries(), files));
-        let locals = locals.into_iter().map(Rc::new).collect();
+        let (locals, closure) = match workspace::locked(config, files) {
+            Some(locked) => (locked.locals.clone(), Closure { locals: locked.locals, refused: Vec::new() }),
+            None => {
+                let locals = dependency::local_dependencies(config.entries(), files);
+                (locals.clone(), Closure::new(locals, files))
+            }
+        };
+        let Closure { locals: all, refused } = closure;
+        let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
         let (found, modules, variables) = (Vec::new(), HashMap::new(), OnceCell::new());
-        Self { document, config, files, locals, removed, found, modules, variables }
+        Self { document, config, files, locals, all_locals, refused, removed, found, modules, variables }
     }
 
     /// Adds a finding.
@@ -134,9 +149,9 @@ impl<'a> Context<'a> {
         self.variables.get_or_init(|| variables::read(self).into()).clone()
     }
 
-    /// The local dependencies that are directories.
+    /// The local dependencies that are directories, and those that they require.
     fn directories(&self) -> Vec<Rc<Local>> {
-        self.locals.iter().filter(|local| local.is_directory()).cloned().collect()
+        self.all_locals.iter().filter(|local| local.is_directory()).cloned().collect()
     }
 
     /// The Python version of the image; unknown if the tag of the base image decides it.

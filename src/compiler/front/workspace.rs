@@ -145,9 +145,10 @@ impl<'a> Workspace<'a> {
 
     fn local(&self, package: &Package) -> Option<Local> {
         let mut local = Local::new(None, self.path(package.source.directory()?), self.files);
-        if let Source::Virtual(_) = package.source {
-            local.kind = LocalKind::Plain;
-        }
+        local.kind = match package.source {
+            Source::Virtual(_) => LocalKind::Virtual,
+            _ => LocalKind::Package,
+        };
         Some(local)
     }
 }

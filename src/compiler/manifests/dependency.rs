@@ -1,10 +1,9 @@
 //! Entries of `dependencies`: local directories and packages from an index.
 
-use std::collections::HashSet;
-
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::pyproject::Pyproject;
 use crate::compiler::manifests::symbols::Language;
+use crate::compiler::manifests::virtual_project::import_roots;
 use crate::compiler::manifests::{self, requirement, setup_cfg, setup_py};
 use crate::compiler::paths;
 
@@ -37,6 +36,8 @@ pub struct Local {
     pub kind: LocalKind,
     /// Its pyproject.toml.
     pub pyproject: Pyproject,
+    /// Extras that others ask for.
+    pub extras: Vec<String>,
 }
 
 /// How a local directory is made importable.
@@ -48,6 +49,8 @@ pub enum LocalKind {
     Flat,
     /// It is added to the import path; the packages in its requirements.txt are installed.
     Plain,
+    /// It is a project that is not installed: its requirements are, and its code is imported from its directory.
+    Virtual,
 }
 
 /// Tells local directories from packages. A bare word is a package, even if there is a directory of that name.
@@ -75,14 +78,35 @@ impl Local {
         let found = files.kind(&path);
         let pyproject = Pyproject::read(&path, files);
         let has = |name: &str| files.is_file(&paths::join(&path, name));
+        let is_virtual = || match &pyproject {
+            Pyproject::Manifest(manifest) => import_roots(&path, manifest, files).is_some(),
+            Pyproject::Absent | Pyproject::Broken(_) => false,
+        };
         let kind = if pyproject.is_project() || has("setup.py") || has("setup.cfg") {
-            LocalKind::Package
+            if is_virtual() { LocalKind::Virtual } else { LocalKind::Package }
         } else if has("__init__.py") {
             LocalKind::Flat
         } else {
             LocalKind::Plain
         };
-        Self { index, path, found, kind, pyproject }
+        Self { index, path, found, kind, pyproject, extras: Vec::new() }
+    }
+
+    /// Whether it is a project with a manifest.
+    pub fn is_project(&self) -> bool {
+        matches!(self.kind, LocalKind::Package | LocalKind::Virtual)
+    }
+
+    /// The directories that its code is imported from, if it is not installed.
+    pub fn import_roots(&self, files: &dyn Files) -> Vec<String> {
+        match (self.kind, &self.pyproject) {
+            (LocalKind::Package, _) => Vec::new(),
+            (LocalKind::Flat, _) => vec![paths::join(&self.path, "..")],
+            (LocalKind::Virtual, Pyproject::Manifest(manifest)) => {
+                import_roots(&self.path, manifest, files).unwrap_or_default()
+            }
+            (LocalKind::Virtual | LocalKind::Plain, _) => vec![self.path.clone()],
+        }
     }
 
     /// Whether it is an existing directory.
@@ -127,19 +151,24 @@ pub fn directory_name(path: &str, files: &dyn Files) -> Option<String> {
 
 /// Whether there is a source file in the directory at `path`, or a few levels below it.
 pub fn has_source(path: &str, files: &dyn Files) -> bool {
-    fn look(path: &str, files: &dyn Files, depth: usize, seen: &mut HashSet<String>) -> bool {
-        let entries = files.list(path);
-        if entries.iter().any(|(name, kind)| *kind == FileKind::File && Language::of(name).is_some()) {
-            return true;
-        }
-        let hidden = |name: &str| name.starts_with('.') || name == "node_modules" || name == "venv";
-        entries.iter().any(|(name, kind)| {
-            let below = paths::join(path, name);
-            let enter = *kind == FileKind::Directory && depth > 0 && !hidden(name);
-            enter && seen.insert(below.clone()) && look(&below, files, depth - 1, seen)
-        })
+    has_file(path, files, 4, |name| Language::of(name).is_some())
+}
+
+/// Whether there is Python code in the directory at `path`, or a few levels below it.
+pub fn has_python(path: &str, files: &dyn Files) -> bool {
+    has_file(path, files, 4, |name| name.ends_with(".py"))
+}
+
+fn has_file(path: &str, files: &dyn Files, depth: usize, is_meant: fn(&str) -> bool) -> bool {
+    let entries = files.list(path);
+    if entries.iter().any(|(name, kind)| *kind == FileKind::File && is_meant(name)) {
+        return true;
     }
-    look(path, files, 4, &mut HashSet::new())
+    let hidden = |name: &str| name.starts_with('.') || name == "node_modules" || name == "venv";
+    entries.iter().any(|(name, kind)| {
+        let enter = *kind == FileKind::Directory && depth > 0 && !hidden(name);
+        enter && has_file(&paths::join(path, name), files, depth - 1, is_meant)
+    })
 }
 
 #[cfg(test)]
@@ -178,24 +207,26 @@ mod tests {
     #[test]
     fn kinds_and_names() {
         let files = MemoryFiles::new([
-            ("a/pyproject.toml", "[project]\nname = 'A.b'"),
+            ("a/pyproject.toml", "[project]\nname = 'A.b'\n[build-system]"),
             ("b/pyproject.toml", "[tool.ruff]"),
             ("c/__init__.py", ""),
             ("d/setup.py", "from setuptools import setup\nsetup(name='dee')"),
             ("e/setup.cfg", "[options]\nname = no\n[metadata]\nname = yes\n"),
             ("f/pyproject.toml", "\u{feff}[tool.poetry]\nname = 'eff'"),
+            ("g/pyproject.toml", "[project]\nname = 'gee'\n[build-system]\n[tool.uv]\npackage = false"),
         ]);
         let local = |path: &str| Local::new(None, path.to_owned(), &files);
         let name = |path| local(path).distribution_name(&files);
         assert_eq!(
-            ["a", "b", "c", "d", "e", "f"].map(|path| local(path).kind),
+            ["a", "b", "c", "d", "e", "f", "g"].map(|path| local(path).kind),
             [
                 LocalKind::Package,
                 LocalKind::Plain,
                 LocalKind::Flat,
                 LocalKind::Package,
                 LocalKind::Package,
-                LocalKind::Package
+                LocalKind::Virtual,
+                LocalKind::Virtual,
             ]
         );
         assert_eq!(

@@ -1,67 +1,173 @@
 //! A local Python package: its name, its requirements, and the files that its editable installation reads.
 
 mod backend;
+mod discovery;
+mod poetry;
 mod skeleton;
+mod sources;
 mod uv;
 
+use indexmap::IndexMap;
 use toml::{Table, Value};
 
 use crate::compiler::files::Files;
-use crate::compiler::manifests::dependency::Local;
+use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::pyproject::{Pyproject, table};
-use crate::compiler::manifests::requirement;
-use crate::compiler::manifests::setup_py::setup_call;
+use crate::compiler::manifests::requirement::normalized_name;
+use crate::compiler::manifests::setup_py::{SetupCall, setup_call};
 use crate::compiler::paths;
 
 pub use skeleton::Skeleton;
+pub use sources::{Source, Sources, local_path};
 pub use uv::{UvSettings, uv_settings, uv_settings_for};
 
-/// A local package, as described by its manifests. No code of it is run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Package {
+/// The metadata of a local package, as its manifests give it. No code of it is run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metadata {
     /// Distribution name, where a manifest has it.
     pub name: Option<String>,
     /// Requirements (PEP 508), or `None` if only the build backend can tell them.
     pub requirements: Option<Vec<String>>,
-    /// The files from which it can be installed before its source is there, or a lowercase fragment that says why the
-    /// source is needed.
-    pub skeleton: Result<Skeleton, String>,
-    /// Requirements that its uv sources redirect.
+    /// The requirements of each extra, by its normalised name; `None` as above.
+    pub extras: Option<IndexMap<String, Vec<String>>>,
+    /// Requirements that do not come from the package index.
     pub sources: Sources,
 }
 
-/// `tool.uv.sources`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sources {
-    /// Whether a source is a path or a member of the workspace.
-    pub has_paths: bool,
-    /// Normalised names of requirements that come from a repository, a URL or an index of their own.
-    pub elsewhere: Vec<String>,
-}
-
-impl Package {
-    fn needing_source(name: Option<String>, requirements: Option<Vec<String>>, why: &str) -> Self {
-        Self { name, requirements, skeleton: Err(why.to_owned()), sources: Sources::default() }
-    }
-}
-
 /// Reads the manifests of a local dependency.
-pub fn package(local: &Local, files: &dyn Files) -> Package {
-    match &local.pyproject {
-        Pyproject::Manifest(manifest) => from_pyproject(&local.path, manifest, files),
-        Pyproject::Broken(_) => Package::needing_source(None, None, "pyproject.toml is not valid TOML"),
-        Pyproject::Absent => from_setup_py(&local.path, &Table::new(), files),
+pub fn metadata(local: &Local, files: &dyn Files) -> Metadata {
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return from_setup_py(&local.path, files) };
+    let of = |keys: &[&str]| table(manifest, keys);
+    let (project, poetry, flit) =
+        (of(&["project"]), of(&["tool", "poetry"]), of(&["tool", "flit", "metadata"]));
+    match (project, poetry, flit) {
+        (Some(project), poetry, _) => {
+            let dynamic = strings(project, "dynamic");
+            let is_static = |key: &str| !dynamic.iter().any(|it| it == key);
+            let own = project.contains_key("dependencies") || poetry.is_none();
+            let requirements = match poetry.filter(|_| !own) {
+                Some(poetry) if local.kind == LocalKind::Virtual => poetry::requirements(poetry),
+                Some(_) => None,
+                None => Some(strings(project, "dependencies")),
+            };
+            Metadata {
+                name: string(project, "name"),
+                requirements: requirements.filter(|_| is_static("dependencies")),
+                extras: is_static("optional-dependencies").then(|| extras(project)),
+                sources: sources::sources(&local.path, manifest, files),
+            }
+        }
+        (None, Some(poetry), _) => {
+            let sources = sources::sources(&local.path, manifest, files);
+            // Only the backend knows exactly what it makes of them.
+            let is_needed = local.kind == LocalKind::Virtual || !sources.is_empty();
+            Metadata {
+                name: string(poetry, "name"),
+                requirements: poetry::requirements(poetry).filter(|_| is_needed),
+                extras: None,
+                sources,
+            }
+        }
+        (None, None, Some(flit)) => Metadata {
+            name: string(flit, "dist-name").or_else(|| string(flit, "module")),
+            requirements: Some(strings(flit, "requires")),
+            ..Metadata::default()
+        },
+        (None, None, None) => from_setup_py(&local.path, files),
     }
+}
+
+fn from_setup_py(path: &str, files: &dyn Files) -> Metadata {
+    let Ok(call) = plain_setup(path, files) else { return Metadata::default() };
+    let (name, requirements) = (call.name, Some(call.install_requires.unwrap_or_default()));
+    Metadata { name, requirements, ..Metadata::default() }
+}
+
+fn extras(project: &Table) -> IndexMap<String, Vec<String>> {
+    let extras = table(project, &["optional-dependencies"]);
+    let all = extras.into_iter().flatten().map(|(name, _)| name);
+    all.map(|name| (normalized_name(name), extras.map(|it| strings(it, name)).unwrap_or_default())).collect()
+}
+
+/// The files from which a local dependency can be installed before its source is there, or a lowercase fragment that says
+/// why the source is needed.
+pub fn skeleton(local: &Local, files: &dyn Files) -> Result<Skeleton, String> {
+    let path = &local.path;
+    match &local.pyproject {
+        Pyproject::Broken(_) => Err("pyproject.toml is not valid TOML".to_owned()),
+        Pyproject::Manifest(manifest) => {
+            let has = |keys: &[&str]| table(manifest, keys).is_some();
+            match table(manifest, &["project"]) {
+                Some(project) => from_manifest(path, manifest, &strings(project, "dynamic"), files),
+                None if has(&["tool", "poetry"]) => from_manifest(path, manifest, &[], files),
+                None if has(&["tool", "flit", "metadata"]) => {
+                    Err("Flit reads its version from its code".to_owned())
+                }
+                None => plain_setup(path, files).and_then(|_| from_manifest(path, manifest, &[], files)),
+            }
+        }
+        Pyproject::Absent => {
+            plain_setup(path, files).and_then(|_| from_manifest(path, &Table::new(), &[], files))
+        }
+    }
+}
+
+/// The metadata in setup.py if nothing else has it, or why it cannot be read.
+fn plain_setup(path: &str, files: &dyn Files) -> Result<SetupCall, String> {
+    let read = |name: &str| files.text(&paths::join(path, name));
+    if read("setup.cfg").is_some() {
+        return Err("its metadata in setup.cfg is read by setuptools".to_owned());
+    }
+    let text = read("setup.py").ok_or("only its build backend knows its metadata")?;
+    setup_call(&text).ok_or_else(|| "setup.py computes its metadata".to_owned())
 }
 
 /// The files, besides its code, that installing a local dependency reads. Relative to the configuration's directory.
 pub fn read_by_installation(local: &Local, files: &dyn Files) -> Vec<String> {
-    let names = match package(local, files).skeleton {
-        Ok(skeleton) => skeleton.manifests,
-        Err(_) => read_by_backend(local),
+    let names = match local.kind {
+        LocalKind::Virtual => vec!["pyproject.toml".to_owned()],
+        _ => skeleton(local, files).map_or_else(|_| read_by_backend(local), |skeleton| skeleton.manifests),
     };
     let paths = names.iter().map(|name| paths::join(&local.path, name));
     paths.filter(|path| files.is_file(path)).collect()
+}
+
+/// Why the build backend of a local package certainly refuses it, as a lowercase fragment, and how to fix it.
+pub fn refusal(local: &Local, files: &dyn Files) -> Option<(String, &'static str)> {
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
+    if let Some(found) = discovery::discovered(&local.path, manifest, files) {
+        let several = if found.packages.is_empty() { found.modules } else { found.packages };
+        if let [first, second, ..] = &several[..] {
+            let why = format!(
+                "setuptools finds several packages or modules, such as `{first}` and `{second}`, and selects none"
+            );
+            return Some((
+                why,
+                "name them in `packages` or `py-modules` of [tool.setuptools], or move them into `src`",
+            ));
+        }
+    }
+    let project = table(manifest, &["project"])?;
+    let is_hatchling = backend::module(manifest) == backend::HATCHLING;
+    let has_settings = table(manifest, &["tool", "hatch", "build"]).is_some()
+        || files.is_file(&paths::join(&local.path, "hatch.toml"));
+    let name = string(project, "name")?;
+    if is_hatchling && !has_settings && !discovery::finds_by_name(&local.path, &name, files) {
+        let why = format!("hatchling finds no package with the project's name `{name}`");
+        return Some((why, "name its directory in `packages` of [tool.hatch.build.targets.wheel]"));
+    }
+    let file = |key: &str| {
+        let value = project.get(key)?;
+        let text = if key == "readme" { value.as_str() } else { None };
+        let named = text.or_else(|| value.get("file")?.as_str())?;
+        (!files.is_file(&paths::join(&local.path, named))).then(|| named.to_owned())
+    };
+    // setuptools does without a missing readme or licence.
+    let missing = ["readme", "license"].into_iter().find_map(file);
+    let missing = missing.filter(|_| backend::is_supported(manifest) && !backend::is_setuptools(manifest));
+    missing.map(|file| {
+        (format!("its metadata names `{file}`, which does not exist"), "add the file, or remove the key")
+    })
 }
 
 /// The files that a build backend may read: the manifests, and the files that the metadata names.
@@ -77,58 +183,12 @@ fn read_by_backend(local: &Local) -> Vec<String> {
     names
 }
 
-fn from_pyproject(path: &str, manifest: &Table, files: &dyn Files) -> Package {
-    let (project, poetry) = (table(manifest, &["project"]), table(manifest, &["tool", "poetry"]));
-    let flit = table(manifest, &["tool", "flit", "metadata"]);
-    match (project, poetry, flit) {
-        (Some(project), ..) => {
-            let dynamic = strings(project, "dynamic");
-            let is_static = !dynamic.iter().any(|key| key == "dependencies");
-            Package {
-                name: string(project, "name"),
-                requirements: is_static.then(|| strings(project, "dependencies")),
-                skeleton: skeleton(path, manifest, &dynamic, files),
-                sources: sources(manifest),
-            }
-        }
-        (None, Some(poetry), _) => Package {
-            name: string(poetry, "name"),
-            requirements: None,
-            skeleton: skeleton(path, manifest, &[], files),
-            sources: Sources::default(),
-        },
-        (None, None, Some(flit)) => {
-            let name = string(flit, "dist-name").or_else(|| string(flit, "module"));
-            Package::needing_source(
-                name,
-                Some(strings(flit, "requires")),
-                "Flit reads its version from its code",
-            )
-        }
-        (None, None, None) => from_setup_py(path, manifest, files),
-    }
-}
-
-fn from_setup_py(path: &str, manifest: &Table, files: &dyn Files) -> Package {
-    let read = |name: &str| files.text(&paths::join(path, name));
-    if read("setup.cfg").is_some() {
-        return Package::needing_source(None, None, "its metadata in setup.cfg is read by setuptools");
-    }
-    let Some(text) = read("setup.py") else {
-        return Package::needing_source(None, None, "only its build backend knows its metadata");
-    };
-    let Some(call) = setup_call(&text) else {
-        return Package::needing_source(None, None, "setup.py computes its metadata");
-    };
-    Package {
-        name: call.name,
-        requirements: Some(call.install_requires.unwrap_or_default()),
-        skeleton: skeleton(path, manifest, &[], files),
-        sources: Sources::default(),
-    }
-}
-
-fn skeleton(path: &str, manifest: &Table, dynamic: &[String], files: &dyn Files) -> Result<Skeleton, String> {
+fn from_manifest(
+    path: &str,
+    manifest: &Table,
+    dynamic: &[String],
+    files: &dyn Files,
+) -> Result<Skeleton, String> {
     let mut manifests = dynamic_metadata(path, manifest, dynamic, files)?;
     manifests.extend(backend::manifests(path, manifest, files)?);
     let setup = files.text(&paths::join(path, "setup.py")).unwrap_or_default();
@@ -138,7 +198,8 @@ fn skeleton(path: &str, manifest: &Table, dynamic: &[String], files: &dyn Files)
     }
     named.extend(below(manifest, &["tool", "uv", "build-backend"]));
     named.extend(setup.split(['\'', '"']));
-    Skeleton::new(path, manifests, &described(manifest), &named, files)
+    let reach = discovery::reach(path, manifest, files);
+    Skeleton::new(path, manifests, &described(manifest), &named, reach.as_deref(), files)
 }
 
 /// The files that setuptools reads dynamic metadata from, or why the metadata is computed. Missing files are skipped, as
@@ -175,20 +236,6 @@ fn described(manifest: &Table) -> Vec<&str> {
     all.flat_map(|keys| below(manifest, &keys)).collect()
 }
 
-fn sources(manifest: &Table) -> Sources {
-    let mut found = Sources::default();
-    for (name, source) in table(manifest, &["tool", "uv", "sources"]).into_iter().flatten() {
-        // One source, or several with markers.
-        let several = source.as_array().map_or(std::slice::from_ref(source), Vec::as_slice);
-        let is_path = |it: &Value| it.get("path").is_some() || it.get("workspace").is_some();
-        found.has_paths |= several.iter().any(is_path);
-        if !several.iter().all(is_path) {
-            found.elsewhere.push(requirement::normalized_name(name));
-        }
-    }
-    found
-}
-
 /// All strings at or below `keys`.
 fn below<'a>(manifest: &'a Table, keys: &[&str]) -> Vec<&'a str> {
     fn collect<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
@@ -208,11 +255,11 @@ fn below<'a>(manifest: &'a Table, keys: &[&str]) -> Vec<&'a str> {
     found
 }
 
-fn string(table: &Table, key: &str) -> Option<String> {
+pub(super) fn string(table: &Table, key: &str) -> Option<String> {
     table.get(key)?.as_str().map(str::to_owned)
 }
 
-fn strings(table: &Table, key: &str) -> Vec<String> {
+pub(super) fn strings(table: &Table, key: &str) -> Vec<String> {
     let items = table.get(key).and_then(Value::as_array).into_iter().flatten();
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -101,6 +101,28 @@ pub fn name(text: &str) -> Option<String> {
     read(text).ok()?.name
 }
 
+/// The normalised name that `text` starts with. The rest may be invalid, such as a URL with variables of a build backend.
+pub fn written_name(text: &str) -> Option<String> {
+    let name = read_name(text).ok().filter(|_| bare_url(text).is_none())?;
+    Some(normalized_name(&text[name]))
+}
+
+/// The extras that the requirement `text` asks for, as written.
+pub fn extras(text: &str) -> Vec<String> {
+    let start = text.find(|c| "[@;<=>~!(".contains(c));
+    let list =
+        start.and_then(|at| text[at..].strip_prefix('[')?.split_once(']')).map_or("", |(list, _)| list);
+    list.split(',').map(|extra| extra.trim().to_owned()).filter(|extra| !extra.is_empty()).collect()
+}
+
+/// The requirement `text`, taken from `url` instead of an index.
+pub fn with_url(text: &str, url: &str) -> String {
+    let (requirement, condition) = text.split_once(';').unwrap_or((text, ""));
+    let end = requirement.find(|c| "@<=>~!(".contains(c)).unwrap_or(requirement.len());
+    let condition = if condition.is_empty() { String::new() } else { format!(" ; {}", condition.trim()) };
+    format!("{} @ {url}{condition}", requirement[..end].trim())
+}
+
 /// Reads `text`. A bare URL is valid, since installers accept one.
 pub fn read(text: &str) -> Result<Requirement, Broken> {
     if let Some(is_conditional) = bare_url(text) {

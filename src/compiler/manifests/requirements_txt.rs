@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{Broken, lossy, utf8, utf16};
+use super::{Broken, lossy, requirement, utf8, utf16};
 use crate::compiler::files::Files;
 use crate::compiler::paths;
 
@@ -38,12 +38,8 @@ const WITH_VALUE: &[&str] = &[
 /// Options without a value in pip's requirements files.
 const FLAGS: &[&str] = &["--no-index", "--pre", "--prefer-binary", "--require-hashes"];
 
-/// Options that name another requirements file.
-const INCLUDES: &[&str] = &["-r", "--requirement", "-c", "--constraint"];
-
-/// Options that name a package, or a place to find packages.
-const SOURCES: &[&str] =
-    &["-e", "--editable", "-f", "--find-links", "-i", "--index-url", "--pypi-url", "--extra-index-url"];
+/// Options that name a place to find packages.
+const SOURCES: &[&str] = &["-f", "--find-links", "-i", "--index-url", "--pypi-url", "--extra-index-url"];
 
 /// One requirement or option.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +57,11 @@ pub enum Kind {
     Requirement(String),
     /// Another requirements file, which is a path or a URL.
     Include(String),
-    /// A package, or a place to find packages, on this machine.
+    /// A file of constraints, which is a path or a URL.
+    Constraint(String),
+    /// A directory on this machine, as written after `-e` or alone.
+    Local(String),
+    /// An archive, or a place to find packages, on this machine.
     Path,
     /// Another option that installers know.
     Known,
@@ -76,11 +76,26 @@ pub struct RequirementsFile {
     pub path: String,
     /// This file and all included ones, in the order in which they are read.
     pub files: Vec<String>,
+    /// The directories that are required.
+    pub locals: Vec<LocalEntry>,
+    /// Its other requirements, if there are directories. `None` if it has more than names, versions and directories.
+    pub others: Option<Vec<String>>,
     needs_source: bool,
 }
 
+/// A directory in a requirements file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalEntry {
+    /// As written.
+    pub written: String,
+    /// Relative to the configuration's directory.
+    pub path: String,
+    /// The extras that it is installed with.
+    pub extras: Vec<String>,
+}
+
 impl RequirementsFile {
-    /// Whether it names packages by path, so that it can only be installed after the source is copied.
+    /// Whether it needs files of the source, so that it can only be installed after that is copied.
     pub fn is_local(&self) -> bool {
         self.needs_source
     }
@@ -100,11 +115,56 @@ pub struct Part {
 /// The requirements file of a directory, if it has one.
 pub fn find(directory: &str, files: &dyn Files) -> Option<RequirementsFile> {
     let parts = parts(directory, files);
-    let is_path = |entry: &Entry| entry.kind == Kind::Path;
-    let needs_source =
-        parts.iter().any(|part| part.entries.as_ref().map_or(true, |entries| entries.iter().any(is_path)));
-    let files: Vec<String> = parts.into_iter().map(|part| part.path).collect();
-    Some(RequirementsFile { path: files.first()?.clone(), files, needs_source })
+    let path = parts.first()?.path.clone();
+    let entries =
+        || parts.iter().flat_map(|part| part.entries.iter().flatten().map(|entry| (&part.path, entry)));
+    let local = |(path, entry): (&String, &Entry)| match &entry.kind {
+        Kind::Local(written) => Some(LocalEntry::new(written, path, files)),
+        _ => None,
+    };
+    let locals: Vec<LocalEntry> = entries().filter_map(local).collect();
+    let is_broken = parts.iter().any(|part| part.entries.is_err());
+    let others =
+        if locals.is_empty() || is_broken { None } else { others(entries().map(|(_, entry)| entry)) };
+    let needs_files = is_broken || entries().any(|(_, entry)| entry.kind == Kind::Path);
+    let needs_source = needs_files || (others.is_none() && !locals.is_empty());
+    let files = parts.iter().map(|part| part.path.clone()).collect();
+    Some(RequirementsFile { path, files, locals, others, needs_source })
+}
+
+/// The requirements that are no directories, if all others are names with versions. Included files are among `entries`.
+fn others<'e>(mut entries: impl Iterator<Item = &'e Entry>) -> Option<Vec<String>> {
+    entries.try_fold(Vec::new(), |mut found, entry| {
+        match &entry.kind {
+            Kind::Requirement(text) => found.push(text.clone()),
+            Kind::Local(_) => {}
+            Kind::Include(path) if !path.contains(':') => {}
+            _ => return None,
+        }
+        Some(found)
+    })
+}
+
+impl LocalEntry {
+    /// Reads an entry of the file at `path`: `../x[extra]`, `x[extra] @ file:../x` or `file:../x#egg=x`.
+    fn new(written: &str, path: &str, files: &dyn Files) -> Self {
+        let text = written.split(';').next().unwrap_or_default().split('#').next().unwrap_or_default().trim();
+        let (name, place) =
+            text.split_once('@').filter(|(name, _)| !name.contains(['/', '\\', ':'])).unwrap_or(("", text));
+        let (place, list) = match place.trim().strip_suffix(']').and_then(|place| place.rsplit_once('[')) {
+            Some(split) => split,
+            None => (place.trim(), ""),
+        };
+        let place = place.strip_prefix("file:").unwrap_or(place);
+        let place = place.strip_prefix("//").unwrap_or(place);
+        let mut extras: Vec<String> =
+            list.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect();
+        extras.extend(requirement::extras(name));
+        // Installers take paths relative to their working directory, which is mostly that of the file.
+        let beside = paths::join(&paths::parent(path), place);
+        let place = if files.kind(&beside).is_some() { beside } else { paths::normalize(place) };
+        Self { written: written.to_owned(), path: paths::shortened(&place, &files.directory()), extras }
+    }
 }
 
 /// The requirements file of a directory and all existing files that it includes, in the order in which they are read.
@@ -135,7 +195,7 @@ pub fn options() -> impl Iterator<Item = &'static str> {
 
 /// The path of the file that `entry` of the file at `path` includes, unless that is a URL.
 pub fn included(path: &str, entry: &Entry) -> Option<String> {
-    let Kind::Include(other) = &entry.kind else { return None };
+    let (Kind::Include(other) | Kind::Constraint(other)) = &entry.kind else { return None };
     (!other.contains(':')).then(|| paths::join(&paths::parent(path), other))
 }
 
@@ -150,7 +210,11 @@ pub fn read(text: &str) -> Vec<Entry> {
         let requirement = requirement.trim();
         let mut add = |kind| entries.push(Entry { line: line.clone(), kind });
         if !requirement.is_empty() {
-            add(if is_path(requirement) { Kind::Path } else { Kind::Requirement(requirement.to_owned()) });
+            add(match requirement {
+                it if !is_path(it) => Kind::Requirement(it.to_owned()),
+                it if is_archive(it.split(';').next().unwrap_or_default().trim()) => Kind::Path,
+                it => Kind::Local(it.to_owned()),
+            });
         }
         parse_options(&words(options)).into_iter().for_each(add);
     }
@@ -232,7 +296,9 @@ fn parse_options(words: &[String]) -> Vec<Kind> {
             let value = attached.or_else(|| words.next()).unwrap_or_default();
             kinds.push(match option {
                 _ if value.is_empty() => Kind::Known,
-                _ if INCLUDES.contains(&option) => Kind::Include(value.to_owned()),
+                "-r" | "--requirement" => Kind::Include(value.to_owned()),
+                "-c" | "--constraint" => Kind::Constraint(value.to_owned()),
+                "-e" | "--editable" if is_own(value) => Kind::Local(value.to_owned()),
                 _ if SOURCES.contains(&option) && is_own(value) => Kind::Path,
                 _ => Kind::Known,
             });

@@ -45,7 +45,8 @@ impl Workspace {
         }
         let levels = files.directory().len();
         let mut above = paths::join(directory, "..");
-        while paths::levels_up(&above) <= levels {
+        // An absolute path is an error that others report.
+        while paths::levels_up(&above) <= levels && !directory.starts_with('/') {
             if files.is_file(&paths::join(&above, "pyproject.toml")) {
                 let is_member = |it: &Self| it.members.iter().any(|member| member.path == directory);
                 return Self::at(&above, files).filter(is_member);
@@ -166,7 +167,7 @@ mod tests {
         let root = |directory: &str| Workspace::of(directory, &tree()).map(|it| it.root);
         assert_eq!(root("..").as_deref(), Some(".."));
         assert_eq!(root("../packages/One.X").as_deref(), Some(".."));
-        for outside in ["../packages/old", "../elsewhere", "../../sibling/x", "."] {
+        for outside in ["../packages/old", "../elsewhere", "../../sibling/x", ".", "/srv/x"] {
             assert_eq!(root(outside), None, "{outside}");
         }
     }

@@ -70,13 +70,13 @@ impl Late {
 fn note(input: &Input<'_>, files: &[&RequirementsFile], build: &mut Build) {
     let message = |path: &str, why: &str| format!("each edit of the source installs `{path}` again: {why}");
     for package in &input.resolved.packages {
-        if let Err(why) = &package.package.skeleton {
+        if let Err(why) = &package.skeleton {
             let key = package.index.map_or("/source".to_owned(), |index| format!("/dependencies/{index}"));
             build.note(&key, message(&package.path, why));
         }
     }
     for file in files {
-        build.note("/dependencies", message(&file.path, "it names local packages"));
+        build.note("/dependencies", message(&file.path, "it names files of the source"));
     }
 }
 

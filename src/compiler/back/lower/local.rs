@@ -6,11 +6,12 @@ use serde_json::Value;
 use crate::compiler::back::lower::layout::DEFAULT_IGNORE;
 use crate::compiler::back::lower::{Input, contract, javascript};
 use crate::compiler::back::plan::{
-    Context, JavascriptPackages, Local, LockFile, PythonPackages, ServerPackage, Variant, Watch,
+    Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
 };
-use crate::compiler::back::resolve::Installer;
+use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::front::config::EnvConfig;
-use crate::compiler::manifests::dependency::{self, Local as Dependency, LocalKind};
+use crate::compiler::front::workspace::Locked;
+use crate::compiler::manifests::dependency::{self, Local as Dependency};
 use crate::compiler::{paths, server};
 
 pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
@@ -64,17 +65,34 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
         version: resolved.pinned_python.clone(),
         requires_python: resolved.requires_python.clone(),
         server: server_packages(input.config.api_version.as_deref()),
-        requirements: resolved.requirements.clone(),
-        lock: resolved.locked.as_ref().map(|locked| LockFile { indexes: locked.indexes() }),
-        files: resolved.files.iter().map(|file| file.path.clone()).collect(),
+        requirements: requirements(resolved),
+        files: resolved.files.iter().filter(|it| it.others.is_none()).map(|it| it.path.clone()).collect(),
+        indexes: resolved.locked.as_ref().map(Locked::indexes).unwrap_or_default(),
         editable: resolved.packages.iter().map(|package| package.path.clone()).collect(),
         own,
         path: resolved.import_path.clone(),
         manifests,
         without_sources: resolved.is_without_sources(),
+        without_requirements: resolved.installs_alone(),
         uses_pip: resolved.installer == Installer::Pip,
         pip_config: resolved.pip_config.clone(),
     }
+}
+
+/// The requirements that the installer does not find in the manifests of editable packages itself.
+fn requirements(resolved: &Resolved) -> Vec<String> {
+    let mut found = resolved.requirements.clone();
+    if resolved.locked.is_some() {
+        return found;
+    }
+    found.extend(resolved.files.iter().flat_map(|file| file.others.iter().flatten().cloned()));
+    let packages = resolved.packages.iter().filter(|_| resolved.lists_requirements());
+    for requirement in packages.chain(&resolved.virtuals).flat_map(|it| it.requirements.iter().flatten()) {
+        if !found.contains(requirement) {
+            found.push(requirement.clone());
+        }
+    }
+    found
 }
 
 fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
@@ -94,7 +112,7 @@ fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
 
 /// Files that decide what a package requires.
 fn manifests(input: &Input<'_>, local: &Dependency) -> Vec<String> {
-    if local.kind != LocalKind::Package {
+    if !local.is_project() {
         return Vec::new();
     }
     let names =

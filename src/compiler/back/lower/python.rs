@@ -12,6 +12,7 @@ use crate::compiler::back::lower::late::{Late, own_packages};
 use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input, javascript, locked};
 use crate::compiler::back::plan::{Action, Command, Variant};
+use crate::compiler::back::resolve::LocalPackage;
 use crate::compiler::manifests::package::UvSettings;
 use crate::compiler::manifests::requirement;
 use crate::compiler::{paths, server};
@@ -73,18 +74,23 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     let mut groups = Groups::default();
     let own = if resolved.requirements.is_empty() { None } else { settings(input, ".", build) };
     resolved.requirements.iter().for_each(|requirement| groups.require(input, own.as_ref(), requirement));
-    let left_out = left_out(input, build);
-    for package in &resolved.packages {
-        for requirement in package.package.requirements.iter().flatten() {
-            if !requirement::name(requirement).is_some_and(|name| left_out.contains(&name)) {
-                groups.require(input, package.settings.as_ref(), requirement);
+    let indexed = indexed(input, build);
+    for project in resolved.projects() {
+        for requirement in project.requirements.iter().flatten() {
+            if !requirement::name(requirement).is_some_and(|name| indexed.contains(&name)) {
+                groups.require(input, project.settings.as_ref(), requirement);
             }
         }
     }
     for file in resolved.files.iter().filter(|file| !file.is_local()) {
-        copy_manifests(input, &file.files, build);
         let settings = settings(input, &paths::parent(&file.path), build);
-        groups.add(input, settings.as_ref(), ["-r".to_owned(), input.layout.in_image(&file.path)]);
+        match &file.others {
+            Some(others) => others.iter().for_each(|it| groups.require(input, settings.as_ref(), it)),
+            None => {
+                copy_manifests(input, &file.files, build);
+                groups.add(input, settings.as_ref(), ["-r".to_owned(), input.layout.in_image(&file.path)]);
+            }
+        }
     }
     if !groups.is_empty() {
         copy_manifests(input, &groups.manifests, build);
@@ -92,21 +98,20 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     }
 }
 
-/// Names of requirements that are installed with the local packages: those packages themselves, and what uv takes from
-/// their sources.
-fn left_out(input: &Input<'_>, build: &mut Build) -> Vec<String> {
-    let packages = || input.resolved.packages.iter();
-    let elsewhere: Vec<String> = packages().flat_map(|it| it.package.sources.elsewhere.clone()).collect();
-    let mut names: Vec<String> = packages().filter_map(|it| it.name.clone()).collect();
-    match elsewhere.first() {
-        _ if input.resolved.reads_sources() => names.extend(elsewhere),
-        Some(name) => {
-            let why = "pip does not read uv's sources, and uv cannot if some of them are paths";
-            build.note("/dependencies", format!("`{name}` is taken from the package index: {why}"));
-        }
-        None => {}
+/// Names of requirements that uv installs with the local packages, since it finds their indexes in their manifests.
+fn indexed(input: &Input<'_>, build: &mut Build) -> Vec<String> {
+    let (installed, others) = (&input.resolved.packages, &input.resolved.virtuals);
+    let names = |all: &[LocalPackage]| all.iter().flat_map(|it| it.indexed.clone()).collect::<Vec<_>>();
+    let reads_sources = input.resolved.reads_sources();
+    let (read, mut unread) =
+        if reads_sources { (names(installed), Vec::new()) } else { (Vec::new(), names(installed)) };
+    unread.extend(names(others));
+    for name in unread {
+        let why =
+            "pip does not read the indexes in uv's sources, and uv cannot beside sources that are paths";
+        build.note("/dependencies", format!("`{name}` is taken from the default package index: {why}"));
     }
-    names
+    read
 }
 
 /// The uv settings for the requirements of `path`, if they can be used before the source is there.
@@ -131,7 +136,7 @@ fn skeletons(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     }
     let mut placeholders = Vec::new();
     for local in &input.resolved.packages {
-        let Ok(skeleton) = &local.package.skeleton else { continue };
+        let Ok(skeleton) = &local.skeleton else { continue };
         let here = |file: &String| paths::join(&local.path, file);
         copy_manifests(input, &skeleton.manifests.iter().map(here).collect::<Vec<_>>(), build);
         let is_copied = |file: &&String| !input.ignore.excludes(&input.layout.in_context(&here(file)));
@@ -148,9 +153,9 @@ fn skeletons(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     if !placeholders.is_empty() {
         commands = vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], placeholders)];
     }
-    commands.extend(match input.resolved.locked {
-        Some(_) => packages.without_requirements(input, tools),
-        None => packages.with_requirements(input, tools),
+    commands.extend(match input.resolved.installs_alone() {
+        true => packages.without_requirements(input, tools),
+        false => packages.with_requirements(input, tools),
     });
     let why = "local packages, installed before their source from manifests and empty files";
     build.step("/dependencies", why, tools.run(commands));

@@ -48,8 +48,8 @@ pub struct PythonPackages {
     pub server: Vec<ServerPackage>,
     /// Packages that `dependencies` names, or those of a lock file, as requirements (PEP 508).
     pub requirements: Vec<String>,
-    /// The lock file that they come from, if they are all that the local packages need.
-    pub lock: Option<LockFile>,
+    /// Indexes of some of them, beside the default one.
+    pub indexes: Vec<String>,
     /// Requirements files.
     pub files: Vec<String>,
     /// Local packages, installed as editable.
@@ -62,17 +62,13 @@ pub struct PythonPackages {
     pub manifests: Vec<String>,
     /// Whether uv ignores the sources of local packages: some are paths, and those packages are installed in place.
     pub without_sources: bool,
+    /// Whether the editable packages are installed without their requirements, after everything else: an installer would
+    /// look up local ones in an index, or refuse them.
+    pub without_requirements: bool,
     /// Whether pip installs even if there is uv.
     pub uses_pip: bool,
     /// The pip configuration, if something reads it.
     pub pip_config: Option<String>,
-}
-
-/// A lock file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct LockFile {
-    /// Indexes of some of its packages, beside the default one.
-    pub indexes: Vec<String>,
 }
 
 /// A package of the server.

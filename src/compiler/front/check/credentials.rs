@@ -1,8 +1,11 @@
 //! Passwords and tokens in the URLs of dependencies. No message repeats them.
 
+use std::collections::HashSet;
+
 use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, classify};
+use crate::compiler::manifests::uv_workspace::Workspace;
 use crate::compiler::manifests::{self, requirements_txt};
 use crate::compiler::{paths, urls};
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
@@ -17,8 +20,14 @@ pub(super) fn check(context: &mut Context<'_>) {
             Dependency::Package(text) if !urls::userinfo(&text).is_empty() => {
                 context.report(finding(place, "a URL in this entry contains a password or token".to_owned()));
             }
-            Dependency::Package(_) => {}
-            Dependency::Local { path } => check_manifests(context, &place, &path),
+            Dependency::Package(_) | Dependency::Local { .. } => {}
+        }
+    }
+    let mut seen = HashSet::new();
+    for local in context.all_locals.clone() {
+        check_manifests(context, &Place::Value(entry(local.index)), &local.path, &mut seen);
+        if let Some(workspace) = Workspace::of(&local.path, context.files).filter(|_| local.is_project()) {
+            check_manifests(context, &Place::Value(entry(local.index)), &workspace.root, &mut seen);
         }
     }
 }
@@ -28,13 +37,16 @@ fn finding(place: Place, message: String) -> Diagnostic {
         .help("revoke it, and put the credentials in the file that `pip_config_file` names")
 }
 
-/// Checks the pyproject.toml and the requirements files of the directory at `path`.
-fn check_manifests(context: &mut Context<'_>, place: &Place, path: &str) {
+/// Checks the pyproject.toml and the requirements files of the directory at `path`, except for those in `seen`.
+fn check_manifests(context: &mut Context<'_>, place: &Place, path: &str, seen: &mut HashSet<String>) {
     let requirements =
         requirements_txt::parts(path, context.files).into_iter().map(|part| (part.path, part.text));
     let pyproject = paths::join(path, "pyproject.toml");
     let text = manifests::text(&pyproject, context.files).and_then(Result::ok);
     for (file, text) in requirements.chain(text.map(|text| (pyproject, text))) {
+        if !seen.insert(file.clone()) {
+            continue;
+        }
         let masked = urls::masked(&text);
         let secrets = urls::userinfo(&text).into_iter().filter(|part| !is_comment(&text, part.start));
         for part in secrets.take(MAX_FINDINGS) {

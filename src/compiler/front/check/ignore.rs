@@ -49,7 +49,7 @@ pub(super) fn check(context: &mut Context<'_>) {
 /// Whether there is an ignore file at all: finding the needed files is slow, and most projects have none.
 fn may_have_rules(context: &Context<'_>) -> bool {
     let above = (0..=context.files.directory().len()).map(|up| paths::normalize(&"../".repeat(up)));
-    let below = context.locals.iter().map(|local| local.path.clone());
+    let below = context.all_locals.iter().map(|local| local.path.clone());
     above.chain(below).any(|directory| context.files.is_file(&paths::join(&directory, ".dockerignore")))
 }
 
@@ -138,7 +138,7 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
 /// The files that an installation of a directory reads.
 fn read_by_installation(context: &Context<'_>, local: &Local) -> Vec<String> {
     let mut found = match local.kind {
-        LocalKind::Package => package::read_by_installation(local, context.files),
+        LocalKind::Package | LocalKind::Virtual => package::read_by_installation(local, context.files),
         LocalKind::Flat | LocalKind::Plain => {
             requirements_txt::find(&local.path, context.files).map(|it| it.files).unwrap_or_default()
         }

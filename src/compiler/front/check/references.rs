@@ -158,7 +158,7 @@ fn check_type(located: &Located, variant: Variant, place: Place, path: &str) -> 
 fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
     let python = Language::of(path) == Some(Language::Python);
     // A file that was given instead of its directory is reported by another check.
-    let meant = context.locals.iter().map(|local| match local.found {
+    let meant = context.all_locals.iter().map(|local| match local.found {
         Some(FileKind::File) => paths::parent(&local.path),
         _ => local.path.clone(),
     });

@@ -31,7 +31,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     for local in context.directories() {
         let found = match local.kind {
-            LocalKind::Package => in_pyproject(context, &local),
+            LocalKind::Package | LocalKind::Virtual => in_pyproject(context, &local),
             LocalKind::Flat | LocalKind::Plain => in_requirements_txt(context, &local),
         };
         found.into_iter().for_each(|diagnostic| context.report(diagnostic));
@@ -131,7 +131,7 @@ fn in_entry(
             let related = Related::new(&part.path, masked, span, broken.message);
             return Some(invalid_requirement(local, related, broken.help));
         }
-        Kind::Include(path) if !path.contains('$') => {
+        Kind::Include(path) | Kind::Constraint(path) if !path.contains('$') => {
             let included = requirements_txt::included(&part.path, item)
                 .filter(|path| !path.starts_with('/') && !context.files.is_file(path))?;
             let label = format!("there is no file `{}`", written(&included));

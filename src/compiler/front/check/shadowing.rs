@@ -12,10 +12,13 @@ pub(super) const RULES: &[&Rule] = &[&INVALID_PACKAGE_DIRECTORY, &RESERVED_PACKA
 
 pub(super) fn check(context: &mut Context<'_>) {
     for local in context.directories() {
-        let found = match local.kind {
+        let found: Vec<Diagnostic> = match local.kind {
             LocalKind::Package => check_distribution(context, &local).into_iter().collect(),
             LocalKind::Flat => check_flat(context, local.index, &local.path).into_iter().collect(),
-            LocalKind::Plain => check_modules(context, local.index, &local.path),
+            LocalKind::Plain | LocalKind::Virtual => {
+                let roots = local.import_roots(context.files).into_iter();
+                roots.flat_map(|root| check_modules(context, local.index, &root)).collect()
+            }
         };
         found.into_iter().for_each(|diagnostic| context.report(diagnostic));
     }

@@ -11,7 +11,7 @@ use crate::compiler::paths;
 
 const SETUPTOOLS: &str = "setuptools.build_meta";
 const SETUPTOOLS_LEGACY: &str = "setuptools.build_meta:__legacy__";
-const HATCHLING: &str = "hatchling.build";
+pub(super) const HATCHLING: &str = "hatchling.build";
 
 /// Backends whose editable installation only adds the package's directory to the import path.
 const BACKENDS: &[&str] = &[
@@ -73,7 +73,7 @@ pub(super) fn manifests(path: &str, manifest: &Table, files: &dyn Files) -> Resu
     if system.contains_key("backend-path") {
         return Err("it has its own build backend".to_owned());
     }
-    if !BACKENDS.contains(&module.as_str()) {
+    if !is_supported(manifest) {
         return Err(format!("the build backend `{module}` is not supported"));
     }
     let is_known =
@@ -102,12 +102,17 @@ pub(super) fn manifests(path: &str, manifest: &Table, files: &dyn Files) -> Resu
     Ok(manifests)
 }
 
+/// Whether the backend is one of [`BACKENDS`].
+pub(super) fn is_supported(manifest: &Table) -> bool {
+    BACKENDS.contains(&module(manifest).as_str())
+}
+
 /// Whether setuptools builds the package. It is the default.
 pub(super) fn is_setuptools(manifest: &Table) -> bool {
     [SETUPTOOLS, SETUPTOOLS_LEGACY].contains(&module(manifest).as_str())
 }
 
-fn module(manifest: &Table) -> String {
+pub(super) fn module(manifest: &Table) -> String {
     let named = table(manifest, &["build-system"]).and_then(|system| string(system, "build-backend"));
     named.unwrap_or_else(|| SETUPTOOLS_LEGACY.to_owned())
 }

@@ -30,7 +30,7 @@ const GENERATED: &[&str] = &["build", "dist", "node_modules"];
 const ENVIRONMENT: &[&str] = &["pyvenv.cfg", "conda-meta"];
 
 /// Files that a package can be installed from. Paths are relative to the package.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skeleton {
     /// Files that are copied.
     pub manifests: Vec<String>,
@@ -42,16 +42,18 @@ pub struct Skeleton {
 
 impl Skeleton {
     /// The skeleton of the package at `path`, or why it has none. `described` are the files that its metadata names, by
-    /// path or pattern; `named` are the strings of its manifests that may name files, directories or modules.
+    /// path or pattern; `named` are the strings of its manifests that may name files, directories or modules; `reach` are
+    /// the directories and files that the backend selects code from, if they are known.
     pub(super) fn new(
         path: &str,
         manifests: Vec<String>,
         described: &[&str],
         named: &[&str],
+        reach: Option<&[String]>,
         files: &dyn Files,
     ) -> Result<Self, String> {
-        let mut tree =
-            Tree { base: path, files, directories: Vec::new(), seen: Vec::new(), found: BTreeSet::new() };
+        let (directories, seen, found) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let mut tree = Tree { base: path, files, reach, directories, seen, found };
         tree.walk(".")?;
         let code = mem::take(&mut tree.found);
         described.iter().try_for_each(|name| tree.add_named(name))?;
@@ -71,6 +73,7 @@ impl Skeleton {
 struct Tree<'a> {
     base: &'a str,
     files: &'a dyn Files,
+    reach: Option<&'a [String]>,
     directories: Vec<String>,
     seen: Vec<String>,
     found: BTreeSet<String>,
@@ -84,13 +87,14 @@ impl Tree<'_> {
         }
         let own = || entries.iter().filter(|(name, _)| is_own(name));
         let files = own().filter(|(_, kind)| *kind == FileKind::File).map(|(name, _)| name);
-        let modules = files.clone().filter(|name| name.ends_with(".py"));
-        if MODULE_ROOTS.contains(&at) {
-            self.found.extend(modules.map(|name| paths::join(at, name)));
+        let is_code = |name: &&String| name.ends_with(".py") && self.is_reached(&paths::join(at, name));
+        let modules = files.clone().filter(is_code);
+        let own_modules: Vec<&String> = if MODULE_ROOTS.contains(&at) {
+            modules.collect()
         } else {
-            let first = modules.min_by_key(|name| *name != "__init__.py");
-            self.found.extend(first.map(|name| paths::join(at, name)));
-        }
+            modules.min_by_key(|name| *name != "__init__.py").into_iter().collect()
+        };
+        self.found.extend(own_modules.into_iter().map(|name| paths::join(at, name)));
         if self.found.len() > MAX_PLACEHOLDERS {
             return Err(format!("it has more than {MAX_PLACEHOLDERS} packages and modules"));
         }
@@ -101,6 +105,11 @@ impl Tree<'_> {
         own()
             .filter(|(_, kind)| *kind == FileKind::Directory)
             .try_for_each(|(name, _)| self.walk(&paths::join(at, name)))
+    }
+
+    /// Whether the backend may select the file at `path`.
+    fn is_reached(&self, path: &str) -> bool {
+        self.reach.is_none_or(|places| places.iter().any(|place| paths::lies_in(path, place)))
     }
 
     /// A placeholder in a linked directory would be in the way of the link.

@@ -102,3 +102,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn parts_of_requirements() {
+    for (text, name, extras, moved) in [
+        ("My_Lib", Some("my-lib"), "", "My_Lib @ u"),
+        ("a[x, y]>=1,<2 ; os_name == 'n@t'", Some("a"), "x y", "a[x, y] @ u ; os_name == 'n@t'"),
+        ("a[x] @ {root:uri}/../a", Some("a"), "x", "a[x] @ u"),
+        ("a (>=1)", Some("a"), "", "a @ u"),
+        ("a; extra == '[x]'", Some("a"), "", "a @ u ; extra == '[x]'"),
+    ] {
+        assert_eq!(written_name(text).as_deref(), name, "{text}");
+        assert_eq!(super::extras(text).join(" "), extras, "{text}");
+        assert_eq!(with_url(text, "u"), moved);
+    }
+    assert_eq!(written_name("https://host/a.whl"), None);
+}

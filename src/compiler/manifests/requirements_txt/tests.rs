@@ -52,7 +52,8 @@ fn long_chains_of_includes_are_followed() {
 
 #[test]
 fn paths_are_told_from_packages() {
-    let is_local = |line: &str| read(line).iter().any(|entry| entry.kind == Kind::Path);
+    let is_path = |kind: &Kind| matches!(kind, Kind::Path | Kind::Local(_));
+    let is_local = |line: &str| read(line).iter().any(|entry| is_path(&entry.kind));
     for line in [
         "-e .",
         ".",
@@ -124,4 +125,33 @@ fn entries_have_the_range_of_their_line() {
             (last, &Kind::Unknown("-p".to_owned())),
         ]
     );
+}
+
+#[test]
+fn directories_are_told_from_other_requirements() {
+    let found = |text: &str| {
+        let tree =
+            [("sub/requirements.txt", text), ("sub/more.txt", "b\n-e ../three"), ("libs/one/setup.py", "")];
+        find("sub", &MemoryFiles::new(tree.into_iter().chain([("three/setup.py", ""), ("sub/two/a.py", "")])))
+            .unwrap()
+    };
+    let file = found("a>=1\n-e ../libs/one[x]  # ours\n./two\nn[y] @ file:../three\n-r more.txt\n");
+    let locals: Vec<_> = file.locals.iter().map(|it| (it.path.as_str(), it.extras.join(" "))).collect();
+    assert_eq!(
+        locals,
+        [
+            ("libs/one", "x".to_owned()),
+            ("sub/two", String::new()),
+            ("three", "y".to_owned()),
+            ("three", String::new())
+        ]
+    );
+    assert_eq!(file.others.as_deref(), Some(&["a>=1".to_owned(), "b".to_owned()][..]));
+    assert!(!file.is_local());
+    // From the directory of the configuration, where it is not found beside the file.
+    assert_eq!(found("-e libs/one").locals[0].path, "libs/one");
+    for text in ["-e ../three\n--pre", "-e ../three\n-c more.txt", "-e ../three\nx.whl"] {
+        assert!(found(text).others.is_none() && found(text).is_local(), "{text}");
+    }
+    assert!(found("a\n--pre").others.is_none() && !found("a\n--pre").is_local());
 }

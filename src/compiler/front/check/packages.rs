@@ -1,0 +1,140 @@
+//! Local projects: can they be installed with everything that they require?
+
+use super::{Context, entry, written};
+use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
+use crate::compiler::manifests::local_requirements::Refused;
+use crate::compiler::manifests::package::{self, metadata};
+use crate::compiler::manifests::pyproject::{Pyproject, table};
+use crate::compiler::{manifests, paths};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+
+/// The rules of this check.
+pub(super) const RULES: &[&Rule] =
+    &[&NO_BUILD_SYSTEM, &UNINSTALLABLE_PACKAGE, &UNINSTALLED_REQUIREMENTS, &UNUSABLE_LOCAL_REQUIREMENT];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    for refused in context.refused.clone() {
+        let diagnostic = unusable(context, refused);
+        context.report(diagnostic);
+    }
+    for local in context.directories() {
+        let found = check_build_system(context, &local)
+            .or_else(|| check_backend(context, &local))
+            .or_else(|| check_parent(context, &local));
+        found.into_iter().for_each(|diagnostic| context.report(diagnostic));
+    }
+}
+
+fn unusable(context: &Context<'_>, refused: Refused) -> Diagnostic {
+    let Refused { index, manifest, written: text, reason, help } = refused;
+    let message = format!("`{}` requires a local package that cannot be used", written(&manifest));
+    let diagnostic = Diagnostic::new(&UNUSABLE_LOCAL_REQUIREMENT, Place::Value(entry(index)), message);
+    let content = manifests::excerpt(&manifest, context.files);
+    // A requirement of Poetry's is written in another way.
+    let name = text.split([' ', '[', '@']).next().unwrap_or_default();
+    let shown = if content.contains(&text) { &text } else { name };
+    let label = format!("`{shown}` {reason}");
+    match content.find(shown) {
+        Some(start) => {
+            let span = start..start + shown.len();
+            diagnostic.related(Related::new(&manifest, &content, span, label)).help(help)
+        }
+        None => Diagnostic { message: format!("{}: {label}", diagnostic.message), ..diagnostic }.help(help),
+    }
+}
+
+/// Poetry's table alone does not make Poetry build the project.
+fn check_build_system(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
+    table(manifest, &["tool", "poetry"])?;
+    if manifest.contains_key("build-system") || manifest.contains_key("project") {
+        return None;
+    }
+    let path = written(&paths::join(&local.path, "pyproject.toml"));
+    let is_read = local.kind == LocalKind::Virtual && metadata(local, context.files).requirements.is_some();
+    let message = match is_read {
+        true => format!("`{path}` has no [build-system]: only its requirements are installed"),
+        false => format!("`{path}` has no [build-system]: its requirements are not installed"),
+    };
+    let help = "add `[build-system]` with `requires = [\"poetry-core\"]` and `build-backend = \"poetry.core.masonry.api\"`";
+    Some(Diagnostic::new(&NO_BUILD_SYSTEM, Place::Value(entry(local.index)), message).help(help))
+}
+
+fn check_backend(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+    let (why, help) = package::refusal(local, context.files).filter(|_| local.kind == LocalKind::Package)?;
+    let message = format!("`{}` cannot be installed: {why}", written(&local.path));
+    Some(Diagnostic::new(&UNINSTALLABLE_PACKAGE, Place::Value(entry(local.index)), message).help(help))
+}
+
+/// Reports a directory without a manifest below one whose requirements nothing installs.
+fn check_parent(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+    let has_own = context.files.is_file(&paths::join(&local.path, "requirements.txt"));
+    let is_package = |text| matches!(classify(text, context.files), Dependency::Package(_));
+    if context.config.entries().any(|(_, text)| is_package(text))
+        || local.is_project()
+        || has_own
+        || local.path == "."
+        || local.path.starts_with("..")
+    {
+        return None;
+    }
+    let parent = paths::join(&local.path, "..");
+    if context.all_locals.iter().any(|other| other.path == parent) {
+        return None;
+    }
+    let above = Local::new(local.index, parent, context.files);
+    let is_required = metadata(&above, context.files).requirements.is_some_and(|all| !all.is_empty());
+    if !above.is_project() || !is_required {
+        return None;
+    }
+    let manifest = written(&paths::join(&above.path, "pyproject.toml"));
+    let message = format!("`{}` is used without the requirements in `{manifest}`", written(&local.path));
+    let diagnostic = Diagnostic::new(&UNINSTALLED_REQUIREMENTS, Place::Value(entry(local.index)), message);
+    Some(diagnostic.help(format!("write `{}` instead of it, or list both", written(&above.path))))
+}
+
+static NO_BUILD_SYSTEM: Rule = Rule {
+    code: "no-build-system",
+    severity: Severity::Warning,
+    summary: "a Poetry project without a build system",
+    why: "Installers use setuptools for a pyproject.toml without [build-system], and setuptools does not read \
+          [tool.poetry]: it would install an empty package without requirements. The requirements are installed, and \
+          the code is imported from the directory; names, scripts and versions of the package are not available.",
+    wrong: r#"{ "dependencies": ["./project-with-tool-poetry-only"] }"#,
+    right: r#"{ "dependencies": ["./project-with-build-system"] }"#,
+};
+
+static UNINSTALLABLE_PACKAGE: Rule = Rule {
+    code: "uninstallable-package",
+    severity: Severity::Error,
+    summary: "a local package that its build backend refuses",
+    why: "setuptools without settings refuses a directory with several packages or modules side by side. hatchling \
+          without settings looks for a package with the name of the project. Other backends than setuptools refuse a \
+          project whose readme or licence file does not exist. The installation would fail.",
+    wrong: r#"{ "dependencies": ["./project-with-two-packages"] }"#,
+    right: r#"{ "dependencies": ["./project-with-one-package"] }"#,
+};
+
+static UNINSTALLED_REQUIREMENTS: Rule = Rule {
+    code: "uninstalled-requirements",
+    severity: Severity::Warning,
+    summary: "a directory without a manifest, below a project whose requirements are not installed",
+    why: "A directory without a pyproject.toml, setup.py or requirements.txt is only added to Python's import path. \
+          The project above it lists requirements, but is not among the `dependencies`, so that none of them is \
+          installed.",
+    wrong: r#"{ "dependencies": ["./src"] }"#,
+    right: r#"{ "dependencies": ["."] }"#,
+};
+
+static UNUSABLE_LOCAL_REQUIREMENT: Rule = Rule {
+    code: "unusable-local-requirement",
+    severity: Severity::Error,
+    summary: "a requirement from a local directory that cannot be used",
+    why: "The manifest of a local dependency takes a requirement from a directory: with `path` or `workspace` in \
+          [tool.uv.sources], with `path` in [tool.poetry.dependencies], with a `file:` URL, or with a path in a \
+          requirements.txt. Such directories become part of the image, and are installed with the others. If that is not \
+          possible, the package is not looked up in the package index instead, where its name may belong to someone \
+          else.",
+    wrong: r#"{ "dependencies": ["./project-that-requires-a-missing-directory"] }"#,
+    right: r#"{ "dependencies": ["./project"] }"#,
+};
