@@ -39,7 +39,8 @@ const FILES: &[(&str, &str)] = &[
     (
         "app/pyproject.toml",
         "[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n\n[project]\nname = 'app'\n\
-         version = '1'\ndependencies = ['httpx[http2]>=0.27,<1; python_version > \"3.8\"']\nreadme = 'README.md'\n",
+         version = '1'\ndependencies = ['httpx[http2]>=0.27,<1; python_version > \"3.8\"']\n\n\
+         [tool.hatch.build.targets.wheel]\nbypass-selection = true\n",
     ),
     (
         "lib/setup.cfg",

@@ -76,9 +76,9 @@ pub(super) struct Discovered {
 /// What setuptools discovers in the project at `path`, if it has no instructions.
 pub(super) fn discovered(path: &str, manifest: &Table, files: &dyn Files) -> Option<Discovered> {
     let settings = table(manifest, &["tool", "setuptools"]);
-    let is_set = |key: &&str| settings.is_some_and(|it| it.contains_key(*key));
+    let is_set = |key: &str| settings.is_some_and(|it| it.contains_key(key));
     let has = |name: &str| files.kind(&paths::join(path, name)).is_some();
-    let is_told = ["packages", "py-modules", "package-dir", "ext-modules"].iter().any(|key| is_set(key));
+    let is_told = ["packages", "py-modules", "package-dir", "ext-modules"].into_iter().any(is_set);
     if !is_setuptools(manifest) || is_told || ["setup.py", "setup.cfg", "src"].into_iter().any(has) {
         return None;
     }
