@@ -176,7 +176,8 @@ async fn uv_or_pip(home: &Path, directory: &Path, hooks: &mut dyn Hooks) -> Resu
         hooks.event(&Event::Provisioning { message, done: false });
         let (status, last) = attempt(&installer::get_uv(home, directory), hooks).await?;
         if !status.is_success() {
-            let cause = last.last().map_or_else(String::new, |line| format!(": {}", line.trim()));
+            let cause = last.iter().rfind(|line| line.starts_with("ERROR: "));
+            let cause = cause.map_or_else(String::new, |line| line.replacen("ERROR", "", 1));
             hooks.note(format!("cannot install uv, installing with pip instead{cause}"));
             return Ok(Installer::Pip);
         }
