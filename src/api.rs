@@ -13,14 +13,14 @@ mod filter;
 pub mod http;
 mod pages;
 mod retry;
-mod rules;
+pub mod rules;
 pub mod time;
 mod transport;
 mod upload;
 mod vocabulary;
 pub mod wire;
 
-pub use client::{Account, Client};
+pub use client::{Account, Client, LogSource};
 pub use error::{Call, Error};
 pub use filter::DeploymentFilter;
 pub use retry::RetryPolicy;

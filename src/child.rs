@@ -1,7 +1,6 @@
 //! Child processes. All are started here. A [`Child`] runs under a [`guard`], so that it does not outlive this program,
 //! however that ends; [`output`] runs short-lived programs; the browser is left to the user.
 
-mod browser;
 mod command;
 mod groups;
 pub mod guard;
@@ -22,7 +21,6 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::live::{self, Lines, Reporter, read_lines};
 use groups::{Group, Reaper};
 
-pub use browser::open_browser;
 pub use command::Command;
 pub use groups::kill_all;
 pub use output::output;
@@ -202,4 +200,13 @@ fn waiting_for(name: &str) -> String {
 fn own_program() -> io::Result<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
+}
+
+/// Opens `url` in the browser. The browser belongs to the user and outlives this program.
+///
+/// # Errors
+///
+/// No browser is found.
+pub fn open_browser(url: &str) -> io::Result<()> {
+    open::that_detached(url)
 }

@@ -9,13 +9,10 @@ pub mod ask;
 pub mod check;
 pub mod command;
 pub mod compile;
-mod compose;
 pub mod console;
-mod dev_hooks;
 pub mod env;
 mod guard;
 pub mod image;
-mod name;
 mod printer;
 pub mod progress;
 pub mod report;
@@ -23,17 +20,16 @@ mod service;
 mod settings;
 mod setup;
 mod table;
-mod up_hooks;
 mod variables;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
 
 use crate::compiler;
 use crate::diagnostic::Rule;
 use crate::error::Error;
 use crate::project;
 use command::Command;
-use env::{ColorChoice, Env};
+use env::Env;
 
 pub use guard::guarded;
 
@@ -105,7 +101,7 @@ pub fn run(env: &mut Env) -> u8 {
 }
 
 fn parse(env: &mut Env) -> Result<Arguments, Error> {
-    env.colour(ColorChoice::from_arguments(&env.arguments));
+    env.colour(env::colour_of(&env.arguments));
     let command = Arguments::command().term_width(env.width.min(HELP_WIDTH));
     let matches = command.try_get_matches_from(&env.arguments)?;
     let arguments = Arguments::from_arg_matches(&matches)?;

@@ -4,7 +4,6 @@
 //! lies in [`HOME`](crate::project::HOME) and holds no values: compose gets those as environment variables.
 
 mod error;
-mod lines;
 mod program;
 mod run;
 
@@ -42,24 +41,25 @@ pub struct Project {
     pub variables: Vec<(String, String)>,
 }
 
-/// The setup with every value of a variable replaced by a reference to another variable, and those variables. The result
+/// The setup with every value of a variable replaced by a reference to another variable, which `project` gets. The result
 /// holds no secrets, and no text that compose would interpret.
-pub fn without_values(session: &Session) -> (Setup, Vec<(String, String)>) {
+pub fn without_values(session: &Session, project: &mut Project) -> Setup {
     let mut setup = session.setup.clone();
-    let mut values = Vec::new();
+    let mut count = 0;
     for service in &mut setup.services {
         let environment = session.environment(service);
         service.env_file = None;
         service.environment = environment
             .into_iter()
             .map(|(name, value)| {
-                let other = format!("{VARIABLE}{}", values.len());
-                values.push((other.clone(), value));
+                let other = format!("{VARIABLE}{count}");
+                count += 1;
+                project.variables.push((other.clone(), value));
                 (name, Variable::From { names: vec![other], is_needed: false })
             })
             .collect();
     }
-    (setup, values)
+    setup
 }
 
 /// Stops and removes everything of a project, including the services of the user's file, and with `volumes` its volumes.

@@ -9,7 +9,6 @@
 //! short image names need `unqualified-search-registries` in Podman's configuration, and a cancelled build runs to the
 //! end of the current step.
 
-mod answers;
 mod build;
 mod call;
 mod connect;
@@ -18,7 +17,6 @@ mod credentials;
 mod endpoint;
 mod error;
 mod events;
-mod exec;
 mod fresh;
 mod images;
 mod logs;
@@ -30,10 +28,10 @@ mod transfer;
 
 pub use build::{BuildRequest, Built};
 pub use connect::Engine;
-pub use containers::{Condition, Container, ContainerSpec, State, Wellness};
+pub use containers::{Container, ContainerSpec, Failure, HealthStatus, State};
+pub use credentials::Login;
 pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep, Refusal};
-pub use events::{BuildEvent, Step, StepOrigin};
-pub use push::{Login, PushEvent, PushRequest, Pushed};
+pub use events::{BuildEvent, BuildReporter, Step, StepOrigin};
+pub use push::{PushRequest, Pushed};
 pub use shared::Shared;
-pub use transfer::Transfer;

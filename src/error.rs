@@ -105,6 +105,9 @@ pub enum Error {
     /// The server cannot run in containers.
     #[error(transparent)]
     Up(up::Error),
+    /// A signal ended the output of a log that was followed.
+    #[error("interrupted")]
+    Unfollowed,
     /// Invalid use of the command line.
     #[error("{message}")]
     Usage {
@@ -172,6 +175,16 @@ impl From<ship::Error> for Error {
 }
 
 impl Error {
+    /// Invalid use of the command line, with the next step as an imperative.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    /// Invalid use of the command line whose message says all.
+    pub(crate) fn misused(message: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: None }
+    }
+
     /// Exit code of the process; see the table above.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -186,7 +199,7 @@ impl Error {
             | Error::Project(_)
             | Error::Runtime { .. }
             | Error::Stale { .. } => 1,
-            Error::Interrupted => INTERRUPTED,
+            Error::Interrupted | Error::Unfollowed => INTERRUPTED,
             Error::Ship(error) => ship_code(error),
             #[cfg(feature = "host")]
             Error::Host(_) => 1,
@@ -208,7 +221,8 @@ impl Error {
             | Error::Declined
             | Error::Guard { .. }
             | Error::Output(_)
-            | Error::Runtime { .. } => None,
+            | Error::Runtime { .. }
+            | Error::Unfollowed => None,
             Error::Interrupted => {
                 Some("run the same command again to continue; completed work is kept".to_owned())
             }

@@ -1,15 +1,13 @@
-//! What all long-running commands share: how they are stopped, how they read lines, and what they report.
+//! The parts that all long-running commands share: stopping, the loop, lines, events and URLs.
 
 mod event;
 mod lines;
-mod reporter;
 mod sources;
 mod stop;
 mod urls;
 
-pub use event::{Change, Crash, Event};
+pub use event::{Change, Crash, Event, Reporter};
 pub use lines::{LineSender, Lines, Splitter, lines, read_lines};
-pub use reporter::Reporter;
 pub use sources::{Happening, Sources};
 pub use stop::{Interrupted, Level, Stop};
 pub use urls::{Urls, mount_prefix};

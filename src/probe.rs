@@ -21,18 +21,9 @@ pub struct Probe {
     deadline: Option<Instant>,
 }
 
-/// The result of a readiness check.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The server is ready, after this many milliseconds.
-    Ready(u64),
-    /// The timeout has passed. The server answered this instead, if anything, as a fragment.
-    Late(Option<String>),
-}
-
 impl Probe {
-    /// Starts to request `url` until it succeeds or `timeout` has passed. The milliseconds of [`Outcome::Ready`] count from
-    /// `since`.
+    /// Starts to request `url` until it succeeds or `timeout` has passed. The milliseconds of [`Probe::outcome`] count
+    /// from `since`.
     pub fn start(url: String, since: Instant, timeout: Option<Duration>) -> Self {
         let (sender, answer) = watch::channel(None);
         let task = tokio::spawn(async move { until_ok(&url, &sender).await });
@@ -40,15 +31,20 @@ impl Probe {
         Self { task, answer, since, deadline }
     }
 
-    /// Waits until the server is ready or the timeout has passed. Cancel safe; not to be called again afterwards.
-    pub async fn outcome(&mut self) -> Outcome {
+    /// Waits until the server is ready, and returns the milliseconds that it took. Cancel safe; not to be called again
+    /// afterwards.
+    ///
+    /// # Errors
+    ///
+    /// The timeout has passed. The server answered this instead, if anything, as a fragment.
+    pub async fn outcome(&mut self) -> Result<u64, Option<String>> {
         let ready = match self.deadline {
             Some(deadline) => timeout_at(deadline, &mut self.task).await.is_ok(),
             None => (&mut self.task).await.is_ok(),
         };
         match ready {
-            true => Outcome::Ready(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)),
-            false => Outcome::Late(self.answer.borrow().clone()),
+            true => Ok(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            false => Err(self.answer.borrow().clone()),
         }
     }
 }

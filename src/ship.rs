@@ -23,5 +23,5 @@ pub use image::PLATFORM;
 pub use name::slug;
 pub use request::{Method, Request, Target};
 pub use service::Service;
-pub use shown::{Reading, Shown};
-pub use source::{CREDENTIALS, NO_FILES};
+pub use shown::{LogPass, ShownEntries};
+pub use source::CREDENTIALS;

@@ -5,6 +5,7 @@
 //! those of docker compose, whose `ls`, `ps`, `logs` and `down` work on the project.
 
 mod change;
+mod check;
 mod definition;
 mod down;
 mod end;
@@ -12,8 +13,6 @@ mod error;
 mod images;
 mod labels;
 mod logs;
-mod owner;
-mod port;
 mod rebuild;
 mod reconcile;
 mod replaced;
@@ -23,14 +22,14 @@ mod stop;
 mod supervise;
 mod turn;
 
+pub use check::check;
 pub use down::down;
 pub use end::while_responsive;
 pub use error::Error;
 pub use images::images as provide;
-pub use owner::check;
 pub use replaced::Replaced;
 pub use request::{Request, Variables};
-pub use session::{Hooks, Image, Mode, Options, Session};
+pub use session::{Hooks, Mode, Options, Session};
 pub use stop::GRACE;
 pub use supervise::run;
 pub use turn::{Turn, turn};

@@ -190,9 +190,10 @@ impl Watcher {
             let path = entry.path();
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
-                let (excluded, below) = self.scope.step(trail, &path);
+                let relative = self.scope.relative(&path);
+                let (excluded, below) = self.scope.ignore.step(trail, &relative);
                 let hidden = self.scope.is_ignored_by_git(&path, true);
-                if !hidden && (!excluded || self.scope.may_include_below(&path)) {
+                if !hidden && (!excluded || self.scope.ignore.may_include_below(&relative)) {
                     self.enter(&path, &below, is_new);
                 }
             } else if is_new && self.scope.counts(&path) {
@@ -253,10 +254,6 @@ impl Scope {
         verdicts.any(|verdict| verdict.is_ignore())
     }
 
-    fn step(&self, parent: &Trail, path: &Path) -> (bool, Trail) {
-        self.ignore.step(parent, &self.relative(path))
-    }
-
     /// Whether the build ignores `path`, and the patterns that matched.
     fn judge(&self, path: &Path) -> (bool, Trail) {
         let relative = self.relative(path);
@@ -271,10 +268,6 @@ impl Scope {
 
     fn leaves_out(&self, path: &Path) -> bool {
         !path.starts_with(&self.root) || self.judge(path).0 || self.is_ignored_by_git(path, true)
-    }
-
-    fn may_include_below(&self, directory: &Path) -> bool {
-        self.ignore.may_include_below(&self.relative(directory))
     }
 
     fn counts(&self, path: &Path) -> bool {

@@ -12,6 +12,7 @@ mod python;
 mod reload;
 mod signals;
 mod wheel;
+mod workspaces;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

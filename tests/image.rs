@@ -2,6 +2,7 @@
 
 mod fresh;
 mod mixed;
+pub(crate) mod workspaces;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -263,6 +264,30 @@ fn a_typescript_graph_runs() {
     each_image("javascript", |container| {
         assert_eq!(container.run("agent"), json!({ "name": "Ada", "greeting": "Hello, Ada!" }));
     });
+}
+
+#[test]
+fn a_failed_step_is_one_line_after_its_cause() {
+    let project = Copy::of("hello");
+    let config = project.directory.path().join("agent.json");
+    let mut whole: Value = serde_json::from_str(&fs::read_to_string(&config).unwrap()).unwrap();
+    let words = "word ".repeat(40);
+    let step = format!("RUN --mount=type=cache,target=/x : {words} && echo the cause && exit 3");
+    whole["dockerfile_lines"] = json!([step]);
+    fs::write(&config, whole.to_string()).unwrap();
+    for host in hosts() {
+        let built = project.build(&host, "agentcli-test-failed-step", "");
+        let lines: Vec<&str> = built.err.lines().collect();
+        let [.., key, output, error] = lines.as_slice() else { panic!("{}", built.err) };
+        assert!(key.starts_with("  caused by agent.json:1:"), "{}", built.err);
+        assert_eq!(*output, "  | the cause");
+        assert!(error.starts_with("error: the build failed at step "), "{error}");
+        assert!(error.contains(", `RUN : word word") && error.len() < 160, "{error}");
+        assert!(error.ends_with("…`: the command exited with code 3"), "{error}");
+        assert!(!built.err.contains(&step), "{}", built.err);
+        let built = project.build(&host, "agentcli-test-failed-step", "-v");
+        assert!(built.err.contains(words.trim()), "{}", built.err);
+    }
 }
 
 #[test]

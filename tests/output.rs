@@ -9,3 +9,4 @@ mod local_packages;
 mod locks;
 mod lowering;
 pub(crate) mod properties;
+mod workspaces;

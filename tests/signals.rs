@@ -170,7 +170,7 @@ fn note(row: &str) {
     writeln!(OpenOptions::new().create(true).append(true).open(path).unwrap(), "{row}").unwrap();
 }
 
-/// A relay to an engine that hangs from the first request whose head contains a text, or when it is told to.
+/// A relay to an engine that hangs from the first request whose head contains a text, or on request.
 pub(crate) struct HangingEngine {
     /// Its address.
     pub(crate) host: String,

@@ -229,3 +229,28 @@ fn spawned_process_does_the_same() {
     assert_eq!(String::from_utf8(run.stdout).unwrap(), expected.out);
     assert_eq!(String::from_utf8(run.stderr).unwrap(), expected.err);
 }
+
+/// A graph that a build makes is an error, unless the build is part of the image.
+#[test]
+fn a_build_command_makes_graphs() {
+    let config = r#"{ "graphs": { "agent": "./dist/agent.js:graph" } }"#;
+    let project = TestEnv::empty()
+        .file("agent.json", config)
+        .file("package.json", r#"{ "scripts": { "build": "tsc" } }"#)
+        .file(".dockerignore", "dist\n");
+    for command in ["validate", "dockerfile -", "plan"] {
+        let run = project.run(command);
+        assert_eq!(run.code, 1, "{command}");
+        assert!((run.out + &run.err).contains("error[reference-not-built]"), "{command}");
+    }
+    let run = project.run("dockerfile - --build-command make");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.out.contains("# custom build command\nRUN make\n"), "{}", run.out);
+    // Not the copy of this machine.
+    let project = project.file("dist/agent.js", "export const graph = {};");
+    assert_eq!(project.run("dockerfile -").code, 1);
+    assert_eq!(project.run("dockerfile - --build-command make").code, 0);
+    let misspelt = project.file("agent.json", config.replace("agent.js", "agnet.js"));
+    let run = misspelt.run("dockerfile - --build-command make");
+    assert!(run.err.contains("error[reference-not-found]"), "{}", run.err);
+}

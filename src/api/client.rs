@@ -28,6 +28,15 @@ pub struct Account {
     pub vocabulary: Vocabulary,
 }
 
+/// A log of a deployment.
+#[derive(Clone, Debug)]
+pub enum LogSource {
+    /// The build of this revision.
+    Build(String),
+    /// The server, of this revision or of all.
+    Server(Option<String>),
+}
+
 /// A client of the deployment service.
 ///
 /// Temporary failures are retried up to a deadline. Before it repeats a call that is not idempotent, the client queries
@@ -74,10 +83,8 @@ impl Client {
         filter: &DeploymentFilter,
         at_most: Option<usize>,
     ) -> Result<Vec<Deployment>, Error> {
-        pages::all(DEPLOYMENTS, at_most, async |limit, offset| {
-            self.list_deployments(filter, limit, offset).await
-        })
-        .await
+        let page = async |limit, offset| self.list_deployments(filter, limit, offset).await;
+        pages::all(DEPLOYMENTS, at_most, |it: &Deployment| &it.id, page).await
     }
 
     /// A deployment.
@@ -96,23 +103,11 @@ impl Client {
     pub async fn create(&self, creation: &DeploymentCreation) -> Result<Deployment, Error> {
         rules::creation(creation)?;
         let request = Request::new(Method::POST, DEPLOYMENTS).body(creation)?;
-        let mut attempts = Attempts::new(self.policy);
-        let mut may_exist = false;
-        loop {
-            let failure = match self.transport.attempt(&request, attempts.limit()).await {
-                Ok(created) => return Ok(created),
-                Err(failure) => failure,
-            };
-            let is_taken = matches!(failure.error, Error::Conflict { .. }) && may_exist;
-            may_exist |= matches!(failure.outcome, Outcome::Unknown | Outcome::Invalid);
-            let paused = if is_taken { Ok(()) } else { self.pause(&mut attempts, &failure).await };
-            if may_exist && let Some(found) = self.find_by_name(&creation.name).await? {
-                return self.check_source(creation, found, &request);
-            }
-            if is_taken || paused.is_err() {
-                return Err(attempts.at_last(failure.error));
-            }
-        }
+        let find = async |_: &Error| match self.find_by_name(&creation.name).await? {
+            Some(found) => self.check_source(creation, found, &request).map(Some),
+            None => Ok(None),
+        };
+        self.once(&request, find).await
     }
 
     fn check_source(
@@ -133,71 +128,26 @@ impl Client {
     pub async fn patch(&self, before: &Deployment, patch: &DeploymentPatch) -> Result<Deployment, Error> {
         rules::patch(before, patch)?;
         let request = Request::new(Method::PATCH, deployment_path(&before.id)?).body(patch)?;
-        let mut attempts = Attempts::new(self.policy);
-        loop {
-            let failure = match self.transport.attempt(&request, attempts.limit()).await {
-                Ok(patched) => return Ok(patched),
-                Err(failure) => failure,
-            };
-            let may_be_done = matches!(failure.outcome, Outcome::Unknown | Outcome::Invalid);
-            let paused = self.pause(&mut attempts, &failure).await;
-            if may_be_done {
-                let now = self.deployment(&before.id).await?;
-                if now.latest_revision_id != before.latest_revision_id {
-                    return is_patched(now, patch, &request);
-                }
-            }
-            if paused.is_err() {
-                return Err(attempts.at_last(failure.error));
-            }
-        }
-    }
-
-    /// Whether `text` is an ID rather than a name.
-    pub fn is_id(text: &str) -> bool {
-        rules::id(text, "anything").is_ok()
-    }
-
-    /// Checks a patch against the rules of the specification, as [`Client::patch`] does.
-    pub fn check_patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
-        rules::patch(before, patch)
-    }
-
-    /// Unknown fields of a patch, as paths with dots, each with the known names of its record.
-    pub fn unknown_fields(patch: &DeploymentPatch) -> Vec<(String, &'static [&'static str])> {
-        rules::unknown_fields(patch)
-    }
-
-    /// Whether a patch creates a revision; `None` if the specification leaves that open.
-    pub fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
-        rules::makes_revision(patch)
+        let find = async |_: &Error| {
+            let now = self.deployment(&before.id).await?;
+            let is_changed = now.latest_revision_id != before.latest_revision_id;
+            is_changed.then(|| is_patched(now, patch, &request)).transpose()
+        };
+        self.once(&request, find).await
     }
 
     /// Deletes a deployment. A deployment that does not exist is an error, unless a previous attempt may have deleted it.
     pub async fn delete(&self, id: &str) -> Result<(), Error> {
         let request = Request::new(Method::DELETE, deployment_path(id)?);
-        let mut attempts = Attempts::new(self.policy);
-        let mut may_be_gone = false;
-        loop {
-            let failure = match self.transport.attempt::<IgnoredAny>(&request, attempts.limit()).await {
-                Ok(_) => return Ok(()),
-                Err(Failure { error: Error::NotFound { .. }, .. }) if may_be_gone => return Ok(()),
-                Err(failure) => failure,
-            };
-            may_be_gone |= matches!(failure.outcome, Outcome::Unknown | Outcome::Invalid);
-            if self.pause(&mut attempts, &failure).await.is_err() {
-                return Err(attempts.at_last(failure.error));
-            }
-        }
+        let gone = async |error: &Error| Ok(matches!(error, Error::NotFound { .. }).then_some(IgnoredAny));
+        self.once(&request, gone).await.map(drop)
     }
 
     /// The newest revisions of a deployment, newest first.
     pub async fn revisions(&self, deployment_id: &str, at_most: usize) -> Result<Vec<Revision>, Error> {
         let path = format!("{}/revisions", deployment_path(deployment_id)?);
-        pages::all(&path, Some(at_most), async |limit, offset| {
-            self.page::<Revision>(&path, Vec::new(), limit, offset).await
-        })
-        .await
+        let page = async |limit, offset| self.page(&path, Vec::new(), limit, offset).await;
+        pages::all(&path, Some(at_most), |it: &Revision| &it.id, page).await
     }
 
     /// A revision.
@@ -230,7 +180,7 @@ impl Client {
     ) -> Result<(), Error> {
         let mut attempts = Attempts::new(RetryPolicy { total: self.policy.upload, ..self.policy });
         loop {
-            let (http, stall, limit) = (self.transport.http(), attempts.limit(), attempts.left());
+            let (http, stall, limit) = (&self.transport.http, attempts.limit(), attempts.left());
             match upload::attempt(http, target, archive, progress, stall, limit).await {
                 Ok(()) => return Ok(()),
                 Err(failure) => self.pause_or_fail(&mut attempts, failure).await?,
@@ -238,28 +188,21 @@ impl Client {
         }
     }
 
-    /// A page of the server log of a deployment, or of one of its revisions.
-    pub async fn deploy_logs(
+    /// A page of a log. The logs of a deployment are those of the project of the same ID.
+    pub async fn logs(
         &self,
         deployment_id: &str,
-        revision_id: Option<&str>,
+        source: &LogSource,
         request: &LogRequest,
     ) -> Result<LogPage, Error> {
-        let path = match revision_id {
-            Some(revision_id) => format!("{}/deploy_logs", revision_logs(deployment_id, revision_id)?),
-            None => format!("{}/deploy_logs", project_path(deployment_id)?),
+        rules::id(deployment_id, "a deployment")?;
+        let (revision_id, name) = match source {
+            LogSource::Build(revision_id) => (Some(revision_id), "build_logs"),
+            LogSource::Server(revision_id) => (revision_id.as_ref(), "deploy_logs"),
         };
-        self.read(Request::new(Method::POST, path).body(request)?).await
-    }
-
-    /// A page of the build log of a revision.
-    pub async fn build_logs(
-        &self,
-        deployment_id: &str,
-        revision_id: &str,
-        request: &LogRequest,
-    ) -> Result<LogPage, Error> {
-        let path = format!("{}/build_logs", revision_logs(deployment_id, revision_id)?);
+        revision_id.map_or(Ok(()), |id| rules::id(id, "a revision"))?;
+        let revision = revision_id.map(|id| format!("/revisions/{id}")).unwrap_or_default();
+        let path = format!("/v1/projects/{deployment_id}{revision}/{name}");
         self.read(Request::new(Method::POST, path).body(request)?).await
     }
 
@@ -279,7 +222,7 @@ impl Client {
     ) -> Result<Page<T>, Error> {
         rules::limit(limit)?;
         query.extend([("limit", limit.to_string()), ("offset", offset.to_string())]);
-        self.read(Request::new(Method::GET, path).query(query)).await
+        self.read(Request { query, ..Request::new(Method::GET, path) }).await
     }
 
     /// Makes an idempotent call.
@@ -289,6 +232,32 @@ impl Client {
             match self.transport.attempt(&request, attempts.limit()).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => self.pause_or_fail(&mut attempts, failure).await?,
+            }
+        }
+    }
+
+    /// Makes a call that must not take effect twice: once an attempt may have been processed, `find` looks for its effect
+    /// after each failure, before the next attempt.
+    async fn once<T: DeserializeOwned>(
+        &self,
+        request: &Request,
+        find: impl AsyncFn(&Error) -> Result<Option<T>, Error>,
+    ) -> Result<T, Error> {
+        let mut attempts = Attempts::new(self.policy);
+        let mut may_be_done = false;
+        loop {
+            let failure = match self.transport.attempt(request, attempts.limit()).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            may_be_done |= matches!(failure.outcome, Outcome::Unknown | Outcome::Invalid);
+            let paused = self.pause(&mut attempts, &failure).await;
+            // It may also be why this attempt was refused.
+            if may_be_done && let Some(found) = find(&failure.error).await? {
+                return Ok(found);
+            }
+            if paused.is_err() {
+                return Err(attempts.at_last(failure.error));
             }
         }
     }
@@ -330,15 +299,4 @@ fn is_patched(now: Deployment, patch: &DeploymentPatch, request: &Request) -> Re
 fn deployment_path(id: &str) -> Result<String, Error> {
     rules::id(id, "a deployment")?;
     Ok(format!("/v2/deployments/{id}"))
-}
-
-/// Path of the logs of a deployment, which are those of the project of the same ID.
-fn project_path(deployment_id: &str) -> Result<String, Error> {
-    rules::id(deployment_id, "a deployment")?;
-    Ok(format!("/v1/projects/{deployment_id}"))
-}
-
-fn revision_logs(deployment_id: &str, revision_id: &str) -> Result<String, Error> {
-    rules::id(revision_id, "a revision")?;
-    Ok(format!("{}/revisions/{revision_id}", project_path(deployment_id)?))
 }

@@ -43,7 +43,7 @@ pub enum Error {
     /// The address of the service cannot be used.
     #[error("cannot use `{host}` as the address of the deployment service: {reason}")]
     Host {
-        /// What was given, without user and password.
+        /// The given address, without user and password.
         host: String,
         /// Why.
         reason: String,
@@ -136,7 +136,7 @@ pub enum Error {
     Unreachable {
         /// Scheme, host and port.
         host: String,
-        /// What was tried.
+        /// The cause, as far as it is known.
         reason: String,
     },
 }
@@ -153,7 +153,7 @@ impl Error {
         )
     }
 
-    /// What to do next, if there is something to say.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::NotAuthorised { detail, .. } if detail.contains("workspace") => {

@@ -3,38 +3,21 @@
 use std::collections::HashSet;
 
 use super::rules::MAX_LIMIT;
-use super::wire::{Deployment, Page, Revision};
+use super::wire::Page;
 use super::{Call, Error};
 
 /// Maximum number of pages.
 const MAX_PAGES: usize = 10_000;
 
-/// An element of a list.
-pub(super) trait Resource {
-    /// Its unique ID.
-    fn id(&self) -> &str;
-}
-
-impl Resource for Deployment {
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
-impl Resource for Revision {
-    fn id(&self) -> &str {
-        &self.id
-    }
-}
-
-/// Reads all pages, each by its limit and offset, or as many as it takes for `at_most` resources.
+/// Reads all pages of resources with an `id`, each by its limit and offset, or as many as it takes for `at_most` resources.
 ///
 /// The list ends with an empty page, since a service may send shorter pages than requested. The specification leaves the
 /// offset of the last page open: if it does not advance, a short page is the last, and after a full page the offset is
 /// computed. If the list changes meanwhile, a resource may appear twice; it is returned once.
-pub(super) async fn all<T: Resource>(
+pub(super) async fn all<T>(
     path: &str,
     at_most: Option<usize>,
+    id: impl Fn(&T) -> &String,
     page: impl AsyncFn(u32, u64) -> Result<Page<T>, Error>,
 ) -> Result<Vec<T>, Error> {
     let at_most = at_most.unwrap_or(usize::MAX);
@@ -47,13 +30,13 @@ pub(super) async fn all<T: Resource>(
         }
         let limit = left.min(MAX_LIMIT);
         let Page { resources, offset: next, .. } = page(limit, offset).await?;
-        let ids: Vec<String> = resources.iter().map(|resource| resource.id().to_owned()).collect();
+        let ids: Vec<String> = resources.iter().map(|it| id(it).clone()).collect();
         if !ids.is_empty() && ids == last {
             return Err(endless(path, "the same page was returned twice"));
         }
         let count = ids.len();
         let is_short = count < limit as usize;
-        found.extend(resources.into_iter().filter(|resource| known.insert(resource.id().to_owned())));
+        found.extend(resources.into_iter().filter(|it| known.insert(id(it).clone())));
         found.truncate(at_most);
         if count == 0 || (is_short && next <= offset) {
             return Ok(found);
@@ -73,12 +56,8 @@ fn endless(path: &str, reason: &str) -> Error {
 mod tests {
     use super::*;
 
-    struct Numbered(String);
-
-    impl Resource for Numbered {
-        fn id(&self) -> &str {
-            &self.0
-        }
+    fn id(resource: &String) -> &String {
+        resource
     }
 
     /// Reads a list of `total`; `next` returns the offset of a page, given the requested offset and the length.
@@ -91,12 +70,12 @@ mod tests {
         let page = async |limit: u32, offset: u64| {
             assert!((1..=100).contains(&limit));
             let length = u64::from(limit).min(largest).min(total.saturating_sub(offset));
-            let resources = (offset..offset + length).map(|number| Numbered(number.to_string())).collect();
+            let resources = (offset..offset + length).map(|number| number.to_string()).collect();
             Ok(Page { resources, offset: next(offset, length), other: Default::default() })
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let found = runtime.block_on(all("/", at_most, page))?;
-        Ok(found.iter().map(|it| it.0.parse().unwrap()).collect())
+        let found = runtime.block_on(all("/", at_most, id, page))?;
+        Ok(found.iter().map(|it| it.parse().unwrap()).collect())
     }
 
     #[test]
@@ -127,10 +106,10 @@ mod tests {
     #[test]
     fn a_repeated_page_is_an_error() {
         let page = async |_: u32, offset: u64| {
-            let resources = vec![Numbered("1".to_owned())];
+            let resources = vec!["1".to_owned()];
             Ok(Page { resources, offset: offset + 1, other: Default::default() })
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        assert!(matches!(runtime.block_on(all("/", None, page)), Err(Error::Malformed { .. })));
+        assert!(matches!(runtime.block_on(all("/", None, id, page)), Err(Error::Malformed { .. })));
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn filter(filter: &DeploymentFilter) -> Result<(), Error> {
 }
 
 /// An ID is a UUID, and so a single segment of a path.
-pub(super) fn id(id: &str, what: &str) -> Result<(), Error> {
+pub fn id(id: &str, what: &str) -> Result<(), Error> {
     let lengths = [8, 4, 4, 4, 12];
     let parts: Vec<&str> = id.split('-').collect();
     let is_part =
@@ -67,7 +67,8 @@ pub(super) fn creation(creation: &DeploymentCreation) -> Result<(), Error> {
     commit(&creation.source_revision_config)
 }
 
-pub(super) fn patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
+/// The fields of a patch can be changed and have values.
+pub fn patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
     if let Some(name) = FIXED.iter().find(|name| patch.other.contains_key(**name)) {
         return Err(invalid(format!("cannot change `{name}` of a deployment")));
     }
@@ -122,8 +123,8 @@ fn commit(config: &SourceRevisionConfig) -> Result<(), Error> {
     }
 }
 
-/// Unknown fields of a patch, each with the known names of its record.
-pub(super) fn unknown_fields(patch: &DeploymentPatch) -> Vec<(String, &'static [&'static str])> {
+/// Unknown fields of a patch, as paths with dots, each with the known names of its record.
+pub fn unknown_fields(patch: &DeploymentPatch) -> Vec<(String, &'static [&'static str])> {
     let source = patch.source_config.as_ref();
     let resources = source.and_then(|config| config.resource_spec.as_ref());
     let revision = patch.source_revision_config.as_ref();
@@ -141,7 +142,7 @@ pub(super) fn unknown_fields(patch: &DeploymentPatch) -> Vec<(String, &'static [
 }
 
 /// Whether a patch creates a revision; `None` if the specification leaves that open, as it does for unknown fields.
-pub(super) fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
+pub fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
     let is_given = |config: &SourceRevisionConfig| {
         *config != SourceRevisionConfig { other: config.other.clone(), ..SourceRevisionConfig::default() }
     };

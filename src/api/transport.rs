@@ -33,11 +33,6 @@ impl Request {
         Self { method, path: path.into(), query: Vec::new(), body: None }
     }
 
-    pub(super) fn query(mut self, query: Vec<(&'static str, String)>) -> Self {
-        self.query = query;
-        self
-    }
-
     /// With a JSON body.
     pub(super) fn body(mut self, body: &impl serde::Serialize) -> Result<Self, Error> {
         let unserializable =
@@ -53,21 +48,19 @@ impl Request {
 
 /// The connection to the service.
 pub(super) struct Transport {
-    http: reqwest::Client,
+    /// Also for requests to other addresses; it has no key.
+    pub(super) http: reqwest::Client,
     base: Url,
     account: Account,
+    key: HeaderValue,
+    tenant: Option<HeaderValue>,
 }
 
 impl Transport {
     pub(super) fn new(account: Account) -> Result<Self, Error> {
         let base = address(&account.host)?;
-        let sent = [("key", Some(account.key.expose())), ("workspace", account.tenant.as_deref())];
-        if let Some((what, _)) = sent.iter().find(|(_, text)| text.is_some_and(|it| header(it).is_none())) {
-            let message = format!(
-                "the {what} contains characters that are not valid in an HTTP header, such as a line break"
-            );
-            return Err(Error::Invalid { message });
-        }
+        let key = header("key", account.key.expose())?;
+        let tenant = account.tenant.as_deref().map(|tenant| header("workspace", tenant)).transpose()?;
         let mut builder = http::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT)
@@ -78,12 +71,7 @@ impl Transport {
         let http = builder
             .build()
             .map_err(|error| Error::Tls { host: origin(&base), reason: error.without_url().to_string() })?;
-        Ok(Self { http, base, account })
-    }
-
-    /// The HTTP client, for requests to other addresses; it has no key.
-    pub(super) fn http(&self) -> &reqwest::Client {
-        &self.http
+        Ok(Self { http, base, account, key, tenant })
     }
 
     /// Makes one attempt; the response must be complete within `limit`.
@@ -120,10 +108,8 @@ impl Transport {
         }
         let mut builder =
             self.http.request(request.method.clone(), url).timeout(limit).header(ACCEPT, "application/json");
-        if let Some(key) = header(self.account.key.expose()) {
-            builder = builder.header("X-Api-Key", key);
-        }
-        if let Some(tenant) = self.account.tenant.as_deref().and_then(header) {
+        builder = builder.header("X-Api-Key", &self.key);
+        if let Some(tenant) = &self.tenant {
             builder = builder.header("X-Tenant-Id", tenant);
         }
         if let Some(body) = &request.body {
@@ -214,11 +200,15 @@ pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// A header value that is not logged.
-fn header(value: &str) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(value).ok()?;
+/// The value of a header, which is not logged; `what` is its name for the user.
+fn header(what: &str, value: &str) -> Result<HeaderValue, Error> {
+    let mut value = HeaderValue::from_str(value).map_err(|_| Error::Invalid {
+        message: format!(
+            "the {what} contains characters that are not valid in an HTTP header, such as a line break"
+        ),
+    })?;
     value.set_sensitive(true);
-    Some(value)
+    Ok(value)
 }
 
 /// An error of serde without the value, which may be secret.

@@ -3,7 +3,6 @@
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,16 +11,15 @@ use reqwest::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
 };
 use reqwest::{Body, Url};
-use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 
 use super::failure::{Failure, Outcome, Secrets};
 use super::transport::origin;
 use super::wire::UploadUrl;
 use super::{Call, Error};
 
-/// Size of a chunk in bytes, and number of chunks that are buffered.
-const CHUNK: usize = 64 << 10;
-const CHUNKS: usize = 8;
+/// Size of a chunk in bytes.
+const CHUNK: usize = 128 << 10;
 
 /// Interval between progress reports.
 const TICK: Duration = Duration::from_millis(100);
@@ -159,43 +157,31 @@ async fn watched<T>(
     }
 }
 
-/// Reads the archive on another thread, a few chunks ahead.
-fn body(mut archive: Box<dyn Read + Send>, shared: Shared) -> Body {
-    let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(CHUNKS);
-    thread::spawn(move || {
-        loop {
-            let mut chunk = vec![0; CHUNK];
-            let piece = match archive.read(&mut chunk) {
-                Ok(0) => return,
-                Ok(length) => {
-                    chunk.truncate(length);
-                    Ok(Bytes::from(chunk))
+/// Reads the archive in chunks, on threads that may block.
+fn body(archive: Box<dyn Read + Send>, shared: Shared) -> Body {
+    Body::wrap_stream(stream::try_unfold(archive, move |mut archive| {
+        let shared = shared.clone();
+        async move {
+            let read = spawn_blocking(move || {
+                let mut chunk = vec![0; CHUNK];
+                let length = archive.read(&mut chunk)?;
+                chunk.truncate(length);
+                Ok((chunk, archive))
+            });
+            match read.await.map_err(io::Error::other).flatten() {
+                Ok((chunk, _)) if chunk.is_empty() => Ok(None),
+                Ok((chunk, archive)) => {
+                    shared.sent.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+                    Ok(Some((Bytes::from(chunk), archive)))
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => Err(error),
-            };
-            let is_last = piece.is_err();
-            // The receiver is dropped when the attempt ends.
-            if sender.blocking_send(piece).is_err() || is_last {
-                return;
+                Err(error) => {
+                    let shown = io::Error::new(error.kind(), "cannot read the archive");
+                    if let Ok(mut unreadable) = shared.unreadable.lock() {
+                        *unreadable = Some(error);
+                    }
+                    Err(shown)
+                }
             }
         }
-    });
-    let pieces = stream::unfold((receiver, shared), |(mut receiver, shared)| async {
-        let piece = match receiver.recv().await? {
-            Ok(piece) => {
-                shared.sent.fetch_add(piece.len() as u64, Ordering::Relaxed);
-                Ok(piece)
-            }
-            Err(error) => {
-                let told = io::Error::new(error.kind(), "cannot read the archive");
-                if let Ok(mut unreadable) = shared.unreadable.lock() {
-                    *unreadable = Some(error);
-                }
-                Err(told)
-            }
-        };
-        Some((piece, (receiver, shared)))
-    });
-    Body::wrap_stream(pieces)
+    }))
 }

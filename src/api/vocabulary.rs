@@ -28,8 +28,8 @@ const VALUES: &[(&str, &str)] = &[
     ("internal_container", "internal_docker"),
 ];
 
-/// Parts of paths: in the specification and in the public API.
-const PATHS: &[(&str, &str)] = &[("/forge/codehost/", "/forge/github/")];
+/// The part of paths with different names: in the specification and in the public API.
+const PATH: (&str, &str) = ("/forge/codehost/", "/forge/github/");
 
 /// Host of the public service; regions are subdomains.
 const PUBLIC_HOST: &str = "api.host.langchain.com";
@@ -92,15 +92,11 @@ impl Vocabulary {
 
     /// A path in the other dialect.
     pub fn path(self, path: &str) -> String {
+        let (ours, theirs) = PATH;
         match self {
             Self::Specification => path.to_owned(),
-            Self::Public => {
-                let other = |(ours, theirs): &(&str, &str)| match path.contains(ours) {
-                    true => Some(path.replacen(ours, theirs, 1)),
-                    false => path.contains(theirs).then(|| path.replacen(theirs, ours, 1)),
-                };
-                PATHS.iter().find_map(other).unwrap_or_else(|| path.to_owned())
-            }
+            Self::Public if path.contains(ours) => path.replacen(ours, theirs, 1),
+            Self::Public => path.replacen(theirs, ours, 1),
         }
     }
 }
@@ -142,22 +138,21 @@ fn is_record(name: &str) -> bool {
 }
 
 fn other_word(word: &str, direction: Direction) -> &str {
-    let other = |&(ours, theirs): &(&'static str, &'static str)| match word {
-        _ if word == ours && direction == Direction::Both => Some(theirs),
-        _ if word == theirs => Some(ours),
-        _ => None,
-    };
-    VALUES.iter().find_map(other).unwrap_or(word)
+    VALUES.iter().find_map(|(ours, theirs)| other(word, ours, theirs, direction)).unwrap_or(word)
 }
 
 fn other_name<'a>(record: &str, name: &'a str, direction: Direction) -> &'a str {
-    let other = |&(of, ours, theirs): &(&str, &'static str, &'static str)| match name {
-        _ if of != record => None,
+    let fields = FIELDS.iter().filter(|(of, ..)| *of == record);
+    fields.into_iter().find_map(|(_, ours, theirs)| other(name, ours, theirs, direction)).unwrap_or(name)
+}
+
+/// The other one of two names.
+fn other(name: &str, ours: &'static str, theirs: &'static str, direction: Direction) -> Option<&'static str> {
+    match name {
         _ if name == ours && direction == Direction::Both => Some(theirs),
         _ if name == theirs => Some(ours),
         _ => None,
-    };
-    FIELDS.iter().find_map(other).unwrap_or(name)
+    }
 }
 
 #[cfg(test)]

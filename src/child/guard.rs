@@ -93,7 +93,7 @@ async fn stop(child: &mut Child, grace: Duration) {
     }
     ask_group();
     end_adopted();
-    kill_group(getpgrp());
+    kill_process_group(getpgrp(), Signal::KILL).ok();
 }
 
 /// Kills the processes that the child has left behind: its descendants are children of the guard, or become so when their
@@ -122,11 +122,6 @@ fn children() -> Vec<Pid> {
 
 fn ask_group() {
     kill_process_group(getpgrp(), Signal::TERM).ok();
-}
-
-/// Kills every process of a group, if there is any.
-pub(super) fn kill_group(group: Pid) {
-    kill_process_group(group, Signal::KILL).ok();
 }
 
 fn code(status: ExitStatus) -> u8 {

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use tokio::runtime::Runtime;
 
-use super::compile::directory_of;
 use super::console::{note, warn};
 use super::env::Env;
 use super::service::confirm;
@@ -74,10 +73,8 @@ impl AccountOptions {
         config: Option<&Path>,
         runtime: &Runtime,
     ) -> Result<Account, Error> {
-        let directory =
-            config.map_or_else(|| env.directory.clone(), |it| directory_of(&env.directory.join(it)));
-        let settings = Settings::read(env, &directory);
-        let host = self.host(env, &settings, &directory, config)?;
+        let settings = Settings::beside(env, config);
+        let host = self.host(env, &settings, config)?;
         let address = host.value.expose();
         note_if_verbose(
             env,
@@ -98,23 +95,17 @@ impl AccountOptions {
             warn(env, "the API key is sent unencrypted; use an https:// address");
         }
         if !may_send_key(&host.origin, &key.origin) {
-            confirm_address(env, runtime, &account, &host.origin, &key.origin)?;
+            confirm_address(env, runtime, &host, &key.origin)?;
         }
         Ok(account)
     }
 
-    fn host(
-        &self,
-        env: &Env,
-        settings: &Settings,
-        directory: &Path,
-        config: Option<&Path>,
-    ) -> Result<Setting, Error> {
+    fn host(&self, env: &Env, settings: &Settings, config: Option<&Path>) -> Result<Setting, Error> {
         let given = self.host_url.as_ref().map(|url| option(Redacted::new(url.clone()), "--host-url"));
         let found = given.or_else(|| settings.find(env, &[HOST]));
         let name = match config.and_then(Path::file_name) {
             Some(name) => name.to_string_lossy().into_owned(),
-            None => project::default_config(directory).name.to_owned(),
+            None => project::default_config(&env.directory).name.to_owned(),
         };
         let public = || {
             let address = || Setting {
@@ -127,12 +118,12 @@ impl AccountOptions {
             };
             settings.find(env, &[hosted::HOST]).or_else(beside_traces).unwrap_or_else(address)
         };
-        found.or_else(|| (name == hosted::CONFIGURATION).then(public)).ok_or_else(|| Error::Usage {
-            message: "no address of a deployment service is set".to_owned(),
-            hint: Some(format!(
+        found.or_else(|| (name == hosted::CONFIGURATION).then(public)).ok_or_else(|| {
+            let hint = format!(
                 "pass --host-url, or set {HOST} in the environment or in .env; `agentcli host serve` starts a service \
                  on this machine"
-            )),
+            );
+            Error::usage("no address of a deployment service is set", hint)
         })
     }
 
@@ -152,26 +143,19 @@ fn option(value: Redacted, name: &'static str) -> Setting {
 /// Whether the key may be sent to the address without asking: an address that a project's files set gets a key from the
 /// same files alone.
 fn may_send_key(host: &Origin, key: &Origin) -> bool {
-    !host.is_project() || (host.is_only_project() && key.is_only_project())
+    let is_of_project = |origin: &Origin| matches!(origin, Origin::File { is_expanded: false, .. });
+    !matches!(host, Origin::File { .. }) || (is_of_project(host) && is_of_project(key))
 }
 
-fn confirm_address(
-    env: &mut Env,
-    runtime: &Runtime,
-    account: &Account,
-    host: &Origin,
-    key: &Origin,
-) -> Result<(), Error> {
-    let address = Account::without_secrets(&account.host);
+fn confirm_address(env: &mut Env, runtime: &Runtime, host: &Setting, key: &Origin) -> Result<(), Error> {
+    let (address, host) = (Account::without_secrets(host.value.expose()), &host.origin);
     if !env.can_ask() {
-        return Err(Error::Usage {
-            message: format!(
-                "refusing to send the API key to {address}: the address is set by {host}, the key by {key}"
-            ),
-            hint: Some(format!(
-                "if you trust this address, pass it with --host-url or set {HOST} in the environment"
-            )),
-        });
+        let message = format!(
+            "refusing to send the API key to {address}: the address is set by {host}, the key by {key}"
+        );
+        let hint =
+            format!("if you trust this address, pass it with --host-url or set {HOST} in the environment");
+        return Err(Error::usage(message, hint));
     }
     let question =
         format!("The project sets the address {address} ({host}). Send the API key ({key}) there?");

@@ -17,65 +17,80 @@ pub(super) struct Artifact {
     pub(super) text: String,
 }
 
-/// Writes all of them or, where one is there that agentcli did not write, none; `force` overwrites it. The configuration
-/// that they are made from is never overwritten.
-pub(super) fn write(
-    env: &mut Env,
-    planned: &Planned,
-    artifacts: &[Artifact],
+/// The options of the commands that write files.
+#[derive(Debug, clap::Args)]
+pub(super) struct SaveOptions {
+    /// Path of the file; `-` writes to stdout
+    #[arg(value_name = "SAVE_PATH")]
+    save_path: PathBuf,
+
+    /// Write nothing, and exit with 1 if the files are not up to date
+    #[arg(long, conflicts_with = "force")]
+    check: bool,
+
+    /// Overwrite files that agentcli did not write
+    #[arg(long)]
     force: bool,
-) -> Result<(), Error> {
-    for artifact in artifacts {
-        refuse_source(env, planned, artifact)?;
+}
+
+impl SaveOptions {
+    /// The path of the file, which is called `name` in a directory; none for stdout.
+    pub(super) fn path(&self, env: &Env, name: &str) -> Result<Option<PathBuf>, Error> {
+        match self.save_path == Path::new("-") {
+            true if self.check => {
+                let hint = "name the file that was written, or leave out --check to print it";
+                Err(Error::usage("`-` is no file that --check could compare with", hint))
+            }
+            true => Ok(None),
+            false if env.directory.join(&self.save_path).is_dir() => Ok(Some(self.save_path.join(name))),
+            false => Ok(Some(self.save_path.clone())),
+        }
     }
-    for artifact in artifacts.iter().filter(|_| !force) {
-        refuse_foreign(env, artifact)?;
+
+    /// Writes the files that `agentcli COMMAND` generates and prints the `next` command, or compares them. Writes none if
+    /// agentcli did not write one that exists, unless that is forced, and never overwrites the configuration.
+    pub(super) fn save(
+        &self,
+        env: &mut Env,
+        planned: &Planned,
+        artifacts: &[Artifact],
+        (command, others): (&'static str, &str),
+        next: &str,
+    ) -> Result<(), Error> {
+        if self.check {
+            return check(env, &planned.plan, artifacts, command, others);
+        }
+        for artifact in artifacts {
+            check_path(env, planned, artifact, self.force)?;
+        }
+        for artifact in artifacts {
+            project::write_atomically(&env.directory.join(&artifact.path), artifact.text.as_bytes())?;
+            env.print(&format!("wrote {}", artifact.path.display()));
+        }
+        Ok(env.out.line(next)?)
     }
-    for artifact in artifacts {
-        project::write_atomically(&env.directory.join(&artifact.path), artifact.text.as_bytes())?;
-        env.print(&format!("wrote {}", artifact.path.display()));
+}
+
+/// Refuses to overwrite the configuration, and unless it is forced, files that agentcli did not write.
+fn check_path(env: &Env, planned: &Planned, artifact: &Artifact, is_forced: bool) -> Result<(), Error> {
+    let (path, shown) = (env.directory.join(&artifact.path), artifact.path.display());
+    let real = |path: &Path| path.canonicalize().ok();
+    let source = real(&env.directory.join(&planned.project.path));
+    if source.is_some() && real(&path) == source {
+        let message = format!("`{shown}` is the configuration itself");
+        return Err(Error::usage(message, "name another path to write to"));
+    }
+    let is_ours = || project::text(&path).is_some_and(|text| text.starts_with(MARK));
+    if !is_forced && path.exists() && !is_ours() {
+        let message = format!("`{shown}` is there and was not written by agentcli");
+        return Err(Error::usage(message, "name another path, or add --force to overwrite it"));
     }
     Ok(())
 }
 
-fn refuse_source(env: &Env, planned: &Planned, artifact: &Artifact) -> Result<(), Error> {
-    let real = |path: &Path| path.canonicalize().ok();
-    let source = real(&env.directory.join(&planned.project.path));
-    if source.is_none() || real(&env.directory.join(&artifact.path)) != source {
-        return Ok(());
-    }
-    Err(Error::Usage {
-        message: format!("`{}` is the configuration itself", artifact.path.display()),
-        hint: Some("name another path to write to".to_owned()),
-    })
-}
-
-/// Refuses `--check` where what is compared goes to stdout and no file is there to compare it with.
-pub(super) fn refuse_check_of_stdout(check: bool, save_path: &Path) -> Result<(), Error> {
-    if !check || save_path != Path::new("-") {
-        return Ok(());
-    }
-    Err(Error::Usage {
-        message: "`-` is no file that --check could compare with".to_owned(),
-        hint: Some("name the file that was written, or leave out --check to print it".to_owned()),
-    })
-}
-
-fn refuse_foreign(env: &Env, artifact: &Artifact) -> Result<(), Error> {
-    let path = env.directory.join(&artifact.path);
-    let is_foreign = path.exists() && !project::text(&path).is_some_and(|text| text.starts_with(MARK));
-    if !is_foreign {
-        return Ok(());
-    }
-    Err(Error::Usage {
-        message: format!("`{}` is there and was not written by agentcli", artifact.path.display()),
-        hint: Some("name another path, or add --force to overwrite it".to_owned()),
-    })
-}
-
 /// Says why a file is not what `agentcli COMMAND` would write now: what else but the configuration may have changed is
 /// `others`.
-pub(super) fn check(
+fn check(
     env: &Env,
     plan: &Plan,
     artifacts: &[Artifact],

@@ -1,16 +1,16 @@
 //! Questions to the user.
 
 use std::future::Future;
-use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::console::visible;
-use super::env::{Env, Stream};
+use super::env::Env;
 
 /// Standard input, as a whole or line by line.
 pub struct Input {
@@ -56,7 +56,8 @@ impl Read for Input {
 pub(super) fn confirm(env: &mut Env, question: &str, default: bool) -> impl Future<Output = bool> + 'static {
     let choice = if default { "[Y/n]" } else { "[y/N]" };
     env.err.write(&format!("{} {choice} ", visible(question))).and_then(|()| env.err.flush()).ok();
-    let is_open = open_line(&mut env.err);
+    // An answer ends the line of the question.
+    let is_open = env.err.open_line();
     let line = env.input.line();
     async move {
         let line = line.await.unwrap_or_default();
@@ -65,36 +66,5 @@ pub(super) fn confirm(env: &mut Env, question: &str, default: bool) -> impl Futu
             "" => default && !line.is_empty(),
             answer => matches!(answer, "y" | "yes"),
         }
-    }
-}
-
-/// Makes the next output begin a new line, unless an answer has ended the line of the question. The flag says whether
-/// that line is still open.
-fn open_line(stream: &mut Stream) -> Arc<AtomicBool> {
-    let is_open = Arc::new(AtomicBool::new(true));
-    let inner = std::mem::replace(stream, Stream::new(Box::new(io::sink()), stream.is_terminal));
-    let is_coloured = inner.is_coloured;
-    *stream = Stream::new(Box::new(AfterQuestion { inner, is_open: is_open.clone() }), stream.is_terminal);
-    stream.is_coloured = is_coloured;
-    is_open
-}
-
-/// A stream that ends the line of a question before it writes anything else.
-struct AfterQuestion {
-    inner: Stream,
-    is_open: Arc<AtomicBool>,
-}
-
-impl Write for AfterQuestion {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.is_open.swap(false, Ordering::Relaxed) {
-            self.inner.write("\n").map_err(|error| error.0)?;
-        }
-        self.inner.write(&String::from_utf8_lossy(bytes)).map_err(|error| error.0)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush().map_err(|error| error.0)
     }
 }

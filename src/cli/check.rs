@@ -76,13 +76,9 @@ impl ConfigOption {
         default.name.into()
     }
 
-    /// Loads the configuration. Findings are printed on stderr; errors end the command.
-    pub fn load(&self, env: &mut Env) -> Result<(Project, Config), Error> {
-        self.load_without(env, &[])
-    }
-
-    /// Loads the configuration without the findings of `rules`, which do not apply to the command.
-    pub(super) fn load_without(&self, env: &mut Env, rules: &[&str]) -> Result<(Project, Config), Error> {
+    /// Loads the configuration. Findings are printed on stderr, except those of `rules`, which do not apply to the command;
+    /// errors end the command.
+    pub(super) fn load(&self, env: &mut Env, rules: &[&str]) -> Result<(Project, Config), Error> {
         let path = self.path(env);
         let (mut checked, usable) = read(&env.directory, &path);
         checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));

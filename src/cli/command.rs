@@ -15,8 +15,6 @@ mod schema;
 mod up;
 mod validate;
 
-pub(super) use dev::session;
-
 use clap::builder::Resettable;
 use clap::{ArgMatches, Args, FromArgMatches};
 

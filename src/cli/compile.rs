@@ -25,11 +25,11 @@ pub struct PlanOptions {
 
     /// Command that installs the packages of a JavaScript project, run in the current directory
     #[arg(long, value_name = "COMMAND")]
-    install_command: Option<String>,
+    pub(super) install_command: Option<String>,
 
     /// Command that builds a JavaScript project, run in the configuration's directory
     #[arg(long, value_name = "COMMAND")]
-    build_command: Option<String>,
+    pub(super) build_command: Option<String>,
 
     /// Install the newest versions, not those of the lock files beside local dependencies
     #[arg(long)]
@@ -51,7 +51,8 @@ pub struct Planned {
 impl PlanOptions {
     /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
-        let (project, mut config) = self.config.load(env)?;
+        let unbuilt: &[&str] = if self.build_command.is_some() { &["reference-not-built"] } else { &[] };
+        let (project, mut config) = self.config.load(env, unbuilt)?;
         if let Some(image) = self.base_image()? {
             config.set_base_image(image);
         }
@@ -73,18 +74,13 @@ impl PlanOptions {
         Ok(Planned { project, config, plan, context })
     }
 
-    /// The commands that install and build a JavaScript project, if they are given.
-    pub(super) fn commands(&self) -> [Option<String>; 2] {
-        [self.install_command.clone(), self.build_command.clone()]
-    }
-
     /// The base image, if it is given; it is written to the Dockerfile unchanged.
     fn base_image(&self) -> Result<Option<String>, Error> {
         match &self.base_image {
-            Some(image) if ImageName::parse(image).is_err() => Err(Error::Usage {
-                message: format!("--base-image: `{image}` is not the name of an image"),
-                hint: Some("write it as registry/name:tag".to_owned()),
-            }),
+            Some(image) if ImageName::parse(image).is_err() => {
+                let message = format!("--base-image: `{image}` is not the name of an image");
+                Err(Error::usage(message, "write it as registry/name:tag"))
+            }
             image => Ok(image.clone()),
         }
     }
@@ -93,12 +89,10 @@ impl PlanOptions {
         let given = [("--install-command", &self.install_command), ("--build-command", &self.build_command)];
         match given.iter().find(|(_, command)| command.is_some()) {
             None => Ok(()),
-            Some((option, _)) => Err(Error::Usage {
-                message: format!(
-                    "{option} is for JavaScript projects, and this one runs on the Python server"
-                ),
-                hint: Some("leave it out, or install what is needed with `dockerfile_lines`".to_owned()),
-            }),
+            Some((option, _)) => Err(Error::usage(
+                format!("{option} is for JavaScript projects, and this one runs on the Python server"),
+                "leave it out, or install what is needed with `dockerfile_lines`",
+            )),
         }
     }
 }

@@ -36,26 +36,6 @@ pub fn say(env: &mut Env, style: Style, word: &str, text: &str) {
     env.print(&format!("{}: {}", paint(&env.err, style, word), visible(text)));
 }
 
-/// The changed files in short.
-pub fn several(changed: &[String]) -> String {
-    match changed {
-        [] => "a change".to_owned(),
-        [one] => one.clone(),
-        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
-    }
-}
-
-/// Prints on stdout that the server is ready, and its URLs.
-pub fn ready(out: &mut Stream, milliseconds: u64, places: &[(&str, Option<&str>)]) {
-    let seconds = milliseconds as f64 / 1000.0;
-    let mut text = format!("{} in {seconds:.1} s\n", paint(out, HEADING, "ready"));
-    let width = places.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-    for (name, place) in places {
-        text.extend(place.map(|place| format!("  {name:<width$}  {place}\n")));
-    }
-    out.write(&text).and_then(|()| out.flush()).ok();
-}
-
 /// Prints an error and its hint on stderr.
 pub fn report(env: &mut Env, error: &Error) {
     match error {

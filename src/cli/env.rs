@@ -4,7 +4,10 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ColorChoice;
 use terminal_size::terminal_size;
 use tokio::runtime::{Builder, Runtime};
 
@@ -88,15 +91,15 @@ impl Env {
 
     /// Decides which streams are coloured.
     pub fn colour(&mut self, choice: ColorChoice) {
+        let is = |name, value| self.variable(name).is_some_and(|it| it == value);
         let always = match choice {
             ColorChoice::Always => Some(true),
             ColorChoice::Never => Some(false),
             ColorChoice::Auto if self.variable("NO_COLOR").is_some() => Some(false),
-            ColorChoice::Auto if self.variable("CLICOLOR_FORCE").is_some_and(|value| value != "0") => {
+            ColorChoice::Auto if self.variable("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => {
                 Some(true)
             }
-            ColorChoice::Auto if self.variable("CLICOLOR").is_some_and(|value| value == "0") => Some(false),
-            ColorChoice::Auto if self.variable("TERM").is_some_and(|value| value == "dumb") => Some(false),
+            ColorChoice::Auto if is("CLICOLOR", "0") || is("TERM", "dumb") => Some(false),
             ColorChoice::Auto => None,
         };
         for stream in [&mut self.out, &mut self.err] {
@@ -134,34 +137,19 @@ pub struct Messages {
     now: HashSet<String>,
 }
 
-/// When output is coloured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum ColorChoice {
-    /// On a terminal
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-impl ColorChoice {
-    /// The choice in unparsed arguments, for the messages of the parser.
-    pub fn from_arguments(arguments: &[OsString]) -> Self {
-        let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
-        let given = words.windows(2).find(|pair| pair[0] == "--color").map(|pair| pair[1]);
-        match given.or_else(|| words.iter().find_map(|word| word.strip_prefix("--color="))) {
-            Some("always") => Self::Always,
-            Some("never") => Self::Never,
-            _ => Self::Auto,
-        }
-    }
+/// The choice of colours in unparsed arguments, for the messages of the parser.
+pub(super) fn colour_of(arguments: &[OsString]) -> ColorChoice {
+    let words: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    let given = words.windows(2).find(|pair| pair[0] == "--color").map(|pair| pair[1]);
+    let given = given.or_else(|| words.iter().find_map(|word| word.strip_prefix("--color=")));
+    given.and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
 /// An output stream.
 pub struct Stream {
     writer: Box<dyn Write>,
+    /// Whether a line has to be ended before anything else is written.
+    is_line_open: Arc<AtomicBool>,
     /// Whether the reader has closed the stream.
     pub is_closed: bool,
     /// Whether it is a terminal.
@@ -173,13 +161,28 @@ pub struct Stream {
 impl Stream {
     /// A stream, not coloured as yet.
     pub fn new(writer: Box<dyn Write>, is_terminal: bool) -> Self {
-        Self { writer, is_closed: false, is_terminal, is_coloured: false }
+        let is_line_open = Arc::default();
+        Self { writer, is_line_open, is_closed: false, is_terminal, is_coloured: false }
     }
 
     /// Writes `text`. A reader that has gone away (`| head`) is no error: it has seen all that it wanted.
     pub fn write(&mut self, text: &str) -> Result<(), OutputError> {
-        let done = self.writer.write_all(text.as_bytes());
+        let line_end = if self.is_line_open.swap(false, Ordering::Relaxed) { "\n" } else { "" };
+        let done = self.writer.write_all(line_end.as_bytes());
+        let done = done.and_then(|()| self.writer.write_all(text.as_bytes()));
         self.unless_closed(done)
+    }
+
+    /// Makes the next output begin a new line, unless the returned flag is cleared before.
+    pub(super) fn open_line(&self) -> Arc<AtomicBool> {
+        self.is_line_open.store(true, Ordering::Relaxed);
+        self.is_line_open.clone()
+    }
+
+    /// Writes `text` as a line, and flushes it.
+    pub fn line(&mut self, text: &str) -> Result<(), OutputError> {
+        self.write(&format!("{text}\n"))?;
+        self.flush()
     }
 
     /// Hands on what is buffered.

@@ -3,7 +3,7 @@
 use super::compile::Planned;
 use super::console::{visible_line, warn};
 use super::env::Env;
-use super::progress::{Progress, Style, size};
+use super::progress::size;
 use crate::compiler::back::emit::dockerfile;
 use crate::compiler::back::plan::{Action, Plan, Step};
 use crate::compiler::front::document;
@@ -12,7 +12,7 @@ use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::paths;
 use crate::context::Context;
 use crate::diagnostic::{Place, Pointer};
-use crate::engine::{self, BuildEvent, BuildRequest, Built, Engine, StepOrigin};
+use crate::engine::{self, BuildEvent, BuildRequest, StepOrigin};
 use crate::error::Error;
 
 /// Path of the Dockerfile in the build context. The engine reads it there, so it is in the image, too.
@@ -21,84 +21,32 @@ const DOCKERFILE: &str = ".agentcli/Dockerfile";
 /// Size of a build context that is probably a mistake, in bytes.
 const LARGE: u64 = 100_000_000;
 
-/// Options of a build.
-#[derive(Clone, Debug)]
-pub struct BuildOptions {
-    /// Names of the image.
-    pub tags: Vec<String>,
-    /// Target platform [default: that of the engine].
-    pub platform: Option<String>,
-    /// Whether to pull a newer base image.
-    pub pull: bool,
-    /// Whether to build without the engine's cache.
-    pub no_cache: bool,
-    /// Further patterns of files to leave out of the build context, as in a .dockerignore.
-    pub ignore: &'static [&'static str],
-}
-
-/// Builds the image of `planned` and shows the progress.
+/// The request to build the image of `planned`, without names and options. The build context is the user's tree without the
+/// files that the plan and `ignore` leave out, the Dockerfile, and configurations without the values of `env`.
 ///
 /// # Errors
 ///
-/// Those of [`Engine::build`], with the details on stderr; [`Error::Interrupted`].
-pub async fn build(
-    env: &mut Env,
-    engine: &Engine,
-    planned: &Planned,
-    options: BuildOptions,
-    style: Style,
-) -> Result<Built, Error> {
-    let request = request(env, planned, options)?;
-    let stop = env.stop.clone();
-    let mut progress = Progress::new(style, env);
-    let show = |event| {
-        progress.show(env, &event);
-        warn_if_large(env, &event);
-    };
-    let built = stop.unless_asked(engine.build(request, show)).await;
-    progress.end();
-    built?.map_err(|error| {
-        explain(env, &error, &planned.project.source);
-        error.into()
-    })
-}
-
-/// The request to the engine.
-///
-/// # Errors
-///
-/// A bug, as in [`context`].
-pub fn request(env: &Env, planned: &Planned, options: BuildOptions) -> Result<BuildRequest, Error> {
+/// A bug: the patterns are checked before.
+pub fn request(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<BuildRequest, Error> {
     let plan = &planned.plan;
+    let patterns = plan.context.ignore.iter().map(String::as_str).chain(ignore.iter().copied());
+    let ignore = Ignore::parse(&patterns.collect::<Vec<_>>().join("\n"))
+        .map_err(|error| Error::Internal(format!("the ignore rules are checked before: {error}")))?;
     Ok(BuildRequest {
-        context: context(env, planned, options.ignore)?,
+        context: Context {
+            root: env.directory.join(&planned.context),
+            ignore,
+            extra: vec![(DOCKERFILE.to_owned(), dockerfile::dockerfile(plan).into_bytes())],
+            configurations: plan.context.withheld.clone(),
+        },
         dockerfile: DOCKERFILE.to_owned(),
-        tags: options.tags,
-        platform: options.platform,
-        pull: options.pull,
-        no_cache: options.no_cache,
+        tags: Vec::new(),
+        platform: None,
+        pull: false,
+        no_cache: false,
         images: vec![plan.server.image.clone()],
         images_known: !plan.has_lines_from_outside(),
         steps: plan.steps.iter().flat_map(origins).collect(),
-    })
-}
-
-/// The build context of `planned`: the user's tree without the files that the plan and `ignore` leave out, the Dockerfile,
-/// and configurations without the values of `env`.
-///
-/// # Errors
-///
-/// A bug: the lines are checked before.
-pub fn context(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<Context, Error> {
-    let lines = planned.plan.context.ignore.iter().map(String::as_str).chain(ignore.iter().copied());
-    let ignore = Ignore::parse(&lines.collect::<Vec<_>>().join("\n"))
-        .map_err(|error| Error::Internal(format!("the ignore rules are checked before: {error}")))?;
-    let dockerfile = dockerfile::dockerfile(&planned.plan);
-    Ok(Context {
-        root: env.directory.join(&planned.context),
-        ignore,
-        extra: vec![(DOCKERFILE.to_owned(), dockerfile.into_bytes())],
-        configurations: planned.plan.context.withheld.clone(),
     })
 }
 
@@ -120,10 +68,8 @@ pub fn platform(text: &str) -> Result<String, Error> {
     if (2..=3).contains(&parts.len()) && parts.iter().all(is_word) {
         return Ok(platform.to_owned());
     }
-    Err(Error::Usage {
-        message: format!("`{platform}` is not a platform"),
-        hint: Some("write it as os/arch, such as linux/amd64 or linux/arm64".to_owned()),
-    })
+    let hint = "write it as os/arch, such as linux/amd64 or linux/arm64";
+    Err(Error::usage(format!("`{platform}` is not a platform"), hint))
 }
 
 /// The instructions of a step, with where they come from.
@@ -153,14 +99,18 @@ pub fn warn_if_large(env: &mut Env, event: &BuildEvent) {
     warn(env, &text);
 }
 
-/// Explains a failed build: prints the last lines of the failed step, and the configuration key that caused it.
+/// Explains a failed build: prints the configuration key that caused the failed step, with `--verbose` the whole step, and
+/// the last lines of its output.
 pub fn explain(env: &mut Env, error: &engine::Error, source: &Source) {
     if let engine::Error::Step(failed) = error {
-        for line in &failed.last_lines {
-            env.print(&format!("  | {}", visible_line(line)));
-        }
         if let Some(key) = &failed.step.key {
             env.print(&format!("  caused by {}", place(source, key)));
+        }
+        if env.verbose {
+            env.print(&format!("  {}", visible_line(&failed.step.name)));
+        }
+        for line in &failed.last_lines {
+            env.print(&format!("  | {}", visible_line(line)));
         }
     }
 }

@@ -3,23 +3,30 @@
 mod log;
 mod progress_line;
 
-use anstyle::Style;
 use serde_json::json;
 
-use super::console::{ERROR, HEADING, NOTE, WARNING, count, paint, ready, say, several, visible_line};
+use super::console::{ERROR, HEADING, NOTE, WARNING, count, note, paint, say, visible_line};
 use super::env::Env;
 use super::image;
-use super::progress::{self, Progress, size};
+use super::progress::{Progress, Style, amount, size};
+use crate::child::open_browser;
 use crate::compiler::front::source::Source;
-use crate::engine::{self, BuildEvent};
+use crate::engine::{self, BuildEvent, BuildReporter};
 use crate::live::{Change, Crash, Event, Reporter, Urls};
 use log::Log;
 use progress_line::ProgressLine;
 
-/// Prints the events of one command.
-pub(super) struct Printer<'a> {
+/// Prints the events of one command. `context` is what the command needs to answer questions and to plan again.
+pub(super) struct Printer<'a, C = ()> {
     pub(super) env: &'a mut Env,
     pub(super) is_json: bool,
+    pub(super) context: C,
+    /// The configuration, to explain a failed build.
+    pub(super) source: Option<Source>,
+    /// Format of the progress of builds.
+    pub(super) style: Style,
+    /// Whether the browser is opened once the server is ready.
+    pub(super) opens_browser: bool,
     progress: ProgressLine,
     /// The progress of the build that is running.
     build: Option<Progress>,
@@ -28,34 +35,55 @@ pub(super) struct Printer<'a> {
     urls: Option<Urls>,
 }
 
-impl<'a> Printer<'a> {
-    pub(super) fn new(env: &'a mut Env, is_json: bool) -> Self {
+impl<'a, C> Printer<'a, C> {
+    pub(super) fn new(env: &'a mut Env, is_json: bool, context: C) -> Self {
         env.end_round();
-        let (progress, build, log, urls) = Default::default();
-        Self { env, is_json, progress, build, log, urls }
+        let style = if is_json { Style::Json } else { Style::Auto };
+        let (source, opens_browser, progress, build, log, urls) = Default::default();
+        Self { env, is_json, context, source, style, opens_browser, progress, build, log, urls }
     }
+}
 
-    /// Prints the progress of a build.
-    pub(super) fn building(&mut self, event: &BuildEvent) {
-        let style = if self.is_json { progress::Style::Json } else { progress::Style::Auto };
-        self.build.get_or_insert_with(|| Progress::new(style, self.env)).show(self.env, event);
+impl<C> BuildReporter for Printer<'_, C> {
+    fn building(&mut self, event: &BuildEvent) {
+        self.build.get_or_insert_with(|| Progress::new(self.style, self.env)).show(self.env, event);
         image::warn_if_large(self.env, event);
     }
 
-    /// Ends the progress of a build; if it failed, explains that with the place in the configuration.
-    pub(super) fn built(&mut self, failed: Option<&engine::Error>, source: &Source) {
+    /// Explains a failure with the place in the configuration.
+    fn built(&mut self, failed: Option<&engine::Error>) {
         self.build.take().into_iter().for_each(Progress::end);
-        if let Some(error) = failed {
+        if let (Some(error), Some(source)) = (failed, &self.source) {
             image::explain(self.env, error, source);
         }
     }
 }
 
-impl Reporter for Printer<'_> {
+impl<C> Reporter for Printer<'_, C> {
     fn event(&mut self, event: &Event) {
-        if self.is_json {
-            return self.in_json(event);
+        match self.is_json {
+            true => self.in_json(event),
+            false => self.for_people(event),
         }
+        if let Event::Ready { urls, .. } = event
+            && std::mem::take(&mut self.opens_browser)
+            && open_browser(&urls.studio).is_err()
+        {
+            note(self.env, "cannot open a browser");
+        }
+    }
+
+    fn tick(&mut self) {
+        self.log.tick(self.env);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_json && self.env.out.is_closed
+    }
+}
+
+impl<C> Printer<'_, C> {
+    fn for_people(&mut self, event: &Event) {
         if matches!(event, Event::Ready { .. } | Event::Stopped | Event::Warning { .. }) {
             self.log.started(self.env);
         }
@@ -76,16 +104,6 @@ impl Reporter for Printer<'_> {
         }
     }
 
-    fn tick(&mut self) {
-        self.log.tick(self.env);
-    }
-
-    fn is_closed(&self) -> bool {
-        self.is_json && self.env.out.is_closed
-    }
-}
-
-impl Printer<'_> {
     fn in_json(&mut self, event: &Event) {
         let transfer = match event {
             Event::Pulling { image, .. } => Some(image.as_str()),
@@ -99,25 +117,22 @@ impl Printer<'_> {
     }
 
     fn progress(&mut self, event: &Event) {
-        match event {
+        let (word, subject, text, bytes) = match event {
             Event::Provisioning { message, done: true } => {
                 let seconds = self.progress.end().as_secs_f64();
-                self.say(NOTE, "provisioning", &format!("{message} in {seconds:.1} s"));
+                return self.say(NOTE, "provisioning", &format!("{message} in {seconds:.1} s"));
             }
-            Event::Provisioning { message, .. } => {
-                self.progress.update(self.env, "provisioning", "", message, (0, 0));
-            }
+            Event::Provisioning { message, .. } => ("provisioning", "", message.clone(), (0, 0)),
             Event::Pulling { image, current, total } => {
-                self.progress.update(self.env, "pulling", image, image, (*current, *total));
+                ("pulling", &**image, image.clone(), (*current, *total))
             }
             Event::Push { bytes, total, layers } => {
-                self.progress.update(self.env, "pushing", "", &count(*layers, "layer"), (*bytes, *total));
+                ("pushing", "", count(*layers, "layer"), (*bytes, *total))
             }
-            Event::Upload { bytes, total } => {
-                self.progress.update(self.env, "uploading", "", &size(*total), (*bytes, *total));
-            }
-            _ => {}
-        }
+            Event::Upload { bytes, total } => ("uploading", "", size(*total), (*bytes, *total)),
+            _ => return,
+        };
+        self.progress.update(self.env, word, subject, &text, bytes);
     }
 
     fn in_words(&mut self, event: &Event) {
@@ -130,7 +145,14 @@ impl Printer<'_> {
             }
             Event::Service { service, change } => self.changed(service, *change),
             Event::Ready { urls, milliseconds } => self.ready(urls, *milliseconds),
-            Event::Reloading { changed } => self.say(NOTE, "reloading", &several(changed)),
+            Event::Reloading { changed } => {
+                let changed = match &changed[..] {
+                    [] => "a change".to_owned(),
+                    [one] => one.clone(),
+                    [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+                };
+                self.say(NOTE, "reloading", &changed);
+            }
             Event::Kept { reason } => {
                 self.say(WARNING, "warning", &format!("keeping the running server: {reason}"));
             }
@@ -154,10 +176,7 @@ impl Printer<'_> {
             }
             Event::Built { id, .. } => ("built", id.clone()),
             Event::Pushed { image } => ("pushed", image.clone()),
-            Event::Packed { files, bytes } => {
-                let files = usize::try_from(*files).unwrap_or(usize::MAX);
-                ("packed", format!("{}, {}", count(files, "file"), size(*bytes)))
-            }
+            Event::Packed { files, bytes } => ("packed", amount(*files, *bytes)),
             Event::Uploaded { bytes, .. } => ("uploaded", size(*bytes)),
             Event::Revision { revision_id, .. } => ("revision", revision_id.clone()),
             Event::Status { status, seconds } => ("status", format!("{status} after {seconds:.0} s")),
@@ -165,8 +184,9 @@ impl Printer<'_> {
             Event::Result { status, name, deployment_id, revision_id, url } => {
                 // A failure is reported as an error.
                 if matches!(*status, "deployed" | "submitted") {
-                    let rows = [("URL", url.as_ref()), ("deployment", Some(deployment_id))];
-                    self.deployed(status, name, rows.into_iter().chain([("revision", Some(revision_id))]));
+                    let [deployment, revision] = [deployment_id, revision_id].map(Some);
+                    let rows = [("URL", url.as_ref()), ("deployment", deployment), ("revision", revision)];
+                    self.deployed(status, name, rows);
                 }
                 return;
             }
@@ -175,12 +195,7 @@ impl Printer<'_> {
         self.say(NOTE, word, &visible_line(&text));
     }
 
-    fn deployed<'b>(
-        &mut self,
-        status: &str,
-        name: &str,
-        rows: impl Iterator<Item = (&'b str, Option<&'b String>)>,
-    ) {
+    fn deployed(&mut self, status: &str, name: &str, rows: [(&str, Option<&String>); 3]) {
         let mut text = format!("{} {}", paint(&self.env.out, HEADING, status), visible_line(name));
         for (name, value) in rows {
             text.extend(value.map(|value| format!("\n  {name:<12}{}", visible_line(value))));
@@ -188,14 +203,13 @@ impl Printer<'_> {
         self.result(&text);
     }
 
-    fn say(&mut self, style: Style, word: &str, text: &str) {
+    fn say(&mut self, style: anstyle::Style, word: &str, text: &str) {
         say(self.env, style, word, text);
     }
 
     /// Prints a line on stdout.
     fn result(&mut self, line: &str) {
-        let out = &mut self.env.out;
-        out.write(&format!("{line}\n")).and_then(|()| out.flush()).ok();
+        self.env.out.line(line).ok();
     }
 
     fn quote(&mut self, lines: &[String]) {
@@ -221,15 +235,23 @@ impl Printer<'_> {
         self.env.print(&format!("{:>9}  {service}", change.as_str().unwrap_or_default()));
     }
 
+    /// The URLs are printed if they are new.
     fn ready(&mut self, urls: &Urls, milliseconds: u64) {
-        let places = [
-            ("API", Some(&*urls.api)),
-            ("docs", urls.docs.as_deref()),
-            ("studio", Some(&*urls.studio)),
-            ("public", urls.public.as_deref()),
-            ("debugger", urls.debugger.as_deref()),
-        ];
-        let is_known = self.urls.replace(urls.clone()).as_ref() == Some(urls);
-        ready(&mut self.env.out, milliseconds, if is_known { &[] } else { &places });
+        let seconds = milliseconds as f64 / 1000.0;
+        let mut text = format!("{} in {seconds:.1} s", paint(&self.env.out, HEADING, "ready"));
+        if self.urls.replace(urls.clone()).as_ref() != Some(urls) {
+            let (api, studio) = (Some(&urls.api), Some(&urls.studio));
+            let (docs, public, debugger) = (urls.docs.as_ref(), urls.public.as_ref(), urls.debugger.as_ref());
+            let places = [
+                ("API", api),
+                ("docs", docs),
+                ("studio", studio),
+                ("public", public),
+                ("debugger", debugger),
+            ];
+            let lines = places.into_iter().filter_map(|(name, url)| Some(format!("\n  {name:<8}  {}", url?)));
+            text.extend(lines);
+        }
+        self.result(&text);
     }
 }

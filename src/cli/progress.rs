@@ -1,15 +1,21 @@
 //! The progress of a build: a line per step that changes in place on a terminal, plain lines elsewhere, or JSON Lines.
 
-mod json;
-mod lines;
-mod terminal;
-
+use std::collections::HashMap;
 use std::time::Duration;
 
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::json;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use super::console::{count, visible_line, warn};
 use super::env::Env;
 use crate::engine::{BuildEvent, Step};
+
+/// Interval of spinners.
+pub(super) const TICK: Duration = Duration::from_millis(100);
+
+/// Width of the column for the end of a step.
+const ENDING: usize = 9;
 
 /// Format of the progress output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -24,42 +30,98 @@ pub enum Style {
 }
 
 /// Shows the events of one build.
-pub enum Progress {
-    /// JSON lines.
-    Json,
-    /// Plain lines.
-    Lines(lines::Lines),
-    /// Lines that change in place.
-    Terminal(terminal::Terminal),
+pub struct Progress {
+    style: Style,
+    /// The spinners of the running steps, on a terminal.
+    bars: Option<MultiProgress>,
+    steps: HashMap<usize, (Step, ProgressBar)>,
 }
 
 impl Progress {
     /// The progress output of `style` on these streams.
     pub fn new(style: Style, env: &Env) -> Self {
-        match style {
-            Style::Json => Self::Json,
-            Style::Auto if env.err.is_terminal => {
-                Self::Terminal(terminal::Terminal::new(env.width, env.verbose))
-            }
-            Style::Auto | Style::Plain => Self::Lines(lines::Lines::new(env.width, env.verbose)),
-        }
+        let is_in_place = style == Style::Auto && env.err.is_terminal;
+        Self { style, bars: is_in_place.then(MultiProgress::new), steps: HashMap::new() }
     }
 
     /// Shows one event.
     pub fn show(&mut self, env: &mut Env, event: &BuildEvent) {
-        match self {
-            Self::Json => json::show(env, event),
-            Self::Lines(lines) => lines.show(env, event),
-            Self::Terminal(terminal) => terminal.show(event),
+        if self.style == Style::Json {
+            return drop(env.out.line(&json!(event).to_string()));
+        }
+        match event {
+            BuildEvent::Context { files, bytes, .. } => {
+                self.say(env, "", &format!("context: {}", amount(*files, *bytes)));
+            }
+            BuildEvent::UpToDate { files, bytes } => {
+                self.say(env, "", &format!("up to date: {}", amount(*files, *bytes)));
+            }
+            BuildEvent::StepStarted(step) => self.started(env, step),
+            BuildEvent::StepLog { line, .. } if env.verbose => self.say(env, "", &format!("| {line}")),
+            BuildEvent::StepLog { id, line } => self.note(*id, line),
+            BuildEvent::StepProgress { id, current, total, .. } if *total > 0 => {
+                self.note(*id, &format!("{} of {}", size(*current), size(*total)));
+            }
+            BuildEvent::StepDone { id, cached, seconds } => self.ended(env, *id, &ending(*cached, *seconds)),
+            BuildEvent::StepFailed { id, .. } => self.ended(env, *id, "failed"),
+            BuildEvent::Warning { message } if self.bars.is_none() => warn(env, message),
+            BuildEvent::Warning { message } => self.say(env, "warning:", message),
+            BuildEvent::StepProgress { .. } => {}
         }
     }
 
-    /// Clears the lines of running steps.
+    /// Clears the spinners.
     pub fn end(self) {
-        if let Self::Terminal(terminal) = self {
-            terminal.end();
+        self.steps.into_values().for_each(|(_, bar)| bar.finish_and_clear());
+    }
+
+    /// Prints a line, above the spinners if there are any.
+    fn say(&self, env: &mut Env, what: &str, text: &str) {
+        match &self.bars {
+            Some(bars) => {
+                let text = cut(&visible_line(text), self.room(env));
+                bars.println(format!("{what:>ENDING$}  {text}")).ok();
+            }
+            None => env.print(&format!("{what:>ENDING$}  {text}")),
         }
     }
+
+    fn started(&mut self, env: &Env, step: &Step) {
+        let bar = match &self.bars {
+            Some(bars) => bars.add(ProgressBar::new_spinner()),
+            None => ProgressBar::hidden(),
+        };
+        bar.set_style(style("{elapsed:>7} {spinner} {prefix} {wide_msg:.dim}"));
+        bar.set_prefix(visible_line(&title(step, self.room(env))));
+        if self.bars.is_some() {
+            bar.enable_steady_tick(TICK);
+        }
+        self.steps.insert(step.id, (step.clone(), bar));
+    }
+
+    fn note(&self, id: usize, text: &str) {
+        if let Some((_, bar)) = self.steps.get(&id) {
+            bar.set_message(visible_line(text));
+        }
+    }
+
+    fn ended(&mut self, env: &mut Env, id: usize, how: &str) {
+        let Some((step, bar)) = self.steps.remove(&id) else { return };
+        bar.finish_and_clear();
+        if !step.internal || env.verbose {
+            self.say(env, how, &visible_line(&title(&step, self.room(env))));
+        }
+    }
+
+    /// Columns beside the ends of steps. A terminal would wrap a spinner that fills its last column.
+    fn room(&self, env: &Env) -> usize {
+        env.width.saturating_sub(ENDING + 2 + usize::from(self.bars.is_some()))
+    }
+}
+
+/// A style of bars and spinners.
+pub(super) fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
 /// `[ 3/12] RUN …`, cut to `width` columns.
@@ -70,13 +132,7 @@ fn title(step: &Step, width: usize) -> String {
     };
     let stage =
         step.stage.as_ref().filter(|stage| !stage.starts_with("stage-")).map(|stage| format!("{stage}: "));
-    let name = step
-        .name
-        .split_whitespace()
-        .filter(|word| !word.starts_with("--mount="))
-        .collect::<Vec<_>>()
-        .join(" ");
-    cut(&format!("{number}{}{name}", stage.unwrap_or_default()), width)
+    cut(&format!("{number}{}{}", stage.unwrap_or_default(), step.summary()), width)
 }
 
 fn cut(text: &str, width: usize) -> String {
@@ -93,21 +149,17 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 /// The end of a step: `cached`, or its duration.
-fn ending(cached: bool, duration: Option<Duration>) -> String {
-    match (cached, duration) {
+fn ending(cached: bool, seconds: Option<f64>) -> String {
+    match (cached, seconds) {
         (true, _) => "cached".to_owned(),
-        (false, Some(duration)) => format!("{:.1}s", duration.as_secs_f64()),
+        (false, Some(seconds)) => format!("{seconds:.1}s"),
         (false, None) => "done".to_owned(),
     }
 }
 
 /// `12 files, 3.4 kB`
-fn amount(files: u64, bytes: u64) -> String {
-    format!(
-        "{}, {}",
-        super::console::count(usize::try_from(files).unwrap_or(usize::MAX), "file"),
-        size(bytes)
-    )
+pub(super) fn amount(files: u64, bytes: u64) -> String {
+    format!("{}, {}", count(usize::try_from(files).unwrap_or(usize::MAX), "file"), size(bytes))
 }
 
 /// A number of bytes in decimal units.

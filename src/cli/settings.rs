@@ -3,14 +3,21 @@
 use std::fmt;
 use std::path::Path;
 
+use super::compile::directory_of;
 use super::console::warn;
 use super::env::Env;
 use crate::api::wire::Redacted;
 use crate::compiler::manifests::dotenv::{self, Dotenv};
+use crate::compiler::server::hosted;
+use crate::error::Error;
 use crate::project;
+use crate::ship::slug;
 
 /// The file beside the configuration.
 const FILE: &str = ".env";
+
+/// Variable of the name of a deployment.
+const DEPLOYMENT_NAME: &str = "PLATFORM_DEPLOYMENT_NAME";
 
 /// The variables of `.env`.
 pub(super) struct Settings {
@@ -44,18 +51,6 @@ pub(super) enum Origin {
     Default(&'static str),
 }
 
-impl Origin {
-    /// Whether the setting was made by the files of a project, which may be somebody else's.
-    pub(super) fn is_project(&self) -> bool {
-        matches!(self, Self::File { .. })
-    }
-
-    /// Whether all of the setting comes from the files of a project.
-    pub(super) fn is_only_project(&self) -> bool {
-        matches!(self, Self::File { is_expanded: false, .. })
-    }
-}
-
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -70,6 +65,15 @@ impl fmt::Display for Origin {
     }
 }
 
+/// The variables of a file of the user. Warns about lines that cannot be parsed.
+pub(super) fn parsed(env: &mut Env, text: &str, name: &str) -> Dotenv {
+    let file = dotenv::parse(text, |name| (env.variables)(name));
+    for mistake in &file.mistakes {
+        warn(env, &format!("ignoring {name}:{}: not an assignment", mistake.line));
+    }
+    file
+}
+
 impl Settings {
     /// The variables of `.env` that have a value.
     pub(super) fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -82,13 +86,17 @@ impl Settings {
         self.file.variables.get(name)?.clone().filter(|value| !value.is_empty())
     }
 
+    /// Reads `.env` beside `config`, or in the current directory if no configuration is named.
+    pub(super) fn beside(env: &mut Env, config: Option<&Path>) -> Self {
+        let directory =
+            config.map_or_else(|| env.directory.clone(), |it| directory_of(&env.directory.join(it)));
+        Self::read(env, &directory)
+    }
+
     /// Reads `.env` in `directory`, if it exists. Warns about lines that cannot be parsed.
     pub(super) fn read(env: &mut Env, directory: &Path) -> Self {
         let text = project::text(&directory.join(FILE)).unwrap_or_default();
-        let file = dotenv::parse(&text, |name| (env.variables)(name));
-        for mistake in &file.mistakes {
-            warn(env, &format!("ignoring {FILE}:{}: not an assignment", mistake.line));
-        }
+        let file = parsed(env, &text, FILE);
         Self { file, file_alone: dotenv::parse(&text, |_| None) }
     }
 
@@ -107,4 +115,25 @@ impl Settings {
         };
         names.iter().find_map(outside).or_else(|| names.iter().find_map(inside))
     }
+}
+
+/// The name of a deployment: from the option, else from the environment, else from `.env` beside `config`, or in the current directory if
+/// no configuration is named, else from the name of the current directory. Names of existing deployments can have any
+/// form.
+pub(super) fn deployment_name(
+    env: &mut Env,
+    given: Option<&str>,
+    config: Option<&Path>,
+) -> Result<String, Error> {
+    let given = given.map(str::to_owned).or_else(|| {
+        let settings = Settings::beside(env, config);
+        let found = settings.find(env, &[DEPLOYMENT_NAME]).or_else(|| settings.find(env, &[hosted::NAME]));
+        found.map(|setting| setting.value.expose().to_owned())
+    });
+    if let Some(name) = given {
+        return Ok(name);
+    }
+    let directory = env.directory.canonicalize().unwrap_or_else(|_| env.directory.clone());
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    Ok(slug(&name))
 }

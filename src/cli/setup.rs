@@ -8,24 +8,35 @@ use tokio::runtime::Runtime;
 use super::compile::{PlanOptions, Planned, directory_of};
 use super::console::{note, visible_line};
 use super::env::Env;
-use super::image::{self, BuildOptions};
+use super::image;
 use super::settings::Settings;
 use super::variables;
 use crate::api::wire::Redacted;
 use crate::compiler::back::lower::setup::{is_project_name, project_name};
 use crate::compiler::back::plan::{ServiceImage, Setup};
-use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::server::setup as contract;
-use crate::engine::Engine;
+use crate::compose::Project;
+use crate::engine::{BuildRequest, Engine};
 use crate::error::Error;
-use crate::up::{Image, Request, Session};
+use crate::up::{Request, Session};
 
 /// The variable that names the project for compose.
 const PROJECT_NAME: &str = "COMPOSE_PROJECT_NAME";
 
 /// Schemes of PostgreSQL addresses.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// Variables that select the engine and its credentials.
+const PASSED_ON: &[&str] = &[
+    "PATH",
+    "HOME",
+    "DOCKER_CONFIG",
+    "DOCKER_CONTEXT",
+    "DOCKER_HOST",
+    "DOCKER_TLS_VERIFY",
+    "DOCKER_CERT_PATH",
+];
 
 /// The options of every command that runs or describes the setup.
 #[derive(Debug, clap::Args)]
@@ -69,7 +80,8 @@ pub(super) struct ProjectName {
     pub(super) project_name: Option<String>,
 }
 
-fn redacted(text: &str) -> Result<Redacted, String> {
+/// A value that is never printed.
+pub(super) fn redacted(text: &str) -> Result<Redacted, String> {
     Ok(Redacted::new(text))
 }
 
@@ -85,8 +97,8 @@ impl ProjectName {
                 Ok(project_name(&parts.collect::<Vec<_>>()))
             }
             Some(name) if is_project_name(&name) => Ok(name),
-            Some(name) => Err(usage(
-                &format!("`{}` is not a valid name of a compose project", visible_line(&name)),
+            Some(name) => Err(Error::usage(
+                format!("`{}` is not a valid name of a compose project", visible_line(&name)),
                 "use lowercase letters, digits, `-` and `_`, starting with a letter or digit",
             )),
         }
@@ -123,7 +135,7 @@ impl SetupArguments {
         let session = Session {
             config: config.canonicalize().unwrap_or(config),
             given: request.given(&setup, &file, |name| env.variable(name), |name| settings.in_file(name)),
-            image: image(env, &planned, &setup, pull)?,
+            build: build(env, &planned, &setup, pull)?,
             urls: request.urls(&planned.plan, &file),
             watch: planned.plan.local.watch.clone(),
             server: contract::SERVER.to_owned(),
@@ -150,29 +162,25 @@ impl SetupArguments {
 
     fn check(&self) -> Result<(), Error> {
         if self.debugger_port == Some(self.port) {
-            return Err(usage(
+            return Err(Error::usage(
                 "the server and the debugger cannot use the same port",
                 "choose another --debugger-port",
             ));
         }
         if let Some(image) = self.image.as_deref().filter(|image| ImageName::parse(image).is_err()) {
             let message = format!("--image: `{}` is not a valid image name", visible_line(image));
-            return Err(usage(&message, "write it as registry/name:tag"));
+            return Err(Error::usage(message, "write it as registry/name:tag"));
         }
         let is_address = |uri: &str| SCHEMES.iter().any(|scheme| uri.starts_with(scheme));
         if self.postgres_uri.as_ref().is_some_and(|uri| !is_address(uri.expose())) {
             // The value is not shown, because it can hold a password.
-            return Err(usage(
+            return Err(Error::usage(
                 "--postgres-uri is not the address of a PostgreSQL database",
                 "write it as postgres://user:password@host:5432/database",
             ));
         }
         Ok(())
     }
-}
-
-fn usage(message: &str, hint: &str) -> Error {
-    Error::Usage { message: message.to_owned(), hint: Some(hint.to_owned()) }
 }
 
 /// Notes what is worth knowing before the setup starts: a missing key, and ports that other machines can reach.
@@ -185,14 +193,14 @@ pub(super) fn note_before_start(env: &mut Env, prepared: &Prepared) {
     prepared.request.open_ports().iter().for_each(|message| note(env, message));
 }
 
-fn image(env: &Env, planned: &Planned, setup: &Setup, pull: bool) -> Result<Image, Error> {
+/// The build of the server's image, if it is built.
+fn build(env: &Env, planned: &Planned, setup: &Setup, pull: bool) -> Result<Option<BuildRequest>, Error> {
     let built = setup.services.iter().find_map(|service| match &service.image {
         ServiceImage::Built { name } => Some(name.clone()),
         ServiceImage::Named { .. } => None,
     });
-    let Some(tag) = built else { return Ok(Image::Named) };
-    let options = BuildOptions { tags: vec![tag], platform: None, pull, no_cache: false, ignore: &[] };
-    Ok(Image::Built(Box::new(image::request(env, planned, options)?)))
+    let Some(tag) = built else { return Ok(None) };
+    Ok(Some(BuildRequest { tags: vec![tag], pull, ..image::request(env, planned, &[])? }))
 }
 
 /// The canonical directory of a file.
@@ -206,7 +214,17 @@ pub(super) fn engine(env: &Env, runtime: &Runtime) -> Result<Engine, Error> {
     Ok(runtime.block_on(env.stop.unless_asked(Engine::connect(&env.engine())))??)
 }
 
-/// Whether the configuration itself holds values of `env`.
-pub(super) fn has_values(planned: &Planned) -> bool {
-    matches!(&planned.config.env, Some(EnvConfig::Map(values)) if !values.is_empty())
+/// The compose project of `directory`. Compose gets the variables of the .env file there from us, because its own parser
+/// differs and prints parts of values that it takes for variables.
+pub(super) fn compose_project(env: &mut Env, directory: PathBuf, name: String, file: &Path) -> Project {
+    let variable = |name: &&str| Some(((*name).to_owned(), env.variable(name)?));
+    let mut variables: Vec<_> = PASSED_ON.iter().filter_map(variable).collect();
+    let settings = Settings::read(env, &directory);
+    let is_free =
+        |name: &str| (env.variables)(name).is_none() && !name.is_empty() && !name.starts_with("DOCKER_");
+    let usable = settings
+        .variables()
+        .filter(|(name, value)| is_free(name) && !name.contains(['=', '\0']) && !value.contains('\0'));
+    variables.extend(usable.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    Project { directory, name, file: env.directory.join(file), variables }
 }

@@ -2,9 +2,9 @@
 
 use super::console::{note, warn};
 use super::env::Env;
+use super::settings::parsed;
 use crate::compiler::files::Files;
 use crate::compiler::front::config::{Config, EnvConfig};
-use crate::compiler::manifests::dotenv;
 use crate::compiler::paths;
 use crate::compiler::server::hosted;
 use crate::project::Project;
@@ -54,10 +54,7 @@ fn of_file(env: &mut Env, project: &Project, path: &str) -> Vec<(String, Option<
             return Vec::new();
         }
     };
-    let found = dotenv::parse(&text, |name| (env.variables)(name));
-    for mistake in &found.mistakes {
-        warn(env, &format!("ignoring {normal}:{}: not an assignment", mistake.line));
-    }
+    let found = parsed(env, &text, &normal);
     let (usable, unusable): (Vec<_>, Vec<_>) = found.variables.into_iter().partition(is_usable);
     for (name, _) in unusable {
         warn(env, &format!("ignoring the variable `{name}` of `{path}`: it cannot be set in an environment"));

@@ -7,10 +7,13 @@ pub mod dockerignore;
 pub mod dotenv;
 pub mod gitignore;
 pub mod image_name;
+pub mod installation;
 pub mod local_requirements;
 pub mod marker;
 pub mod package;
 pub mod package_json;
+pub mod package_manager;
+pub mod package_version;
 pub mod pyproject;
 pub mod requirement;
 pub mod requirements_txt;
@@ -22,6 +25,8 @@ pub mod symbols;
 pub mod uv_lock;
 pub mod uv_workspace;
 pub mod virtual_project;
+pub mod workspace;
+mod yaml;
 
 use std::ops::Range;
 
@@ -37,6 +42,15 @@ pub struct Broken {
     pub span: Range<usize>,
     /// How to fix it, as an imperative.
     pub help: Option<String>,
+}
+
+/// A file that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its path, relative to the configuration's directory.
+    pub path: String,
+    /// Why.
+    pub broken: Broken,
 }
 
 impl Broken {

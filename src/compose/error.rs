@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::live::Interrupted;
 use crate::{project, up};
@@ -43,12 +42,6 @@ pub enum Error {
         /// The file.
         file: PathBuf,
     },
-    /// The server was not ready in time.
-    #[error("the server does not answer after {} s", .after.as_secs())]
-    NotReady {
-        /// The timeout.
-        after: Duration,
-    },
     /// A file of the project cannot be written.
     #[error(transparent)]
     Project(#[from] project::Error),
@@ -59,7 +52,7 @@ pub enum Error {
         #[from]
         source: io::Error,
     },
-    /// An image of the setup cannot be built or pulled, or the project cannot be run.
+    /// An image of the setup cannot be built or pulled, the project cannot be run, or the server is not ready in time.
     #[error(transparent)]
     Up(#[from] up::Error),
 }
@@ -75,7 +68,6 @@ impl Error {
             Self::Home { .. } => "make the directory writable",
             Self::Missing { .. } => "install the package docker-compose-plugin, or omit --docker-compose",
             Self::NoFile { .. } => "pass an existing compose file with --docker-compose",
-            Self::NotReady { .. } => "read its logs with `agentcli up --verbose`, or raise --wait-timeout",
         };
         Some(hint.to_owned())
     }

@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::lines::report;
 use super::{Error, Project};
 use crate::child::{Child, Command, Status};
-use crate::live::Reporter;
+use crate::live::{Event, Reporter};
 
 /// The ways to call it, in order of preference.
 const PROGRAMS: [&[&str]; 2] = [&["docker", "compose"], &["docker-compose"]];
@@ -16,6 +15,9 @@ const OLDEST: u32 = 2;
 
 /// Grace period of compose. Each container has one of ten seconds.
 const GRACE: Duration = Duration::from_secs(60);
+
+/// The name for lines of no service.
+const COMPOSE: &str = "compose";
 
 /// Starts compose.
 pub(super) fn start(command: &Command) -> Result<Child, Error> {
@@ -92,10 +94,34 @@ pub(super) fn call(words: &[&str], project: &Project, setup: Option<&Path>) -> C
 
 fn command(words: &[&str], project: &Project) -> Command {
     let mut command = Command::new(words[0], &project.directory).arguments(&words[1..]);
-    for (name, value) in &project.variables {
-        command = command.variable(name, value);
-    }
+    command.variables.extend(project.variables.iter().cloned());
     command
+}
+
+/// Reports lines, except those of `hidden` services. `langgraph-api-1  | a line` belongs to a service; other lines are those
+/// of compose.
+pub(super) fn report(lines: &[String], hidden: &[String], reporter: &mut dyn Reporter) {
+    for line in lines {
+        let (service, line) = match line.split_once(" | ").map(|(name, rest)| (name.trim_end(), rest)) {
+            Some((name, rest)) if is_container(name) => (without_number(name), rest),
+            _ => (COMPOSE, line.trim_end()),
+        };
+        if !line.is_empty() && !hidden.iter().any(|name| name == service) {
+            reporter.event(&Event::Log { service: Some(service.to_owned()), line: line.to_owned() });
+        }
+    }
+}
+
+fn is_container(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+}
+
+/// The service of a container, whose name is as compose prints it.
+fn without_number(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((service, number)) if number.chars().all(|c| c.is_ascii_digit()) => service,
+        _ => name,
+    }
 }
 
 #[cfg(test)]

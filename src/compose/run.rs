@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::lines::report;
-use super::{Error, Project, program, write};
+use super::program::{self, report};
+use super::{Error, Project, write};
 use crate::child::{Child, Command, Next};
 use crate::engine::Engine;
 use crate::live::{Event, Happening, Sources, Stop};
@@ -34,13 +34,14 @@ pub async fn run(
     hooks: &mut dyn Hooks,
     stop: &Stop,
 ) -> Result<(), Error> {
+    let names = session.setup.services.iter().map(|service| service.name.clone());
     let mut run = Run {
         engine,
         session,
         project,
         options,
         hooks,
-        hidden: if options.all_logs { Vec::new() } else { databases(session) },
+        hidden: names.filter(|name| !options.all_logs && *name != session.server).collect(),
         command: None,
         child: None,
         turn: None,
@@ -48,13 +49,10 @@ pub async fn run(
         is_ready: false,
         sources: Sources::new(TICK),
     };
-    let done = match stop.unless_asked(run.work(text)).await {
-        Ok(done) => done,
-        Err(interrupted) => Err(interrupted.into()),
-    };
+    let done = stop.unless_asked(run.work(text)).await.unwrap_or_else(|interrupted| Err(interrupted.into()));
     let ended = match done {
         Err(Error::Interrupted(_)) => run.end(true, stop).await,
-        Err(Error::NotReady { .. }) => run.end(options.mode != Mode::Detached, stop).await,
+        Err(Error::Up(up::Error::NotReady { .. })) => run.end(options.mode != Mode::Detached, stop).await,
         _ => Ok(()),
     };
     if ended.is_ok() {
@@ -117,7 +115,10 @@ impl Run<'_> {
         loop {
             let output = self.child.as_mut().map(Child::next);
             match self.sources.next(self.hooks, None::<Pending<()>>, output).await {
-                Happening::Late(_) => return Err(Error::NotReady { after: self.options.wait_timeout }),
+                Happening::Late(_) => {
+                    let what = "the server does not answer".to_owned();
+                    return Err(up::Error::NotReady { what, after: self.options.wait_timeout }.into());
+                }
                 Happening::Output(next) => match next? {
                     Next::Lines(lines) => report(&lines, &self.hidden, self.hooks),
                     Next::Ended(status) => {
@@ -202,10 +203,4 @@ impl Run<'_> {
 /// The option that sets the grace period of containers.
 fn grace() -> [String; 2] {
     ["--timeout".to_owned(), up::GRACE.as_secs().to_string()]
-}
-
-/// The services of the setup beside the server.
-fn databases(session: &Session) -> Vec<String> {
-    let names = session.setup.services.iter().map(|service| service.name.clone());
-    names.filter(|name| *name != session.server).collect()
 }

@@ -41,7 +41,7 @@ pub struct Options {
     /// The certificate for HTTPS.
     pub tls: Option<Tls>,
     /// The log level of the server, by its name in Python.
-    pub log_level: &'static str,
+    pub log_level: String,
     /// Whether the server's log is coloured.
     pub colour: bool,
     /// Whether everything that is missing is listed.

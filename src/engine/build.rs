@@ -11,8 +11,9 @@ use bollard::{Docker, body_try_stream};
 use futures_util::{Stream, StreamExt as _, stream};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
+use url::form_urlencoded;
 
-use super::answers;
+use super::call::whole;
 use super::connect::{Engine, root_cause};
 use super::credentials::{Config, Credentials, registry};
 use super::error::Error;
@@ -80,7 +81,10 @@ impl Engine {
         let listing = request.context.list()?;
         let (files, bytes) = (listing.files(), listing.bytes());
         let freshness = Freshness::new(self, &request);
-        let before = before_build(freshness.as_ref(), &listing, !request.no_cache).await;
+        let before = match &freshness {
+            Some(freshness) => freshness.before_build(&listing, !request.no_cache).await,
+            None => Before::default(),
+        };
         if let Some(built) = before.built {
             steps.report(BuildEvent::UpToDate { files, bytes });
             return Ok(built);
@@ -143,7 +147,7 @@ impl Engine {
         let body = body_try_stream(pieces(listing, sent, failed));
         let session = Some(credentials.for_session());
         let docker = with_extras(self.docker.clone(), &request.tags, credentials.header());
-        let mut answers = pin!(answers::whole(docker.build_image(options(&request), session, Some(body))));
+        let mut answers = pin!(whole(docker.build_image(options(&request), session, Some(body))));
         while let Some(answer) = answers.next().await {
             let report = match answer {
                 Ok(info) => Report::Engine(Box::new(info)),
@@ -167,21 +171,13 @@ impl Engine {
         let mut registries = BTreeSet::new();
         for image in &request.images {
             let registry = registry(image);
-            let may_skip = config.needs_helper(&registry) && !request.pull;
+            let may_skip = config.helper(&registry).is_some() && !request.pull;
             if !(may_skip && matches!(self.inspect_image(image).await, Ok(Some(_)))) {
                 registries.insert(registry);
             }
         }
         let warn = |text| _ = reports.try_send(Report::Warning(text));
         Ok(config.credentials(registries, &self.env, warn).await)
-    }
-}
-
-/// The state before the build; empty without `freshness`.
-async fn before_build(freshness: Option<&Freshness>, listing: &Listing, reuse: bool) -> Before {
-    match freshness {
-        Some(freshness) => freshness.before_build(listing, reuse).await,
-        None => Before::default(),
     }
 }
 
@@ -196,7 +192,7 @@ async fn follow(
     while let Some(report) = reports.recv().await {
         match report {
             Report::Context(error) => return Err(error.into()),
-            Report::Warning(text) => steps.report(BuildEvent::Warning(text)),
+            Report::Warning(message) => steps.report(BuildEvent::Warning { message }),
             Report::Failed(error) => return Err(explain(error, host, &mut buildah, &mut steps)),
             Report::Engine(info) => {
                 match info.aux {
@@ -276,6 +272,7 @@ fn options(request: &BuildRequest) -> BuildImageOptions {
 /// Adds parameters that bollard does not support: further tags, and credentials in a header, which Podman reads instead
 /// of asking in the session.
 fn with_extras(docker: Docker, tags: &[String], credentials: Option<String>) -> Docker {
+    let encoded = |tag: &String| form_urlencoded::byte_serialize(tag.as_bytes()).collect::<String>();
     let more: String = tags.iter().skip(1).map(|tag| format!("&t={}", encoded(tag))).collect();
     docker.with_request_modifier(move |mut request| {
         if request.uri().path() == "/build" {
@@ -288,14 +285,6 @@ fn with_extras(docker: Docker, tags: &[String], credentials: Option<String>) -> 
         }
         request
     })
-}
-
-/// `text` as a value of a URL query.
-fn encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/@".contains(&byte);
-    text.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
 }
 
 /// A unique name for the session.

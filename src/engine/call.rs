@@ -1,9 +1,10 @@
-//! Calls to the engine: their deadline, and the errors of failed calls.
+//! Calls to the engine: their deadline, the errors of failed calls, and streams of responses.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::time::Duration;
 
 use bollard::errors::Error as Bollard;
+use futures_util::{Stream, StreamExt as _};
 use tokio::time::timeout;
 
 use super::connect::{Engine, root_cause};
@@ -42,4 +43,18 @@ pub(super) fn unless_status(done: Result<(), Error>, statuses: &[u16]) -> Result
         Err(Error::Request { status, .. }) if statuses.contains(&status) => Ok(()),
         done => done,
     }
+}
+
+/// The error of tokio-util about bytes after the last message of a stream.
+const REMAINDER: &str = "bytes remaining on stream";
+
+/// Ends the stream at an error about remaining bytes. Bollard 0.21 reports one for the line end after the last message if
+/// it arrives in a packet of its own (fixed by its pull request 733). This hides no loss: a broken connection is another
+/// error, and a build or a push needs an image ID or a digest among the responses.
+pub(super) fn whole<T>(
+    answers: impl Stream<Item = Result<T, Bollard>>,
+) -> impl Stream<Item = Result<T, Bollard>> {
+    let is_remainder =
+        |error: &Bollard| matches!(error, Bollard::IOError { err } if err.to_string() == REMAINDER);
+    answers.take_while(move |answer| ready(!answer.as_ref().is_err_and(is_remainder)))
 }

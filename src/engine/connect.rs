@@ -79,15 +79,10 @@ impl Endpoint {
 
     fn open(&self) -> Result<Docker, Error> {
         let opened = match (self.host.split_once("://"), &self.certificates) {
-            #[cfg(unix)]
             (Some(("unix", path)), _) => {
                 // Bollard reports a socket without permissions as missing.
                 std::fs::metadata(path).map_err(|error| self.explain(&error.into()))?;
                 Docker::connect_with_unix(&self.host, TIMEOUT, API_DEFAULT_VERSION)
-            }
-            #[cfg(windows)]
-            (Some(("npipe", _)), _) => {
-                Docker::connect_with_named_pipe(&self.host, TIMEOUT, API_DEFAULT_VERSION)
             }
             (Some(("tcp" | "http" | "https", address)), Some(directory)) => {
                 self.open_tls(address, directory)?

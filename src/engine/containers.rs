@@ -1,19 +1,20 @@
-//! Containers: listing, creating, starting, stopping and removing them.
+//! Containers: listing, creating, starting, stopping and removing them, and running commands in them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use bollard::exec::StartExecResults;
 use bollard::models::{
-    ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum, EndpointSettings, HealthConfig,
-    HostConfig, Mount, MountType, NetworkingConfig, PortBinding,
+    ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum, EndpointSettings, ExecConfig,
+    HealthConfig, HostConfig, Mount, MountType, NetworkingConfig, PortBinding,
 };
 use bollard::query_parameters::{
     CreateContainerOptions, InspectContainerOptions, KillContainerOptions, ListContainersOptions,
     RemoveContainerOptions, StartContainerOptions, StopContainerOptions,
 };
-
-use tokio::time::sleep;
+use futures_util::StreamExt as _;
+use tokio::time::{sleep, timeout};
 
 use super::call::unless_status;
 use super::connect::Engine;
@@ -85,12 +86,12 @@ pub enum State {
     /// Paused.
     Paused,
     /// Running, with its health if it has a health check.
-    Running(Option<Wellness>),
+    Running(Option<HealthStatus>),
 }
 
 /// The result of the health check of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wellness {
+pub enum HealthStatus {
     /// Healthy.
     Healthy,
     /// Not known yet.
@@ -101,11 +102,11 @@ pub enum Wellness {
 
 /// How a container exited, or why it is unhealthy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Condition {
+pub struct Failure {
     /// Its exit code.
-    pub code: i64,
+    pub exit_code: i64,
     /// Output of the last failed health check.
-    pub health: Option<String>,
+    pub health_check: Option<String>,
 }
 
 impl Engine {
@@ -188,15 +189,36 @@ impl Engine {
     }
 
     /// How a container exited, or why it is unhealthy.
-    pub async fn condition(&self, name: &str) -> Result<Condition, Error> {
+    pub async fn failure(&self, name: &str) -> Result<Failure, Error> {
         let inspect = self.docker.inspect_container(name, None::<InspectContainerOptions>);
         let found = self.call(&format!("inspect the container `{name}`"), inspect).await?;
         let state = found.state.unwrap_or_default();
         let checks = state.health.and_then(|health| health.log).unwrap_or_default();
         let failed = checks.into_iter().rev().find(|check| check.exit_code != Some(0));
-        let health = failed.and_then(|check| check.output).map(|text| text.trim().to_owned());
-        let health = health.filter(|text| !text.is_empty());
-        Ok(Condition { code: state.exit_code.unwrap_or_default(), health })
+        let output = failed.and_then(|check| check.output).map(|text| text.trim().to_owned());
+        let health_check = output.filter(|text| !text.is_empty());
+        Ok(Failure { exit_code: state.exit_code.unwrap_or_default(), health_check })
+    }
+
+    /// Whether `command`, a program and its arguments, exits with 0 in a running container within `limit`.
+    pub async fn succeeds_in(&self, container: &str, command: &[String], limit: Duration) -> bool {
+        let what = format!("run a command in the container `{container}`");
+        // The end of the attached output is the end of the command.
+        let config = ExecConfig {
+            cmd: Some(command.to_vec()),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            ..Default::default()
+        };
+        let run = async {
+            let id = self.call(&what, self.docker.create_exec(container, config)).await?.id;
+            let started = self.call(&what, self.docker.start_exec(&id, None)).await?;
+            if let StartExecResults::Attached { mut output, .. } = started {
+                while output.next().await.is_some() {}
+            }
+            self.call(&what, self.docker.inspect_exec(&id)).await
+        };
+        timeout(limit, run).await.is_ok_and(|ended| ended.is_ok_and(|ended| ended.exit_code == Some(0)))
     }
 
     /// Whether the engine supports a shorter interval of health checks during startup, as versions since 25 do.
@@ -222,7 +244,7 @@ fn container(summary: ContainerSummary) -> Container {
         Some(ContainerSummaryStateEnum::EXITED) => State::Exited,
         Some(ContainerSummaryStateEnum::PAUSED) => State::Paused,
         Some(ContainerSummaryStateEnum::RUNNING | ContainerSummaryStateEnum::RESTARTING) => {
-            State::Running(wellness(&status))
+            State::Running(health_status(&status))
         }
         _ => State::Gone,
     };
@@ -236,11 +258,11 @@ fn container(summary: ContainerSummary) -> Container {
 }
 
 /// The health in a status such as `Up 2 minutes (healthy)`, which all engines report.
-fn wellness(status: &str) -> Option<Wellness> {
+fn health_status(status: &str) -> Option<HealthStatus> {
     match status.rsplit_once('(')?.1.trim_end_matches(')') {
-        "healthy" => Some(Wellness::Healthy),
-        "unhealthy" => Some(Wellness::Unhealthy),
-        "health: starting" | "starting" => Some(Wellness::Starting),
+        "healthy" => Some(HealthStatus::Healthy),
+        "unhealthy" => Some(HealthStatus::Unhealthy),
+        "health: starting" | "starting" => Some(HealthStatus::Starting),
         _ => None,
     }
 }
@@ -332,10 +354,10 @@ mod tests {
 
     #[test]
     fn health_is_read_from_the_status() {
-        assert_eq!(wellness("Up 2 minutes (healthy)"), Some(Wellness::Healthy));
-        assert_eq!(wellness("Up 2 minutes (unhealthy)"), Some(Wellness::Unhealthy));
-        assert_eq!(wellness("Up Less than a second (health: starting)"), Some(Wellness::Starting));
-        assert_eq!(wellness("Up 2 minutes"), None);
-        assert_eq!(wellness("Exited (1) 3 seconds ago"), None);
+        assert_eq!(health_status("Up 2 minutes (healthy)"), Some(HealthStatus::Healthy));
+        assert_eq!(health_status("Up 2 minutes (unhealthy)"), Some(HealthStatus::Unhealthy));
+        assert_eq!(health_status("Up Less than a second (health: starting)"), Some(HealthStatus::Starting));
+        assert_eq!(health_status("Up 2 minutes"), None);
+        assert_eq!(health_status("Exited (1) 3 seconds ago"), None);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use bollard::auth::DockerCredentials;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::endpoint::{EngineEnv, read_json};
@@ -23,10 +23,19 @@ const HUB_HOST: &str = "registry-1.docker.io";
 /// Deadline of a credential helper, which may ask the user to unlock a keychain.
 const HELPER_DEADLINE: Duration = Duration::from_secs(60);
 
+/// A user of a registry. There is no `Debug`: the password is secret.
+#[derive(Clone, PartialEq)]
+pub struct Login {
+    /// The user name.
+    pub user: String,
+    /// The password or token.
+    pub password: String,
+}
+
 /// Credentials of a registry. There is no `Debug`.
 #[derive(Clone, PartialEq)]
 enum Secret {
-    Password { user: String, password: String },
+    Login(Login),
     IdentityToken(String),
 }
 
@@ -67,11 +76,6 @@ impl Config {
         Ok(path.map(|path| read_json(&path)).transpose()?.flatten().unwrap_or_default())
     }
 
-    /// Whether the credentials of `registry` come from a helper, which may be slow.
-    pub(super) fn needs_helper(&self, registry: &str) -> bool {
-        self.helper(registry).is_some()
-    }
-
     /// The credentials of `registries`. If a helper fails, `warn` gets the reason, and the registry gets no credentials.
     pub(super) async fn credentials(
         &self,
@@ -95,7 +99,8 @@ impl Config {
         found
     }
 
-    fn helper(&self, registry: &str) -> Option<&str> {
+    /// The helper that has the credentials of `registry`, which may be slow.
+    pub(super) fn helper(&self, registry: &str) -> Option<&str> {
         let own = self.cred_helpers.get(server(registry)).or_else(|| self.cred_helpers.get(registry));
         own.or(Some(&self.creds_store)).map(String::as_str).filter(|name| !name.is_empty())
     }
@@ -118,7 +123,7 @@ impl Auth {
             Some((user, password)) => (user.to_owned(), password.trim_end_matches('\0').to_owned()),
             None => (self.username.clone(), self.password.clone()),
         };
-        (!user.is_empty()).then_some(Secret::Password { user, password })
+        (!user.is_empty()).then_some(Secret::Login(Login { user, password }))
     }
 }
 
@@ -132,16 +137,14 @@ impl Credentials {
     /// The credentials of one registry as the value of a header. Bollard would encode them in an alphabet that engines do
     /// not accept.
     pub(super) fn header_of(&self, registry: &str) -> Option<String> {
-        let own = self.0.get(registry)?.credentials(registry);
-        Some(URL_SAFE.encode(serde_json::to_vec(&own).ok()?))
+        Some(header(&self.0.get(registry)?.credentials(registry)))
     }
 
     /// All credentials as the value of a header, which Podman reads.
     pub(super) fn header(&self) -> Option<String> {
         let all: HashMap<_, _> =
             self.0.iter().map(|(name, secret)| (server(name), secret.credentials(name))).collect();
-        let json = serde_json::to_vec(&all).ok().filter(|_| !all.is_empty())?;
-        Some(URL_SAFE.encode(json))
+        (!all.is_empty()).then(|| header(&all))
     }
 }
 
@@ -149,7 +152,7 @@ impl Secret {
     fn credentials(&self, registry: &str) -> DockerCredentials {
         let serveraddress = Some(server(registry).to_owned());
         match self.clone() {
-            Secret::Password { user, password } => DockerCredentials {
+            Secret::Login(Login { user, password }) => DockerCredentials {
                 username: Some(user),
                 password: Some(password),
                 serveraddress,
@@ -162,6 +165,17 @@ impl Secret {
             },
         }
     }
+}
+
+/// The value of the header of a push, which engines require even without credentials.
+pub(super) fn push_header(login: Option<&Login>, repository: &str) -> String {
+    let login = login.map(|login| Secret::Login(login.clone()).credentials(&registry(repository)));
+    header(&login.unwrap_or_default())
+}
+
+/// Credentials as the value of a header.
+fn header(credentials: &impl Serialize) -> String {
+    URL_SAFE.encode(serde_json::to_vec(credentials).unwrap_or_default())
 }
 
 /// The registry of an image reference: its first part, if that is a host.
@@ -204,7 +218,7 @@ async fn ask_helper(name: &str, env: &EngineEnv, server: &str) -> Result<Option<
         serde_json::from_str(&text).map_err(|_| "its output is not the expected JSON".to_owned())?;
     Ok(Some(match (&*answer.username, answer.secret) {
         ("<token>", token) => Secret::IdentityToken(token),
-        (user, password) => Secret::Password { user: user.to_owned(), password },
+        (user, password) => Secret::Login(Login { user: user.to_owned(), password }),
     }))
 }
 

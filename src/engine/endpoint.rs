@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::error::Error;
@@ -37,31 +37,6 @@ pub struct EngineEnv {
 pub(super) struct Endpoint {
     pub(super) host: String,
     pub(super) certificates: Option<PathBuf>,
-}
-
-/// The part of Docker's `config.json` that selects the context.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Config {
-    current_context: String,
-}
-
-/// The `meta.json` of a Docker context.
-#[derive(Deserialize)]
-struct Meta {
-    #[serde(rename = "Endpoints", default)]
-    endpoints: Endpoints,
-}
-
-#[derive(Default, Deserialize)]
-struct Endpoints {
-    docker: Option<DockerEndpoint>,
-}
-
-#[derive(Deserialize)]
-struct DockerEndpoint {
-    #[serde(rename = "Host", default)]
-    host: String,
 }
 
 impl EngineEnv {
@@ -95,7 +70,8 @@ impl EngineEnv {
         if let Some(name) = context.filter(|name| name != "default") {
             return Ok(vec![self.named_context(&name)?]);
         }
-        Ok(self.sockets.iter().map(|path| Endpoint::socket(path)).collect())
+        let host = |path: &PathBuf| format!("unix://{}", path.display());
+        Ok(self.sockets.iter().map(|path| Endpoint { host: host(path), certificates: None }).collect())
     }
 
     fn named_host(&self, host: &str) -> Endpoint {
@@ -109,26 +85,19 @@ impl EngineEnv {
             return Ok(self.context.clone());
         }
         let Some(directory) = &self.config else { return Ok(None) };
-        let config: Option<Config> = read_json(&directory.join("config.json"))?;
-        Ok(config.map(|config| config.current_context).filter(|name| !name.is_empty()))
+        let config: Value = read_json(&directory.join("config.json"))?.unwrap_or_default();
+        Ok(config["currentContext"].as_str().filter(|name| !name.is_empty()).map(str::to_owned))
     }
 
     fn named_context(&self, name: &str) -> Result<Endpoint, Error> {
         let id: String = Sha256::digest(name).iter().map(|byte| format!("{byte:02x}")).collect();
         let contexts = self.config.clone().unwrap_or_default().join("contexts");
-        let meta: Option<Meta> = read_json(&contexts.join("meta").join(&id).join("meta.json"))?;
-        let host = meta.and_then(|meta| meta.endpoints.docker).map(|docker| docker.host);
-        let Some(host) = host.filter(|host| !host.is_empty()) else {
+        let meta: Value = read_json(&contexts.join("meta").join(&id).join("meta.json"))?.unwrap_or_default();
+        let Some(host) = meta["Endpoints"]["docker"]["Host"].as_str().filter(|host| !host.is_empty()) else {
             return Err(Error::NoContext { name: name.to_owned() });
         };
         let certificates = contexts.join("tls").join(&id).join("docker");
-        Ok(Endpoint { host, certificates: Some(certificates).filter(|path| path.exists()) })
-    }
-}
-
-impl Endpoint {
-    fn socket(path: &Path) -> Self {
-        Self { host: format!("unix://{}", path.display()), certificates: None }
+        Ok(Endpoint { host: host.to_owned(), certificates: Some(certificates).filter(|path| path.exists()) })
     }
 }
 

@@ -8,6 +8,9 @@ use super::events::Step;
 use crate::context;
 use crate::live::Interrupted;
 
+/// Maximum length of the instruction in an error, in characters: the error is one line.
+const MAX_SUMMARY: usize = 60;
+
 /// A failed operation of the container engine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -234,7 +237,11 @@ impl fmt::Display for FailedStep {
         if let (Some(number), Some(total)) = (self.step.number, self.step.total) {
             write!(f, "step {number} of {total}, ")?;
         }
-        write!(f, "`{}`: {}", self.step.name, self.reason)
+        let summary = self.step.summary();
+        match summary.char_indices().nth(MAX_SUMMARY) {
+            Some((end, _)) => write!(f, "`{}…`: {}", &summary[..end], self.reason),
+            None => write!(f, "`{summary}`: {}", self.reason),
+        }
     }
 }
 
@@ -249,7 +256,7 @@ impl Error {
         matches!(self, Error::Push { refusal: Refusal::Unauthorized, .. })
     }
 
-    /// What to do next, if there is something to say.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::Context(error) => return error.hint(),
@@ -300,9 +307,7 @@ impl Error {
                 "forward its socket, `ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock USER@HOST`, and set \
                  DOCKER_HOST=unix:///tmp/docker.sock"
             }
-            Error::Unsupported { .. } => {
-                "set DOCKER_HOST to an address that starts with unix://, tcp:// or npipe://"
-            }
+            Error::Unsupported { .. } => "set DOCKER_HOST to an address that starts with unix:// or tcp://",
             Error::Config { .. }
             | Error::Interrupted(_)
             | Error::Push { refusal: Refusal::Other, .. }

@@ -1,7 +1,11 @@
 //! Events of a build.
 
 use std::path::PathBuf;
-use std::time::Duration;
+
+use serde::Serialize;
+
+use super::error::Error;
+use crate::live::Reporter;
 
 /// An instruction of the Dockerfile and the configuration key that causes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +18,8 @@ pub struct StepOrigin {
 
 /// An event of a build. Each step starts once and then ends once, with [`BuildEvent::StepDone`] or
 /// [`BuildEvent::StepFailed`], except for the steps that were running when the build ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 pub enum BuildEvent {
     /// The build context was read, and is being sent.
     Context {
@@ -23,6 +28,7 @@ pub enum BuildEvent {
         /// Their size in bytes.
         bytes: u64,
         /// The largest paths and their sizes in bytes, at most five.
+        #[serde(skip)]
         largest: Vec<(PathBuf, u64)>,
     },
     /// The image is up to date and is not built; there are no other events.
@@ -59,7 +65,7 @@ pub enum BuildEvent {
         /// Whether the step came from the cache.
         cached: bool,
         /// Duration, if the engine reports it.
-        duration: Option<Duration>,
+        seconds: Option<f64>,
     },
     /// A step failed, and with it the build.
     StepFailed {
@@ -69,11 +75,14 @@ pub enum BuildEvent {
         reason: String,
     },
     /// A problem that does not stop the build.
-    Warning(String),
+    Warning {
+        /// A fragment.
+        message: String,
+    },
 }
 
 /// A step of a build.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// Index of the step, from 0, in the order in which the steps start.
     pub id: usize,
@@ -89,4 +98,21 @@ pub struct Step {
     pub internal: bool,
     /// JSON Pointer to the configuration key.
     pub key: Option<String>,
+}
+
+impl Step {
+    /// The instruction on one line, without its mounts.
+    pub fn summary(&self) -> String {
+        let words = self.name.split_whitespace().filter(|word| !word.starts_with("--mount="));
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Shows builds beside other events.
+pub trait BuildReporter: Reporter {
+    /// A build advanced.
+    fn building(&mut self, event: &BuildEvent);
+
+    /// A build ended, with this error if it failed.
+    fn built(&mut self, failed: Option<&Error>);
 }

@@ -7,11 +7,12 @@ use bollard::models::ImageInspect;
 use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions};
 use futures_util::StreamExt as _;
 
-use super::answers;
+use super::call::whole;
 use super::connect::Engine;
 use super::credentials::{Config, registry};
 use super::error::{Error, is_unauthorized};
 use super::transfer::{Layers, Transfer};
+use crate::live::Event;
 
 impl Engine {
     /// The ID of a local image; `None` if there is none of this name.
@@ -32,34 +33,36 @@ impl Engine {
         }
     }
 
-    /// Pulls an image with the credentials of `docker login`. If there is a problem with the credentials, `warn` gets it,
-    /// and the image is pulled without them.
+    /// Pulls an image with the credentials of `docker login`, and reports progress to `events`. A problem with the
+    /// credentials is a warning, and the image is pulled without them.
     ///
     /// # Errors
     ///
     /// [`Error::Pull`] if the registry refuses or cannot be reached.
-    pub async fn pull(
-        &self,
-        name: &str,
-        mut progress: impl FnMut(Transfer),
-        mut warn: impl FnMut(String),
-    ) -> Result<(), Error> {
+    pub async fn pull(&self, name: &str, mut events: impl FnMut(Event)) -> Result<(), Error> {
+        let pulling =
+            |Transfer { current, total, .. }| Event::Pulling { image: name.to_owned(), current, total };
+        events(pulling(Transfer::default()));
         let registry = registry(name);
         let mut credentials = None;
         match Config::read(&self.env) {
             Ok(config) => {
+                let warn = |message| events(Event::Warning { message });
                 let found = config.credentials([registry.clone()], &self.env, warn).await;
                 credentials = found.header_of(&registry);
             }
-            Err(error) => warn(format!("{error}; pulling `{name}` without credentials")),
+            Err(error) => {
+                let message = format!("{error}; pulling `{name}` without credentials");
+                events(Event::Warning { message });
+            }
         }
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
         let mut layers = Layers::default();
         let docker = with_credentials(&self.docker, credentials);
-        let mut answers = pin!(answers::whole(docker.create_image(Some(options), None, None)));
+        let mut answers = pin!(whole(docker.create_image(Some(options), None, None)));
         while let Some(answer) = answers.next().await {
             let answer = answer.map_err(|error| self.pull_failed(name, error))?;
-            layers.update(answer).into_iter().for_each(&mut progress);
+            layers.update(answer).into_iter().for_each(|it| events(pulling(it)));
         }
         Ok(())
     }
@@ -76,10 +79,15 @@ impl Engine {
         {
             return Ok(());
         }
+        self.remove_image(id).await
+    }
+
+    /// Removes a name of an image, and the image with its last name.
+    pub(super) async fn remove_image(&self, name: &str) -> Result<(), Error> {
         // Its parents may be in the build cache.
         let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
-        let remove = self.docker.remove_image(id, Some(options), None);
-        self.call(&format!("remove the image `{id}`"), remove).await.map(drop)
+        let remove = self.docker.remove_image(name, Some(options), None);
+        self.call(&format!("remove the image `{name}`"), remove).await.map(drop)
     }
 
     fn pull_failed(&self, name: &str, error: bollard::errors::Error) -> Error {

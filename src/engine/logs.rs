@@ -26,13 +26,13 @@ impl Engine {
             let mut splitter = Splitter::default();
             while let Some(Ok(piece)) = pieces.next().await {
                 for line in splitter.split(&piece) {
-                    if !lines.send(source.clone(), printable(&line)).await {
+                    if lines.send((source.clone(), printable(&line))).await.is_err() {
                         return;
                     }
                 }
             }
             if let Some(line) = splitter.finish() {
-                lines.send(source, printable(&line)).await;
+                lines.send((source, printable(&line))).await.ok();
             }
         }
     }

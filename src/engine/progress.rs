@@ -9,13 +9,11 @@ mod name;
 mod origin;
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use anstream::adapter::strip_str;
 
 use super::error::{Error, FailedStep, is_unauthorized};
 use super::events::{BuildEvent, Step, StepOrigin};
-use name::Name;
 use origin::Origins;
 
 pub(super) use buildah::Buildah;
@@ -31,6 +29,7 @@ pub(super) struct Steps<F> {
     events: F,
 }
 
+#[derive(Default)]
 struct State {
     step: Step,
     ended: bool,
@@ -48,17 +47,10 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
     }
 
     /// Starts a step and returns its index.
-    fn start(&mut self, name: Name) -> usize {
+    fn start(&mut self, step: Step) -> usize {
         let id = self.steps.len();
-        let key = self.origins.key(&name);
-        let Name { number, total, stage, text, internal } = name;
-        let step = Step { id, number, total, stage, name: text, internal, key };
-        self.steps.push(State {
-            step: step.clone(),
-            ended: false,
-            failed: None,
-            last_lines: VecDeque::new(),
-        });
+        let step = Step { id, key: self.origins.key(&step), ..step };
+        self.steps.push(State { step: step.clone(), ..State::default() });
         self.report(BuildEvent::StepStarted(step));
         id
     }
@@ -73,9 +65,9 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
         self.report(BuildEvent::StepLog { id, line });
     }
 
-    fn done(&mut self, id: usize, cached: bool, duration: Option<Duration>) {
+    fn done(&mut self, id: usize, cached: bool, seconds: Option<f64>) {
         if !std::mem::replace(&mut self.steps[id].ended, true) {
-            self.report(BuildEvent::StepDone { id, cached, duration });
+            self.report(BuildEvent::StepDone { id, cached, seconds });
         }
     }
 

@@ -3,21 +3,18 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE;
 use bollard::Docker;
-use bollard::auth::DockerCredentials;
-use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions, TagImageOptions};
+use bollard::query_parameters::{CreateImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
 use futures_util::future::{FusedFuture as _, FutureExt as _};
 use tokio::time::timeout;
 
-use super::answers;
+use super::call::whole;
 use super::connect::{Engine, root_cause};
-use super::credentials::registry;
+use super::credentials::{Login, push_header};
 use super::error::{Error, Refusal};
 use super::transfer::{Layers, Transfer};
-use crate::live::Stop;
+use crate::live::{Event, Stop};
 
 /// Maximum number of attempts if the connection breaks or the registry is unavailable.
 const ATTEMPTS: u32 = 3;
@@ -43,30 +40,11 @@ pub struct PushRequest {
     pub silence: Duration,
 }
 
-/// Credentials of a registry. There is no `Debug`: the password is secret.
-#[derive(Clone)]
-pub struct Login {
-    /// The user name.
-    pub user: String,
-    /// The password or token.
-    pub password: String,
-}
-
-/// An event of a push.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PushEvent {
-    /// The push advanced.
-    Progress(Transfer),
-    /// The push was interrupted; its temporary tag is being removed from the engine.
-    RemovingTag {
-        /// The tag, with its repository.
-        tag: String,
-    },
-    /// The push failed and is retried.
-    Retry {
-        /// Why it failed.
-        reason: String,
-    },
+impl PushRequest {
+    /// The name of the image in the registry.
+    fn name(&self) -> String {
+        format!("{}:{}", self.repository, self.tag)
+    }
 }
 
 /// An image in a registry.
@@ -89,7 +67,7 @@ impl Engine {
     pub async fn push(
         &self,
         request: &PushRequest,
-        mut events: impl FnMut(PushEvent),
+        mut events: impl FnMut(Event),
         stop: &Stop,
     ) -> Result<Pushed, Error> {
         let tag = stop.unless_asked(TemporaryTag::new(self, request)).await??;
@@ -100,7 +78,9 @@ impl Engine {
             Err(interrupted) => Err(interrupted),
         };
         if outcome.is_err() {
-            events(PushEvent::RemovingTag { tag: tag.name() });
+            let message =
+                format!("removing the temporary tag `{}` from the container engine", request.name());
+            events(Event::Note { message });
         }
         let clean_up = async {
             // The engine may be about to set the tag.
@@ -113,11 +93,7 @@ impl Engine {
         outcome?
     }
 
-    async fn attempts(
-        &self,
-        request: &PushRequest,
-        events: &mut impl FnMut(PushEvent),
-    ) -> Result<Pushed, Error> {
+    async fn attempts(&self, request: &PushRequest, events: &mut impl FnMut(Event)) -> Result<Pushed, Error> {
         let mut attempt = 1;
         loop {
             // If the registry breaks off while the engine asks how to log in, the engine reports a denial.
@@ -127,25 +103,23 @@ impl Engine {
                 Err(error) if (error.is_passing() && attempt < ATTEMPTS) || may_be_granted(&error) => error,
                 outcome => return outcome,
             };
-            events(PushEvent::Retry { reason: error.to_string() });
+            events(Event::Warning { message: format!("{error}; retrying the push") });
             tokio::time::sleep(PAUSE * attempt).await;
             attempt += 1;
         }
     }
 
-    async fn attempt(
-        &self,
-        request: &PushRequest,
-        events: &mut impl FnMut(PushEvent),
-    ) -> Result<Pushed, Error> {
+    async fn attempt(&self, request: &PushRequest, events: &mut impl FnMut(Event)) -> Result<Pushed, Error> {
         let docker = pushing(self.docker.clone(), request);
-        let mut answers = pin!(answers::whole(docker.create_image(None::<CreateImageOptions>, None, None)));
+        let mut answers = pin!(whole(docker.create_image(None::<CreateImageOptions>, None, None)));
         let (mut digest, mut layers) = (None, Layers::default());
         let silent = |_| self.lost_push(request, format!("no progress for {} s", request.silence.as_secs()));
         while let Some(answer) = timeout(request.silence, answers.next()).await.map_err(silent)? {
             let line = answer.map_err(|error| self.explain_push(request, &error))?;
             digest = line.status.as_deref().and_then(digest_in).or(digest);
-            layers.update(line).into_iter().for_each(|progress| events(PushEvent::Progress(progress)));
+            if let Some(Transfer { current, total, layers }) = layers.update(line) {
+                events(Event::Push { bytes: current, total, layers });
+            }
         }
         let missing = || self.lost_push(request, "the engine reported no digest".to_owned());
         Ok(Pushed { repository: request.repository.clone(), digest: digest.ok_or_else(missing)? })
@@ -156,7 +130,7 @@ impl Engine {
         match error {
             Bollard::DockerStreamError { error: reason }
             | Bollard::DockerResponseServerError { message: reason, .. } => Error::Push {
-                image: format!("{}:{}", request.repository, request.tag),
+                image: request.name(),
                 reason: reason.trim().to_owned(),
                 refusal: Refusal::from_reason(reason),
             },
@@ -173,7 +147,7 @@ impl Engine {
 /// credentials in an alphabet that engines do not accept.
 fn pushing(docker: Docker, request: &PushRequest) -> Docker {
     let target = format!("/images/{}/push?tag={}", request.repository, request.tag);
-    let login = header(request.login.as_ref(), &request.repository);
+    let login = push_header(request.login.as_ref(), &request.repository);
     docker.with_request_modifier(move |mut request| {
         let mut parts = request.uri().clone().into_parts();
         parts.path_and_query = target.parse().ok();
@@ -187,17 +161,6 @@ fn pushing(docker: Docker, request: &PushRequest) -> Docker {
     })
 }
 
-/// The value of the credentials header, which engines require even without credentials.
-fn header(login: Option<&Login>, repository: &str) -> String {
-    let credentials = login.map_or_else(DockerCredentials::default, |login| DockerCredentials {
-        username: Some(login.user.clone()),
-        password: Some(login.password.clone()),
-        serveraddress: Some(registry(repository)),
-        ..DockerCredentials::default()
-    });
-    URL_SAFE.encode(serde_json::to_vec(&credentials).unwrap_or_default())
-}
-
 /// `sha256:…` in `TAG: digest: sha256:… size: 528`, the last status of a push.
 fn digest_in(status: &str) -> Option<String> {
     let rest = status.split_once(": digest: ")?.1;
@@ -209,26 +172,20 @@ fn digest_in(status: &str) -> Option<String> {
 /// The tag of an image while it is pushed. Engines push tags only.
 struct TemporaryTag<'a> {
     engine: &'a Engine,
-    repository: &'a str,
-    tag: &'a str,
+    request: &'a PushRequest,
     /// The image that had the tag before.
     former: Option<String>,
 }
 
 impl<'a> TemporaryTag<'a> {
     async fn new(engine: &'a Engine, request: &'a PushRequest) -> Result<Self, Error> {
-        let (repository, tag) = (&*request.repository, &*request.tag);
-        let former = engine.image(&format!("{repository}:{tag}")).await?;
-        Ok(Self { engine, repository, tag, former })
-    }
-
-    fn name(&self) -> String {
-        format!("{}:{}", self.repository, self.tag)
+        let former = engine.image(&request.name()).await?;
+        Ok(Self { engine, request, former })
     }
 
     async fn set(&self, image: &str) -> Result<(), Error> {
-        let options =
-            TagImageOptions { repo: Some(self.repository.to_owned()), tag: Some(self.tag.to_owned()) };
+        let PushRequest { repository, tag, .. } = self.request;
+        let options = TagImageOptions { repo: Some(repository.clone()), tag: Some(tag.clone()) };
         let what = format!("tag the image `{image}`");
         match self.engine.call(&what, self.engine.docker.tag_image(image, Some(options))).await {
             Err(Error::Request { status: 404, .. }) => Err(Error::NoImage { image: image.to_owned() }),
@@ -240,12 +197,7 @@ impl<'a> TemporaryTag<'a> {
     async fn restore(&self) {
         let restored = match &self.former {
             Some(former) => self.set(former).await,
-            None => {
-                let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
-                let name = self.name();
-                let remove = self.engine.docker.remove_image(&name, Some(options), None);
-                self.engine.call(&format!("remove the tag `{name}`"), remove).await.map(drop)
-            }
+            None => self.engine.remove_image(&self.request.name()).await,
         };
         restored.ok();
     }
@@ -253,6 +205,9 @@ impl<'a> TemporaryTag<'a> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE;
+
     use super::*;
 
     #[test]
@@ -267,7 +222,7 @@ mod tests {
     #[test]
     fn credentials_are_in_the_url_safe_alphabet() {
         let login = Login { user: "a?b~>".to_owned(), password: "ÿ?>~÷".to_owned() };
-        let value = header(Some(&login), "localhost:5000/x");
+        let value = push_header(Some(&login), "localhost:5000/x");
         assert!(!value.contains(['+', '/']));
         let json: serde_json::Value = serde_json::from_slice(&URL_SAFE.decode(value).unwrap()).unwrap();
         assert_eq!((&json["username"], &json["password"]), (&"a?b~>".into(), &"ÿ?>~÷".into()));

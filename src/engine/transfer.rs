@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use bollard::models::CreateImageInfo;
 
 /// Progress of a pull or a push, over all layers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Transfer {
+#[derive(Default)]
+pub(super) struct Transfer {
     /// Bytes transferred.
-    pub current: u64,
+    pub(super) current: u64,
     /// Bytes to transfer, as far as known.
-    pub total: u64,
+    pub(super) total: u64,
     /// Number of layers known.
-    pub layers: usize,
+    pub(super) layers: usize,
 }
 
 /// By layer: bytes transferred, and bytes to transfer.

@@ -26,7 +26,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do next.
+    /// The next step for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Bind { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {

@@ -1,11 +1,8 @@
 //! Output of processes and containers as lines. Memory stays bounded whatever is printed: a long line is cut, and
 //! whoever prints faster than the lines are shown has to wait.
 
-use std::sync::Arc;
-
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Length of the longest line, in bytes; the rest of a longer one is dropped.
 const MAX_LINE: usize = 64 * 1024;
@@ -13,12 +10,11 @@ const MAX_LINE: usize = 64 * 1024;
 /// Ends a line that was cut.
 const CUT: &str = " … (cut)";
 
-/// Bytes that may wait to be shown, and what a line costs on top of its own bytes.
-const WAITING: usize = 4 * 1024 * 1024;
-const LINE_COST: usize = 64;
-
 /// Lines taken in one turn of a loop.
 const BUDGET: usize = 64;
+
+/// Lines that may wait to be shown: at most 4 MiB.
+const WAITING: usize = BUDGET;
 
 /// Bytes read at once.
 const PIECE: usize = 16 * 1024;
@@ -70,28 +66,17 @@ impl Splitter {
     }
 }
 
-/// Lines from several sources, each with the name of its source.
+/// Lines from several sources, each with its source.
 #[derive(Debug)]
-pub struct Lines<N>(UnboundedReceiver<Line<N>>);
+pub struct Lines<N>(Receiver<(N, String)>);
 
-/// Where a source puts its lines.
-#[derive(Debug)]
-pub struct LineSender<N> {
-    sender: UnboundedSender<Line<N>>,
-    room: Arc<Semaphore>,
-}
-
-#[derive(Debug)]
-struct Line<N> {
-    source: N,
-    text: String,
-    _room: OwnedSemaphorePermit,
-}
+/// Where a source puts its lines; it has to wait while too many are waiting.
+pub type LineSender<N> = Sender<(N, String)>;
 
 /// A channel for lines.
 pub fn lines<N>() -> (LineSender<N>, Lines<N>) {
-    let (sender, receiver) = unbounded_channel();
-    (LineSender { sender, room: Arc::new(Semaphore::new(WAITING)) }, Lines(receiver))
+    let (sender, receiver) = channel(WAITING);
+    (sender, Lines(receiver))
 }
 
 impl<N> Lines<N> {
@@ -99,28 +84,12 @@ impl<N> Lines<N> {
     pub async fn next(&mut self) -> Option<Vec<(N, String)>> {
         let mut lines = Vec::new();
         let count = self.0.recv_many(&mut lines, BUDGET).await;
-        (count > 0).then(|| lines.into_iter().map(|line| (line.source, line.text)).collect())
+        (count > 0).then_some(lines)
     }
 
     /// The lines that are waiting, at most as many as [`Lines::next`] returns.
     pub fn waiting(&mut self) -> Vec<(N, String)> {
-        let waiting = std::iter::from_fn(|| self.0.try_recv().ok());
-        waiting.take(BUDGET).map(|line| (line.source, line.text)).collect()
-    }
-}
-
-impl<N> Clone for LineSender<N> {
-    fn clone(&self) -> Self {
-        Self { sender: self.sender.clone(), room: self.room.clone() }
-    }
-}
-
-impl<N> LineSender<N> {
-    /// Waits until there is room for `text`. Whether anybody still reads.
-    pub async fn send(&self, source: N, text: String) -> bool {
-        let cost = u32::try_from(text.len() + LINE_COST).unwrap_or(u32::MAX);
-        let Ok(room) = self.room.clone().acquire_many_owned(cost).await else { return false };
-        self.sender.send(Line { source, text, _room: room }).is_ok()
+        std::iter::from_fn(|| self.0.try_recv().ok()).take(BUDGET).collect()
     }
 }
 
@@ -130,13 +99,13 @@ pub async fn read_lines<N: Clone>(mut stream: impl AsyncRead + Unpin, source: N,
     let mut piece = vec![0; PIECE];
     while let Ok(length @ 1..) = stream.read(&mut piece).await {
         for line in splitter.split(&piece[..length]) {
-            if !lines.send(source.clone(), line).await {
+            if lines.send((source.clone(), line)).await.is_err() {
                 return;
             }
         }
     }
     if let Some(line) = splitter.finish() {
-        lines.send(source, line).await;
+        lines.send((source, line)).await.ok();
     }
 }
 
@@ -174,12 +143,12 @@ mod tests {
         let line = "x".repeat(MAX_LINE);
         let mut sent = 0;
         let flood = async {
-            while sender.send((), line.clone()).await {
+            while sender.send(((), line.clone())).await.is_ok() {
                 sent += 1;
             }
         };
         tokio::time::timeout(std::time::Duration::from_millis(100), flood).await.unwrap_err();
-        assert_eq!(sent, WAITING / (MAX_LINE + LINE_COST));
-        assert_eq!(lines.next().await.unwrap().len(), sent.min(BUDGET));
+        assert_eq!(sent, WAITING);
+        assert_eq!(lines.next().await.unwrap().len(), BUDGET);
     }
 }

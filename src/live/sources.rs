@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::reporter::Reporter;
+use super::event::Reporter;
 use crate::compiler::back::plan::Watch;
-use crate::probe::{Outcome, Probe};
+use crate::probe::Probe;
 use crate::watch::{self, Changes, Watcher};
 
-/// What a running command waits for, beside its own steps and output. Stopping is not among it: a command races all of
-/// its work, of which this loop is a part, against [`Stop`](super::Stop).
+/// The sources of events of a running command, beside its own steps and output. Stopping is not among them: a command races
+/// all of its work, of which this loop is a part, against [`Stop`](super::Stop).
 pub struct Sources {
     tick: Interval,
     watcher: Option<Watcher>,
@@ -20,7 +20,7 @@ pub struct Sources {
     pub probe: Option<Probe>,
 }
 
-/// What happened.
+/// An event of one of the sources.
 pub enum Happening<S, O> {
     /// Files changed.
     Changed(Changes),
@@ -57,8 +57,8 @@ impl Sources {
         self.watcher.is_some()
     }
 
-    /// Waits for the next thing to happen. Whatever there is too much of comes late: changes before the command's own
-    /// steps, and its output, of which there may always be more, last.
+    /// Waits for the next event. Sources that may always be ready are polled after the others: changes before the command's
+    /// own steps, and its output last.
     pub async fn next<S, O>(
         &mut self,
         reporter: &mut dyn Reporter,
@@ -77,10 +77,7 @@ impl Sources {
             changes = or_never(watcher.as_mut().map(Watcher::changes)) => Happening::Changed(changes),
             outcome = or_never(probe.as_mut().map(Probe::outcome)) => {
                 *probe = None;
-                match outcome {
-                    Outcome::Ready(milliseconds) => Happening::Ready(milliseconds),
-                    Outcome::Late(answer) => Happening::Late(answer),
-                }
+                outcome.map_or_else(Happening::Late, Happening::Ready)
             }
             step = or_never(step) => Happening::Step(step),
             output = or_never(output) => Happening::Output(output),

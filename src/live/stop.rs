@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tokio::sync::watch;
 
-use super::reporter::Reporter;
+use super::event::Reporter;
 
 /// How urgently the program should stop. The third signal has no level: it ends the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,14 +38,10 @@ impl Interrupted {
         stopped: Result<(), E>,
         reporter: &mut dyn Reporter,
     ) -> Result<(), Self> {
-        match stopped {
-            Ok(()) if was_ready => Ok(()),
-            Ok(()) => Err(self),
-            Err(error) => {
-                reporter.warn(error.to_string());
-                Err(self)
-            }
+        if let Err(error) = &stopped {
+            reporter.warn(error.to_string());
         }
+        if was_ready && stopped.is_ok() { Ok(()) } else { Err(self) }
     }
 }
 

@@ -45,11 +45,6 @@ impl Urls {
             public,
         }
     }
-
-    /// The same with the page of a debugger.
-    pub fn with_debugger(self, debugger: Option<String>) -> Self {
-        Self { debugger, ..self }
-    }
 }
 
 /// The prefix of all routes. As in the server, a variable takes precedence over the configuration, whose value of `http`

@@ -1,6 +1,7 @@
 //! From a request to a deployed revision.
 
 use super::event::{self, Hooks};
+use super::follow::NewRevision;
 use super::image::Route;
 use super::name::check_new;
 use super::request::{Destination, Request, Target};
@@ -38,7 +39,7 @@ impl<H: Hooks> Shipment<'_, H> {
         self.confirm(&destination).await?;
         let (deployment, patch) = match route {
             Route::Image(engine) => {
-                let image = self.image(&engine, destination.name()).await?;
+                let image = self.image(&engine, &destination.name).await?;
                 let deployment = self.existing(destination, Source::InternalContainer).await?;
                 let pushed = self.push(&engine, &deployment, image).await?;
                 let config = SourceRevisionConfig { image_uri: Some(pushed), ..Default::default() };
@@ -55,46 +56,44 @@ impl<H: Hooks> Shipment<'_, H> {
                 (deployment, self.patch(Source::Codehost, SourceRevisionConfig::default()))
             }
         };
-        let (deployment, revision) = self.revise(&deployment.id, &patch).await?;
-        self.settle(&deployment, &revision).await
+        let new = self.revise(&deployment.id, &patch).await?;
+        self.settle(&new).await
     }
 
     async fn find(&mut self) -> Result<Destination, Error> {
-        let found = match &self.request.target {
+        let existing = match &self.request.target {
             Target::Id(id) => Some(self.call(async |client| client.deployment(id).await).await?),
             Target::Name(name) => self.call(async |client| client.find_by_name(name).await).await?,
         };
-        match (found, &self.request.target) {
-            (Some(found), _) => {
-                self.hooks.event(&event::found(&found));
-                check_not_deleted(&found)?;
-                Ok(Destination::Existing(Box::new(found)))
-            }
-            (None, Target::Id(name) | Target::Name(name)) => {
-                check_new(name)?;
-                Ok(Destination::New(name.clone()))
-            }
-        }
+        let (Target::Id(name) | Target::Name(name)) = &self.request.target;
+        let Some(found) = &existing else {
+            check_new(name)?;
+            return Ok(Destination { name: name.clone(), existing });
+        };
+        self.hooks.event(&event::found(found));
+        check_not_deleted(found)?;
+        Ok(Destination { name: found.name.clone(), existing })
     }
 
     async fn confirm(&mut self, destination: &Destination) -> Result<(), Error> {
-        let Destination::New(name) = destination else { return Ok(()) };
-        let confirmed = self.hooks.confirm_creation(name, &self.request.deployment_type);
-        if self.service.stop().unless_asked(confirmed).await? { Ok(()) } else { Err(Error::Declined) }
+        if destination.existing.is_some() {
+            return Ok(());
+        }
+        let confirmed = self.hooks.confirm_creation(&destination.name, &self.request.deployment_type);
+        if self.service.stop.unless_asked(confirmed).await? { Ok(()) } else { Err(Error::Declined) }
     }
 
     /// The deployment, which is created if it does not exist.
     async fn existing(&mut self, destination: Destination, source: Source) -> Result<Deployment, Error> {
-        let name = match destination {
-            Destination::Existing(deployment) => return Ok(*deployment),
-            Destination::New(name) => name,
-        };
+        if let Some(deployment) = destination.existing {
+            return Ok(deployment);
+        }
         let commands = match source {
             Source::InternalSource => self.request.commands.clone(),
             _ => SourceConfig::default(),
         };
         let creation = DeploymentCreation {
-            name,
+            name: destination.name,
             source,
             source_config: SourceConfig {
                 deployment_type: Some(self.request.deployment_type.clone()),
@@ -145,32 +144,31 @@ impl<H: Hooks> Shipment<'_, H> {
         }
     }
 
-    /// Makes a revision; returns the deployment and the revision's ID.
-    async fn revise(&mut self, id: &str, patch: &DeploymentPatch) -> Result<(Deployment, String), Error> {
+    /// Makes a revision.
+    async fn revise(&mut self, id: &str, patch: &DeploymentPatch) -> Result<NewRevision, Error> {
         // The deployment may have changed since it was found.
         let before = self.call(async |client| client.deployment(id).await).await?;
         let made = async {
             let patched = self.call(async |client| client.patch(&before, patch).await).await?;
-            let revision = self.newest(&before, &patched).await?;
-            Ok((patched, revision))
+            self.newest(&before, patched).await
         };
-        let made: Result<_, Error> = made.await;
-        made.map_err(|error| error.while_revision_continues(id, "a revision may have been created"))
+        made.await
+            .map_err(|error: Error| error.while_revision_continues(id, "a revision may have been created"))
     }
 
     /// Follows the new revision to its end, unless the request does not wait.
-    async fn settle(&mut self, deployment: &Deployment, revision: &str) -> Result<(), Error> {
-        let (deployment_id, revision_id) = (deployment.id.clone(), revision.to_owned());
+    async fn settle(&mut self, new: &NewRevision) -> Result<(), Error> {
+        let (deployment_id, revision_id) = (new.deployment.id.clone(), new.id.clone());
         self.hooks.event(&Event::Revision { deployment_id, revision_id });
         let Some(timeout) = self.request.wait else {
-            self.hooks.event(&event::result("submitted", deployment, revision, None));
+            self.hooks.event(&event::result("submitted", new, None));
             return Ok(());
         };
-        let done = self.follow(deployment, revision, timeout).await;
+        let done = self.follow(new, timeout).await;
         if let Err(Error::Interrupted(_)) = done {
-            self.hooks.event(&event::result("pending", deployment, revision, None));
+            self.hooks.event(&event::result("pending", new, None));
         }
-        done.map_err(|error| error.while_revision_continues(&deployment.id, "the revision continues"))
+        done.map_err(|error| error.while_revision_continues(&new.deployment.id, "the revision continues"))
     }
 
     /// Calls the service.
@@ -179,7 +177,7 @@ impl<H: Hooks> Shipment<'_, H> {
         call: impl AsyncFnOnce(&Client) -> Result<T, api::Error>,
     ) -> Result<T, Error> {
         let Self { service, hooks, .. } = self;
-        service.call(call, |message| hooks.event(&Event::Note { message })).await
+        service.call(call, |message| hooks.note(message)).await
     }
 }
 

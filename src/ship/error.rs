@@ -20,7 +20,7 @@ pub enum Error {
     Failed {
         /// A lowercase fragment.
         message: String,
-        /// What to do next.
+        /// The next step for the user.
         hint: String,
     },
     /// The user stopped it; the service was not asked to change anything, or has reported the change.
@@ -37,7 +37,7 @@ pub enum Error {
     Pending {
         /// A lowercase fragment.
         message: String,
-        /// What to do next.
+        /// The next step for the user.
         hint: String,
     },
     /// The deployment cannot be deployed to in the requested way.
@@ -45,13 +45,13 @@ pub enum Error {
     Refused {
         /// A lowercase fragment.
         message: String,
-        /// What to do next.
+        /// The next step for the user.
         hint: String,
     },
 }
 
 impl Error {
-    /// What to do next, if there is something to say.
+    /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Api(error) => error.hint(),

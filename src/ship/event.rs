@@ -1,20 +1,12 @@
 //! The events of a deployment, and the interface to its caller.
 
+use super::follow::NewRevision;
 use crate::api::wire::{Deployment, DeploymentType, LogEntry};
-use crate::engine::{self, BuildEvent};
+use crate::engine::BuildReporter;
 use crate::live::Event;
 
 /// The caller of a deployment: it shows events and answers questions.
-pub trait Hooks {
-    /// Shows an event.
-    fn event(&mut self, event: &Event);
-
-    /// Shows the progress of a local build.
-    fn building(&mut self, event: &BuildEvent);
-
-    /// Ends the progress of a local build.
-    fn built(&mut self, failed: Option<&engine::Error>);
-
+pub trait Hooks: BuildReporter {
     /// Asks the user whether to create a deployment.
     fn confirm_creation(&mut self, name: &str, kind: &DeploymentType) -> impl Future<Output = bool>;
 }
@@ -31,17 +23,12 @@ pub(super) fn log_entry(entry: LogEntry) -> Event {
     }
 }
 
-pub(super) fn result(
-    status: &'static str,
-    deployment: &Deployment,
-    revision: &str,
-    url: Option<String>,
-) -> Event {
+pub(super) fn result(status: &'static str, new: &NewRevision, url: Option<String>) -> Event {
     Event::Result {
         status,
-        name: deployment.name.clone(),
-        deployment_id: deployment.id.clone(),
-        revision_id: revision.to_owned(),
+        name: new.deployment.name.clone(),
+        deployment_id: new.deployment.id.clone(),
+        revision_id: new.id.clone(),
         url,
     }
 }

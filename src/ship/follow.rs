@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::deploy::Shipment;
 use super::event::{Hooks, log_entry, result};
-use super::{Error, Reading, Shown};
+use super::{Error, LogPass, ShownEntries};
+use crate::api::LogSource;
 use crate::api::wire::{
     Cursor, Deployment, LogEntry, LogOrder, LogRequest, Revision, RevisionStatus, Source,
 };
@@ -22,27 +23,38 @@ const LAST_ENTRIES: u32 = 30;
 /// Number of log entries of one request.
 const PAGE: u32 = 100;
 
+/// A revision that was just created.
+pub(super) struct NewRevision {
+    /// The deployment, since the revision was created.
+    pub(super) deployment: Deployment,
+    pub(super) id: String,
+}
+
 /// The log of a remote build, as far as it was read.
 #[derive(Default)]
 struct BuildLog {
     /// The last page, which is read again, since it may have grown.
     page: Option<Cursor>,
-    shown: Shown,
+    shown: ShownEntries,
 }
 
 impl<H: Hooks> Shipment<'_, H> {
-    /// The ID of the revision that a patch has made. A service may list it later than it answers.
-    pub(super) async fn newest(&mut self, before: &Deployment, after: &Deployment) -> Result<String, Error> {
+    /// The revision that a patch has made. A service may list it later than it answers.
+    pub(super) async fn newest(
+        &mut self,
+        before: &Deployment,
+        after: Deployment,
+    ) -> Result<NewRevision, Error> {
         let is_new = |id: &String| before.latest_revision_id.as_ref() != Some(id);
-        if let Some(newest) = after.latest_revision_id.clone().filter(is_new) {
-            return Ok(newest);
+        if let Some(id) = after.latest_revision_id.clone().filter(is_new) {
+            return Ok(NewRevision { deployment: after, id });
         }
         let start = Instant::now();
         let mut interval = self.first_interval();
         while start.elapsed() < LISTED_WITHIN {
             let newest = self.call(async |client| client.revisions(&after.id, 1).await).await?;
-            if let Some(newest) = newest.into_iter().map(|it| it.id).next().filter(is_new) {
-                return Ok(newest);
+            if let Some(id) = newest.into_iter().map(|it| it.id).next().filter(is_new) {
+                return Ok(NewRevision { deployment: after, id });
             }
             self.rest(&mut interval).await?;
         }
@@ -53,12 +65,7 @@ impl<H: Hooks> Shipment<'_, H> {
     }
 
     /// Waits until `revision` is deployed.
-    pub(super) async fn follow(
-        &mut self,
-        deployment: &Deployment,
-        revision: &str,
-        timeout: Duration,
-    ) -> Result<(), Error> {
+    pub(super) async fn follow(&mut self, new: &NewRevision, timeout: Duration) -> Result<(), Error> {
         let start = Instant::now();
         let mut interval = self.first_interval();
         let mut log = self.request.reads_build_log.then(BuildLog::default);
@@ -66,7 +73,7 @@ impl<H: Hooks> Shipment<'_, H> {
         let mut is_away = false;
         loop {
             let is_late = start.elapsed() > timeout;
-            if let Some(found) = self.query(deployment, revision, &mut is_away).await? {
+            if let Some(found) = self.query(new, &mut is_away).await? {
                 let now = found.status;
                 if status.as_ref() != Some(&now) {
                     let seconds = start.elapsed().as_secs_f64();
@@ -74,38 +81,32 @@ impl<H: Hooks> Shipment<'_, H> {
                     interval = self.first_interval();
                 }
                 if let Some(log) = log.as_mut().filter(|_| has_build_log(&found.source, &now)) {
-                    self.show_build_log(deployment, revision, log).await?;
+                    self.show_build_log(new, log).await?;
                 }
                 // The log of a finished build is complete, and was just read.
                 log = log.filter(|_| !now.is_built());
                 if now.is_final() {
-                    return self.end(deployment, revision, now).await;
+                    return self.end(new, now).await;
                 }
                 status = Some(now);
             }
             if is_late {
-                return self.give_up(deployment, revision, status.as_ref(), timeout);
+                return self.give_up(new, status.as_ref(), timeout);
             }
             self.rest(&mut interval).await?;
         }
     }
 
     /// The revision; `None` while the service cannot be reached, which is reported once.
-    async fn query(
-        &mut self,
-        deployment: &Deployment,
-        revision: &str,
-        is_away: &mut bool,
-    ) -> Result<Option<Revision>, Error> {
-        match self.call(async |client| client.revision(&deployment.id, revision).await).await {
+    async fn query(&mut self, new: &NewRevision, is_away: &mut bool) -> Result<Option<Revision>, Error> {
+        match self.call(async |client| client.revision(&new.deployment.id, &new.id).await).await {
             Ok(found) => {
                 *is_away = false;
                 Ok(Some(found))
             }
             Err(Error::Api(error)) if error.may_pass() => {
                 if !std::mem::replace(is_away, true) {
-                    let message = format!("{error}; still waiting for the revision");
-                    self.hooks.event(&Event::Warning { message });
+                    self.hooks.warn(format!("{error}; still waiting for the revision"));
                 }
                 Ok(None)
             }
@@ -118,19 +119,14 @@ impl<H: Hooks> Shipment<'_, H> {
     }
 
     async fn rest(&self, interval: &mut Duration) -> Result<(), Error> {
-        self.service.stop().unless_asked(tokio::time::sleep(*interval)).await?;
+        self.service.stop.unless_asked(tokio::time::sleep(*interval)).await?;
         *interval = (*interval * 3 / 2).min(self.request.poll);
         Ok(())
     }
 
     /// Reports the new entries of the build log. A log that cannot be read is skipped.
-    async fn show_build_log(
-        &mut self,
-        deployment: &Deployment,
-        revision: &str,
-        log: &mut BuildLog,
-    ) -> Result<(), Error> {
-        let mut reading = Reading::default();
+    async fn show_build_log(&mut self, new: &NewRevision, log: &mut BuildLog) -> Result<(), Error> {
+        let (source, mut pass) = (LogSource::Build(new.id.clone()), LogPass::default());
         loop {
             let request = LogRequest {
                 limit: Some(PAGE),
@@ -138,14 +134,14 @@ impl<H: Hooks> Shipment<'_, H> {
                 offset: log.page.clone(),
                 ..Default::default()
             };
-            let page = self.call(async |client| client.build_logs(&deployment.id, revision, &request).await);
+            let page = self.call(async |client| client.logs(&new.deployment.id, &source, &request).await);
             let page = match page.await {
                 Err(Error::Api(_)) => return Ok(()),
                 page => page?,
             };
             let is_empty = page.logs.is_empty();
             for entry in page.logs {
-                if log.shown.is_new(&mut reading, &entry) {
+                if log.shown.is_new(&mut pass, &entry) {
                     self.hooks.event(&log_entry(entry));
                 }
             }
@@ -156,29 +152,24 @@ impl<H: Hooks> Shipment<'_, H> {
         }
     }
 
-    async fn end(
-        &mut self,
-        deployment: &Deployment,
-        revision: &str,
-        status: RevisionStatus,
-    ) -> Result<(), Error> {
+    async fn end(&mut self, new: &NewRevision, status: RevisionStatus) -> Result<(), Error> {
+        let NewRevision { deployment, id: revision } = new;
         if status == RevisionStatus::Deployed {
             let url = match self.call(async |client| client.deployment(&deployment.id).await).await {
                 Err(Error::Api(_)) => deployment.source_config.custom_url.clone(),
                 now => now?.source_config.custom_url,
             };
-            self.hooks.event(&result("deployed", deployment, revision, url));
+            self.hooks.event(&result("deployed", new, url));
             return Ok(());
         }
-        match self.last_entries(deployment, revision, &status).await {
+        match self.last_entries(new, &status).await {
             Ok(entries) => entries.into_iter().rev().for_each(|entry| self.hooks.event(&log_entry(entry))),
             Err(Error::Api(error)) => {
-                let message = format!("cannot read the log of the revision: {error}");
-                self.hooks.event(&Event::Warning { message });
+                self.hooks.warn(format!("cannot read the log of the revision: {error}"));
             }
             Err(error) => return Err(error),
         }
-        self.hooks.event(&result("failed", deployment, revision, None));
+        self.hooks.event(&result("failed", new, None));
         let id = &deployment.id;
         let logs = format!("agentcli deploy logs --deployment-id {id} --revision-id {revision}");
         let hint = match status {
@@ -202,37 +193,32 @@ impl<H: Hooks> Shipment<'_, H> {
     /// The end of the log that shows why a revision failed, the newest entry first.
     async fn last_entries(
         &mut self,
-        deployment: &Deployment,
-        revision: &str,
+        new: &NewRevision,
         status: &RevisionStatus,
     ) -> Result<Vec<LogEntry>, Error> {
         let request =
             LogRequest { limit: Some(LAST_ENTRIES), order: Some(LogOrder::Descending), ..Default::default() };
-        let (id, request) = (&deployment.id, &request);
-        let page = match status {
-            RevisionStatus::BuildFailed => {
-                self.call(async |client| client.build_logs(id, revision, request).await).await?
-            }
-            RevisionStatus::DeployFailed => {
-                self.call(async |client| client.deploy_logs(id, Some(revision), request).await).await?
-            }
+        let source = match status {
+            RevisionStatus::BuildFailed => LogSource::Build(new.id.clone()),
+            RevisionStatus::DeployFailed => LogSource::Server(Some(new.id.clone())),
             _ => return Ok(Vec::new()),
         };
-        Ok(page.logs)
+        let id = &new.deployment.id;
+        Ok(self.call(async |client| client.logs(id, &source, &request).await).await?.logs)
     }
 
     fn give_up(
         &mut self,
-        deployment: &Deployment,
-        revision: &str,
+        new: &NewRevision,
         status: Option<&RevisionStatus>,
         timeout: Duration,
     ) -> Result<(), Error> {
+        let NewRevision { deployment, id } = new;
         let status = status.map_or("of unknown status", RevisionStatus::word);
-        self.hooks.event(&result("pending", deployment, revision, None));
+        self.hooks.event(&result("pending", new, None));
         Err(Error::Pending {
             message: format!(
-                "revision {revision} of `{}` is still {status} after {} s",
+                "revision {id} of `{}` is still {status} after {} s",
                 deployment.name,
                 timeout.as_secs()
             ),

@@ -6,7 +6,7 @@ use super::name::slug;
 use super::request::{Destination, Method};
 use super::{Error, Request};
 use crate::api::wire::{Deployment, Source};
-use crate::engine::{self, BuildRequest, Engine, Login, PushEvent, PushRequest};
+use crate::engine::{self, BuildRequest, Engine, Login, PushRequest};
 use crate::live::Event;
 
 /// The platform of deployment services.
@@ -31,17 +31,18 @@ impl<H: Hooks> Shipment<'_, H> {
             Method::Source => return Ok(Route::Source),
             Method::Image | Method::Auto => {}
         }
-        if let Some(source) = destination.source().filter(|source| **source != Source::InternalContainer) {
-            let message = format!("`{}` was created from {source}; building remotely", destination.name());
-            self.hooks.event(&Event::Note { message });
+        if let Some(Deployment { name, source, .. }) = &destination.existing
+            && *source != Source::InternalContainer
+        {
+            self.hooks.note(format!("`{name}` was created from {source}; building remotely"));
             return Ok(Route::Source);
         }
-        match self.service.stop().unless_asked(Engine::connect(&self.request.engine)).await? {
+        match self.service.stop.unless_asked(Engine::connect(&self.request.engine)).await? {
             Ok(engine) => Ok(Route::Image(Box::new(engine))),
             Err(error @ (engine::Error::NoEngine { .. } | engine::Error::Unreachable { .. }))
                 if self.request.method == Method::Auto =>
             {
-                self.hooks.event(&Event::Note { message: format!("{error}; building remotely") });
+                self.hooks.note(format!("{error}; building remotely"));
                 Ok(Route::Source)
             }
             Err(error) => Err(error.into()),
@@ -59,7 +60,7 @@ impl<H: Hooks> Shipment<'_, H> {
         }
         let Self { service, hooks, .. } = self;
         let building = engine.build(build, |event| hooks.building(&event));
-        let built = service.stop().unless_asked(building).await;
+        let built = service.stop.unless_asked(building).await;
         hooks.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
         let built = built??;
         self.hooks.event(&Event::Built { id: built.id.clone(), tags: built.tags });
@@ -86,7 +87,7 @@ impl<H: Hooks> Shipment<'_, H> {
             silence: self.request.push_silence,
         };
         let Self { service, hooks, .. } = self;
-        let pushed = engine.push(&request, |event| hooks.event(&push_event(event)), service.stop()).await?;
+        let pushed = engine.push(&request, |event| hooks.event(&event), &service.stop).await?;
         let uri = format!("{}@{}", pushed.repository, pushed.digest);
         self.hooks.event(&Event::Pushed { image: uri.clone() });
         Ok(uri)
@@ -96,36 +97,21 @@ impl<H: Hooks> Shipment<'_, H> {
 /// Refuses methods that the deployment does not accept.
 fn check_source(destination: &Destination, request: &Request) -> Result<(), Error> {
     let refused = |message: String, hint: String| Err(Error::Refused { message, hint });
-    let name = destination.name();
-    match (destination, destination.source(), request.method) {
-        (Destination::Existing(deployment), Some(Source::ExternalContainer), _) => refused(
+    let name = &destination.name;
+    match (&destination.existing, request.method) {
+        (Some(Deployment { id, source: Source::ExternalContainer, .. }), _) => refused(
             format!("cannot deploy to `{name}`: it runs images of your own registry"),
-            format!(
-                "push the image there and run `agentcli deploy update {} --image IMAGE@DIGEST`",
-                deployment.id
-            ),
+            format!("push the image there and run `agentcli deploy update {id} --image IMAGE@DIGEST`"),
         ),
-        (_, None, Method::Repository) => refused(
+        (None, Method::Repository) => refused(
             format!("cannot build from a repository: there is no deployment `{name}`"),
             "run `agentcli deploy list` to see all deployments, or pass --deployment-id".to_owned(),
         ),
-        (_, Some(source), Method::Image) if *source != Source::InternalContainer => refused(
+        (Some(Deployment { source, .. }), Method::Image) if *source != Source::InternalContainer => refused(
             format!("cannot push an image to `{name}`: it was created from {source}"),
             "pass --remote to build the image on the deployment service".to_owned(),
         ),
         _ => Ok(()),
-    }
-}
-
-fn push_event(event: PushEvent) -> Event {
-    match event {
-        PushEvent::Progress(progress) => {
-            Event::Push { bytes: progress.current, total: progress.total, layers: progress.layers }
-        }
-        PushEvent::RemovingTag { tag } => {
-            Event::Note { message: format!("removing the temporary tag `{tag}` from the container engine") }
-        }
-        PushEvent::Retry { reason } => Event::Warning { message: format!("{reason}; retrying the push") },
     }
 }
 

@@ -11,8 +11,8 @@ impl<H: Hooks> Shipment<'_, H> {
     /// Reports the steps. Source is packed, which finds files that cannot be sent, and an archive that is too large.
     pub(super) async fn rehearse(&mut self, destination: &Destination, route: &Route) -> Result<(), Error> {
         let request = self.request;
-        let name = destination.name();
-        if let Destination::New(_) = destination {
+        let name = &destination.name;
+        if destination.existing.is_none() {
             let kind = request.deployment_type.word();
             self.would("create", format!("deployment `{name}`, type {kind}"));
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::api::wire::{Deployment, DeploymentType, Secret, Source, SourceConfig};
+use crate::api::wire::{Deployment, DeploymentType, Secret, SourceConfig};
 use crate::engine::{BuildRequest, EngineEnv};
 
 /// A planned project and the options of its deployment. There is no `Debug`: the secrets have values.
@@ -62,26 +62,8 @@ pub enum Method {
 }
 
 /// The deployment of a request, once the service was asked.
-pub(super) enum Destination {
-    /// It exists.
-    Existing(Box<Deployment>),
-    /// It is created, with this name.
-    New(String),
-}
-
-impl Destination {
-    pub(super) fn name(&self) -> &str {
-        match self {
-            Self::Existing(deployment) => &deployment.name,
-            Self::New(name) => name,
-        }
-    }
-
-    /// The source of the deployment, if it exists.
-    pub(super) fn source(&self) -> Option<&Source> {
-        match self {
-            Self::Existing(deployment) => Some(&deployment.source),
-            Self::New(_) => None,
-        }
-    }
+pub(super) struct Destination {
+    pub(super) name: String,
+    /// The deployment, unless it is to be created.
+    pub(super) existing: Option<Deployment>,
 }

@@ -12,7 +12,7 @@ use crate::live::Stop;
 pub struct Service {
     client: Client,
     notes: UnboundedReceiver<String>,
-    stop: Stop,
+    pub(super) stop: Stop,
 }
 
 impl Service {
@@ -28,11 +28,6 @@ impl Service {
             sender.send(note).ok();
         });
         Ok(Self { client, notes, stop })
-    }
-
-    /// Stops with the program.
-    pub fn stop(&self) -> &Stop {
-        &self.stop
     }
 
     /// Calls the service. `note` gets the reason of every retry.

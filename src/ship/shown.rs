@@ -1,45 +1,40 @@
 //! The entries of a log that were shown already.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashMap;
+
+use indexmap::IndexSet;
 
 use crate::api::wire::{LogEntry, LogLevel};
 
-/// Number of entries that are remembered: many more than are logged in one moment.
+/// Maximum number of entries that are remembered; half of them are many more than are logged in one moment.
 const REMEMBERED: usize = 20_000;
 
 /// The entries of a log that were shown.
 #[derive(Default)]
-pub struct Shown {
-    keys: HashSet<String>,
-    order: VecDeque<String>,
+pub struct ShownEntries {
+    keys: IndexSet<String>,
 }
 
-/// Counts equal entries in one reading of the log, which tells them apart.
+/// One pass over the end of a log. Counts equal entries, which tells them apart.
 #[derive(Default)]
-pub struct Reading {
+pub struct LogPass {
     counts: HashMap<String, usize>,
 }
 
-impl Shown {
+impl ShownEntries {
     /// Whether the entry was not shown before; from now on it was.
-    pub fn is_new(&mut self, reading: &mut Reading, entry: &LogEntry) -> bool {
-        let key = reading.key(entry);
-        if !self.keys.insert(key.clone()) {
-            return false;
+    pub fn is_new(&mut self, pass: &mut LogPass, entry: &LogEntry) -> bool {
+        let is_new = self.keys.insert(pass.key(entry));
+        if self.keys.len() > REMEMBERED {
+            self.keys.drain(..REMEMBERED / 2);
         }
-        self.order.push_back(key);
-        if self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.keys.remove(&oldest);
-        }
-        true
+        is_new
     }
 }
 
-impl Reading {
-    /// The entry's ID; without one, its content and the number of equal entries before it. Readings start at a point in
-    /// time and have all entries of that moment, so the number is the same in every reading.
+impl LogPass {
+    /// The entry's ID; without one, its content and the number of equal entries before it. A pass starts at a point
+    /// in time and has all entries of that moment, so the number is the same in every pass.
     fn key(&mut self, entry: &LogEntry) -> String {
         if let Some(id) = &entry.id {
             return format!("id {id}");
@@ -72,9 +67,9 @@ mod tests {
 
     #[test]
     fn each_entry_is_new_once() {
-        let mut shown = Shown::default();
+        let mut shown = ShownEntries::default();
         let mut read = |entries: &[LogEntry]| {
-            let mut reading = Reading::default();
+            let mut reading = LogPass::default();
             entries.iter().map(|entry| shown.is_new(&mut reading, entry)).collect::<Vec<_>>()
         };
         assert_eq!(read(&[entry(Some("1"), "a"), entry(Some("2"), "a")]), [true, true]);

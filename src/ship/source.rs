@@ -6,8 +6,8 @@ use super::Error;
 use super::deploy::Shipment;
 use super::event::Hooks;
 use super::request::Request;
-use crate::api::Archive;
 use crate::api::wire::{Deployment, SourceRevisionConfig};
+use crate::api::{Archive, Client};
 use crate::context::Packed;
 use crate::engine;
 use crate::live::Event;
@@ -41,9 +41,6 @@ pub const CREDENTIALS: &[&str] = &[
     "**/id_ed25519",
 ];
 
-/// Patterns of no file.
-pub const NO_FILES: &[&str] = &[];
-
 impl<H: Hooks> Shipment<'_, H> {
     /// Packs the build context, and the configuration even if a .dockerignore excludes it: the service reads it.
     pub(super) async fn pack(&mut self) -> Result<Packed, Error> {
@@ -53,7 +50,7 @@ impl<H: Hooks> Shipment<'_, H> {
         context.configurations.push(config_path.clone());
         let listing = context.list().map_err(engine::Error::Context)?;
         let (files, largest) = (listing.files(), listing.largest(LARGEST));
-        let packed = self.service.stop().unless_asked(listing.pack(MAX_ARCHIVE)).await?;
+        let packed = self.service.stop.unless_asked(listing.pack(MAX_ARCHIVE)).await?;
         let packed = packed.map_err(engine::Error::Context)?;
         self.hooks.event(&Event::Packed { files, bytes: packed.bytes() });
         if packed.bytes() > LARGE {
@@ -63,7 +60,7 @@ impl<H: Hooks> Shipment<'_, H> {
                 "the archive is large, mostly because of {}; exclude what the image does not need with .dockerignore",
                 paths.join(", ")
             );
-            self.hooks.event(&Event::Warning { message });
+            self.hooks.warn(message);
         }
         Ok(packed)
     }
@@ -81,9 +78,8 @@ impl<H: Hooks> Shipment<'_, H> {
         let Self { service, hooks, .. } = self;
         let hooks = RefCell::new(&mut **hooks);
         let mut progress = |sent| hooks.borrow_mut().event(&Event::Upload { bytes: sent, total: bytes });
-        let upload =
-            async |client: &crate::api::Client| client.upload(&target, &archive, &mut progress).await;
-        service.call(upload, |message| hooks.borrow_mut().event(&Event::Note { message })).await?;
+        let upload = async |client: &Client| client.upload(&target, &archive, &mut progress).await;
+        service.call(upload, |message| hooks.borrow_mut().note(message)).await?;
         self.hooks.event(&Event::Uploaded { path: path.clone(), bytes });
         Ok(SourceRevisionConfig {
             graph_config_path: Some(self.request.config_path.clone()),

@@ -19,6 +19,8 @@ const FORMAT: u32 = 1;
 pub(super) struct Definition {
     pub(super) service: String,
     pub(super) spec: ContainerSpec,
+    /// The name of the image, if it is built.
+    pub(super) built: Option<String>,
     /// Services that have to be healthy before it starts.
     pub(super) after: Vec<String>,
     /// The hash of the whole definition, values of variables included.
@@ -30,11 +32,6 @@ pub(super) fn image_name(service: &Service) -> &str {
     match &service.image {
         ServiceImage::Built { name } | ServiceImage::Named { name } => name,
     }
-}
-
-/// The name of the image that was built for a container, if one was.
-pub(super) fn built_name(spec: &ContainerSpec) -> Option<&String> {
-    spec.labels.iter().find(|(name, _)| name == labels::BUILT).map(|(_, name)| name)
 }
 
 /// The network that all services are on.
@@ -72,9 +69,11 @@ fn definition(session: &Session, service: &Service, ids: &BTreeMap<String, Strin
         label(labels::DIRECTORY, session.directory.display().to_string()),
         label(labels::FILES, session.config.display().to_string()),
     ]);
-    if let ServiceImage::Built { name } = &service.image {
-        labels.push(label(labels::BUILT, name));
-    }
+    let built = match &service.image {
+        ServiceImage::Built { name } => Some(name.clone()),
+        ServiceImage::Named { .. } => None,
+    };
+    labels.extend(built.iter().map(|name| label(labels::BUILT, name)));
     let spec = ContainerSpec {
         name: format!("{}-{}-1", session.setup.name, service.name),
         // By name, which the engine shows.
@@ -89,7 +88,7 @@ fn definition(session: &Session, service: &Service, ids: &BTreeMap<String, Strin
         network: network(session),
         aliases: vec![service.name.clone()],
     };
-    Definition { service: service.name.clone(), spec, after: service.after.clone(), hash }
+    Definition { service: service.name.clone(), spec, built, after: service.after.clone(), hash }
 }
 
 fn hash(session: &Session, service: &Service, image: &str, environment: &IndexMap<String, String>) -> String {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::check::check_directory;
 use super::error::Error;
 use super::labels;
-use super::owner::check_owner;
 use super::stop::{service, stop, waves};
 use super::turn::turn;
 use crate::engine::{self, Container, Engine};
@@ -25,18 +25,16 @@ pub async fn down(
 ) -> Result<(), Error> {
     // An `up` that is changing the project finishes first.
     let _turn = turn(engine, project, reporter).await;
-    let mut changed =
-        |service: &str, change| reporter.event(&Event::Service { service: service.to_owned(), change });
-    if let Some(directory) = owner {
-        check_owner(engine, project, directory).await?;
-    }
     let containers = engine.containers(labels::PROJECT, project).await?;
+    if let Some(directory) = owner {
+        check_directory(&containers, project, directory)?;
+    }
     let is_ours = |container: &Container| container.labels.contains_key(labels::OURS);
     let (ours, others): (Vec<Container>, Vec<Container>) = containers.into_iter().partition(is_ours);
-    stop(engine, &ours, |service| changed(service, Change::Stopped)).await?;
+    stop(engine, &ours, reporter).await?;
     for container in waves(&ours).into_iter().flatten() {
         engine.remove(&container.id).await?;
-        changed(service(container), Change::Removed);
+        reporter.service(service(container), Change::Removed);
     }
     let mut removed = !ours.is_empty();
     let name = format!("{project}_default");

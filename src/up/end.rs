@@ -44,7 +44,7 @@ impl Run<'_> {
     async fn stop(&mut self) -> Result<(), Error> {
         self.changes.finished(GRACE).await;
         let ours = self.to_stop().await?;
-        Ok(stop(&self.engine, &ours, |service| self.hooks.event(&stopped(service))).await?)
+        Ok(stop(&self.engine, &ours, self.hooks).await?)
     }
 
     async fn kill(&mut self) -> Result<(), Error> {
@@ -57,7 +57,7 @@ impl Run<'_> {
             }
             for container in running {
                 self.engine.kill(&container.id).await?;
-                self.hooks.event(&stopped(service(&container)));
+                self.hooks.service(service(&container), Change::Stopped);
             }
         }
         Ok(())
@@ -95,8 +95,4 @@ pub async fn while_responsive<T>(
         done = work => Ok(done),
         () = unresponsive => Err(Error::NotStopped { after: RESPONSE }),
     }
-}
-
-fn stopped(service: &str) -> Event {
-    Event::Service { service: service.to_owned(), change: Change::Stopped }
 }

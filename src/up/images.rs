@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tokio::sync::mpsc;
-
 use super::definition::image_name;
 use super::error::Error;
-use super::session::{Hooks, Image, Options, Session};
+use super::session::{Hooks, Options, Session};
 use crate::compiler::back::plan::ServiceImage;
-use crate::engine::{self, BuildEvent, BuildRequest, Engine, Transfer};
-use crate::live::Event;
+use crate::engine::{self, BuildEvent, BuildRequest, Engine};
 
 /// Builds or pulls every image of the setup. Returns the ID of the image that the build has replaced, if any.
 ///
@@ -33,8 +30,8 @@ pub(super) async fn build(
     session: &Session,
     hooks: &mut dyn Hooks,
 ) -> Result<Option<String>, Error> {
-    let Image::Built(request) = &session.image else { return Ok(None) };
-    let built = build_image(engine, BuildRequest::clone(request), |event| hooks.building(&event)).await;
+    let Some(request) = &session.build else { return Ok(None) };
+    let built = build_image(engine, request.clone(), |event| hooks.building(&event)).await;
     hooks.built(built.as_ref().err());
     Ok(built?)
 }
@@ -71,28 +68,11 @@ pub(super) async fn provide(
             Some(id) if is_ours || !pulls => id,
             None if !pulls || is_built => return Err(Error::NoImage { image: name.to_owned() }),
             _ => {
-                pull(engine, name, hooks).await?;
+                engine.pull(name, |event| hooks.event(&event)).await?;
                 engine.image(name).await?.ok_or_else(|| Error::NoImage { image: name.to_owned() })?
             }
         };
         ids.insert(name.to_owned(), id);
     }
     Ok(ids)
-}
-
-async fn pull(engine: &Engine, name: &str, hooks: &mut dyn Hooks) -> Result<(), Error> {
-    let pulling = |current, total| Event::Pulling { image: name.to_owned(), current, total };
-    hooks.event(&pulling(0, 0));
-    let (sender, mut events) = mpsc::unbounded_channel();
-    let warnings = sender.clone();
-    let progress = move |it: Transfer| _ = sender.send(pulling(it.current, it.total));
-    let warn = move |message| _ = warnings.send(Event::Warning { message });
-    let mut pulled = std::pin::pin!(engine.pull(name, progress, warn));
-    loop {
-        tokio::select! {
-            biased;
-            Some(event) = events.recv() => hooks.event(&event),
-            done = &mut pulled => return Ok(done?),
-        }
-    }
 }

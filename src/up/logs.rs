@@ -11,7 +11,8 @@ use crate::live::{self, LineSender, Lines};
 /// Follows containers until it is dropped.
 pub(super) struct Logs {
     sender: LineSender<String>,
-    lines: Lines<String>,
+    /// The lines, each with its service.
+    pub(super) lines: Lines<String>,
     /// The followed container of each service, and the task that follows it.
     followed: HashMap<String, (String, JoinHandle<()>)>,
     /// Older output is shown only of new containers; in seconds of Unix time.
@@ -34,16 +35,6 @@ impl Logs {
         let since = if is_new { 0 } else { self.since };
         let follow = engine.follow(container, since, service.to_owned(), self.sender.clone());
         self.followed.insert(service.to_owned(), (container.to_owned(), tokio::spawn(follow)));
-    }
-
-    /// The next lines, each with its service. Cancel safe.
-    pub(super) async fn next(&mut self) -> Vec<(String, String)> {
-        self.lines.next().await.unwrap_or_default()
-    }
-
-    /// The lines that are waiting.
-    pub(super) fn waiting(&mut self) -> Vec<(String, String)> {
-        self.lines.waiting()
     }
 }
 

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::images::build_image;
-use super::session::{Image, Session};
+use super::session::Session;
 use crate::engine::{BuildEvent, BuildRequest, Engine, Error};
 
 /// A build of a changed project. Dropping it stops the build.
@@ -35,13 +35,10 @@ pub(super) enum Step {
 }
 
 impl Rebuild {
-    /// Starts to build `image`, with the base images that are here, so that a change is soon visible.
-    pub(super) fn start(engine: &Engine, image: &Image, changed: Vec<String>) -> Self {
+    /// Starts the build of an image, if there is one, with the base images that are here, so that a change is soon visible.
+    pub(super) fn start(engine: &Engine, request: Option<&BuildRequest>, changed: Vec<String>) -> Self {
         let (sender, events) = mpsc::unbounded_channel();
-        let request = match image {
-            Image::Built(request) => Some(BuildRequest { pull: false, ..BuildRequest::clone(request) }),
-            Image::Named => None,
-        };
+        let request = request.map(|request| BuildRequest { pull: false, ..request.clone() });
         let (engine, is_built) = (engine.clone(), request.is_some());
         let build = Box::pin(async move {
             let Some(request) = request else { return Ok(None) };

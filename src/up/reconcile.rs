@@ -6,13 +6,13 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use tokio::time::{Instant, sleep};
 
+use super::check::explain_port;
 use super::definition::{self, Definition};
 use super::error::Error;
 use super::labels::{self, label};
-use super::port;
 use super::session::Mode;
 use super::stop::GRACE;
-use crate::engine::{self, Container, Engine, State, Wellness};
+use crate::engine::{self, Container, Engine, HealthStatus, State};
 use crate::live::{Change, Event};
 use crate::up::supervise::Run;
 
@@ -25,9 +25,13 @@ const HEALTH_CHECK: Duration = Duration::from_millis(300);
 /// Number of last lines that are shown of a service that failed.
 const LAST_LINES: usize = 20;
 
-/// The progress of the services.
-#[derive(Default)]
-struct Progress {
+/// The services that are being started, and their progress.
+struct Progress<'a> {
+    definitions: &'a [Definition],
+    /// The containers of the project, as they were last listed.
+    containers: Vec<Container>,
+    /// Whether containers are recreated even if nothing changed.
+    recreate: bool,
     /// Created as defined, and started.
     started: HashSet<String>,
     /// Started and healthy.
@@ -36,65 +40,64 @@ struct Progress {
     next_check: Option<Instant>,
 }
 
-impl Progress {
-    fn may_start(&self, one: &Definition) -> bool {
-        !self.started.contains(&one.service) && one.after.iter().all(|name| self.healthy.contains(name))
+impl<'a> Progress<'a> {
+    /// The services that have not been started and depend on healthy ones only.
+    fn open(&self) -> Vec<&'a Definition> {
+        let may_start = |one: &&Definition| {
+            !self.started.contains(&one.service) && one.after.iter().all(|name| self.healthy.contains(name))
+        };
+        self.definitions.iter().filter(may_start).collect()
+    }
+
+    fn is_done(&self, waits: bool) -> bool {
+        let count = self.definitions.len();
+        self.started.len() == count && (!waits || self.healthy.len() == count)
     }
 }
 
 impl Run<'_> {
     /// Starts all services; detached, waits until all are healthy.
     pub(super) async fn start(&mut self, definitions: &[Definition], recreate: bool) -> Result<(), Error> {
-        let mut containers = self.containers().await?;
+        let containers = self.containers().await?;
         self.create_shared().await?;
         self.remove_orphans(definitions, &containers).await?;
         let deadline = Instant::now() + self.options.wait_timeout;
-        let waits = self.options.mode == Mode::Detached;
-        let mut progress = Progress::default();
-        if !self.engine.has_start_interval().await? {
-            progress.next_check = Some(Instant::now());
-        }
+        let next_check = (!self.engine.has_start_interval().await?).then(Instant::now);
+        let (started, healthy) = Default::default();
+        let mut progress = Progress { definitions, containers, recreate, started, healthy, next_check };
         loop {
-            self.check_started(definitions, &containers, &mut progress).await?;
-            if progress.started.len() == definitions.len()
-                && (!waits || progress.healthy.len() == definitions.len())
-            {
+            self.check_started(&mut progress).await?;
+            if progress.is_done(self.options.mode == Mode::Detached) {
                 return Ok(());
             }
-            let open: Vec<&Definition> = definitions.iter().filter(|one| progress.may_start(one)).collect();
-            if open.is_empty() && Instant::now() > deadline {
-                return Err(self.unhealthy(definitions, &containers, &progress).await);
-            }
-            if open.is_empty() {
+            if progress.open().is_empty() {
+                if Instant::now() > deadline {
+                    return Err(self.unhealthy(&progress).await);
+                }
                 sleep(PAUSE).await;
             }
-            self.start_all(&open, &containers, recreate, &mut progress).await?;
-            containers = self.containers().await?;
+            self.start_all(&mut progress).await?;
+            progress.containers = self.containers().await?;
         }
     }
 
     /// Checks the services that were started.
-    async fn check_started(
-        &mut self,
-        definitions: &[Definition],
-        containers: &[Container],
-        progress: &mut Progress,
-    ) -> Result<(), Error> {
-        let by_service = by_service(containers);
+    async fn check_started(&mut self, progress: &mut Progress<'_>) -> Result<(), Error> {
+        let by_service = by_service(&progress.containers);
         let is_due = progress.next_check.is_some_and(|next| next <= Instant::now());
-        for one in definitions.iter().filter(|one| progress.started.contains(&one.service)) {
+        for one in progress.definitions.iter().filter(|one| progress.started.contains(&one.service)) {
             let Some(container) = by_service.get(one.service.as_str()) else {
                 return Err(self.removed(&one.service).await);
             };
             self.check(&one.service, container).await?;
-            let is_starting = container.state == State::Running(Some(Wellness::Starting));
+            let is_starting = container.state == State::Running(Some(HealthStatus::Starting));
             let was_healthy = progress.healthy.contains(&one.service);
             if is_healthy(one, container)
                 || is_starting && (was_healthy || is_due && self.succeeds(one, container).await)
             {
                 let is_new = progress.healthy.insert(one.service.clone());
                 if is_new && one.spec.health.is_some() && self.options.mode == Mode::Detached {
-                    self.change(&one.service, Change::Healthy);
+                    self.hooks.service(&one.service, Change::Healthy);
                 }
             } else {
                 progress.healthy.remove(&one.service);
@@ -113,14 +116,9 @@ impl Run<'_> {
         self.engine.succeeds_in(&container.name, &health.command, timeout).await
     }
 
-    /// Starts the services of `open` as defined, all at once.
-    async fn start_all(
-        &mut self,
-        open: &[&Definition],
-        containers: &[Container],
-        recreate: bool,
-        progress: &mut Progress,
-    ) -> Result<(), Error> {
+    /// Starts all open services as defined, at once.
+    async fn start_all(&mut self, progress: &mut Progress<'_>) -> Result<(), Error> {
+        let (open, recreate, containers) = (progress.open(), progress.recreate, &progress.containers);
         let of = |one: &Definition| -> Vec<Container> {
             containers.iter().filter(|it| is_of(it, &one.service)).cloned().collect()
         };
@@ -145,7 +143,7 @@ impl Run<'_> {
                 self.renewed.insert(one.service.clone());
             }
             progress.started.insert(one.service.clone());
-            self.change(&one.service, change);
+            self.hooks.service(&one.service, change);
         }
         Ok(())
     }
@@ -203,7 +201,7 @@ impl Run<'_> {
             if definitions.iter().all(|one| one.service != service) {
                 let (engine, id) = (self.engine.clone(), container.id.clone());
                 self.changes.complete(async move { remove(&engine, &id).await }).await?;
-                self.change(&service, Change::Removed);
+                self.hooks.service(&service, Change::Removed);
             }
         }
         Ok(())
@@ -214,14 +212,14 @@ impl Run<'_> {
         let name = &container.name;
         match container.state {
             State::Exited | State::Gone => {
-                let code = self.engine.condition(name).await.map(|condition| condition.code);
+                let code = self.engine.failure(name).await.map(|failure| failure.exit_code);
                 let status =
                     code.map_or_else(|_| "ended".to_owned(), |code| format!("ended with exit code {code}"));
                 Err(self.failed(service, Some(name), &status).await)
             }
-            State::Running(Some(Wellness::Unhealthy)) => {
-                let condition = self.engine.condition(name).await?;
-                let why = condition.health.map_or_else(String::new, |health| format!(": {health}"));
+            State::Running(Some(HealthStatus::Unhealthy)) => {
+                let output = self.engine.failure(name).await?.health_check;
+                let why = output.map_or_else(String::new, |health| format!(": {health}"));
                 let status = format!("is unhealthy{}", why.replace('\n', " "));
                 Err(self.failed(service, Some(name), &status).await)
             }
@@ -246,23 +244,15 @@ impl Run<'_> {
     }
 
     /// The error for the first service that was not healthy in time.
-    async fn unhealthy(
-        &mut self,
-        definitions: &[Definition],
-        containers: &[Container],
-        progress: &Progress,
-    ) -> Error {
+    async fn unhealthy(&mut self, progress: &Progress<'_>) -> Error {
         let after = self.options.wait_timeout;
         let is_late = |name: &&String| progress.started.contains(*name) && !progress.healthy.contains(*name);
-        let service = definitions.iter().map(|one| &one.service).find(is_late).cloned().unwrap_or_default();
-        let container = by_service(containers).get(service.as_str()).map(|container| container.name.clone());
+        let mut services = progress.definitions.iter().map(|one| &one.service);
+        let service = services.find(is_late).cloned().unwrap_or_default();
+        let container = by_service(&progress.containers).get(service.as_str()).map(|it| it.name.clone());
         let status = format!("is not healthy after {} s", after.as_secs());
         self.failed(&service, container.as_deref(), &status).await;
         Error::NotReady { what: format!("the service `{service}` is not healthy"), after }
-    }
-
-    pub(super) fn change(&mut self, service: &str, change: Change) {
-        self.hooks.event(&Event::Service { service: service.to_owned(), change });
     }
 }
 
@@ -279,7 +269,7 @@ fn is_of(container: &Container, service: &str) -> bool {
 
 fn is_healthy(one: &Definition, container: &Container) -> bool {
     match container.state {
-        State::Running(Some(wellness)) => wellness == Wellness::Healthy,
+        State::Running(Some(status)) => status == HealthStatus::Healthy,
         State::Running(None) => one.spec.health.is_none(),
         _ => false,
     }
@@ -296,7 +286,10 @@ async fn start(
         container.labels.get(labels::HASH) == Some(&one.hash) && container.name == one.spec.name && !recreate
     };
     let usable = |container: &&Container| {
-        !matches!(container.state, State::Gone | State::Paused | State::Running(Some(Wellness::Unhealthy)))
+        !matches!(
+            container.state,
+            State::Gone | State::Paused | State::Running(Some(HealthStatus::Unhealthy))
+        )
     };
     let keep = found.iter().filter(is_same).find(usable);
     for other in found.iter().filter(|container| Some(*container) != keep) {
@@ -313,7 +306,7 @@ async fn start(
     let started = engine.start_container(&one.spec.name, &one.spec.ports).await;
     match started {
         Ok(()) => Ok(change),
-        Err(error) => Err(port::explain(engine, &one.service, error).await),
+        Err(error) => Err(explain_port(engine, &one.service, error).await),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::definition::{Definition, built_name};
+use super::definition::Definition;
 use super::labels;
 use super::supervise::Run;
 use crate::engine::{Container, Engine};
@@ -18,7 +18,7 @@ const REMOVAL: Duration = Duration::from_secs(10);
 impl Run<'_> {
     /// Remembers the images of containers that are being replaced, if they were built for this project.
     pub(super) fn remember_replaced(&mut self, definition: &Definition, containers: &[Container]) {
-        let Some(name) = built_name(&definition.spec) else { return };
+        let Some(name) = &definition.built else { return };
         let is_built = |it: &&Container| {
             it.labels.contains_key(labels::OURS) && it.labels.get(labels::BUILT) == Some(name)
         };

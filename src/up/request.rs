@@ -1,6 +1,6 @@
-//! What the user asks of a setup, and what follows from that: the setup, its addresses, its URLs and its variables.
+//! The options of a setup, and the setup, addresses, URLs and variables that result from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use indexmap::IndexMap;
@@ -88,8 +88,8 @@ impl Request {
     pub fn urls(&self, plan: &Plan, env: &Variables) -> Urls {
         let variable = |name: &str| env.iter().find(|(known, _)| known == name)?.1.clone();
         let prefix = live::mount_prefix(plan, plan.contract.get(keys::HTTP), variable);
-        let urls = Urls::new(plan, self.server_url(), &prefix, None, local::STUDIO.0);
-        urls.with_debugger(self.debugger_port.map(|port| self.url(port)))
+        let debugger = self.debugger_port.map(|port| self.url(port));
+        Urls { debugger, ..Urls::new(plan, self.server_url(), &prefix, None, local::STUDIO.0) }
     }
 
     /// The values of the variables that `setup` takes from outside: from the configuration's `env`, else from the
@@ -100,7 +100,7 @@ impl Request {
         env: &Variables,
         process: impl Fn(&str) -> Option<String>,
         dotenv: impl Fn(&str) -> Option<String>,
-    ) -> Vec<(String, String)> {
+    ) -> HashMap<String, String> {
         let of_env = |name: &str| {
             let value = env.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.clone());
             value.filter(|value| !value.is_empty())
@@ -139,9 +139,7 @@ impl Session {
         let is_in_file =
             |name: &str| self.file.iter().any(|(known, value)| known == name && is_set(value.as_ref()));
         contract::KEYS.iter().any(|key| match server.and_then(|it| it.environment.get(key.variable)) {
-            Some(Variable::From { names, .. }) => {
-                names.iter().any(|name| self.given.iter().any(|(given, _)| given == name))
-            }
+            Some(Variable::From { names, .. }) => names.iter().any(|name| self.given.contains_key(name)),
             Some(Variable::Text { text }) => !text.is_empty(),
             None => is_in_file(key.variable) || key.legacy.is_some_and(is_in_file),
         })

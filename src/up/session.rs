@@ -1,13 +1,13 @@
-//! The input of a run, and what it asks of its caller.
+//! The input of a run, and the interface to its caller.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::compiler::back::plan::{Service, Setup, Variable, Watch};
-use crate::engine::{self, BuildEvent, BuildRequest};
-use crate::live::{Reporter, Urls};
+use crate::engine::{BuildReporter, BuildRequest};
+use crate::live::Urls;
 use indexmap::IndexMap;
 
 /// A planned setup and the values of its variables. There is no `Debug`: the values are secrets.
@@ -20,12 +20,12 @@ pub struct Session {
     pub setup: Setup,
     /// The name of the server's service.
     pub server: String,
-    /// The server's image.
-    pub image: Image,
+    /// The build of the server's image, unless an existing image is run.
+    pub build: Option<BuildRequest>,
     /// The variables of the .env file; one without a value is not set.
     pub file: Vec<(String, Option<String>)>,
     /// The values of the variables that the setup takes from the environment or .env.
-    pub given: Vec<(String, String)>,
+    pub given: HashMap<String, String>,
     /// The files whose changes count.
     pub watch: Watch,
     /// The address that the ports of a service are published on; without one, all addresses.
@@ -43,9 +43,7 @@ impl Session {
         for (name, variable) in &service.environment {
             let value = match variable {
                 Variable::Text { text } => Some(text.clone()),
-                Variable::From { names, .. } => names.iter().find_map(|name| {
-                    self.given.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone())
-                }),
+                Variable::From { names, .. } => names.iter().find_map(|name| self.given.get(name).cloned()),
             };
             all.extend(value.map(|value| (name.clone(), value)));
         }
@@ -53,18 +51,10 @@ impl Session {
     }
 }
 
-/// The server's image.
-pub enum Image {
-    /// Built from the project.
-    Built(Box<BuildRequest>),
-    /// An existing image.
-    Named,
-}
-
 /// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What happens once everything runs.
+    /// The behaviour once everything runs.
     pub mode: Mode,
     /// Whether newer images are pulled.
     pub pull: bool,
@@ -76,7 +66,7 @@ pub struct Options {
     pub all_logs: bool,
 }
 
-/// What happens once everything runs.
+/// The behaviour of a run once everything runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Show the logs until interrupted, then stop everything.
@@ -87,14 +77,8 @@ pub enum Mode {
     Watching,
 }
 
-/// What the room asks of its caller while it runs.
-pub trait Hooks: Reporter {
-    /// A build advanced.
-    fn building(&mut self, event: &BuildEvent);
-
-    /// A build ended, with this error if it failed.
-    fn built(&mut self, failed: Option<&engine::Error>);
-
+/// The caller of a run: it shows events and plans again.
+pub trait Hooks: BuildReporter {
     /// Reads the project again. None if it cannot be planned; the caller has reported why.
     fn replan(&mut self) -> Option<Session>;
 }

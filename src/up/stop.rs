@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 
 use super::labels;
 use crate::engine::{Container, Engine, Error, State};
+use crate::live::{Change, Reporter};
 
 /// Grace period of a container.
 pub const GRACE: Duration = Duration::from_secs(7);
@@ -32,18 +33,18 @@ pub(super) fn waves(containers: &[Container]) -> Vec<Vec<&Container>> {
     waves
 }
 
-/// Stops those that run; `stopped` gets each service.
+/// Stops those that run, and reports each service.
 pub(super) async fn stop(
     engine: &Engine,
     containers: &[Container],
-    mut stopped: impl FnMut(&str),
+    reporter: &mut dyn Reporter,
 ) -> Result<(), Error> {
     let running: Vec<Container> = containers.iter().filter(|it| is_running(it)).cloned().collect();
     for wave in waves(&running) {
         let all = join_all(wave.iter().map(|container| engine.stop(&container.id, GRACE))).await;
         for (container, done) in wave.iter().zip(all) {
             done?;
-            stopped(service(container));
+            reporter.service(service(container), Change::Stopped);
         }
     }
     Ok(())

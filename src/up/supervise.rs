@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 use super::change::Changes;
+use super::check::check;
 use super::definition;
 use super::error::Error;
 use super::images;
 use super::labels;
 use super::logs::Logs;
-use super::owner;
 use super::rebuild::{Rebuild, Step};
 use super::reconcile::by_service;
 use super::replaced::Replaced;
@@ -58,10 +58,7 @@ pub async fn run(
         is_ready: false,
         sources: Sources::new(CHECK),
     };
-    let done = match stop.unless_asked(run.work()).await {
-        Ok(done) => done,
-        Err(interrupted) => Err(interrupted.into()),
-    };
+    let done = stop.unless_asked(run.work()).await.unwrap_or_else(|interrupted| Err(interrupted.into()));
     let leave = match done {
         Err(Error::Interrupted(_)) => false,
         Err(Error::AtWork { .. }) => true,
@@ -110,14 +107,14 @@ impl Run<'_> {
     async fn work(&mut self) -> Result<(), Error> {
         let began = Instant::now();
         self.take_turn().await;
-        owner::check(&self.engine, &self.session).await?;
+        check(&self.engine, &self.session).await?;
         if self.options.mode == Mode::Watching {
             // Before anything is built, so that no change is missed.
             self.sources.watch(&self.session.directory, &self.session.watch)?;
         }
         self.replaced.extend(images::build(&self.engine, &self.session, self.hooks).await?);
         // The build may have taken a while.
-        owner::check(&self.engine, &self.session).await?;
+        check(&self.engine, &self.session).await?;
         self.reconcile(self.options.recreate, self.options.pull).await?;
         self.probe(began);
         if self.options.mode != Mode::Detached {
@@ -131,10 +128,10 @@ impl Run<'_> {
         let is_detached = self.options.mode == Mode::Detached;
         while is_detached || !self.hooks.is_closed() {
             let step = self.rebuild.as_mut().map(Rebuild::next);
-            match self.sources.next(self.hooks, step, Some(self.logs.next())).await {
+            match self.sources.next(self.hooks, step, Some(self.logs.lines.next())).await {
                 Happening::Changed(changes) => self.changed(changes),
                 Happening::Late(_) => self.late()?,
-                Happening::Output(lines) => self.hooks.lines_of_services(lines),
+                Happening::Output(lines) => self.hooks.lines_of_services(lines.unwrap_or_default()),
                 Happening::Ready(milliseconds) => {
                     self.ready(milliseconds);
                     if is_detached {
@@ -198,7 +195,7 @@ impl Run<'_> {
             if is_running(container) || name == self.session.server && self.is_server_down {
                 continue;
             }
-            let lines = self.logs.waiting();
+            let lines = self.logs.lines.waiting();
             self.hooks.lines_of_services(lines);
             if let Err(error) = self.check(&name, container).await {
                 self.unless_change_may_fix(error)?;
@@ -251,8 +248,8 @@ impl Run<'_> {
             self.hooks.warn(error.to_string());
         }
         let session = next.or(session).or_else(|| self.kept.take());
-        let image = session.as_ref().map_or(&self.session.image, |session| &session.image);
-        let mut rebuild = Rebuild::start(&self.engine, image, changed);
+        let build = session.as_ref().unwrap_or(&self.session).build.as_ref();
+        let mut rebuild = Rebuild::start(&self.engine, build, changed);
         rebuild.session = session;
         self.rebuild = Some(rebuild);
     }

@@ -294,6 +294,21 @@ fn without_node_or_with_an_old_one_it_says_so() {
 }
 
 #[test]
+fn an_old_graph_library_runs_on_an_older_server() {
+    let project = Project::of("javascript");
+    let manifest = json!({
+        "private": true,
+        "type": "module",
+        "dependencies": { "@langchain/core": "0.3.59", "@langchain/langgraph": "0.2.44" }
+    });
+    project.write("package.json", manifest.to_string());
+    let dev = project.ready(&["--no-reload"]);
+    assert_eq!(greeting(&dev), "Hello, Ada!");
+    dev.hear("`@langchain/langgraph` is 0.2.44 in `./package.json`");
+    dev.stop("INT");
+}
+
+#[test]
 fn another_node_than_the_pinned_one_is_warned_of() {
     let project = project();
     project.edit("agent.json", "\"node_version\": \"20\"", "\"node_version\": \"97\"");

@@ -46,8 +46,8 @@ fn header(dir: &Path, config: &str, images: &[&str]) -> (HashMap<String, serde_j
     request.pull = true;
     let mut warnings = Vec::new();
     let events = |event| {
-        if let BuildEvent::Warning(text) = event {
-            warnings.push(text)
+        if let BuildEvent::Warning { message } = event {
+            warnings.push(message)
         }
     };
     wait(async {

@@ -1,4 +1,4 @@
-//! What the group `system-tests` finds on the machine.
+//! The parts of the machine that the group `system-tests` uses.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

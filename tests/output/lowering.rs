@@ -17,7 +17,7 @@ const SETUPTOOLS: &str =
     "[build-system]\nrequires = ['setuptools']\nbuild-backend = 'setuptools.build_meta'\n";
 
 /// A tree in memory whose configuration lies deeper than its root.
-struct Nested(MemoryFiles);
+pub(super) struct Nested(pub(super) MemoryFiles);
 
 impl Nested {
     const AT: &str = "apps/agent";
@@ -49,7 +49,7 @@ impl Files for Nested {
     }
 }
 
-fn plan_with(config: &str, files: &dyn Files, options: &Options) -> Plan {
+pub(super) fn plan_with(config: &str, files: &dyn Files, options: &Options) -> Plan {
     let config = format!("{{{config}}}");
     let analysis = analyze("agent.json", &config, files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
@@ -80,7 +80,7 @@ fn javascript(members: &str, files: &[(&str, &str)]) -> Plan {
 }
 
 /// The Dockerfile on one line, without the wraps.
-fn text(plan: &Plan) -> String {
+pub(super) fn text(plan: &Plan) -> String {
     dockerfile(plan).replace(" \\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -102,7 +102,7 @@ pub(super) fn in_order(plan: &Plan, one: &str, other: &str) {
     assert!(at(one) < at(other), "{one:?} behind {other:?} in\n{text}");
 }
 
-fn sees(plan: &Plan, path: &str) -> bool {
+pub(super) fn sees(plan: &Plan, path: &str) -> bool {
     !Ignore::parse(&dockerignore(plan)).unwrap().excludes(path)
 }
 
@@ -183,18 +183,26 @@ fn javascript_package_managers() {
 /// `dev` changes no file of the user's. Yarn 2 and later write a lock file, and refuse `--no-lockfile`.
 #[test]
 fn javascript_package_managers_of_dev() {
-    for (manager, file, install) in [
-        ("yarn@1.22.22", None, "yarn install --no-lockfile"),
-        ("yarn@4.9.1+sha224.abc", None, "npm install --no-package-lock --no-save"),
-        ("yarn", Some(".yarnrc.yml"), "npm install --no-package-lock --no-save"),
-        ("yarn@4.9.1", Some("yarn.lock"), "yarn install --frozen-lockfile"),
-        ("pnpm@10.0.0", None, "pnpm install --no-lockfile"),
+    for (manager, file, install, package) in [
+        ("yarn@1.22.22", None, "yarn install --no-lockfile", "yarn@1.22.22"),
+        ("yarn@4.9.1+sha224.abc", None, "npm install --no-package-lock --no-save", "@yarnpkg/cli-dist@4.9.1"),
+        ("yarn", Some(".yarnrc.yml"), "npm install --no-package-lock --no-save", "@yarnpkg/cli-dist@4"),
+        (
+            "yarn@4.9.1",
+            Some("yarn.lock"),
+            "npx --yes @yarnpkg/cli-dist@4.9.1 install --immutable",
+            "@yarnpkg/cli-dist@4.9.1",
+        ),
+        ("pnpm@10.0.0", None, "pnpm install --no-lockfile", "pnpm@10.0.0"),
+        ("pnpm@1;rm", None, "pnpm install --no-lockfile", "pnpm@10"),
+        ("npm@10", Some("bun.lock"), "bun install --frozen-lockfile", "bun@1"),
     ] {
         let manifest = format!(r#"{{"packageManager": "{manager}", "dependencies": {{"a": "1"}}}}"#);
         let files: Vec<_> =
             [("package.json", manifest.as_str())].into_iter().chain(file.map(|file| (file, ""))).collect();
         let project = javascript("", &files).local.javascript.unwrap().project.unwrap();
         assert!(project.install.join(" ").starts_with(install), "{manager}: {:?}", project.install);
+        assert_eq!(project.package, package, "{manager}");
     }
 }
 
@@ -202,23 +210,16 @@ fn javascript_package_managers_of_dev() {
 fn javascript_packages_that_need_their_source() {
     for (manifest, file) in [
         (r#"{"scripts": {"postinstall": "node build.js"}}"#, None),
-        (r#"{"scripts": {"prepare": "husky"}}"#, None),
-        (r#"{"workspaces": ["packages/*"]}"#, None),
-        ("{}", Some("pnpm-workspace.yaml")),
-        ("{}", Some(".yarn/releases/yarn.cjs")),
+        (r#"{"scripts": {"prepare": "husky && npm run build"}}"#, None),
         (r#"{"dependencies": {"a": "file:../a"}}"#, None),
-        (r#"{"devDependencies": {"a": "workspace:*"}}"#, None),
-        (r#"{"pnpm": {"patchedDependencies": {"a@1": "patches/a.patch"}}}"#, None),
-        (r#"{"patchedDependencies": {"a@1": "patches/a.patch"}}"#, None),
         (r#"{"dependencies": {"a": "vendor/a.tgz"}}"#, None),
         (r#"{"optionalDependencies": {"a": "/opt/a"}}"#, None),
         (r#"{"overrides": {"b": {"a": "file:./vendor/a"}}}"#, None),
-        (r#"{"resolutions": {"a": "patch:a@1#./patches/a.patch"}}"#, None),
         (r#"{"pnpm": {"overrides": {"a": "link:./vendor/a"}}}"#, None),
-        ("{}", Some(".pnpmfile.cjs")),
+        ("{}", Some((".pnpmfile.cjs", ""))),
+        ("{}", Some(("pnpm-workspace.yaml", "overrides: {a: 'link:./vendor/a'}"))),
     ] {
-        let files: Vec<_> =
-            [("package.json", manifest)].into_iter().chain(file.map(|file| (file, ""))).collect();
+        let files: Vec<_> = [("package.json", manifest)].into_iter().chain(file).collect();
         let plan = javascript("", &files);
         assert_eq!(plan.notes.len(), 1, "{manifest}: {:?}", plan.notes);
         in_order(&plan, "COPY . /deps/app/", " i ");

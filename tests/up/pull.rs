@@ -5,9 +5,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use agentcli::compiler::back::plan::{Port, Service, ServiceImage, Setup, Watch};
-use agentcli::engine::{BuildEvent, BuildRequest, Engine, EngineEnv, Error, Login, PushRequest};
+use agentcli::engine::{
+    BuildEvent, BuildReporter, BuildRequest, Engine, EngineEnv, Error, Login, PushRequest,
+};
 use agentcli::live::{Change, Event, Reporter, Stop, Urls};
-use agentcli::up::{self, Hooks, Image, Mode, Options, Session};
+use agentcli::up::{self, Hooks, Mode, Options, Session};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indexmap::IndexMap;
@@ -37,11 +39,13 @@ impl Reporter for Seen {
     }
 }
 
-impl Hooks for Seen {
+impl BuildReporter for Seen {
     fn building(&mut self, _: &BuildEvent) {}
 
     fn built(&mut self, _: Option<&Error>) {}
+}
 
+impl Hooks for Seen {
     fn replan(&mut self) -> Option<Session> {
         None
     }
@@ -139,9 +143,9 @@ impl World {
                 notes: Vec::new(),
             },
             server: "server".to_owned(),
-            image: Image::Named,
+            build: None,
             file: Vec::new(),
-            given: Vec::new(),
+            given: Default::default(),
             watch: Watch { root: ".".to_owned(), ignore: Vec::new(), files: Vec::new() },
             addresses: Default::default(),
             urls: Urls {

@@ -15,7 +15,7 @@ pub struct Deployment {
     pub source: Source,
     /// Fields that can be changed without a new revision, and fields that cannot be changed.
     pub source_config: SourceConfig,
-    /// Of the latest revision.
+    /// The configuration of the latest revision.
     pub source_revision_config: SourceRevisionConfig,
     /// Secret environment variables.
     pub secrets: Vec<Secret>,
@@ -57,7 +57,7 @@ pub struct Revision {
     pub status: RevisionStatus,
     /// Its source: that of the deployment, unless the patch has another one.
     pub source: Source,
-    /// Of this revision.
+    /// The configuration of this revision.
     pub source_revision_config: SourceRevisionConfig,
     /// Unknown fields.
     #[serde(flatten)]

@@ -72,10 +72,8 @@ impl fmt::Display for Detail {
         match self {
             Self::Text(text) => f.write_str(text),
             Self::List(list) => {
-                for (index, error) in list.iter().enumerate() {
-                    write!(f, "{}{error}", if index > 0 { "; " } else { "" })?;
-                }
-                Ok(())
+                let errors: Vec<String> = list.iter().map(ToString::to_string).collect();
+                f.write_str(&errors.join("; "))
             }
             Self::Other(value) => value.fmt(f),
         }
@@ -84,10 +82,8 @@ impl fmt::Display for Detail {
 
 impl fmt::Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, step) in self.loc.iter().enumerate() {
-            write!(f, "{}{step}", if index > 0 { "." } else { "" })?;
-        }
-        write!(f, ": {}", self.msg)
+        let place: Vec<String> = self.loc.iter().map(ToString::to_string).collect();
+        write!(f, "{}: {}", place.join("."), self.msg)
     }
 }
 

@@ -97,16 +97,13 @@ word_list! {
 impl RevisionStatus {
     /// Whether the status is final.
     pub fn is_final(&self) -> bool {
-        matches!(self, Self::Deployed | Self::Skipped) || self.is_failure()
+        let is_failure =
+            matches!(self, Self::CreateFailed | Self::BuildFailed | Self::DeployFailed | Self::Interrupted);
+        is_failure || matches!(self, Self::Deployed | Self::Skipped)
     }
 
     /// Whether its build is over.
     pub fn is_built(&self) -> bool {
         self.is_final() || matches!(self, Self::AwaitingDeploy | Self::Deploying)
-    }
-
-    /// Whether it has failed.
-    pub fn is_failure(&self) -> bool {
-        matches!(self, Self::CreateFailed | Self::BuildFailed | Self::DeployFailed | Self::Interrupted)
     }
 }

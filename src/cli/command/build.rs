@@ -5,11 +5,12 @@ use serde_json::json;
 use super::dockerfile::warn_if_stale;
 use crate::cli::compile::PlanOptions;
 use crate::cli::env::Env;
-use crate::cli::image::{self, BuildOptions};
+use crate::cli::image;
+use crate::cli::printer::Printer;
 use crate::cli::progress::Style;
 use crate::cli::setup;
 use crate::compiler::back::emit::dockerfile;
-use crate::engine::Built;
+use crate::engine::{BuildReporter as _, BuildRequest, Built};
 use crate::error::Error;
 
 #[derive(Debug, clap::Args)]
@@ -51,39 +52,43 @@ impl Build {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let planned = self.options.plan(env)?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
-        let runtime = env.runtime()?;
+        let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let engine = setup::engine(env, &runtime)?;
-        for options in self.builds()? {
-            let built = runtime.block_on(image::build(env, &engine, &planned, options, self.progress))?;
-            print_built(env, &built, self.progress == Style::Json)?;
+        let requests = self.requests(&image::request(env, &planned, &[])?)?;
+        let mut printer = Printer::new(env, self.progress == Style::Json, ());
+        (printer.style, printer.source) = (self.progress, Some(planned.project.source));
+        for request in requests {
+            let building = engine.build(request, |event| printer.building(&event));
+            let built = runtime.block_on(stop.unless_asked(building));
+            printer.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
+            print_built(printer.env, &built??, self.progress == Style::Json)?;
         }
         Ok(())
     }
 
     /// One build for each platform: a name refers to an image of one platform.
-    fn builds(&self) -> Result<Vec<BuildOptions>, Error> {
-        let tags = self.tags.clone();
+    fn requests(&self, request: &BuildRequest) -> Result<Vec<BuildRequest>, Error> {
+        let (pull, no_cache) = (!self.no_pull, self.no_cache);
+        let request = |platform, tags| BuildRequest { platform, tags, pull, no_cache, ..request.clone() };
         match self.platform.as_slice() {
-            [] => Ok(vec![self.build(None, tags)]),
-            [platform] => Ok(vec![self.build(Some(image::platform(platform)?), tags)]),
-            several => several.iter().map(|platform| self.build_with_suffix(platform)).collect(),
+            [] => Ok(vec![request(None, self.tags.clone())]),
+            [platform] => Ok(vec![request(Some(image::platform(platform)?), self.tags.clone())]),
+            several => {
+                let platforms = several.iter().map(|platform| image::platform(platform));
+                let build = |platform: String| request(Some(platform.clone()), self.tags_for(&platform));
+                platforms.map(|platform| platform.map(build)).collect()
+            }
         }
     }
 
-    fn build(&self, platform: Option<String>, tags: Vec<String>) -> BuildOptions {
-        BuildOptions { tags, platform, pull: !self.no_pull, no_cache: self.no_cache, ignore: &[] }
-    }
-
-    fn build_with_suffix(&self, platform: &str) -> Result<BuildOptions, Error> {
-        let platform = image::platform(platform)?;
+    fn tags_for(&self, platform: &str) -> Vec<String> {
         let suffix = platform.replace('/', "-");
         let tag =
             |tag: &String| match tag.rsplit_once('/').map_or(tag.as_str(), |(_, name)| name).contains(':') {
                 true => format!("{tag}-{suffix}"),
                 false => format!("{tag}:{suffix}"),
             };
-        let tags = self.tags.iter().map(tag).collect();
-        Ok(self.build(Some(platform), tags))
+        self.tags.iter().map(tag).collect()
     }
 }
 
@@ -92,5 +97,5 @@ fn print_built(env: &mut Env, built: &Built, is_json: bool) -> Result<(), Error>
         true => json!({ "event": "built", "id": built.id, "tags": built.tags }).to_string(),
         false => format!("{} {}", built.id, built.tags.join(" ")),
     };
-    Ok(env.out.write(&format!("{line}\n"))?)
+    Ok(env.out.line(&line)?)
 }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use super::dockerfile as dockerfile_command;
-use crate::cli::artifact::{self, Artifact};
+use crate::cli::artifact::{Artifact, SaveOptions};
 use crate::cli::compile::{Planned, directory_of, relative};
 use crate::cli::console::{note, warn};
 use crate::cli::env::Env;
-use crate::cli::setup::{self, Prepared, SetupArguments};
+use crate::cli::setup::{Prepared, SetupArguments};
 use crate::compiler::back::emit::compose::{self, Build, Form};
 use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::compiler::files::Files;
+use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::dotenv::{self, Difference};
 use crate::compiler::paths;
 use crate::compiler::server::setup as server;
@@ -27,54 +28,35 @@ Examples:
   agentcli compose -                      print it
   agentcli compose --check compose.yaml   fail if it is not up to date")]
 pub(crate) struct Compose {
-    /// Path of the compose file; `-` writes to stdout
-    #[arg(value_name = "SAVE_PATH")]
-    save_path: PathBuf,
-
     #[command(flatten)]
     setup: SetupArguments,
 
-    /// Write nothing, and exit with 1 if the files are not up to date
-    #[arg(long, conflicts_with = "force")]
-    check: bool,
-
-    /// Overwrite files that agentcli did not write
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    save: SaveOptions,
 }
 
 impl Compose {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        artifact::refuse_check_of_stdout(self.check, &self.save_path)?;
+        let save_path = self.save.path(env, NAME)?;
         let Prepared { session, planned, request } = self.setup.prepare(env, false, None)?;
-        let is_stdout = self.save_path == Path::new("-");
-        let save_path = match env.directory.join(&self.save_path).is_dir() {
-            _ if is_stdout => PathBuf::from(NAME),
-            true => self.save_path.join(NAME),
-            false => self.save_path.clone(),
-        };
+        let is_stdout = save_path.is_none();
+        let save_path = save_path.unwrap_or_else(|| NAME.into());
         self.warn(env, &planned, request.postgres_uri.is_some());
         request.open_ports().iter().for_each(|message| note(env, message));
         let artifacts = self.artifacts(env, &planned, &session, &save_path);
         if is_stdout {
             self.note_dockerfile(env, &save_path);
-            env.out.write(&artifacts[0].text)?;
-            return Ok(());
+            return Ok(env.out.write(&artifacts[0].text)?);
         }
-        if self.check {
-            let others = "options, manifests or the layout of the project";
-            return artifact::check(env, &planned.plan, &artifacts, "compose", others);
-        }
-        artifact::write(env, &planned, &artifacts, self.force)?;
-        let word = shell_word(&save_path.to_string_lossy());
-        Ok(env.out.write(&format!("docker compose -f {word} up --wait\n"))?)
+        let generated = ("compose", "options, manifests or the layout of the project");
+        let next = format!("docker compose -f {} up --wait", shell_word(&save_path.to_string_lossy()));
+        self.save.save(env, &planned, &artifacts, generated, &next)
     }
 
     /// The compose file, and the Dockerfile unless an image is given.
     fn artifacts(&self, env: &Env, planned: &Planned, session: &Session, save_path: &Path) -> Vec<Artifact> {
         let dockerfile = dockerfile_beside(save_path);
-        let form =
-            Form { addresses: session.addresses.clone(), ..self.form(env, planned, save_path, &dockerfile) };
+        let form = self.form(env, planned, session, &dockerfile);
         let text = compose::compose(&planned.plan, &session.setup, &form);
         let mut artifacts = vec![Artifact { path: save_path.to_owned(), text }];
         if self.setup.image.is_none() {
@@ -83,8 +65,8 @@ impl Compose {
         artifacts
     }
 
-    fn form(&self, env: &Env, planned: &Planned, save_path: &Path, dockerfile: &Path) -> Form {
-        let place = env.directory.join(directory_of(save_path));
+    fn form(&self, env: &Env, planned: &Planned, session: &Session, dockerfile: &Path) -> Form {
+        let place = env.directory.join(directory_of(dockerfile));
         let context = env.directory.join(&planned.context);
         let project = directory_of(&env.directory.join(&planned.project.path));
         let name = dockerfile.file_name().unwrap_or_default().to_string_lossy();
@@ -96,13 +78,14 @@ impl Compose {
                 dockerfile: relative_path(paths::join(&relative(&context, &place), &name)),
             }),
             env_file: env_file.map(|path| relative_path(paths::join(&relative(&place, &project), path))),
+            addresses: session.addresses.clone(),
             ..Form::default()
         }
     }
 
     fn warn(&self, env: &mut Env, planned: &Planned, has_database: bool) {
         Self::warn_of_differences(env, planned);
-        if setup::has_values(planned) {
+        if matches!(&planned.config.env, Some(EnvConfig::Map(values)) if !values.is_empty()) {
             let name = &planned.plan.config.name;
             let text = format!(
                 "the compose file contains the values of `env` from {name}; a .env file keeps secrets out of both"

@@ -29,6 +29,7 @@ enum DeployCommand {
     Get(get::Get),
     Update(update::Update),
     Logs(logs::Logs),
+    #[command(subcommand)]
     Revisions(revisions::Revisions),
     Repos(repos::Repos),
     Delete(delete::Delete),

@@ -1,15 +1,17 @@
 //! `agentcli dev`
 
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::Duration;
 
+use crate::cli::ask::confirm;
 use crate::cli::check::ConfigOption;
 use crate::cli::compile;
-use crate::cli::dev_hooks::DevHooks;
 use crate::cli::env::Env;
+use crate::cli::printer::Printer;
 use crate::cli::variables;
 use crate::compiler::server::local;
-use crate::dev::{self, Consent, Debugger, Options, Port, Surroundings, Tls};
+use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Session, Surroundings, Tls};
 use crate::error::Error;
 
 /// Rules that only apply to images: the server on this machine follows symbolic links, reads files outside of the
@@ -93,8 +95,8 @@ pub(crate) struct Dev {
     ssl_keyfile: Option<PathBuf>,
 
     /// Log level of the server
-    #[arg(long, value_name = "LEVEL", value_enum, default_value_t, ignore_case = true)]
-    server_log_level: LogLevel,
+    #[arg(long, value_name = "LEVEL", value_parser = LOG_LEVELS, default_value = "warning", ignore_case = true)]
+    server_log_level: String,
 
     /// Timeout for the server to start, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
@@ -105,27 +107,18 @@ pub(crate) struct Dev {
     json: bool,
 }
 
-/// Log level of the server.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-enum LogLevel {
-    Debug,
-    Info,
-    #[default]
-    Warning,
-    Error,
-    Critical,
-}
+/// Log levels of the server, which has them in upper case.
+const LOG_LEVELS: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 
-impl LogLevel {
-    /// Its name in Python.
-    fn word(self) -> &'static str {
-        match self {
-            Self::Debug => "DEBUG",
-            Self::Info => "INFO",
-            Self::Warning => "WARNING",
-            Self::Error => "ERROR",
-            Self::Critical => "CRITICAL",
-        }
+impl Hooks for Printer<'_, &ConfigOption> {
+    fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>> {
+        Box::pin(confirm(self.env, question, true))
+    }
+
+    fn replan(&mut self) -> Option<Session> {
+        let session = session(self.env, self.context).ok()?;
+        self.env.end_round();
+        Some(session)
     }
 }
 
@@ -135,8 +128,9 @@ impl Dev {
         let options = self.options(env)?;
         let opens_browser = !self.no_browser && env.out.is_terminal;
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let mut hooks = DevHooks::new(env, &self.config, self.json, opens_browser);
-        runtime.block_on(dev::run(session, &options, &mut hooks, &stop))?;
+        let mut printer = Printer::new(env, self.json, &self.config);
+        printer.opens_browser = opens_browser;
+        runtime.block_on(dev::run(session, &options, &mut printer, &stop))?;
         Ok(())
     }
 
@@ -161,7 +155,7 @@ impl Dev {
             python: self.python.as_ref().map(|path| env.directory.join(path)),
             consent,
             tls: self.tls(env)?,
-            log_level: self.server_log_level.word(),
+            log_level: self.server_log_level.to_uppercase(),
             colour: env.err.is_coloured,
             verbose: env.verbose,
             start_timeout: Duration::from_secs(self.start_timeout),
@@ -173,7 +167,7 @@ impl Dev {
     fn tls(&self, env: &Env) -> Result<Option<Tls>, Error> {
         let existing = |path: &PathBuf| match env.directory.join(path) {
             path if path.is_file() => Ok(path),
-            _ => Err(Error::Usage { message: format!("there is no file `{}`", path.display()), hint: None }),
+            _ => Err(Error::misused(format!("there is no file `{}`", path.display()))),
         };
         match (&self.ssl_certfile, &self.ssl_keyfile) {
             (Some(certificate), Some(key)) => {
@@ -199,10 +193,10 @@ fn surroundings(env: &Env) -> Surroundings {
 }
 
 /// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
-pub(in crate::cli) fn session(env: &mut Env, config: &ConfigOption) -> Result<dev::Session, Error> {
-    let (project, config) = config.load_without(env, IMAGE_RULES)?;
+fn session(env: &mut Env, config: &ConfigOption) -> Result<Session, Error> {
+    let (project, config) = config.load(env, IMAGE_RULES)?;
     let plan = compile::lowered(&project, &config, &Default::default());
     let directory = compile::directory_of(&env.directory.join(&project.path));
     let directory = directory.canonicalize().unwrap_or(directory);
-    Ok(dev::Session { directory, plan, env: variables::values(env, &project, &config) })
+    Ok(Session { directory, plan, env: variables::values(env, &project, &config) })
 }

@@ -1,8 +1,8 @@
 //! `agentcli dockerfile`
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::cli::artifact::{self, Artifact};
+use crate::cli::artifact::{Artifact, SaveOptions};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::warn;
 use crate::cli::env::Env;
@@ -19,51 +19,31 @@ Examples:
   agentcli dockerfile -                    print it
   agentcli dockerfile --check Dockerfile   fail if the file is not what would be written now")]
 pub(crate) struct Dockerfile {
-    /// Where to write it; `-` is stdout
-    #[arg(value_name = "SAVE_PATH")]
-    save_path: PathBuf,
-
     #[command(flatten)]
     options: PlanOptions,
 
-    /// Write nothing; exit with 1 where the file is not up to date
-    #[arg(long, conflicts_with = "force")]
-    check: bool,
-
-    /// Overwrite files that agentcli did not write
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    save: SaveOptions,
 }
 
 impl Dockerfile {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        artifact::refuse_check_of_stdout(self.check, &self.save_path)?;
+        let save_path = self.save.path(env, "Dockerfile")?;
         let planned = self.options.plan(env)?;
-        if self.save_path == Path::new("-") {
+        let Some(save_path) = save_path else {
             if !planned.plan.context.withheld.is_empty() {
                 let name = listed(planned.plan.context.withheld.iter().map(String::as_str));
                 let text = format!(
-                    "a build of this Dockerfile copies {name} with the values of `env` into the image"
+                    "a build of this Dockerfile copies {name} with the values of `env` into the image; exclude {name} in \
+                     .dockerignore, or move the values to a .env file"
                 );
-                warn(
-                    env,
-                    &format!("{text}; exclude {name} in .dockerignore, or move the values to a .env file"),
-                );
+                warn(env, &text);
             }
-            env.out.write(&dockerfile::dockerfile(&planned.plan))?;
-            return Ok(());
-        }
-        let save_path = match env.directory.join(&self.save_path).is_dir() {
-            true => self.save_path.join("Dockerfile"),
-            false => self.save_path.clone(),
+            return Ok(env.out.write(&dockerfile::dockerfile(&planned.plan))?);
         };
         let artifacts = artifacts(&planned, &save_path);
-        if self.check {
-            let others = "manifests or the layout of the project";
-            return artifact::check(env, &planned.plan, &artifacts, "dockerfile", others);
-        }
-        artifact::write(env, &planned, &artifacts, self.force)?;
-        Ok(env.out.write(&format!("{}\n", build_line(&planned, &save_path)))?)
+        let generated = ("dockerfile", "manifests or the layout of the project");
+        self.save.save(env, &planned, &artifacts, generated, &build_line(&planned, &save_path))
     }
 }
 

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::check::ConfigOption;
-use crate::cli::compose::project;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
-use crate::cli::setup::{ProjectName, engine, real_directory};
+use crate::cli::setup::{ProjectName, compose_project, engine, real_directory};
 use crate::compose;
 use crate::error::Error;
 use crate::up;
@@ -50,7 +49,7 @@ impl Down {
         runtime.block_on(async {
             // A name that was not given on the command line may be another directory's project.
             let owner = self.project.project_name.is_none().then_some(directory.as_path());
-            let mut printer = Printer::new(env, self.json);
+            let mut printer = Printer::new(env, self.json, ());
             let down = up::down(&engine, &name, owner, self.volumes, &mut printer);
             stop.unless_asked(down).await?
         })?;
@@ -65,9 +64,9 @@ impl Down {
         name: String,
         file: &Path,
     ) -> Result<(), Error> {
-        let project = project(env, directory, name, file);
+        let project = compose_project(env, directory, name, file);
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let mut printer = Printer::new(env, self.json);
+        let mut printer = Printer::new(env, self.json, ());
         runtime.block_on(compose::down(&project, self.volumes, &mut printer, &stop))?;
         Ok(())
     }

@@ -71,20 +71,13 @@ impl Explain {
 fn find(rules: &[&'static Rule], code: &str) -> Result<&'static Rule, Error> {
     // Accept `error[unknown-key]` as copied from a report.
     let bare = code.trim_start_matches("error[").trim_start_matches("warning[").trim_end_matches(']');
-    rules.iter().find(|rule| rule.code.eq_ignore_ascii_case(bare)).copied().ok_or_else(|| Error::Usage {
-        message: format!("unknown code or key `{code}`"),
-        hint: Some(match similar_name(bare, rules) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "list all codes with `agentcli explain`, and all keys with `agentcli explain --keys`"
-                .to_owned(),
-        }),
+    rules.iter().find(|rule| rule.code.eq_ignore_ascii_case(bare)).copied().ok_or_else(|| {
+        let list = "list all codes with `agentcli explain`, and all keys with `agentcli explain --keys`";
+        let keys = report::keys::names();
+        let names = rules.iter().map(|rule| rule.code).chain(keys.iter().map(String::as_str));
+        let near = similar(bare, names).map(|near| format!("did you mean `{near}`?"));
+        Error::usage(format!("unknown code or key `{code}`"), near.unwrap_or_else(|| list.to_owned()))
     })
-}
-
-fn similar_name(name: &str, rules: &[&'static Rule]) -> Option<String> {
-    let keys = report::keys::names();
-    let codes = rules.iter().map(|rule| rule.code);
-    similar(name, codes.chain(keys.iter().map(String::as_str))).map(str::to_owned)
 }
 
 fn explained(out: &Stream, rule: &Rule, width: usize) -> String {

@@ -15,6 +15,6 @@ impl Plan {
         let planned = self.options.plan(env)?;
         let text = serde_json::to_string_pretty(&planned.plan)
             .map_err(|error| Error::Internal(error.to_string()))?;
-        Ok(env.out.write(&format!("{text}\n"))?)
+        Ok(env.out.line(&text)?)
     }
 }

@@ -1,15 +1,17 @@
 //! `agentcli up`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cli::compose::WithServices;
+use crate::cli::compile::Planned;
 use crate::cli::env::Env;
-use crate::cli::setup::{SetupArguments, engine, note_before_start};
-use crate::cli::up_hooks::UpHooks;
+use crate::cli::printer::Printer;
+use crate::cli::setup::{Prepared, SetupArguments, compose_project, engine, note_before_start};
+use crate::compiler::back::emit::compose::{Form, compose};
+use crate::compose::{self, Project};
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::up::{self, Mode, Options};
+use crate::up::{self, Hooks, Mode, Options, Session};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -78,15 +80,53 @@ impl Up {
             wait_timeout: Duration::from_secs(self.wait_timeout),
             all_logs: env.verbose,
         };
-        if let Some(file) = &self.docker_compose {
-            let (engine, arguments, options) = (&engine, &self.setup, &options);
-            let run = WithServices { engine, arguments, file, options, is_json: self.json };
-            return runtime.block_on(run.up(env, prepared));
+        let Prepared { session, planned, .. } = prepared;
+        let services = self.docker_compose.as_ref();
+        let services = services.map(|file| services_project(env, &engine, &session, &planned, file));
+        let mut printer =
+            Printer::new(env, self.json, Replan { setup: &self.setup, machine: engine.machine() });
+        printer.source = Some(planned.project.source);
+        match services {
+            Some((project, text)) => {
+                let run = compose::run(&engine, &session, &project, &text, &options, &mut printer, &stop);
+                Ok(runtime.block_on(run)?)
+            }
+            None => Ok(runtime.block_on(up::run(&engine, session, &options, &mut printer, &stop))?),
         }
-        let source = prepared.planned.project.source.clone();
-        let mut hooks = UpHooks::new(env, &self.setup, engine.machine(), source, self.json);
-        let run = up::run(&engine, prepared.session, &options, &mut hooks, &stop);
-        runtime.block_on(run)?;
-        Ok(())
+    }
+}
+
+/// The compose project with the services of the user's `file`, and the text of the setup's file.
+fn services_project(
+    env: &mut Env,
+    engine: &Engine,
+    session: &Session,
+    planned: &Planned,
+    file: &Path,
+) -> (Project, String) {
+    let mut project = compose_project(env, session.directory.clone(), session.setup.name.clone(), file);
+    let setup = compose::without_values(session, &mut project);
+    // The engine may have been found without a variable that names it.
+    if engine.host().starts_with("unix://") {
+        project.variables.push(("DOCKER_HOST".to_owned(), engine.host().to_owned()));
+    }
+    let addresses = session.addresses.clone();
+    let form = Form { is_named: true, are_images_here: true, addresses, ..Form::default() };
+    (project, compose(&planned.plan, &setup, &form))
+}
+
+/// The input of a plan.
+struct Replan<'a> {
+    setup: &'a SetupArguments,
+    /// The machine that ports are published on, if it is not this one.
+    machine: Option<&'a str>,
+}
+
+impl Hooks for Printer<'_, Replan<'_>> {
+    fn replan(&mut self) -> Option<Session> {
+        let prepared = self.context.setup.prepare(self.env, false, self.context.machine).ok()?;
+        self.env.end_round();
+        self.source = Some(prepared.planned.project.source);
+        Some(prepared.session)
     }
 }

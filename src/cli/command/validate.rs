@@ -34,46 +34,27 @@ pub(crate) struct Validate {
 
 impl Validate {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let files = if self.files.is_empty() { vec![self.config.path(env)] } else { self.files };
+        let files = if self.files.is_empty() { vec![self.config.path(env)] } else { self.files.clone() };
         let checked = check::check_all(&env.directory, &files);
         let layout = Layout { is_coloured: env.out.is_coloured, width: env.width };
         env.out.write(&report::render(self.format, &checked, layout))?;
         env.out.flush()?;
-        let total = Total::of(&checked);
+        let errors = checked.iter().map(Checked::errors).sum();
+        let warnings = checked.iter().map(Checked::warnings).sum();
         if self.format.is_for_people() {
-            total.print(env, &checked, self.deny_warnings);
+            self.summarize(env, &checked, errors, warnings);
         }
-        if total.errors > 0 || (self.deny_warnings && total.warnings > 0) {
-            Err(Error::Config)
-        } else {
-            Ok(())
-        }
-    }
-}
-
-struct Total {
-    files: usize,
-    errors: usize,
-    warnings: usize,
-    /// Files with any finding.
-    touched: usize,
-}
-
-impl Total {
-    fn of(checked: &[Checked]) -> Self {
-        Self {
-            files: checked.len(),
-            errors: checked.iter().map(Checked::errors).sum(),
-            warnings: checked.iter().map(Checked::warnings).sum(),
-            touched: checked.iter().filter(|checked| !checked.findings.is_empty()).count(),
+        match errors > 0 || (self.deny_warnings && warnings > 0) {
+            true => Err(Error::Config),
+            false => Ok(()),
         }
     }
 
-    fn print(&self, env: &mut Env, checked: &[Checked], deny_warnings: bool) {
+    fn summarize(&self, env: &mut Env, checked: &[Checked], errors: usize, warnings: usize) {
         if env.verbose {
             checked.iter().for_each(|file| env.print(&one_line(file)));
         }
-        let sentence = self.sentence(checked, deny_warnings);
+        let sentence = self.sentence(checked, errors, warnings);
         env.print(&paint(&env.err, HEADING, &sentence));
         if let Some(code) = checked.iter().flat_map(|file| &file.findings).next() {
             let code = code.diagnostic.rule.code;
@@ -81,19 +62,21 @@ impl Total {
         }
     }
 
-    fn sentence(&self, checked: &[Checked], deny_warnings: bool) -> String {
-        let found = match (self.errors, self.warnings) {
+    fn sentence(&self, checked: &[Checked], errors: usize, warnings: usize) -> String {
+        let found = match (errors, warnings) {
             (errors, 0) => count(errors, "error"),
             (0, warnings) => count(warnings, "warning"),
             (errors, warnings) => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
         };
-        let denied = if deny_warnings && self.errors == 0 { "; warnings are denied" } else { "" };
-        match (self.errors, self.warnings, checked) {
+        let denied = if self.deny_warnings && errors == 0 { "; warnings are denied" } else { "" };
+        let files = count(checked.len(), "file");
+        let affected = checked.iter().filter(|file| !file.findings.is_empty()).count();
+        match (errors, warnings, checked) {
             (0, 0, [file]) => one_line(file),
-            (0, 0, _) => format!("{} are valid", count(self.files, "file")),
-            (0, _, [file]) if !deny_warnings => format!("{}, with {found}", one_line(file)),
+            (0, 0, _) => format!("{files} are valid"),
+            (0, _, [file]) if !self.deny_warnings => format!("{}, with {found}", one_line(file)),
             (_, _, [_]) => format!("{found} in 1 file{denied}"),
-            _ => format!("{found} in {} of {}{denied}", self.touched, count(self.files, "file")),
+            _ => format!("{found} in {affected} of {files}{denied}"),
         }
     }
 }

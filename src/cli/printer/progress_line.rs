@@ -2,13 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::cli::console::{NOTE, say, visible_line};
 use crate::cli::env::Env;
-
-/// Interval of the spinner.
-const TICK: Duration = Duration::from_millis(100);
+use crate::cli::progress::{TICK, style};
 
 /// Shortest interval between two JSON events about the same progress.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -88,8 +86,4 @@ fn bar(env: &Env, word: &'static str) -> ProgressBar {
     bar.set_style(style("{spinner} {prefix} {wide_msg}"));
     bar.enable_steady_tick(TICK);
     bar
-}
-
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }

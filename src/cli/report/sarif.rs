@@ -64,15 +64,9 @@ fn result(source: &Source, finding: &Finding, rules: &[&Rule]) -> Value {
         "ruleIndex": rules.iter().position(|rule| rule.code == diagnostic.rule.code),
         "level": diagnostic.rule.severity.word(),
         "message": { "text": without_links(&message) },
-        "locations": [{ "physicalLocation": {
-            "artifactLocation": { "uri": uri(&source.name) },
-            "region": {
-                "startLine": start.line,
-                "startColumn": start.column,
-                "endLine": end.line,
-                "endColumn": end.column,
-            },
-        }}],
+        "locations": [{
+            "physicalLocation": location(&source.name, (start.line, start.column), (end.line, end.column)),
+        }],
     });
     if let Some(place) = &diagnostic.related {
         result["relatedLocations"] = json!([related(source, place)]);
@@ -84,15 +78,16 @@ fn related(source: &Source, place: &Related) -> Value {
     let (column, end_column) = place.columns();
     json!({
         "message": { "text": without_links(&place.label) },
-        "physicalLocation": {
-            "artifactLocation": { "uri": uri(&related_name(source, place)) },
-            "region": {
-                "startLine": place.line,
-                "startColumn": column,
-                "endLine": place.line,
-                "endColumn": end_column,
-            },
-        },
+        "physicalLocation":
+            location(&related_name(source, place), (place.line, column), (place.line, end_column)),
+    })
+}
+
+/// A part of a file, from its first position to the first one after it; positions are a line and a column.
+fn location(path: &str, start: (usize, usize), end: (usize, usize)) -> Value {
+    json!({
+        "artifactLocation": { "uri": uri(path) },
+        "region": { "startLine": start.0, "startColumn": start.1, "endLine": end.0, "endColumn": end.1 },
     })
 }
 

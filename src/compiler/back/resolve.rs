@@ -5,11 +5,11 @@ use crate::compiler::front::base_image::{self, BaseImage};
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::workspace::{self, Locked};
 use crate::compiler::manifests::dependency::{self, Dependency, Local, LocalKind};
+use crate::compiler::manifests::installation::{self, Installation};
 use crate::compiler::manifests::local_requirements::Closure;
 use crate::compiler::manifests::package::{
     self, Metadata, Skeleton, Source, UvSettings, local_path, uv_settings_for,
 };
-use crate::compiler::manifests::package_json::{self, Manifest};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::requirements_txt::{self, RequirementsFile};
 use crate::compiler::manifests::requires_python::RequiresPython;
@@ -52,8 +52,8 @@ pub(super) struct Resolved {
     pub virtuals: Vec<LocalPackage>,
     /// Directories to import from that are not packages, in the order in which they are searched.
     pub import_path: Vec<String>,
-    /// The project's package.json, unless it is a Python project.
-    pub package_json: Option<Manifest>,
+    /// The JavaScript packages of the project or its workspace, if it has a package.json and is no Python project.
+    pub installation: Option<Installation>,
     /// Whether installers would look up a local package, or refuse it, if they read the requirements of another.
     is_alone: bool,
 }
@@ -100,7 +100,7 @@ impl Resolved {
             project.requirements = all.filter(|_| project.requirements.is_some());
         }
         let requirements_files = locals.iter().filter(|local| locked.is_none() && !local.is_project());
-        let javascript = (variant != Variant::Python).then(|| package_json::find(files)?.ok());
+        let installation = (variant != Variant::Python).then(|| installation::find(files)?.ok());
         Self {
             variant,
             base_image: base_image::base_image(config),
@@ -120,7 +120,7 @@ impl Resolved {
             virtuals,
             is_alone,
             import_path: import_path(&locals, files),
-            package_json: javascript.flatten(),
+            installation: installation.flatten(),
             locked,
             pins: Vec::new(),
             locals,

@@ -13,6 +13,7 @@ mod http;
 mod ignore;
 mod image;
 mod ineffective;
+mod library;
 mod links;
 mod locations;
 mod locks;
@@ -30,6 +31,7 @@ mod store;
 mod variables;
 mod versions;
 mod webhooks;
+mod workspace;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -39,7 +41,7 @@ use crate::compiler::files::Files;
 use crate::compiler::front::base_image;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::document::Document;
-use crate::compiler::front::workspace;
+use crate::compiler::front::workspace::locked;
 use crate::compiler::manifests::dependency::{self, Local};
 use crate::compiler::manifests::local_requirements::{Closure, Refused};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
@@ -66,6 +68,8 @@ pub const CHECKS: &[Check] = &[
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
+    Check { run: workspace::check, rules: workspace::RULES },
+    Check { run: library::check, rules: library::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: links::check, rules: links::RULES },
     Check { run: image::check, rules: image::RULES },
@@ -110,7 +114,7 @@ impl<'a> Context<'a> {
         files: &'a dyn Files,
         removed: &'a BTreeSet<Pointer>,
     ) -> Self {
-        let (locals, closure) = match workspace::locked(config, files) {
+        let (locals, closure) = match locked(config, files) {
             Some(locked) => (locked.locals.clone(), Closure { locals: locked.locals, refused: Vec::new() }),
             None => {
                 let locals = dependency::local_dependencies(config.entries(), files);

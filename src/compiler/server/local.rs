@@ -4,16 +4,52 @@
 /// installs the same.
 pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
 
-/// Packages of the JavaScript server and its peers, with compatible versions.
-pub const JAVASCRIPT_SERVER: &[(&str, &str)] = &[
-    ("@langchain/langgraph-api", "2.0.0"),
-    ("@langchain/langgraph", "1.1.0"),
-    ("@langchain/langgraph-checkpoint", "1.0.0"),
-    ("@langchain/langgraph-sdk", "2.0.0"),
-    ("@langchain/core", "1.1.48"),
-    ("typescript", "5.9.3"),
-    TSX,
+/// The graph library that the JavaScript server imports from the project.
+pub const LIBRARY: &str = "@langchain/langgraph";
+
+/// A release of the JavaScript server.
+#[derive(Debug)]
+pub struct JavascriptServer {
+    /// The oldest version of [`LIBRARY`] that it works with.
+    pub oldest: (u64, u64, u64),
+    /// The server and its peers, with compatible versions.
+    pub packages: &'static [(&'static str, &'static str)],
+}
+
+/// Releases of the JavaScript server, the newest first.
+pub const JAVASCRIPT_SERVERS: &[JavascriptServer] = &[
+    JavascriptServer {
+        oldest: (0, 2, 57),
+        packages: &[
+            ("@langchain/langgraph-api", "2.0.0"),
+            (LIBRARY, "1.1.0"),
+            ("@langchain/langgraph-checkpoint", "1.0.0"),
+            ("@langchain/langgraph-sdk", "2.0.0"),
+            ("@langchain/core", "1.1.48"),
+            ("typescript", "5.9.3"),
+            TSX,
+        ],
+    },
+    JavascriptServer {
+        oldest: (0, 2, 36),
+        packages: &[
+            ("@langchain/langgraph-api", "0.0.40"),
+            (LIBRARY, "0.2.57"),
+            ("@langchain/langgraph-checkpoint", "0.0.16"),
+            ("@langchain/langgraph-sdk", "0.0.70"),
+            ("@langchain/core", "0.3.59"),
+            ("typescript", "5.9.3"),
+            TSX,
+        ],
+    },
 ];
+
+/// The newest release that works with `version` of [`LIBRARY`], or else the oldest release.
+pub fn javascript_server(version: Option<(u64, u64, u64)>) -> &'static JavascriptServer {
+    let works = |server: &&JavascriptServer| version.is_none_or(|version| server.oldest <= version);
+    JAVASCRIPT_SERVERS.iter().find(works).unwrap_or(&JAVASCRIPT_SERVERS[JAVASCRIPT_SERVERS.len() - 1])
+}
+
 /// The TypeScript loader for Node.js.
 pub const TSX: (&str, &str) = ("tsx", "4.23.15");
 /// Files below the installation directory: the TypeScript loader, the resolver of the project's own packages, and the

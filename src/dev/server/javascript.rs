@@ -23,7 +23,7 @@ pub(super) fn command(session: &Session, options: &Options, runtime: &Runtime, p
     let command = command.arguments(["--import", &typescript, "--import", &preload]);
     let command = command.arguments(["--input-type=module", "--eval", SERVE, "--"]);
     let command = command.argument(own.to_string()).argument(settings(session, options, port).to_string());
-    command.variable(local::LOG_LEVEL, log_level(options.log_level))
+    command.variable(local::LOG_LEVEL, log_level(&options.log_level))
 }
 
 /// The server's own options.

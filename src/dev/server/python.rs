@@ -16,7 +16,7 @@ const OPEN_CONNECTIONS: u32 = 3;
 pub(super) fn command(session: &Session, options: &Options, runtime: &Runtime, port: u16) -> Command {
     let command = Command::new(&runtime.program, &session.directory).arguments(["-P", "-c", SERVE]);
     let command = command.argument(arguments(session, options, port).to_string());
-    command.variable("PYTHONUNBUFFERED", "1").variable(local::LOG_LEVEL, options.log_level)
+    command.variable("PYTHONUNBUFFERED", "1").variable(local::LOG_LEVEL, &options.log_level)
 }
 
 fn arguments(session: &Session, options: &Options, port: u16) -> Value {
@@ -30,7 +30,7 @@ fn arguments(session: &Session, options: &Options, port: u16) -> Value {
         "port": port,
         "access_log": false,
         "timeout_graceful_shutdown": OPEN_CONNECTIONS,
-        "log_config": log_config(options.log_level),
+        "log_config": log_config(&options.log_level),
     });
     if let Some(tls) = &options.tls {
         server["ssl_certfile"] = json!(tls.certificate);

@@ -1,6 +1,7 @@
 //! Output of Buildah: `STEP 2/5: RUN make`, lines of the command, `--> Using cache …`.
 
-use super::{Name, Steps};
+use super::Steps;
+use super::name::step_of_line;
 use crate::engine::events::BuildEvent;
 use crate::live::Splitter;
 
@@ -35,10 +36,10 @@ impl Buildah {
     }
 
     fn line(&mut self, line: &str, steps: &mut Steps<impl FnMut(BuildEvent)>) {
-        if let Some(name) = Name::from_line(line) {
+        if let Some(step) = step_of_line(line) {
             self.finish(steps);
             self.cached = false;
-            self.current = Some(steps.start(name));
+            self.current = Some(steps.start(step));
         } else if line.starts_with("--> Using cache") {
             self.cached = true;
         } else if line.starts_with("COMMIT") {

@@ -1,11 +1,11 @@
 //! Reports of BuildKit.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use bollard::moby::buildkit::v1::{StatusResponse, Vertex};
 
-use super::{Name, Steps};
+use super::Steps;
+use super::name::step_of_vertex;
 use crate::engine::events::BuildEvent;
 use crate::live::Splitter;
 
@@ -49,9 +49,10 @@ impl BuildKit {
         let known = self.known.entry(vertex.digest.clone()).or_default();
         // A step that is cached, or fails before it runs, has no start.
         let begun = vertex.started.is_some() || vertex.completed.is_some() || !vertex.error.is_empty();
-        known.started = known.started.or(started(vertex));
+        let started = vertex.started.as_ref().map(|time| nanoseconds(time.seconds, time.nanos));
+        known.started = known.started.or(started);
         if known.id.is_none() && begun {
-            let id = steps.start(Name::from_vertex(&vertex.name));
+            let id = steps.start(step_of_vertex(&vertex.name));
             known.id = Some(id);
             known.early.drain(..).for_each(|line| steps.log(id, &line));
         }
@@ -77,23 +78,17 @@ impl BuildKit {
             steps.log(id, &line);
         }
         if vertex.error.is_empty() {
-            let spent = ended(vertex).zip(known.started).map(|(ended, started)| ended - started);
-            let duration = spent.map(|spent| Duration::from_nanos(u64::try_from(spent).unwrap_or(0)));
-            steps.done(id, vertex.cached, duration);
+            let ended = vertex.completed.as_ref().map(|time| nanoseconds(time.seconds, time.nanos));
+            let spent =
+                ended.zip(known.started).map(|(ended, started)| (ended - started).max(0) as f64 / 1e9);
+            steps.done(id, vertex.cached, spent);
         } else {
             steps.fail(id, &vertex.error);
         }
     }
 }
 
-fn started(vertex: &Vertex) -> Option<i128> {
-    vertex.started.as_ref().map(|time| nanoseconds(time.seconds, time.nanos))
-}
-
-fn ended(vertex: &Vertex) -> Option<i128> {
-    vertex.completed.as_ref().map(|time| nanoseconds(time.seconds, time.nanos))
-}
-
+/// A time in nanoseconds since 1970.
 fn nanoseconds(seconds: i64, nanos: i32) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(nanos)
 }

@@ -1,7 +1,6 @@
 //! The instruction of a step, and so the configuration key that causes it.
 
-use super::name::Name;
-use crate::engine::events::StepOrigin;
+use crate::engine::events::{Step, StepOrigin};
 
 /// The instructions of a Dockerfile, by stage.
 pub(super) struct Origins {
@@ -38,29 +37,26 @@ impl Origins {
 
     /// The key of the instruction of a step: found by the number, since BuildKit expands variables in the text; if the
     /// totals differ, by the text.
-    pub(super) fn key(&self, name: &Name) -> Option<String> {
+    pub(super) fn key(&self, step: &Step) -> Option<String> {
         let stage =
-            self.stages.iter().filter(|stage| name.stage.as_ref().is_none_or(|own| *own == stage.name));
-        let by_number = stage.filter_map(|stage| stage.numbered(name)).next();
-        by_number.or_else(|| self.by_text(&name.text)).and_then(|origin| origin.key.clone())
-    }
-
-    fn by_text(&self, text: &str) -> Option<&StepOrigin> {
-        let same = |origin: &&StepOrigin| origin.instruction.split_whitespace().eq(text.split_whitespace());
-        self.stages.iter().flat_map(|stage| &stage.instructions).find(same)
+            self.stages.iter().filter(|stage| step.stage.as_ref().is_none_or(|own| *own == stage.name));
+        let by_number = stage.filter_map(|stage| stage.numbered(step)).next();
+        let same = |it: &&StepOrigin| it.instruction.split_whitespace().eq(step.name.split_whitespace());
+        let by_text = || self.stages.iter().flat_map(|stage| &stage.instructions).find(same);
+        by_number.or_else(by_text).and_then(|origin| origin.key.clone())
     }
 }
 
 impl Stage {
-    /// The instruction with the number of `name`, as BuildKit or Buildah counts.
-    fn numbered(&self, name: &Name) -> Option<&StepOrigin> {
-        let at = (name.number? as usize).checked_sub(1)?;
-        let total = name.total? as usize;
+    /// The instruction with the number of `step`, as BuildKit or Buildah counts.
+    fn numbered(&self, step: &Step) -> Option<&StepOrigin> {
+        let at = (step.number? as usize).checked_sub(1)?;
+        let total = step.total? as usize;
         let layers: Vec<&StepOrigin> =
             self.instructions.iter().filter(|origin| self.counts(origin)).collect();
         let all: Vec<&StepOrigin> = self.instructions.iter().collect();
         let found = [layers, all].into_iter().find(|counted| counted.len() == total)?.get(at).copied()?;
-        Some(found).filter(|origin| keyword(&origin.instruction) == keyword(&name.text))
+        Some(found).filter(|origin| keyword(&origin.instruction) == keyword(&step.name))
     }
 
     /// Whether BuildKit counts the instruction.

@@ -3,9 +3,8 @@
 use serde_json::json;
 
 use super::shown::{print_json, title};
-use crate::cli::account::AccountOptions;
 use crate::cli::env::Env;
-use crate::cli::service::Service;
+use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
 
 /// Delete a deployment
@@ -19,24 +18,20 @@ pub(super) struct Delete {
     #[arg(long)]
     force: bool,
 
-    /// Print the result as JSON (`agentcli schema deploy`)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    account: AccountOptions,
+    options: CallOptions,
 }
 
 impl Delete {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account, None)?;
-        let found = service.call(env, async |client| client.deployment(&self.id).await)?;
+        let mut service = Service::new(env, &self.options.account, None)?;
+        let found = service.call(async |client| client.deployment(&self.id).await)?;
         let title = title(&found);
         if !self.force {
-            service.confirm(env, &format!("Delete the deployment {title}?"), "--force")?;
+            service.confirm(&format!("Delete the deployment {title}?"), "--force")?;
         }
-        service.call(env, async |client| client.delete(&self.id).await)?;
-        if self.json {
+        service.call(async |client| client.delete(&self.id).await)?;
+        if self.options.json {
             return print_json(env, &json!({ "deleted": found.id, "name": found.name }));
         }
         env.print(&format!("deleted {}", crate::cli::console::visible_line(&title)));

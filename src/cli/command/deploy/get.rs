@@ -1,12 +1,11 @@
 //! `agentcli deploy get`
 
 use super::shown::{or_dash, print_json, shown};
-use crate::api::Client;
+use crate::api::rules;
 use crate::api::wire::Deployment;
-use crate::cli::account::AccountOptions;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
-use crate::cli::service::Service;
+use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
 
 /// Show a deployment
@@ -16,26 +15,22 @@ pub(super) struct Get {
     #[arg(value_name = "ID|NAME")]
     which: String,
 
-    /// Print the result as JSON (`agentcli schema deploy`)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    account: AccountOptions,
+    options: CallOptions,
 }
 
 impl Get {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account, None)?;
-        let found = match Client::is_id(&self.which) {
-            true => service.call(env, async |client| client.deployment(&self.which).await)?,
-            false => service.deployment_named(env, &self.which)?,
+        let mut service = Service::new(env, &self.options.account, None)?;
+        let found = match rules::id(&self.which, "a deployment").is_ok() {
+            true => service.call(async |client| client.deployment(&self.which).await)?,
+            false => service.deployment_named(&self.which)?,
         };
-        if self.json {
+        if self.options.json {
             return print_json(env, &shown(&found));
         }
         for (name, value) in rows(&found) {
-            env.out.write(&format!("{name:<16}  {}\n", visible_line(&value)))?;
+            env.out.line(&format!("{name:<16}  {}", visible_line(&value)))?;
         }
         Ok(())
     }

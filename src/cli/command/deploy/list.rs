@@ -5,9 +5,8 @@ use serde_json::json;
 use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use crate::api::DeploymentFilter;
 use crate::api::wire::Deployment;
-use crate::cli::account::AccountOptions;
 use crate::cli::env::Env;
-use crate::cli::service::Service;
+use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
 
 /// List deployments
@@ -54,17 +53,13 @@ pub(super) struct List {
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 
-    /// Print the result as JSON (`agentcli schema deploy`)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    account: AccountOptions,
+    options: CallOptions,
 }
 
 impl List {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account, None)?;
+        let mut service = Service::new(env, &self.options.account, None)?;
         let filter = DeploymentFilter {
             name_contains: self.name_contains,
             status: self.status.map(|status| status.to_uppercase().into()),
@@ -77,10 +72,10 @@ impl List {
         let at_most = (!self.all).then_some(self.limit as usize);
         // One more shows whether the list is complete.
         let asked = at_most.map(|at_most| at_most + 1);
-        let mut found = service.call(env, async |client| client.deployments(&filter, asked).await)?;
+        let mut found = service.call(async |client| client.deployments(&filter, asked).await)?;
         let are_more = at_most.is_some_and(|at_most| found.len() > at_most);
         found.truncate(at_most.unwrap_or(usize::MAX));
-        if self.json {
+        if self.options.json {
             let deployments: Vec<_> = found.iter().map(shown).collect();
             return print_json(env, &json!({ "deployments": deployments, "more": are_more }));
         }

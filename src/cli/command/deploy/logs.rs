@@ -4,16 +4,17 @@ mod reader;
 
 use std::time::{Duration, Instant};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use reader::Reader;
 use serde_json::json;
 
-use crate::api::time;
-use crate::api::wire::{LogEntry, LogLevel};
+use crate::api::wire::{LogEntry, LogLevel, LogRequest};
+use crate::api::{LogSource, time};
 use crate::cli::account::AccountOptions;
 use crate::cli::console::{ERROR, NOTE, WARNING, paint, say, visible, visible_line};
 use crate::cli::env::Env;
-use crate::cli::name::deployment_name;
 use crate::cli::service::Service;
+use crate::cli::settings::deployment_name;
 use crate::error::Error;
 
 /// Timeout for an unreachable service while its log is followed.
@@ -50,8 +51,8 @@ pub(super) struct Logs {
     limit: u32,
 
     /// Filter by level
-    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true)]
-    level: Option<Level>,
+    #[arg(long, value_name = "LEVEL", value_parser = level(), ignore_case = true)]
+    level: Option<LogLevel>,
 
     /// ID of the revision [default: all revisions; for build logs, the latest]
     #[arg(long, value_name = "ID")]
@@ -77,17 +78,6 @@ pub(super) struct Logs {
     account: AccountOptions,
 }
 
-/// Level of an entry.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-#[value(rename_all = "UPPER")]
-enum Level {
-    Debug,
-    Info,
-    Warning,
-    Error,
-    Critical,
-}
-
 /// Type of log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum LogType {
@@ -98,16 +88,9 @@ enum LogType {
     Build,
 }
 
-impl From<Level> for LogLevel {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Debug => Self::Debug,
-            Level::Info => Self::Info,
-            Level::Warning => Self::Warning,
-            Level::Error => Self::Error,
-            Level::Critical => Self::Critical,
-        }
-    }
+/// A level in upper or lower case.
+fn level() -> impl TypedValueParser<Value = LogLevel> {
+    PossibleValuesParser::new(LogLevel::WORDS).map(|word| word.to_uppercase().into())
 }
 
 /// A time of the command line in the format of the service.
@@ -122,81 +105,78 @@ impl Logs {
         if let (Some(start), Some(end)) = (&self.start_time, &self.end_time)
             && start > end
         {
-            return Err(Error::Usage {
-                message: format!("--start-time {start} is after --end-time {end}"),
-                hint: None,
-            });
+            return Err(Error::misused(format!("--start-time {start} is after --end-time {end}")));
         }
         let mut service = Service::new(env, &self.account, None)?;
-        let mut reader = self.reader(env, &mut service)?;
-        let before = reader.newest(env, &mut service, self.limit)?;
+        let mut reader = self.reader(&mut service)?;
+        let before = reader.newest(&mut service, self.limit)?;
         let are_none = before.is_empty();
-        self.show(env, before)?;
-        if !self.follow && are_none {
+        self.show(service.env, before)?;
+        if self.follow {
+            return self.follow(service, reader).map_err(|error| match error {
+                Error::Interrupted => Error::Unfollowed,
+                error => error,
+            });
+        }
+        if are_none {
             env.print("no log entries found");
         }
-        if !self.follow {
-            return Ok(());
-        }
-        self.follow(env, &mut service, &mut reader)
+        Ok(())
     }
 
     /// A reader of the log. Finds the deployment and the revision if they are not given.
-    fn reader(&self, env: &mut Env, service: &mut Service) -> Result<Reader, Error> {
-        let is_build = self.log == LogType::Build;
-        let mut latest = None;
-        let deployment_id = match &self.deployment_id {
-            Some(id) => id.clone(),
+    fn reader(&self, service: &mut Service<'_>) -> Result<Reader, Error> {
+        let found = match &self.deployment_id {
             None => {
-                let name = deployment_name(env, self.name.as_deref(), None)?;
-                let found = service.deployment_named(env, &name)?;
-                latest = found.latest_revision_id;
-                found.id
+                let name = deployment_name(service.env, self.name.as_deref(), None)?;
+                Some(service.deployment_named(&name)?)
             }
+            Some(id) if self.log == LogType::Build && self.revision_id.is_none() => {
+                Some(service.call(async |client| client.deployment(id).await)?)
+            }
+            Some(_) => None,
         };
-        if is_build && self.revision_id.is_none() && self.deployment_id.is_some() {
-            let found = service.call(env, async |client| client.deployment(&deployment_id).await)?;
-            latest = found.latest_revision_id;
-        }
-        let revision_id = match (&self.revision_id, is_build) {
-            (Some(id), _) => Some(id.clone()),
-            (None, false) => None,
-            (None, true) => Some(latest.ok_or_else(|| Error::Usage {
-                message: "the deployment has no revision, and so no build log".to_owned(),
-                hint: None,
-            })?),
+        let (found_id, latest) = found.map(|found| (found.id, found.latest_revision_id)).unzip();
+        let missing = || Error::misused("the deployment has no revision, and so no build log");
+        let source = match (self.log, self.revision_id.clone()) {
+            (LogType::Deploy, revision_id) => LogSource::Server(revision_id),
+            (LogType::Build, Some(revision_id)) => LogSource::Build(revision_id),
+            (LogType::Build, None) => LogSource::Build(latest.flatten().ok_or_else(missing)?),
         };
+        let deployment_id = found_id.or_else(|| self.deployment_id.clone()).unwrap_or_default();
         Ok(Reader::new(reader::Log {
             deployment_id,
-            revision_id,
-            is_build,
-            level: self.level.map(Into::into),
-            query: self.query.clone(),
-            start_time: self.start_time.clone(),
-            end_time: self.end_time.clone(),
+            source,
+            filter: LogRequest {
+                level: self.level.clone(),
+                query: self.query.clone(),
+                start_time: self.start_time.clone(),
+                end_time: self.end_time.clone(),
+                ..LogRequest::default()
+            },
             is_followed: self.follow,
         }))
     }
 
     /// Shows new entries until the build has ended, or until nobody reads them. Waits for a service that is unreachable
     /// for a while.
-    fn follow(&self, env: &mut Env, service: &mut Service, reader: &mut Reader) -> Result<(), Error> {
+    fn follow(&self, mut service: Service<'_>, mut reader: Reader) -> Result<(), Error> {
         let mut heard = Instant::now();
-        while !env.out.is_closed {
+        while !service.env.out.is_closed {
             // Queried before the log is read, so that the last entries are not missed.
-            let done = reader.is_over(env, service).and_then(|is_over| {
-                let said = reader.next(env, service, |env, entries| self.show(env, entries));
+            let done = reader.is_over(&mut service).and_then(|is_over| {
+                let said = reader.next(&mut service, |env, entries| self.show(env, entries));
                 said.map(|()| is_over)
             });
             match done {
                 Ok(true) => return Ok(()),
                 Ok(false) => heard = Instant::now(),
                 Err(Error::Api(error)) if error.may_pass() && heard.elapsed() < ABSENCE => {
-                    say(env, WARNING, "warning", &format!("{error}; still following"));
+                    say(service.env, WARNING, "warning", &format!("{error}; still following"));
                 }
                 Err(error) => return Err(error),
             }
-            service.pause(env.retry_policy.poll)?;
+            service.pause()?;
         }
         Ok(())
     }
@@ -207,9 +187,9 @@ impl Logs {
                 true => json!(entry).to_string(),
                 false => in_words(env, &entry),
             };
-            env.out.write(&format!("{line}\n"))?;
+            env.out.line(&line)?;
         }
-        Ok(env.out.flush()?)
+        Ok(())
     }
 }
 

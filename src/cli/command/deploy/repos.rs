@@ -3,9 +3,8 @@
 use serde_json::json;
 
 use super::shown::{print_json, print_table};
-use crate::cli::account::AccountOptions;
 use crate::cli::env::Env;
-use crate::cli::service::Service;
+use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
 
 /// List the repositories of a code host integration
@@ -15,19 +14,15 @@ pub(super) struct Repos {
     #[arg(value_name = "INTEGRATION_ID")]
     integration_id: String,
 
-    /// Print the result as JSON (`agentcli schema deploy`)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    account: AccountOptions,
+    options: CallOptions,
 }
 
 impl Repos {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account, None)?;
-        let found = service.call(env, async |client| client.repositories(&self.integration_id).await)?;
-        if self.json {
+        let mut service = Service::new(env, &self.options.account, None)?;
+        let found = service.call(async |client| client.repositories(&self.integration_id).await)?;
+        if self.options.json {
             return print_json(env, &json!({ "repositories": found }));
         }
         let row = |it: &crate::api::wire::Repository| {

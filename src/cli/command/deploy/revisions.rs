@@ -4,27 +4,21 @@ use serde_json::json;
 
 use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use crate::api::wire::Revision;
-use crate::cli::account::AccountOptions;
 use crate::cli::env::Env;
-use crate::cli::service::Service;
+use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
 
 /// Manage the revisions of a deployment
-#[derive(Debug, clap::Args)]
-#[command(disable_help_subcommand = true)]
-pub(super) struct Revisions {
-    #[command(subcommand)]
-    command: RevisionsCommand,
-}
-
 #[derive(Debug, clap::Subcommand)]
-enum RevisionsCommand {
+#[command(disable_help_subcommand = true)]
+pub(super) enum Revisions {
+    #[allow(missing_docs, reason = "documented in its struct")]
     List(List),
 }
 
 /// List the revisions of a deployment, newest first
 #[derive(Debug, clap::Args)]
-struct List {
+pub(super) struct List {
     /// ID of the deployment
     #[arg(value_name = "DEPLOYMENT_ID")]
     deployment_id: String,
@@ -33,31 +27,27 @@ struct List {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
-    /// Print the result as JSON (`agentcli schema deploy`)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    account: AccountOptions,
+    options: CallOptions,
 }
 
 impl Revisions {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        match self.command {
-            RevisionsCommand::List(list) => list.run(env),
+        match self {
+            Self::List(list) => list.run(env),
         }
     }
 }
 
 impl List {
     fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.account, None)?;
+        let mut service = Service::new(env, &self.options.account, None)?;
         let id = &self.deployment_id;
-        let (found, active) = service.call(env, async |client| {
+        let (found, active) = service.call(async |client| {
             let active = client.deployment(id).await?.active_revision_id;
             Ok((client.revisions(id, self.limit as usize).await?, active))
         })?;
-        if self.json {
+        if self.options.json {
             let revisions: Vec<_> = found.iter().map(shown).collect();
             return print_json(env, &json!({ "revisions": revisions, "active_revision_id": active }));
         }

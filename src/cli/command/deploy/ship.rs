@@ -1,23 +1,23 @@
 //! `agentcli deploy` itself: its arguments, and the request that they make.
 
-mod reporter;
-
 use std::time::Duration;
 
-use reporter::Reporter;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
+use crate::cli::ask::confirm;
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::env::Env;
-use crate::cli::image::{self, BuildOptions, platform};
-use crate::cli::name::deployment_name;
+use crate::cli::image::{self, platform};
 use crate::cli::printer::Printer;
 use crate::cli::service::Service;
+use crate::cli::settings::deployment_name;
 use crate::cli::variables;
 use crate::compiler::words::similar;
+use crate::engine::BuildRequest;
 use crate::error::Error;
-use crate::ship::{CREDENTIALS, Method, NO_FILES, PLATFORM, Request, Target};
+use crate::ship::{self, CREDENTIALS, Hooks, Method, PLATFORM, Request, Target};
 
 /// The tag of a pushed image without --tag.
 const TAG: &str = "latest";
@@ -47,8 +47,8 @@ pub(super) struct Ship {
     deployment_id: Option<String>,
 
     /// Type of a new deployment
-    #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
-    deployment_type: NewType,
+    #[arg(long, value_name = "TYPE", value_parser = new_type(), default_value = "dev")]
+    deployment_type: DeploymentType,
 
     /// Build remotely on the deployment service [default: if no container engine is running]
     #[arg(long, overrides_with = "no_remote")]
@@ -126,13 +126,10 @@ fn refused(word: &str) -> Result<String, String> {
 }
 
 /// Type of a new deployment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum NewType {
-    /// Development
-    #[default]
-    Dev,
-    /// Production
-    Prod,
+fn new_type() -> impl TypedValueParser<Value = DeploymentType> {
+    let types = [("dev", "Development"), ("prod", "Production")];
+    let types = types.map(|(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(types).map(DeploymentType::from)
 }
 
 /// Source of a revision.
@@ -152,36 +149,39 @@ impl Ship {
         self.platform.as_deref().map(platform).transpose()?;
         let planned = self.options.plan(env)?;
         let config = self.options.config.config.as_deref();
-        let service = Service::new(env, &self.account, config)?;
+        let Service { env, runtime, service } = Service::new(env, &self.account, config)?;
         let request = self.request(env, &planned)?;
-        let printer = Printer::new(env, self.json);
-        let source = &planned.project.source;
-        service.deploy(&request, &mut Reporter { printer, source, is_confirmed: self.yes })
+        let mut printer = Printer::new(env, self.json, Confirmation { is_given: self.yes });
+        printer.source = Some(planned.project.source);
+        let done = runtime.block_on(ship::run(&request, service, &mut printer));
+        // The threads of name resolution cannot be interrupted.
+        runtime.shutdown_background();
+        Ok(done?)
     }
 
     fn request(&self, env: &mut Env, planned: &Planned) -> Result<Request, Error> {
         let secrets = secrets(env, planned);
-        let [install_command, build_command] = self.options.commands();
-        let options = BuildOptions {
-            tags: self.tags.clone(),
-            platform: Some(self.platform.clone().unwrap_or_else(|| PLATFORM.to_owned())),
-            pull: !self.no_pull,
-            no_cache: self.no_cache,
-            ignore: if self.include_credentials { NO_FILES } else { CREDENTIALS },
-        };
+        let ignore: &[&str] = if self.include_credentials { &[] } else { CREDENTIALS };
         Ok(Request {
             target: self.target(env, planned)?,
-            deployment_type: match self.deployment_type {
-                NewType::Dev => DeploymentType::Dev,
-                NewType::Prod => DeploymentType::Prod,
-            },
+            deployment_type: self.deployment_type.clone(),
             method: self.method(),
             image: self.image.clone(),
-            build: image::request(env, planned, options)?,
+            build: BuildRequest {
+                tags: self.tags.clone(),
+                platform: Some(self.platform.clone().unwrap_or_else(|| PLATFORM.to_owned())),
+                pull: !self.no_pull,
+                no_cache: self.no_cache,
+                ..image::request(env, planned, ignore)?
+            },
             engine: env.engine(),
             tag: self.pushed_tag().to_owned(),
             config_path: image::configuration_path(&planned.plan),
-            commands: SourceConfig { install_command, build_command, ..Default::default() },
+            commands: SourceConfig {
+                install_command: self.options.install_command.clone(),
+                build_command: self.options.build_command.clone(),
+                ..Default::default()
+            },
             secrets,
             wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),
             poll: env.retry_policy.poll,
@@ -192,13 +192,11 @@ impl Ship {
     }
 
     fn target(&self, env: &mut Env, planned: &Planned) -> Result<Target, Error> {
-        match &self.deployment_id {
-            Some(id) => Ok(Target::Id(id.clone())),
-            None => {
-                let name = deployment_name(env, self.name.as_deref(), Some(&planned.project.path))?;
-                Ok(Target::Name(name))
-            }
-        }
+        let config = Some(&*planned.project.path);
+        Ok(match &self.deployment_id {
+            Some(id) => Target::Id(id.clone()),
+            None => Target::Name(deployment_name(env, self.name.as_deref(), config)?),
+        })
     }
 
     fn method(&self) -> Method {
@@ -216,6 +214,22 @@ impl Ship {
     fn pushed_tag(&self) -> &str {
         let name = self.tags.first().map_or("", |tag| tag.rsplit_once('/').map_or(&**tag, |(_, name)| name));
         name.split_once(':').map_or(TAG, |(_, tag)| tag)
+    }
+}
+
+/// The answer to the question whether a deployment is created.
+struct Confirmation {
+    /// Whether it is given in advance.
+    is_given: bool,
+}
+
+impl Hooks for Printer<'_, Confirmation> {
+    async fn confirm_creation(&mut self, name: &str, kind: &DeploymentType) -> bool {
+        if self.context.is_given || self.is_json || !self.env.can_ask() {
+            return true;
+        }
+        let question = format!("Deployment `{name}` does not exist. Create it, with type {}?", kind.word());
+        confirm(self.env, &question, true).await
     }
 }
 

@@ -44,8 +44,7 @@ fn hide_value(item: &mut Value) {
 
 /// One JSON value on a line of its own.
 pub(super) fn print_json(env: &mut Env, value: &Value) -> Result<(), Error> {
-    env.out.write(&format!("{value}\n"))?;
-    Ok(env.out.flush()?)
+    Ok(env.out.line(&value.to_string())?)
 }
 
 /// Prints rows on stdout, or that there are none of `what`.

@@ -7,12 +7,11 @@ mod patch;
 use serde_json::json;
 
 use super::shown::{print_json, shown, title};
-use crate::api::Client;
+use crate::api::rules;
 use crate::api::wire::Deployment;
-use crate::cli::account::AccountOptions;
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
-use crate::cli::service::Service;
+use crate::cli::service::{CallOptions, Service};
 use crate::error::Error;
 use difference::{Change, difference};
 use patch::PatchOptions;
@@ -37,12 +36,8 @@ pub(super) struct Update {
     #[arg(short, long)]
     yes: bool,
 
-    /// Print the result as JSON (`agentcli schema deploy`)
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
-    account: AccountOptions,
+    options: CallOptions,
 
     // The last: its heading applies to all options after it.
     #[command(flatten)]
@@ -52,20 +47,20 @@ pub(super) struct Update {
 impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (patch, nulls) = self.patch.patch(env)?;
-        let mut service = Service::new(env, &self.account, None)?;
-        let before = service.call(env, async |client| client.deployment(&self.id).await)?;
+        let mut service = Service::new(env, &self.options.account, None)?;
+        let before = service.call(async |client| client.deployment(&self.id).await)?;
         nulls.check(&before)?;
-        Client::check_patch(&before, &patch)?;
+        rules::patch(&before, &patch)?;
         let changes = difference(&before, &patch);
-        let makes_revision = Client::makes_revision(&patch);
+        let makes_revision = rules::makes_revision(&patch);
         if changes.is_empty() {
-            return self.print(env, &before, &before, &changes, None);
+            return self.print(service.env, &before, &before, &changes, None);
         }
-        print_changes(env, &before, &changes, makes_revision);
+        print_changes(service.env, &before, &changes, makes_revision);
         if !self.yes {
-            service.confirm(env, "Apply these changes?", "--yes")?;
+            service.confirm("Apply these changes?", "--yes")?;
         }
-        let after = service.call(env, async |client| client.patch(&before, &patch).await)?;
+        let after = service.call(async |client| client.patch(&before, &patch).await)?;
         self.print(env, &before, &after, &changes, makes_revision)
     }
 
@@ -85,7 +80,7 @@ impl Update {
             let text = "the service has not listed a new revision yet";
             note(env, &format!("{text}; see `agentcli deploy revisions list {}`", after.id));
         }
-        if self.json {
+        if self.options.json {
             let changes: Vec<_> = changes.iter().map(Change::json).collect();
             let result = json!({ "deployment": shown(after), "changes": changes, "new_revision": revision });
             return print_json(env, &result);

@@ -104,14 +104,14 @@ impl Serve {
             true => json!({ "event": "ready", "url": url }).to_string(),
             false => format!("listening on {url}"),
         };
-        env.out.write(&format!("{line}\n"))?;
-        Ok(env.out.flush()?)
+        Ok(env.out.line(&line)?)
     }
 
     fn options(&self, env: &mut Env) -> Result<Options, Error> {
         let repositories = match &self.repositories {
             None => Vec::new(),
-            Some(path) => repositories(env, path)?,
+            Some(path) => serde_json::from_str::<Vec<Repository>>(&text(env, path)?)
+                .map_err(|error| wrong(path, "repositories", error.to_string()))?,
         };
         let faults = match &self.faults {
             None => Faults::default(),
@@ -145,8 +145,8 @@ impl Serve {
         }
         if !env.can_ask() {
             let hint = format!("pass --api-key-file, or set {KEY} in the environment");
-            let message = "no API key is set, and there is no terminal to print a new one on".to_owned();
-            return Err(Error::Usage { message, hint: Some(hint) });
+            let message = "no API key is set, and there is no terminal to print a new one on";
+            return Err(Error::usage(message, hint));
         }
         let key = Keys::generate();
         env.print(&format!("generated API key, printed only once: {KEY}={key}"));
@@ -166,13 +166,8 @@ impl Serve {
         };
         let login = login.map(|(username, password)| Login { username, password: Redacted::new(password) });
         let registry = Registry::new(address, login);
-        Ok(Some(registry.map_err(|message| Error::Usage { message, hint: None })?))
+        Ok(Some(registry.map_err(Error::misused)?))
     }
-}
-
-fn repositories(env: &Env, path: &Path) -> Result<Vec<Repository>, Error> {
-    let parsed = serde_json::from_str(&text(env, path)?);
-    parsed.map_err(|error| wrong(path, "repositories", error.to_string()))
 }
 
 fn text(env: &Env, path: &Path) -> Result<String, Error> {
@@ -183,5 +178,5 @@ fn text(env: &Env, path: &Path) -> Result<String, Error> {
 /// The error of a file that cannot be read.
 fn wrong(path: &Path, what: &str, reason: String) -> Error {
     let message = format!("cannot read {what} from `{}`: {reason}", visible_line(&path.to_string_lossy()));
-    Error::Usage { message: message.replace("cannot read it from", "cannot read"), hint: None }
+    Error::misused(message.replace("cannot read it from", "cannot read"))
 }

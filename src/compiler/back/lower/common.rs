@@ -2,12 +2,12 @@
 
 use indexmap::IndexMap;
 
-use crate::compiler::back::lower::tools::words;
-use crate::compiler::back::lower::{Build, Input};
+use crate::compiler::back::lower::tools::prefixed;
+use crate::compiler::back::lower::{Build, Input, javascript};
 use crate::compiler::back::plan::Action;
 use crate::compiler::paths;
 
-/// The stage that holds the source without the pip configuration.
+/// The stage that holds the source without files that hold credentials.
 const SOURCE_STAGE: &str = "source";
 
 /// The base image and the lines of `dockerfile_lines`.
@@ -21,24 +21,37 @@ pub(super) fn base(input: &Input<'_>, build: &mut Build) {
     }
 }
 
-/// A stage for the source. The pip configuration has to be in the context to be mounted, and must not reach the image.
+/// Files of the context that are mounted during installation, and must not reach the image.
+fn secret_files(input: &Input<'_>) -> Vec<String> {
+    let npm = javascript::installation(input).into_iter().flat_map(|installation| &installation.secret);
+    let is_sent = |file: &&String| !input.ignore.excludes(&input.layout.in_context(file));
+    input.resolved.pip_config.iter().chain(npm.filter(is_sent)).cloned().collect()
+}
+
+/// A stage for the source without [`secret_files`].
 pub(super) fn source_stage(input: &Input<'_>, build: &mut Build) {
-    let (key, why) = ("/pip_config_file", "source without the pip configuration");
-    let Some(file) = &input.resolved.pip_config else { return };
+    let (key, why) = match input.resolved.pip_config {
+        Some(_) => ("/pip_config_file", "source without the pip configuration"),
+        None => ("/graphs", "source without the credentials of .npmrc"),
+    };
+    let secret = secret_files(input);
+    if secret.is_empty() {
+        return;
+    }
     let (image, stage) = (input.resolved.base_image.reference.clone(), Some(SOURCE_STAGE.to_owned()));
     build.step(key, why, Action::From { image, stage });
     let target = "/source/".to_owned();
     build.step(key, why, Action::Copy { from: None, sources: vec![".".to_owned()], target });
-    let secret = format!("/source/{}", input.layout.in_context(file));
-    let commands = vec![words(["rm", "-f", secret.as_str()])];
+    let secret = secret.iter().map(|file| format!("/source/{}", input.layout.in_context(file))).collect();
+    let commands = vec![prefixed(&["rm", "-f"], secret)];
     build.step(key, why, Action::Run { mounts: Vec::new(), commands });
 }
 
 /// Copies the source.
 pub(super) fn source(input: &Input<'_>, build: &mut Build) {
-    let (from, sources) = match input.resolved.pip_config {
-        Some(_) => (Some(SOURCE_STAGE.to_owned()), vec!["/source/".to_owned()]),
-        None => (None, vec![".".to_owned()]),
+    let (from, sources) = match secret_files(input).is_empty() {
+        false => (Some(SOURCE_STAGE.to_owned()), vec!["/source/".to_owned()]),
+        true => (None, vec![".".to_owned()]),
     };
     build.step("/dependencies", "source", Action::Copy { from, sources, target: input.layout.target() });
 }

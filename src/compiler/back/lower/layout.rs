@@ -53,6 +53,7 @@ impl Layout {
         if resolved.variant != Variant::Python || wanted.is_empty() {
             wanted.push(".".to_owned());
         }
+        wanted.extend(resolved.installation.as_ref().map(|installation| installation.root.clone()));
         if options.install_command.is_some() {
             wanted.push(paths::normalize(&options.called_from));
         }
@@ -128,8 +129,9 @@ impl Layout {
             ignore.extend(DEFAULT_IGNORE.iter().map(|&line| line.to_owned()));
         }
         ignore.extend(ALWAYS_IGNORED.iter().map(|&line| line.to_owned()));
-        if javascript::installs(input) {
-            ignore_modules(&self.in_context("node_modules"), &mut ignore);
+        if let Some(installation) = javascript::installation(input) {
+            let modules = |directory: &String| self.in_context(&paths::join(directory, "node_modules"));
+            ignore_modules(&installation.directories.iter().map(modules).collect::<Vec<_>>(), &mut ignore);
         }
         if let Some(EnvConfig::File(path)) = &input.config.env {
             ignore.extend(self.pattern(path));
@@ -179,15 +181,18 @@ fn rebased(text: &str, prefix: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// Ignores `path`, the packages installed on this machine: they would replace those of the image, and may be built for
-/// another system. Lines of the project that mention `node_modules` are repeated if they include some of them.
-fn ignore_modules(path: &str, ignore: &mut Vec<String>) {
-    if Ignore::parse(&ignore.join("\n")).is_ok_and(|ignore| ignore.excludes(path)) {
+/// Ignores `directories`, with the packages installed on this machine: they would replace those of the image, and may be
+/// built for another system. Lines of the project that mention `node_modules` are repeated if they include some of them.
+fn ignore_modules(directories: &[String], ignore: &mut Vec<String>) {
+    let known = Ignore::parse(&ignore.join("\n")).unwrap_or_default();
+    let left: Vec<String> =
+        directories.iter().filter(|path| !known.excludes(path)).map(|path| escaped(path)).collect();
+    if left.is_empty() {
         return;
     }
     let own: Vec<String> = ignore.iter().filter(|line| line.contains("node_modules")).cloned().collect();
     ignore.push("# The image installs its own: these may be built for another system.".to_owned());
-    ignore.push(escaped(path));
+    ignore.extend(left);
     if own.iter().any(|line| line.starts_with('!')) {
         ignore.extend(own);
     }

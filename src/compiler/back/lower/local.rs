@@ -12,6 +12,8 @@ use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::workspace::Locked;
 use crate::compiler::manifests::dependency::{self, Local as Dependency};
+use crate::compiler::manifests::package_version;
+use crate::compiler::server::local::JavascriptServer;
 use crate::compiler::{paths, server};
 
 pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
@@ -98,7 +100,7 @@ fn requirements(resolved: &Resolved) -> Vec<String> {
 fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
     let has_graphs = input.config.graphs.values().any(|graph| paths::is_javascript(graph));
     let (server, bridge) = match input.resolved.variant {
-        Variant::Javascript => (server::local::JAVASCRIPT_SERVER, None),
+        Variant::Javascript => (javascript_server(input).packages, None),
         Variant::Mixed if has_graphs => (&[server::local::TSX][..], Some(server::local::BRIDGE.to_owned())),
         Variant::Mixed | Variant::Python => (&[][..], None),
     };
@@ -108,6 +110,14 @@ fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
         bridge,
         project: javascript::project(input),
     }
+}
+
+/// The server that works with the project's graph library, unless `api_version` asks for one.
+fn javascript_server(input: &Input<'_>) -> &'static JavascriptServer {
+    let installation = input.resolved.installation.as_ref().filter(|_| input.config.api_version.is_none());
+    let newest = installation
+        .and_then(|installation| package_version::newest(server::local::LIBRARY, installation, input.files));
+    server::local::javascript_server(newest.map(|newest| newest.version))
 }
 
 /// Files that decide what a package requires.

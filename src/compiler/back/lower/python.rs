@@ -23,6 +23,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     let late = Late::new(input, build);
     Tools::stage(input, build);
     locked::stage(input, build);
+    javascript::stage(input, build);
     source_stage(input, build);
     base(input, build);
     if is_mixed {

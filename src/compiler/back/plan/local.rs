@@ -110,11 +110,15 @@ pub struct JavascriptPackages {
     pub project: Option<NodeProject>,
 }
 
-/// The package.json beside the configuration.
+/// The package.json beside the configuration, or its workspace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NodeProject {
+    /// The directory that the command runs in.
+    pub root: String,
     /// The words of the command that installs its packages and changes no file of the user's.
     pub install: Vec<String>,
+    /// The package of the npm registry with the program of that command, for machines that lack it.
+    pub package: String,
     /// Files that decide what is installed.
     pub manifests: Vec<String>,
 }

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use super::references::built;
 use super::{Context, entry, locations, manifests, modules, written};
 use crate::compiler::front::reference::{self, Reference};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;
-use crate::compiler::manifests::{package, package_json, requirements_txt};
+use crate::compiler::manifests::{installation, package, requirements_txt};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
@@ -111,14 +112,10 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
         let manifests = read_by_installation(context, local).into_iter();
         found.extend(manifests.map(|path| (Place::Value(entry(local.index)), path)));
     }
-    if let Some(Ok(manifest)) = package_json::find(context.files)
-        && context.config.has_javascript()
+    if context.config.has_javascript()
+        && let Some(Ok(installation)) = installation::find(context.files)
     {
-        let manifests = match manifest.needs_source(context.files) {
-            Some(_) => manifest.locked_by(context.files),
-            None => manifest.files(context.files),
-        };
-        let manifests = manifests.into_iter();
+        let manifests = installation.required.into_iter();
         found.extend(manifests.map(|path| (manifests::project(context), path)));
     }
     for located in references {
@@ -162,10 +159,14 @@ fn check_path(context: &Context<'_>, rules: &Rules, place: Place, path: &str) ->
         }
         None => format!("`{}` is excluded from the image by a .dockerignore", written(path)),
     };
-    Some(Diagnostic::new(&IGNORED_FILE, place, message).help(format!(
-        "remove the pattern, or add `!{}` after it",
-        exception(rules, &whole).unwrap_or_else(|| path.to_owned()),
-    )))
+    let exception = exception(rules, &whole).unwrap_or_else(|| path.to_owned());
+    let help = format!("remove the pattern, or add `!{exception}` after it");
+    if matches!(place, Place::Within(..)) && built::may_be_built(context, path) {
+        let help =
+            format!("{help}; or pass the command that builds the file in the image with `--build-command`");
+        return Some(Diagnostic::new(&built::REFERENCE_NOT_BUILT, place, message).help(help));
+    }
+    Some(Diagnostic::new(&IGNORED_FILE, place, message).help(help))
 }
 
 /// The file and the text of the last pattern that excludes `path` by itself.

@@ -3,12 +3,12 @@
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::pyproject::Pyproject;
-use crate::compiler::manifests::{self, Broken, package_json, setup_cfg};
+use crate::compiler::manifests::{self, Broken, Unreadable, installation, setup_cfg, workspace};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] = &[&INVALID_MANIFEST, &INVALID_PACKAGE_JSON];
+pub(super) const RULES: &[&Rule] = &[&INVALID_MANIFEST, &INVALID_PACKAGE_JSON, &INVALID_WORKSPACE];
 
 /// Findings in one manifest are reported up to this number.
 pub(super) const MAX_FINDINGS: usize = 50;
@@ -22,11 +22,14 @@ pub(super) fn check(context: &mut Context<'_>) {
         broken.into_iter().for_each(|diagnostic| context.report(diagnostic));
     }
     if context.config.has_javascript()
-        && let Some(Err(broken)) = package_json::find(context.files)
+        && let Some(Err(Unreadable { path, broken })) = installation::find(context.files)
     {
-        let place = project(context);
-        let diagnostic = invalid(context, &INVALID_PACKAGE_JSON, place, package_json::NAME, broken);
-        context.report(diagnostic.help("fix it; package managers read strict JSON, without comments"));
+        let (rule, help) = match paths::file_name(&path) {
+            workspace::PNPM => (&INVALID_WORKSPACE, "fix it: without it, pnpm installs nothing"),
+            _ => (&INVALID_PACKAGE_JSON, "fix it; package managers read strict JSON, without comments"),
+        };
+        let diagnostic = invalid(context, rule, project(context), &path, broken);
+        context.report(diagnostic.help(help));
     }
 }
 
@@ -85,7 +88,17 @@ static INVALID_PACKAGE_JSON: Rule = Rule {
     severity: Severity::Error,
     summary: "a package.json that package managers cannot read",
     why: "The packages of JavaScript graphs and UI components are installed from the package.json beside the \
-          configuration. It is strict JSON: comments and trailing commas are errors.",
+          configuration, and from those of its workspace. They are strict JSON: comments and trailing commas are errors.",
     wrong: r#"{ "dependencies": { "zod": "^3" }, }"#,
     right: r#"{ "dependencies": { "zod": "^3" } }"#,
+};
+
+static INVALID_WORKSPACE: Rule = Rule {
+    code: "invalid-workspace",
+    severity: Severity::Error,
+    summary: "a pnpm-workspace.yaml that pnpm cannot read",
+    why: "pnpm reads the packages of the workspace and its settings from pnpm-workspace.yaml beside the lock file. If it is \
+          not valid YAML, the build of the image fails.",
+    wrong: r#"{ "graphs": { "agent": "./agent-in-a-broken-workspace.ts:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent.ts:graph" } }"#,
 };

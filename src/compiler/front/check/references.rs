@@ -1,5 +1,6 @@
 //! References to code: whether the file exists, is part of the image, can be parsed, and defines the name.
 
+pub(super) mod built;
 mod nearby;
 
 use std::collections::HashSet;
@@ -19,6 +20,7 @@ use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[
     &MALFORMED_REFERENCE,
+    &built::REFERENCE_NOT_BUILT,
     &REFERENCE_NOT_FOUND,
     &REFERENCE_OUTSIDE_DEPENDENCIES,
     &SOURCE_SYNTAX_ERROR,
@@ -117,8 +119,13 @@ fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnost
     } else {
         format!("there is no file `{shown}`")
     };
+    let near = nearby::suggest(context, path);
+    if near.is_none() && built::may_be_built(context, path) {
+        let diagnostic = Diagnostic::new(&built::REFERENCE_NOT_BUILT, place, message);
+        return Some(diagnostic.help(built::help(context)));
+    }
     let diagnostic = Diagnostic::new(&REFERENCE_NOT_FOUND, place, message);
-    Some(diagnostic.help(match nearby::suggest(context, path) {
+    Some(diagnostic.help(match near {
         Some(near) => format!("did you mean `{}`?", written(&near)),
         None => "write a path relative to the directory of the configuration".to_owned(),
     }))

@@ -1,12 +1,12 @@
 //! Reading a log: the newest entries, then new ones.
 
+use crate::api::LogSource;
 use crate::api::time;
-use crate::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest};
-
+use crate::api::wire::{LogEntry, LogOrder, LogPage, LogRequest};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
 use crate::error::Error;
-use crate::ship::{Reading, Shown};
+use crate::ship::{LogPass, ShownEntries};
 
 /// Number of entries per request.
 const PAGE: u32 = 100;
@@ -17,12 +17,8 @@ const LATE: i64 = 5000;
 /// A log, and a filter of its entries.
 pub(super) struct Log {
     pub(super) deployment_id: String,
-    pub(super) revision_id: Option<String>,
-    pub(super) is_build: bool,
-    pub(super) level: Option<LogLevel>,
-    pub(super) query: Option<String>,
-    pub(super) start_time: Option<String>,
-    pub(super) end_time: Option<String>,
+    pub(super) source: LogSource,
+    pub(super) filter: LogRequest,
     /// Whether new entries are read, too.
     pub(super) is_followed: bool,
 }
@@ -30,47 +26,39 @@ pub(super) struct Log {
 /// Reads a log.
 pub(super) struct Reader {
     log: Log,
-    shown: Shown,
+    shown: ShownEntries,
     /// Time of the newest entry that was read.
     last: Option<String>,
 }
 
 impl Reader {
     pub(super) fn new(log: Log) -> Self {
-        Self { log, shown: Shown::default(), last: None }
+        Self { log, shown: ShownEntries::default(), last: None }
     }
 
     /// The newest entries, at most `limit`, oldest first. If the log is followed, all entries shortly before the last are
     /// read, since [`Reader::next`] reads them again.
-    pub(super) fn newest(
-        &mut self,
-        env: &mut Env,
-        service: &mut Service,
-        limit: u32,
-    ) -> Result<Vec<LogEntry>, Error> {
+    pub(super) fn newest(&mut self, service: &mut Service<'_>, limit: u32) -> Result<Vec<LogEntry>, Error> {
         let (mut found, mut cursor, most) = (Vec::new(), None, limit as usize);
         loop {
             let left = most.saturating_sub(found.len()) as u32;
             let request = LogRequest {
                 limit: Some(if left == 0 { PAGE } else { left.min(PAGE) }),
                 order: Some(LogOrder::Descending),
-                start_time: self.log.start_time.clone(),
                 offset: cursor.clone(),
-                ..self.request()
+                ..self.log.filter.clone()
             };
-            let page = self.page(env, service, &request)?;
-            let is_last = page.logs.is_empty();
+            let page = self.page(service, request)?;
             found.extend(page.logs);
-            let next = advanced(cursor, page.next_offset);
+            cursor = page.next_offset;
             let is_enough = found.len() >= most && !(self.log.is_followed && are_recent(&found));
-            if is_last || next.is_none() || is_enough {
+            if cursor.is_none() || is_enough {
                 break;
             }
-            cursor = next;
         }
         found.reverse();
-        let mut reading = Reading::default();
-        found.retain(|entry| self.shown.is_new(&mut reading, entry));
+        let mut pass = LogPass::default();
+        found.retain(|entry| self.shown.is_new(&mut pass, entry));
         self.last = found.iter().filter_map(time_of).fold(None, later);
         Ok(found.split_off(found.len().saturating_sub(most)))
     }
@@ -79,62 +67,50 @@ impl Reader {
     /// have arrived late.
     pub(super) fn next(
         &mut self,
-        env: &mut Env,
-        service: &mut Service,
+        service: &mut Service<'_>,
         mut show: impl FnMut(&mut Env, Vec<LogEntry>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let start = self.log.start_time.clone();
+        let start = self.log.filter.start_time.clone();
         let since = match self.last.as_deref().map(shortly_before) {
             Some(since) => later(start, since),
             None => start,
         };
-        let (mut reading, mut cursor) = (Reading::default(), None);
+        let (mut pass, mut cursor) = (LogPass::default(), None);
         loop {
             let request = LogRequest {
                 limit: Some(PAGE),
                 order: Some(LogOrder::Ascending),
                 start_time: since.clone(),
                 offset: cursor.clone(),
-                ..self.request()
+                ..self.log.filter.clone()
             };
-            let page = self.page(env, service, &request)?;
-            let is_last = page.logs.is_empty();
-            let mut new = page.logs;
-            new.retain(|entry| self.shown.is_new(&mut reading, entry));
+            let LogPage { logs: mut new, next_offset, .. } = self.page(service, request)?;
+            new.retain(|entry| self.shown.is_new(&mut pass, entry));
             self.last = new.iter().filter_map(time_of).fold(self.last.take(), later);
-            show(env, new)?;
-            let next = advanced(cursor, page.next_offset);
-            if is_last || next.is_none() {
+            show(service.env, new)?;
+            cursor = next_offset;
+            if cursor.is_none() {
                 return Ok(());
             }
-            cursor = next;
         }
     }
 
     /// Whether the log is complete, as that of a finished build.
-    pub(super) fn is_over(&self, env: &mut Env, service: &mut Service) -> Result<bool, Error> {
-        let Log { deployment_id, revision_id: Some(revision_id), is_build: true, .. } = &self.log else {
+    pub(super) fn is_over(&self, service: &mut Service<'_>) -> Result<bool, Error> {
+        let Log { deployment_id, source: LogSource::Build(revision_id), .. } = &self.log else {
             return Ok(false);
         };
-        let revision = service.call(env, async |client| client.revision(deployment_id, revision_id).await)?;
+        let revision = service.call(async |client| client.revision(deployment_id, revision_id).await)?;
         Ok(revision.status.is_built())
     }
 
-    fn request(&self) -> LogRequest {
-        LogRequest {
-            level: self.log.level.clone(),
-            query: self.log.query.clone(),
-            end_time: self.log.end_time.clone(),
-            ..LogRequest::default()
-        }
-    }
-
-    fn page(&self, env: &mut Env, service: &mut Service, request: &LogRequest) -> Result<LogPage, Error> {
-        let Log { deployment_id, revision_id, is_build, .. } = &self.log;
-        service.call(env, async |client| match revision_id {
-            Some(revision_id) if *is_build => client.build_logs(deployment_id, revision_id, request).await,
-            revision_id => client.deploy_logs(deployment_id, revision_id.as_deref(), request).await,
-        })
+    /// A page. Its offset is none after the last page, which is empty or has no other offset than was requested.
+    fn page(&self, service: &mut Service<'_>, request: LogRequest) -> Result<LogPage, Error> {
+        let Log { deployment_id, source, .. } = &self.log;
+        let mut page = service.call(async |client| client.logs(deployment_id, source, &request).await)?;
+        page.next_offset =
+            page.next_offset.filter(|next| !page.logs.is_empty() && request.offset.as_ref() != Some(next));
+        Ok(page)
     }
 }
 
@@ -163,11 +139,6 @@ fn later(one: Option<String>, other: String) -> Option<String> {
         Some(one) => Some(one),
         None => Some(other),
     }
-}
-
-/// The cursor of the next page, unless it is that of the current one.
-fn advanced(cursor: Option<Cursor>, next: Option<Cursor>) -> Option<Cursor> {
-    next.filter(|next| cursor.as_ref() != Some(next))
 }
 
 #[cfg(test)]

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::patch::usage;
 use crate::api::wire::{Deployment, DeploymentPatch};
-use crate::api::{Client, Vocabulary};
+use crate::api::{Vocabulary, rules};
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::compiler::words::similar;
@@ -24,13 +23,10 @@ impl Nulls {
         let before = json!(before);
         let has_value = |pointer: &&String| before.pointer(pointer).is_some_and(|value| !value.is_null());
         let Some(pointer) = self.0.iter().find(has_value) else { return Ok(()) };
-        Err(usage(
+        Err(Error::usage(
             format!("cannot clear `{pointer}`: null does not remove a value"),
-            Some(
-                "omit the field to keep its value; [] clears a list, and {} clears labels or annotations; other fields \
-                 cannot be cleared"
-                    .to_owned(),
-            ),
+            "omit the field to keep its value; [] clears a list, and {} clears labels or annotations; other fields \
+             cannot be cleared",
         ))
     }
 
@@ -58,7 +54,7 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
     } else {
         project::text(&env.directory.join(path))
     };
-    let text = text.ok_or_else(|| usage(format!("cannot read `{shown}` as text"), None))?;
+    let text = text.ok_or_else(|| Error::misused(format!("cannot read `{shown}` as text")))?;
     // The message of serde may contain a secret.
     let wrong = |error: serde_json::Error| {
         let place = match error.line() {
@@ -73,11 +69,11 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
             }
             _ => format!("`{shown}` is not valid JSON{place}"),
         };
-        usage(message, None)
+        Error::misused(message)
     };
     let mut value: Value = serde_json::from_str(&text).map_err(wrong)?;
     if !value.is_object() {
-        return Err(usage(format!("`{shown}` is not a patch: it is not a JSON object"), None));
+        return Err(Error::misused(format!("`{shown}` is not a patch: it is not a JSON object")));
     }
     // Errors of a value have no line and column.
     serde_json::from_str::<DeploymentPatch>(&text).map_err(wrong)?;
@@ -85,7 +81,7 @@ pub(super) fn read(env: &mut Env, path: &Path) -> Result<(DeploymentPatch, Nulls
     let mut nulls = Nulls::default();
     nulls.collect(&value, "");
     let patch: DeploymentPatch = serde_json::from_value(value).map_err(wrong)?;
-    for (field, known) in Client::unknown_fields(&patch) {
+    for (field, known) in rules::unknown_fields(&patch) {
         let name = field.rsplit('.').next().unwrap_or_default();
         let close = similar(name, known.iter().copied());
         let close = close.map(|close| format!("; did you mean `{close}`?")).unwrap_or_default();

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use indexmap::IndexMap;
+use serde_json::{Value, json};
 
 use super::file::{self, Nulls};
 use crate::api::Vocabulary;
@@ -11,6 +12,7 @@ use crate::api::wire::{
     SourceRevisionConfig,
 };
 use crate::cli::env::Env;
+use crate::cli::setup::redacted;
 use crate::cli::variables;
 use crate::compiler::manifests::dotenv;
 use crate::compiler::words::similar;
@@ -74,14 +76,6 @@ pub(super) struct PatchOptions {
     build_command: Option<String>,
 }
 
-fn redacted(text: &str) -> Result<Redacted, String> {
-    Ok(Redacted::new(text))
-}
-
-pub(super) fn usage(message: impl Into<String>, hint: Option<String>) -> Error {
-    Error::Usage { message: message.into(), hint }
-}
-
 impl PatchOptions {
     /// The patch, and the nulls of the file; an error if there are no changes.
     pub(super) fn patch(&self, env: &mut Env) -> Result<(DeploymentPatch, Nulls), Error> {
@@ -109,12 +103,9 @@ impl PatchOptions {
         }
         match patch == DeploymentPatch::default() {
             false => Ok((patch, nulls)),
-            true => Err(usage(
+            true => Err(Error::usage(
                 "no changes given",
-                Some(
-                    "pass --file, --resource, --secret or another option listed under Changes in --help"
-                        .to_owned(),
-                ),
+                "pass --file, --resource, --secret or another option listed under Changes in --help",
             )),
         }
     }
@@ -143,16 +134,16 @@ impl PatchOptions {
 
     /// The secrets of the file, then those of the options; a later one replaces an earlier one of the same name.
     fn secrets(&self, env: &mut Env) -> Result<Vec<Secret>, Error> {
-        let mut secrets: Map<String, Value> = Map::new();
+        let mut secrets: IndexMap<String, String> = IndexMap::new();
         if let Some(path) = &self.secrets_from {
             let text = project::text(&env.directory.join(path))
-                .ok_or_else(|| usage(format!("cannot read `{}` as text", path.display()), None))?;
+                .ok_or_else(|| Error::misused(format!("cannot read `{}` as text", path.display())))?;
             let found = dotenv::parse(&text, |name| (env.variables)(name));
             if let Some(mistake) = found.mistakes.first() {
-                return Err(usage(format!("{}:{}: not an assignment", path.display(), mistake.line), None));
+                let place = format!("{}:{}", path.display(), mistake.line);
+                return Err(Error::misused(format!("{place}: not an assignment")));
             }
-            let found = variables::deployable(env, found.variables);
-            secrets.extend(found.into_iter().map(|(name, value)| (name, value.into())));
+            secrets.extend(variables::deployable(env, found.variables));
         }
         for secret in &self.secret {
             let (name, value) = match secret.expose().split_once('=') {
@@ -160,14 +151,11 @@ impl PatchOptions {
                 None => (secret.expose(), environment_value(env, secret.expose())?),
             };
             if name.is_empty() {
-                return Err(usage("a secret without a name", Some("pass --secret NAME=VALUE".to_owned())));
+                return Err(Error::usage("a secret without a name", "pass --secret NAME=VALUE"));
             }
-            secrets.insert(name.to_owned(), value.into());
+            secrets.insert(name.to_owned(), value);
         }
-        let secret = |(name, value): (String, Value)| {
-            let value = Some(Redacted::new(value.as_str().unwrap_or_default()));
-            Secret { name, value, other: Object::new() }
-        };
+        let secret = |(name, value)| Secret { name, value: Some(Redacted::new(value)), other: Object::new() };
         Ok(secrets.into_iter().map(secret).collect())
     }
 }
@@ -176,15 +164,8 @@ impl PatchOptions {
 fn environment_value(env: &Env, name: &str) -> Result<String, Error> {
     let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let shown = if is_name { format!("the secret `{name}`") } else { "a secret".to_owned() };
-    env.variable(name).ok_or_else(|| {
-        usage(
-            format!("{shown} has no value"),
-            Some(
-                "pass --secret NAME=VALUE, or set the environment variable NAME and pass --secret NAME"
-                    .to_owned(),
-            ),
-        )
-    })
+    let hint = "pass --secret NAME=VALUE, or set the environment variable NAME and pass --secret NAME";
+    env.variable(name).ok_or_else(|| Error::usage(format!("{shown} has no value"), hint))
 }
 
 fn set<T: Clone>(field: &mut Option<T>, given: &Option<T>) {
@@ -202,9 +183,9 @@ fn reference(text: &str) -> Result<SecretReference, Error> {
             secret_key: Some(key.to_owned()),
             ..SecretReference::default()
         }),
-        _ => Err(usage(
+        _ => Err(Error::usage(
             format!("`{text}` is not a secret reference"),
-            Some("write it as NAME=SECRET/KEY, such as OPENAI_API_KEY=openai/api-key".to_owned()),
+            "write it as NAME=SECRET/KEY, such as OPENAI_API_KEY=openai/api-key",
         )),
     }
 }
@@ -222,13 +203,13 @@ fn resources(spec: ResourceSpec, given: &[String]) -> Result<ResourceSpec, Error
             // Objects and lists may contain secrets.
             let is_record = value.trim_start().starts_with(['[', '{']);
             let shown = if is_record { "the given value".to_owned() } else { format!("`{value}`") };
-            usage(format!("cannot set the resource field `{name}` to {shown}"), None)
+            Error::misused(format!("cannot set the resource field `{name}` to {shown}"))
         })?;
         let spec: ResourceSpec = serde_json::from_value(fields.clone()).map_err(unwritable)?;
         if spec.other.contains_key(name) {
             let known = ResourceSpec::FIELDS.iter().copied();
             let hint = similar(name, known).map(|close| format!("did you mean `{close}`?"));
-            return Err(usage(format!("unknown resource field `{name}`"), hint));
+            return Err(Error::Usage { message: format!("unknown resource field `{name}`"), hint });
         }
     }
     serde_json::from_value(fields).map_err(unwritable)
@@ -239,10 +220,7 @@ fn assignment(text: &str) -> Result<(&str, &str), Error> {
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     text.split_once('=').filter(|(name, _)| is_name(name)).ok_or_else(|| {
         let shown = if is_name(text) { format!("`{text}`") } else { "a resource".to_owned() };
-        usage(
-            format!("{shown} is not an assignment"),
-            Some("write it as FIELD=VALUE, such as cpu=2".to_owned()),
-        )
+        Error::usage(format!("{shown} is not an assignment"), "write it as FIELD=VALUE, such as cpu=2")
     })
 }
 

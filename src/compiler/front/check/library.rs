@@ -1,0 +1,50 @@
+//! The version of the graph library of a JavaScript project: does a server work with it?
+
+use super::manifests::project;
+use super::{Context, written};
+use crate::compiler::front::config::Variant;
+use crate::compiler::manifests::{installation, package_version};
+use crate::compiler::server::local::{JAVASCRIPT_SERVERS, LIBRARY, javascript_server};
+use crate::diagnostic::{Diagnostic, Rule, Severity};
+
+/// The rules of this check.
+pub(super) const RULES: &[&Rule] = &[&LIBRARY_OLDER_THAN_SERVER];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    let config = context.config;
+    // Another image or version may have a server that works with the library.
+    let is_default = config.base_image.is_none() && config.api_version.is_none();
+    if config.variant() != Variant::Javascript || !is_default {
+        return;
+    }
+    let Some(Ok(installation)) = installation::find(context.files) else { return };
+    let Some(newest) = package_version::newest(LIBRARY, &installation, context.files) else { return };
+    let current = &JAVASCRIPT_SERVERS[0];
+    if newest.version >= current.oldest {
+        return;
+    }
+    let (major, minor, patch) = current.oldest;
+    let message = format!(
+        "`{LIBRARY}` is {} in `{}`, and the server needs {major}.{minor}.{patch} or later",
+        newest.text,
+        written(&newest.file),
+    );
+    let older = javascript_server(Some(newest.version));
+    let meanwhile = match newest.version >= older.oldest {
+        true => format!("; until then, `dev` runs the older server {}", older.packages[0].1),
+        false => String::new(),
+    };
+    let help = format!("update `{LIBRARY}`, or choose an older image with `api_version`{meanwhile}");
+    context.report(Diagnostic::new(&LIBRARY_OLDER_THAN_SERVER, project(context), message).help(help));
+}
+
+static LIBRARY_OLDER_THAN_SERVER: Rule = Rule {
+    code: "library-older-than-server",
+    severity: Severity::Warning,
+    summary: "a LangGraph.js that is older than the server supports",
+    why: "The JavaScript server imports the graph library of the project. If the lock file or package.json allows only \
+          versions that lack what the server imports, it stops at its start with a SyntaxError: the requested module \
+          does not provide an export.",
+    wrong: r#"{ "graphs": { "agent": "./agent-with-an-old-library.ts:graph" } }"#,
+    right: r#"{ "api_version": "0.2", "graphs": { "agent": "./agent-with-an-old-library.ts:graph" } }"#,
+};

@@ -1,0 +1,95 @@
+//! Packages of a JavaScript workspace: can the package manager find them?
+
+use super::manifests::project;
+use super::{Context, written};
+use crate::compiler::files::Files;
+use crate::compiler::manifests::package_json::Manifest;
+use crate::compiler::manifests::workspace::{self, Search, Workspace};
+use crate::compiler::manifests::{self, package_json};
+use crate::compiler::paths;
+use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
+
+/// The rules of this check.
+pub(super) const RULES: &[&Rule] = &[&WORKSPACE_PACKAGE_NOT_FOUND];
+
+/// Prefixes of versions that only a workspace defines.
+const OF_WORKSPACE: &[&str] = &["workspace:", "catalog:"];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    if !context.config.has_javascript() {
+        return;
+    }
+    // Another check reports files that cannot be read.
+    let Some(Ok(own)) = package_json::find(".", context.files) else { return };
+    let Ok(search) = workspace::search(&own, context.files) else { return };
+    let Some(missing) = missing(&own, &search, context.files) else { return };
+    let text = manifests::excerpt(package_json::NAME, context.files);
+    let wanted = format!("\"{}\"", missing.name);
+    let start = text.find(&wanted).unwrap_or_default();
+    let related = Related::new(package_json::NAME, &text, start..start + wanted.len(), missing.label);
+    let diagnostic = Diagnostic::new(&WORKSPACE_PACKAGE_NOT_FOUND, project(context), missing.message);
+    context.report(diagnostic.related(related).help(missing.help));
+}
+
+/// A package that the package manager cannot find.
+struct Missing {
+    name: String,
+    message: String,
+    label: String,
+    help: String,
+}
+
+fn missing(own: &Manifest, search: &Search, files: &dyn Files) -> Option<Missing> {
+    match &search.found {
+        Some(workspace) => missing_member(own, workspace, files),
+        None => outside_of_workspace(own, search.passed.as_ref(), files),
+    }
+}
+
+/// A required package that `workspace` lacks.
+fn missing_member(own: &Manifest, workspace: &Workspace, files: &dyn Files) -> Option<Missing> {
+    let (name, version) = workspace.missing(own, files)?;
+    let file = workspace::definition(&workspace.root, files);
+    Some(Missing {
+        name: name.to_owned(),
+        message: format!("the workspace has no package `{name}`"),
+        label: format!("`{version}` is only found in the workspace"),
+        help: format!("correct the name, or add the directory of the package to `{}`", written(&file)),
+    })
+}
+
+/// A required package of a workspace, if the project belongs to none. `outer` is a workspace around it.
+fn outside_of_workspace(own: &Manifest, outer: Option<&Workspace>, files: &dyn Files) -> Option<Missing> {
+    let private = outer.map(|outer| outer.manifests(files)).unwrap_or_default();
+    let is_private =
+        |name: &str| private.iter().any(|member| member.is_private() && member.name() == Some(name));
+    let is_of_workspace = |version: &str| OF_WORKSPACE.iter().any(|start| version.starts_with(start));
+    let mut requirements = own.requirements();
+    let (name, version) =
+        requirements.find(|(name, version)| is_of_workspace(version) || is_private(name))?;
+    Some(Missing {
+        name: name.to_owned(),
+        message: format!("`{name}` is a package of a workspace, and this directory belongs to none"),
+        label: format!("`{version}` is only found in a workspace"),
+        help: match outer {
+            Some(outer) => {
+                let here = files.directory();
+                let project = here[here.len() - paths::levels_up(&outer.root)..].join("/");
+                let file = workspace::definition(&outer.root, files);
+                format!("add `{project}` to the packages in `{}`", written(&file))
+            }
+            None => "put the project into its workspace, or write a version that the registry has".to_owned(),
+        },
+    })
+}
+
+static WORKSPACE_PACKAGE_NOT_FOUND: Rule = Rule {
+    code: "workspace-package-not-found",
+    severity: Severity::Error,
+    summary: "a package of a JavaScript workspace that cannot be found",
+    why: "Package managers find packages such as `workspace:*` only in the workspace that lists the directory of the \
+          configuration: in `packages` of pnpm-workspace.yaml, or in `workspaces` of the root's package.json. Elsewhere \
+          the installation fails, or asks the public registry for a private name.",
+    wrong: r#"{ "graphs": { "agent": "./agent-in-no-workspace.ts:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent-in-its-workspace.ts:graph" } }"#,
+};

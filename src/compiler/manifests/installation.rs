@@ -1,0 +1,256 @@
+//! The JavaScript packages that one run of a package manager installs: those of a package.json, or of a whole workspace.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::Unreadable;
+use super::package_json::{self, Manifest, strings};
+use super::package_manager::{Manager, YARNRC};
+use super::workspace::{self, Workspace};
+use crate::compiler::files::{FileKind, Files};
+use crate::compiler::{paths, urls};
+
+/// Files at the root that package managers read.
+const SETTINGS: &[&str] = &[NPMRC, ".yarnrc", YARNRC, workspace::PNPM, "bunfig.toml"];
+
+/// Settings of npm and pnpm, also of a single package.
+const NPMRC: &str = ".npmrc";
+
+/// The last part of their keys with credentials.
+const CREDENTIALS: &[&str] = &["_authToken", "_auth", "_password"];
+
+/// Directories at the root with what Yarn 2 and later run and apply.
+const YARN: &[&str] = &[RELEASES, ".yarn/plugins", ".yarn/patches"];
+
+/// The directory with the program of Yarn.
+const RELEASES: &str = ".yarn/releases";
+
+/// Files at the root that package managers run.
+const HOOKS: &[&str] = &[".pnpmfile.cjs", ".pnpmfile.mjs"];
+
+/// Prefixes of versions that are files or directories.
+const LOCAL: &[&str] = &["file:", "link:", "portal:", "exec:", "./", "../", "/", "~/"];
+
+/// Maximum number of packages whose manifests are copied one by one: each is a layer, and an image has at most 127.
+const MAX_COPIED: usize = 64;
+
+/// An installation. Paths are relative to the configuration's directory.
+#[derive(Debug)]
+pub struct Installation {
+    /// The directory in which the package manager runs.
+    pub root: String,
+    /// The directories of all packages, the root's first.
+    pub directories: Vec<String>,
+    /// The package manager.
+    pub manager: &'static Manager,
+    /// Its package in the npm registry, with its version.
+    pub package: String,
+    /// The lock files of the package manager.
+    pub locks: Vec<String>,
+    /// The files that it reads, the root's manifest first.
+    pub files: Vec<String>,
+    /// Those of [`files`](Self::files) that every installation needs: not those of other members.
+    pub required: Vec<String>,
+    /// Those of [`files`](Self::files) that hold credentials.
+    pub secret: Vec<String>,
+    /// Why it needs more than [`files`](Self::files), if it does.
+    pub needs_source: Option<String>,
+    /// The name of a required package of the workspace and its file that is not built, if nothing builds it meanwhile.
+    pub unbuilt: Option<(String, String)>,
+    /// Whether there are no packages to install.
+    pub is_empty: bool,
+    /// Whether the project has the program of its package manager.
+    has_program: bool,
+}
+
+/// The manifests of an installation, and the settings of its root.
+struct Packages {
+    root: String,
+    manager: &'static Manager,
+    /// Directory and manifest, the root's first.
+    manifests: Vec<(String, Manifest)>,
+    /// pnpm's settings.
+    settings: Value,
+}
+
+/// Reads the manifests of the configuration's directory, if it has a package.json, and of its workspace.
+pub fn find(files: &dyn Files) -> Option<Result<Installation, Unreadable>> {
+    let installation = |own| {
+        let workspace = workspace::search(&own, files)?.found;
+        Ok(Packages::new(own, workspace, files)?.installation(files))
+    };
+    Some(package_json::find(".", files)?.and_then(installation))
+}
+
+impl Packages {
+    fn new(own: Manifest, workspace: Option<Workspace>, files: &dyn Files) -> Result<Self, Unreadable> {
+        let Workspace { root, members } =
+            workspace.unwrap_or(Workspace { root: ".".to_owned(), members: Vec::new() });
+        let mut manifests = Vec::new();
+        for directory in [root.clone()].into_iter().chain(members) {
+            let manifest = match &*directory {
+                "." => Some(own.clone()),
+                _ => package_json::find(&directory, files).transpose()?,
+            };
+            manifests.extend(manifest.map(|manifest| (directory, manifest)));
+        }
+        let manager = Manager::of(&manifests[0].1, &root, files);
+        let settings = if manager.is_pnpm() { workspace::settings(&root, files)? } else { Value::Null };
+        Ok(Self { root, manager, manifests, settings })
+    }
+
+    fn installation(self, files: &dyn Files) -> Installation {
+        let (_, root) = &self.manifests[0];
+        let locks: Vec<String> = self.manager.lock_files(&self.root, files).collect();
+        let at_root = self.files_at_root(&locks, files);
+        let own = (self.root != ".").then(|| package_json::NAME.to_owned());
+        let all: Vec<String> = at_root.iter().cloned().chain(self.files_of_members(files)).collect();
+        let is_secret = |file: &&String| {
+            paths::file_name(file) == NPMRC && files.text(file).is_some_and(|text| has_credentials(&text))
+        };
+        // A project may leave `.npmrc` out, as it may hold credentials.
+        let required = at_root.iter().filter(|file| paths::file_name(file) != NPMRC);
+        Installation {
+            manager: self.manager,
+            locks,
+            secret: all.iter().filter(is_secret).cloned().collect(),
+            required: required.cloned().chain(own).collect(),
+            needs_source: self.needs_source(files),
+            unbuilt: self.unbuilt(files),
+            is_empty: self.manifests.len() == 1 && root.is_empty() && root.workspaces().is_null(),
+            package: self.manager.package(root),
+            has_program: all.iter().any(|file| paths::parent(file) == self.at_root(RELEASES)),
+            files: all,
+            directories: self.manifests.into_iter().map(|(directory, _)| directory).collect(),
+            root: self.root,
+        }
+    }
+
+    fn at_root(&self, path: &str) -> String {
+        paths::join(&self.root, path)
+    }
+
+    /// The files that an installation reads at the root, and patches.
+    fn files_at_root(&self, locks: &[String], files: &dyn Files) -> Vec<String> {
+        let settings = SETTINGS.iter().map(|name| self.at_root(name));
+        let mut found = vec![self.at_root(package_json::NAME)];
+        found.extend_from_slice(locks);
+        found.extend(settings.chain(self.patches()).filter(|file| files.is_file(file)));
+        YARN.iter().for_each(|directory| below(&self.at_root(directory), files, &mut found));
+        let mut seen = HashSet::new();
+        found.retain(|file| seen.insert(file.clone()));
+        found
+    }
+
+    /// The files that it reads in other packages.
+    fn files_of_members(&self, files: &dyn Files) -> Vec<String> {
+        let members = self.manifests[1..].iter();
+        let read = members
+            .flat_map(|(directory, _)| [package_json::NAME, NPMRC].map(|name| paths::join(directory, name)));
+        read.filter(|file| files.is_file(file)).collect()
+    }
+
+    /// The patches that manifests and settings name.
+    fn patches(&self) -> impl Iterator<Item = String> {
+        let all = self.manifests.iter().flat_map(|(_, manifest)| {
+            let versions = manifest.versions().into_iter().map(|(_, version)| version);
+            let named = versions.filter_map(|version| version.strip_prefix("patch:")?.rsplit_once('#'));
+            manifest.patches().chain(named.map(|(_, path)| path))
+        });
+        let settings = strings(&self.settings["patchedDependencies"]).into_iter().map(|(_, path)| path);
+        // `~` is the root.
+        all.chain(settings).map(|path| self.at_root(path.trim_start_matches("~/")))
+    }
+
+    fn needs_source(&self, files: &dyn Files) -> Option<String> {
+        if self.manifests.len() > MAX_COPIED {
+            return Some(format!("its workspace has {} packages", self.manifests.len()));
+        }
+        if let Some(hook) = HOOKS.iter().find(|file| files.is_file(&self.at_root(file))) {
+            return Some(format!("`{hook}` runs during the installation"));
+        }
+        let mut overrides = strings(&self.settings["overrides"]).into_iter();
+        let local = overrides.find(|(_, version)| self.is_elsewhere(&self.root, version));
+        let local = local.map(|(name, _)| format!("`{name}` is a local package"));
+        local
+            .or_else(|| self.manifests.iter().find_map(|(directory, manifest)| self.why(directory, manifest)))
+    }
+
+    /// Why the package in `directory` needs the source.
+    fn why(&self, directory: &str, manifest: &Manifest) -> Option<String> {
+        if let Some(script) = manifest.lifecycle_script() {
+            let path = paths::join(directory, package_json::NAME);
+            return Some(format!("{path} runs `{script}` during the installation"));
+        }
+        let mut versions = manifest.versions().into_iter();
+        let (name, _) = versions.find(|(_, version)| self.is_elsewhere(directory, version))?;
+        Some(format!("`{name}` is a local package"))
+    }
+
+    /// A package that the configuration's requires, and whose file is missing.
+    fn unbuilt(&self, files: &dyn Files) -> Option<(String, String)> {
+        if self.manifests.iter().any(|(_, manifest)| manifest.lifecycle_script().is_some()) {
+            return None;
+        }
+        let (_, own) = self.manifests.iter().find(|(directory, _)| directory == ".")?;
+        own.requirements().find_map(|(name, _)| {
+            let (directory, member) = self.manifests.iter().find(|(_, it)| it.name() == Some(name))?;
+            let file = paths::join(directory, member.compiled_entry()?);
+            (!files.is_file(&file)).then(|| (name.to_owned(), file))
+        })
+    }
+
+    /// Whether a version of a package in `directory` is a local file, or a directory whose manifest is not copied.
+    fn is_elsewhere(&self, directory: &str, version: &str) -> bool {
+        let is_archive = [".tgz", ".tar.gz", ".tar"].iter().any(|ending| version.ends_with(ending));
+        if !LOCAL.iter().any(|start| version.starts_with(start)) {
+            return is_archive && !version.contains("://");
+        }
+        let path = version.split_once(':').map_or(version, |(_, path)| path);
+        let path = paths::join(directory, path);
+        let is_member = self.manifests.iter().any(|(member, _)| *member == path);
+        !is_member
+    }
+}
+
+/// Whether the text of a `.npmrc` has a password or token, rather than the name of a variable.
+fn has_credentials(text: &str) -> bool {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with([';', '#']));
+    let mut settings = lines.filter_map(|line| line.split_once('='));
+    settings.any(|(key, value)| {
+        let is_secret = CREDENTIALS.iter().any(|name| key.trim_end().ends_with(name));
+        is_secret && !value.contains("${") || !urls::userinfo(value).is_empty()
+    })
+}
+
+/// Adds all files below `directory`.
+fn below(directory: &str, files: &dyn Files, found: &mut Vec<String>) {
+    for (name, kind) in files.list(directory) {
+        let path = paths::join(directory, &name);
+        match kind {
+            FileKind::Directory => below(&path, files, found),
+            FileKind::File => found.push(path),
+        }
+    }
+}
+
+impl Installation {
+    /// The command that installs the packages in an image.
+    pub fn command(&self) -> String {
+        self.with_program(self.manager.command(!self.locks.is_empty()))
+    }
+
+    /// The command that installs the packages in the user's tree.
+    pub fn command_here(&self) -> String {
+        self.with_program(self.manager.command_here(!self.locks.is_empty()))
+    }
+
+    /// `command`, run by npx if the program on the PATH may be a version that refuses the project.
+    fn with_program(&self, command: &str) -> String {
+        match self.manager.is_ambiguous() && !self.has_program {
+            true => command.replace("yarn install", &format!("npx --yes {} install", self.package)),
+            false => command.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! JavaScript workspaces: packages below one root, which their package manager installs together.
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+use serde_json::Value;
+
+use super::package_json::{self, Manifest};
+use super::package_manager::Manager;
+use super::{Unreadable, yaml};
+use crate::compiler::files::{FileKind, Files};
+use crate::compiler::paths;
+
+/// The file with pnpm's settings, among them the members.
+pub const PNPM: &str = "pnpm-workspace.yaml";
+
+/// A workspace.
+#[derive(Debug)]
+pub struct Workspace {
+    /// The directory of its root, relative to the configuration's: `.`, or a path of `..`.
+    pub root: String,
+    /// The directories of its members without the root, relative to the configuration's, sorted.
+    pub members: Vec<String>,
+}
+
+/// The workspaces of the directories around the configuration.
+#[derive(Debug, Default)]
+pub struct Search {
+    /// The innermost workspace that lists the configuration's directory and has all packages of a workspace that it
+    /// requires, or else the innermost one that lists it.
+    pub found: Option<Workspace>,
+    /// The innermost workspace around the configuration's directory that does not list it.
+    pub passed: Option<Workspace>,
+}
+
+/// Searches the configuration's directory, whose package.json is `own`, and those above it.
+pub fn search(own: &Manifest, files: &dyn Files) -> Result<Search, Unreadable> {
+    let mut search = Search::default();
+    let directory = files.directory();
+    for up in 0..=directory.len() {
+        let root = paths::normalize(&"../".repeat(up));
+        let patterns = patterns(&root, files)?;
+        if patterns.is_empty() {
+            continue;
+        }
+        let project = directory[directory.len() - up..].join("/");
+        let members = Members::new(&patterns).find(&root, files);
+        let is_listed = up == 0 || members.contains(&project);
+        let members = members.iter().map(|member| from_project(&root, &project, member)).collect();
+        let workspace = Workspace { root, members };
+        match is_listed {
+            true if workspace.missing(own, files).is_none() => {
+                search.found = Some(workspace);
+                break;
+            }
+            true => _ = search.found.get_or_insert(workspace),
+            false => _ = search.passed.get_or_insert(workspace),
+        }
+    }
+    Ok(search)
+}
+
+impl Workspace {
+    /// The manifests of all packages.
+    pub fn manifests(&self, files: &dyn Files) -> Vec<Manifest> {
+        let directories = [&self.root].into_iter().chain(&self.members);
+        directories.filter_map(|directory| package_json::find(directory, files)?.ok()).collect()
+    }
+
+    /// The first package that `own` requires of its workspace, and that this one lacks: its name and version.
+    pub fn missing<'a>(&self, own: &'a Manifest, files: &dyn Files) -> Option<(&'a str, &'a str)> {
+        let is_of_workspace = |version: &str| version.strip_prefix("workspace:").is_some_and(is_range);
+        let mut wanted = own.requirements().filter(|(_, version)| is_of_workspace(version)).peekable();
+        wanted.peek()?;
+        let manifests = self.manifests(files);
+        wanted.find(|(name, _)| !manifests.iter().any(|manifest| manifest.name() == Some(name)))
+    }
+}
+
+/// Whether `version`, after `workspace:`, selects the package of the same name, rather than a directory or another one.
+fn is_range(version: &str) -> bool {
+    version.starts_with(['*', '^', '~', '>', '<', '=']) || version.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// pnpm's settings in `directory`; null if it has none.
+pub fn settings(directory: &str, files: &dyn Files) -> Result<Value, Unreadable> {
+    let path = paths::join(directory, PNPM);
+    let text = super::text(&path, files).unwrap_or_else(|| Ok(String::new()));
+    text.and_then(|text| yaml::read(&text)).map_err(|broken| Unreadable { path, broken })
+}
+
+/// The file that lists the members of the workspace with its root at `root`.
+pub fn definition(root: &str, files: &dyn Files) -> String {
+    let pnpm = paths::join(root, PNPM);
+    if files.is_file(&pnpm) { pnpm } else { paths::join(root, package_json::NAME) }
+}
+
+/// The patterns of the members of a workspace with its root at `root`; none if there is no workspace.
+fn patterns(root: &str, files: &dyn Files) -> Result<Vec<String>, Unreadable> {
+    let Some(Ok(manifest)) = package_json::find(root, files) else { return Ok(Vec::new()) };
+    let list = match Manager::of(&manifest, root, files).is_pnpm() {
+        true => settings(root, files)?["packages"].take(),
+        false => manifest.workspaces().clone(),
+    };
+    let patterns = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    Ok(patterns.map(str::to_owned).collect())
+}
+
+/// `member`, relative to `root`, relative to the configuration's directory, which is `project` there.
+fn from_project(root: &str, project: &str, member: &str) -> String {
+    match paths::below(member, project) {
+        Some(below) if !project.is_empty() => below.to_owned(),
+        _ => paths::join(root, member),
+    }
+}
+
+/// The patterns of members, compiled.
+struct Members {
+    /// Matchers of manifests, and whether they exclude; the last one that matches decides.
+    manifests: Vec<(GlobMatcher, bool)>,
+    /// Matchers of the directories in which members can be.
+    above: Vec<GlobMatcher>,
+}
+
+impl Members {
+    fn new(patterns: &[String]) -> Self {
+        let (mut manifests, mut above) = (Vec::new(), Vec::new());
+        for pattern in patterns {
+            let excludes = pattern.starts_with('!');
+            let pattern = paths::normalize(pattern.trim_start_matches('!'));
+            manifests.extend(glob(&format!("{pattern}/{}", package_json::NAME)).map(|glob| (glob, excludes)));
+            let ends = pattern.match_indices('/').map(|(at, _)| at).chain([pattern.len()]);
+            above.extend(ends.filter(|_| !excludes).filter_map(|end| glob(&pattern[..end])));
+        }
+        Self { manifests, above }
+    }
+
+    /// The directories of the members below `root`, relative to it, sorted.
+    fn find(&self, root: &str, files: &dyn Files) -> Vec<String> {
+        let mut found = Vec::new();
+        self.search(root, "", files, &mut found);
+        found.sort();
+        found
+    }
+
+    /// Searches the directory `at`, which is empty or ends with `/`.
+    fn search(&self, root: &str, at: &str, files: &dyn Files, found: &mut Vec<String>) {
+        for (name, kind) in files.list(&paths::join(root, at)) {
+            let path = format!("{at}{name}");
+            if kind == FileKind::Directory && !is_skipped(&name) && self.may_have_members(&path) {
+                self.search(root, &format!("{path}/"), files, found);
+            } else if name == package_json::NAME && self.is_member(&path) {
+                found.extend(at.strip_suffix('/').map(str::to_owned));
+            }
+        }
+    }
+
+    fn may_have_members(&self, directory: &str) -> bool {
+        self.above.iter().any(|glob| glob.is_match(directory))
+    }
+
+    fn is_member(&self, manifest: &str) -> bool {
+        let last = self.manifests.iter().rev().find(|(glob, _)| glob.is_match(manifest));
+        last.is_some_and(|(_, excludes)| !excludes)
+    }
+}
+
+/// Whether package managers never search a directory of this name.
+fn is_skipped(name: &str) -> bool {
+    name == "node_modules" || name.starts_with('.')
+}
+
+/// A matcher in which `*` does not match `/`; none if the pattern is invalid or cut within braces.
+fn glob(pattern: &str) -> Option<GlobMatcher> {
+    GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob: Glob| glob.compile_matcher())
+}

@@ -1,0 +1,117 @@
+//! Projects in JavaScript workspaces, installed with the real package managers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Container, Copy, found_in};
+use crate::engine::{docker, hosts};
+use crate::harness::{Output, TestEnv};
+
+/// The member with the configuration.
+pub(crate) const MEMBER: &str = "apps/agent";
+
+/// Rewrites a copy of `workspace-pnpm` at `root` for another package manager, with a lock file by it.
+pub(crate) fn rewrite_for(manager: &str, root: &Path) {
+    for file in ["pnpm-workspace.yaml", "pnpm-lock.yaml"] {
+        fs::remove_file(root.join(file)).unwrap();
+    }
+    fs::remove_dir_all(root.join("packages/drafts")).unwrap();
+    let members = json!(["apps/*", "packages/*"]);
+    let members = if manager == "npm" { members } else { json!({ "packages": members }) };
+    let mut manifest = json!({ "private": true, "workspaces": members });
+    if manager == "yarn-4" {
+        manifest["packageManager"] = json!("yarn@4.9.1");
+        // Else it takes the directory for a part of the project around it, if there is one.
+        fs::write(root.join("yarn.lock"), "").unwrap();
+    }
+    fs::write(root.join("package.json"), manifest.to_string()).unwrap();
+    let member = root.join(MEMBER).join("package.json");
+    let text = fs::read_to_string(&member).unwrap().replace("workspace:*", "*");
+    fs::write(member, text).unwrap();
+    let lock: &[&str] = match manager {
+        "npm" => &["npm", "install", "--package-lock-only", "--no-audit", "--no-fund"],
+        "yarn" => &["npx", "--yes", "yarn@1.22.22", "install", "--non-interactive"],
+        _ => &["npx", "--yes", "@yarnpkg/cli-dist@4.9.1", "install"],
+    };
+    let output = Command::new(lock[0]).args(&lock[1..]).current_dir(root).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for directory in ["node_modules", ".yarn"] {
+        fs::remove_dir_all(root.join(directory)).ok();
+    }
+    for file in [".pnp.cjs", ".pnp.loader.mjs"] {
+        fs::remove_file(root.join(file)).ok();
+    }
+}
+
+fn build(project: &Copy, host: &str, tag: &str) -> Output {
+    let env = TestEnv::inside(&project.directory.path().join(MEMBER)).variable("DOCKER_HOST", host);
+    env.run(&format!("build -t {tag} --no-pull"))
+}
+
+/// Builds and runs the workspace, and builds it again after an edit of another member.
+fn assert_runs(manager: &str, install: &str, hosts: &[String]) {
+    for host in hosts {
+        let project = Copy::of("workspace-pnpm");
+        let root = project.directory.path();
+        if manager != "pnpm" {
+            rewrite_for(manager, root);
+        }
+        let tag = format!("agentcli-test-workspace-{manager}");
+        let built = build(&project, host, &tag);
+        assert_eq!(built.code, 0, "{manager} on {host}: {}", built.err);
+        let greeting = |image: &Container| image.run("agent")["greeting"].clone();
+        assert_eq!(greeting(&Container::start(host, &tag)), "Hello, Ada!", "{manager} on {host}");
+
+        let source = root.join("packages/shared/src/index.ts");
+        let text = fs::read_to_string(&source).unwrap();
+        fs::write(source, text.replace("Hello", "Bonjour")).unwrap();
+        let built = build(&project, host, &tag);
+        let step = built.err.lines().find(|line| line.contains(install)).unwrap_or_default();
+        assert!(step.trim_start().starts_with("cached"), "{manager} on {host}: {}", built.err);
+        assert_eq!(greeting(&Container::start(host, &tag)), Value::from("Bonjour, Ada!"), "{manager}");
+    }
+}
+
+#[test]
+fn a_pnpm_workspace_runs() {
+    assert_runs("pnpm", "pnpm i --frozen-lockfile", &hosts());
+}
+
+#[test]
+fn an_npm_workspace_runs() {
+    assert_runs("npm", "npm ci", &hosts()[..1]);
+}
+
+#[test]
+fn a_yarn_workspace_runs() {
+    assert_runs("yarn", "yarn install --frozen-lockfile", &hosts()[..1]);
+}
+
+/// It installs no node_modules by itself, and Yarn 1 refuses the project.
+#[test]
+fn a_workspace_of_yarn_4_runs() {
+    assert_runs("yarn-4", "npx --yes @yarnpkg/cli-dist@4.9.1", &hosts()[..1]);
+}
+
+#[test]
+fn credentials_of_npmrc_are_in_no_layer() {
+    let host = &hosts()[0];
+    let project = Copy::of("javascript");
+    let npmrc = project.directory.path().join(".npmrc");
+    let settings = fs::read_to_string(&npmrc).unwrap();
+    fs::write(npmrc, format!("{settings}//localhost:1/:_authToken=secret-token-in-here\n")).unwrap();
+    let tag = "agentcli-test-npmrc";
+    let built = project.build(host, tag, "");
+    assert_eq!(built.code, 0, "{}", built.err);
+    let layers = TempDir::new().unwrap();
+    let archive = layers.path().join("image.tar");
+    docker(host, &["save", "-o", archive.to_str().unwrap(), tag]);
+    assert_eq!(found_in(&archive, layers.path(), "secret-token-in-here"), Vec::<PathBuf>::new());
+    let history = docker(host, &["history", "--no-trunc", tag]);
+    assert!(!history.contains("secret-token-in-here"), "{history}");
+    assert_eq!(Container::start(host, tag).run("agent")["greeting"], "Hello, Ada!");
+}

@@ -1,0 +1,288 @@
+//! JavaScript workspaces: the members, and what the image and `dev` make of them.
+
+use agentcli::compiler::back::lower::Options;
+use agentcli::compiler::back::plan::Plan;
+use agentcli::compiler::files::MemoryFiles;
+
+use super::lowering::{Nested, has, has_not, in_order, plan_with, sees};
+
+const GRAPHS: &str = r#""graphs": {"agent": "./graph.ts:graph"}, "node_version": "20""#;
+const GRAPH: (&str, &str) = ("apps/agent/graph.ts", "export const graph = {};");
+const AGENT: (&str, &str) =
+    ("apps/agent/package.json", r#"{"name": "agent", "dependencies": {"shared": "*"}}"#);
+const SHARED: (&str, &str) = ("packages/shared/package.json", r#"{"name": "shared"}"#);
+
+/// The plan of `apps/agent` in a repository of these files.
+fn plan(files: &[(&str, &str)]) -> Plan {
+    let files = files.iter().copied().chain([GRAPH]);
+    plan_with(GRAPHS, &Nested(MemoryFiles::new(files)), &Options::default())
+}
+
+/// The plan of a workspace with this package.json and file at its root.
+fn workspace(manifest: &str, file: (&str, &str)) -> Plan {
+    plan(&[("package.json", manifest), file, AGENT, SHARED])
+}
+
+fn is_member(plan: &Plan) -> bool {
+    plan.local.javascript.as_ref().unwrap().project.as_ref().unwrap().root == "../.."
+}
+
+const NPM: &str = r#"{"workspaces": ["apps/*", "packages/*"]}"#;
+const PNPM: &str = "packages: ['apps/*', 'packages/*']";
+
+#[test]
+fn the_lock_file_of_the_root_is_installed() {
+    for (manifest, lock, settings, install, here) in [
+        (NPM, "package-lock.json", None, "npm ci", "npm ci --no-audit --no-fund"),
+        (NPM, "yarn.lock", None, "yarn install --frozen-lockfile", "yarn install --frozen-lockfile"),
+        (NPM, "bun.lock", None, "bun i --frozen-lockfile", "bun install --frozen-lockfile"),
+        ("{}", "pnpm-lock.yaml", Some(PNPM), "pnpm i --frozen-lockfile", "pnpm install --frozen-lockfile"),
+        (NPM, "none", None, "npm i", "npm install --no-package-lock --no-save --no-audit --no-fund"),
+    ] {
+        let settings = settings.map(|text| ("pnpm-workspace.yaml", text));
+        let files = [("package.json", manifest), (lock, "{}"), AGENT, SHARED];
+        let plan = plan(&files.into_iter().chain(settings).collect::<Vec<_>>());
+        assert_eq!((plan.context.root.as_str(), plan.context.project.as_str()), ("../..", "apps/agent"));
+        assert_eq!(plan.server.directory, "/deps/app/apps/agent");
+        assert_eq!(plan.context.include, ["."]);
+        has(&plan, "COPY package.json");
+        has(&plan, "COPY apps/agent/package.json /deps/app/apps/agent/");
+        has(&plan, "COPY packages/shared/package.json /deps/app/packages/shared/");
+        in_order(&plan, "WORKDIR /deps/app RUN", install);
+        in_order(&plan, &format!(" {install} WORKDIR /deps/app/apps/agent"), "COPY . /deps/app/");
+        let project = plan.local.javascript.unwrap().project.unwrap();
+        assert_eq!((project.root.as_str(), project.install.join(" ").as_str()), ("../..", here));
+        for file in ["../../package.json", "package.json", "../../packages/shared/package.json"] {
+            assert!(plan.local.watch.files.iter().any(|watched| watched == file), "{file}");
+        }
+    }
+}
+
+#[test]
+fn patterns_select_the_members() {
+    for (patterns, is_expected) in [
+        (r#"["apps/agent"]"#, true),
+        (r#"["./apps/*/"]"#, true),
+        (r#"["apps/**"]"#, true),
+        (r#"["**"]"#, true),
+        (r#"["{apps,packages}/*"]"#, true),
+        (r#"{"packages": ["apps/*"], "nohoist": []}"#, true),
+        (r#"["!packages/*", "apps/*"]"#, true),
+        (r#"["apps/*", "!apps/agent"]"#, false),
+        (r#"["apps/*", "!**/agent"]"#, false),
+        (r#"["*"]"#, false),
+        (r#"["apps/*/*"]"#, false),
+        (r#"["packages/*"]"#, false),
+        ("[]", false),
+        (r#""apps/*""#, false),
+    ] {
+        let manifest = format!(r#"{{"workspaces": {patterns}}}"#);
+        assert_eq!(is_member(&workspace(&manifest, ("yarn.lock", ""))), is_expected, "{patterns}");
+    }
+    // Only pnpm reads its own list, and it reads no other.
+    let lists = ("pnpm-workspace.yaml", PNPM);
+    assert!(is_member(&workspace("{}", lists)));
+    assert!(!is_member(&workspace(r#"{"packageManager": "npm@10"}"#, lists)));
+    let pnpm = r#"{"packageManager": "pnpm@10", "workspaces": ["apps/*"]}"#;
+    assert!(!is_member(&workspace(pnpm, ("pnpm-workspace.yaml", "packages: ['packages/*']"))));
+}
+
+#[test]
+fn a_directory_that_no_pattern_matches_is_installed_alone() {
+    let plan = workspace(r#"{"workspaces": ["packages/*"]}"#, ("package-lock.json", "{}"));
+    assert_eq!(plan.context.root, ".");
+    has(&plan, "COPY package.json /deps/app/ # JavaScript packages RUN");
+    has(&plan, " npm i ");
+    has_not(&plan, "packages/shared");
+}
+
+#[test]
+fn the_innermost_workspace_counts() {
+    let inner = r#"{"workspaces": ["tools/*"], "packageManager": "yarn@1.22.22"}"#;
+    let files = [("package.json", NPM), ("package-lock.json", "{}"), ("apps/agent/package.json", inner)];
+    let tool = ("apps/agent/tools/a/package.json", "{}");
+    let plan =
+        plan(&[&files[..], &[tool, ("apps/agent/tools/a/node_modules/b/package.json", "{}")]].concat());
+    assert_eq!(plan.context.root, ".");
+    has(&plan, "COPY tools/a/package.json /deps/app/tools/a/");
+    has_not(&plan, "node_modules");
+    has(&plan, "yarn install");
+    in_order(&plan, "yarn install", "COPY . /deps/app/");
+}
+
+#[test]
+fn a_workspace_has_the_packages_that_are_required_of_it() {
+    let own = ("apps/agent/package.json", r#"{"dependencies": {"shared": "workspace:*"}}"#);
+    let files =
+        [("pnpm-workspace.yaml", "packages: ['apps/*', 'packages/*']"), ("package.json", "{}"), own, SHARED];
+    let inner = [("apps/package.json", "{}"), ("apps/pnpm-workspace.yaml", "packages: ['*']")];
+    let outer = plan(&[&files[..], &inner].concat());
+    assert_eq!(outer.context.root, "../..");
+    has(&outer, "COPY packages/shared/package.json");
+}
+
+#[test]
+fn settings_patches_and_releases_are_there_before_the_installation() {
+    let manifest = r#"{"workspaces": ["apps/*"], "packageManager": "yarn@4.9.1",
+        "resolutions": {"a": "patch:a@npm%3A1#~/patches/a.patch", "b": "patch:b@1#./.yarn/patches/b.patch"}}"#;
+    let files = [
+        (".yarnrc.yml", "yarnPath: .yarn/releases/yarn-4.9.1.cjs"),
+        (".yarn/releases/yarn-4.9.1.cjs", ""),
+        (".yarn/plugins/@yarnpkg/plugin-a.cjs", ""),
+        (".yarn/patches/b.patch", ""),
+        (".yarn/cache/a.zip", ""),
+        ("patches/a.patch", ""),
+        ("package.json", manifest),
+        ("yarn.lock", ""),
+        ("apps/agent/.npmrc", "save-exact=true"),
+        AGENT,
+    ];
+    let yarn = plan(&files);
+    has(&yarn, "COPY package.json yarn.lock .yarnrc.yml /deps/app/");
+    has(&yarn, "COPY patches/a.patch /deps/app/patches/");
+    has(&yarn, "COPY apps/agent/package.json apps/agent/.npmrc /deps/app/apps/agent/");
+    has(&yarn, "COPY .yarn/releases/yarn-4.9.1.cjs /deps/app/.yarn/releases/");
+    has(&yarn, "COPY .yarn/plugins/@yarnpkg/plugin-a.cjs /deps/app/.yarn/plugins/@yarnpkg/");
+    has(&yarn, "COPY .yarn/patches/b.patch /deps/app/.yarn/patches/");
+    has_not(&yarn, "a.zip");
+    in_order(&yarn, ".yarn/patches/b.patch", "YARN_NODE_LINKER=node-modules yarn install --immutable");
+    assert!(yarn.notes.is_empty(), "{:?}", yarn.notes);
+
+    let settings = format!("{PNPM}\npatchedDependencies:\n  c@1.0.0: patches/c.patch\n");
+    let old = r#"{"pnpm": {"patchedDependencies": {"d@1": "patches/d.patch"}}}"#;
+    let patches = [("patches/c.patch", ""), ("patches/d.patch", "")];
+    let pnpm = [("package.json", old), ("pnpm-workspace.yaml", settings.as_str()), AGENT, SHARED];
+    let pnpm = plan(&[&pnpm[..], &patches].concat());
+    has(&pnpm, "COPY patches/d.patch patches/c.patch /deps/app/patches/");
+    in_order(&pnpm, "patches/d.patch", "pnpm i");
+}
+
+#[test]
+fn a_member_that_needs_its_source_makes_all_wait() {
+    let built = ("packages/shared/package.json", r#"{"name": "shared", "scripts": {"prepare": "tsc"}}"#);
+    let late = plan(&[("package.json", NPM), AGENT, built]);
+    in_order(&late, "COPY . /deps/app/", "WORKDIR /deps/app RUN");
+    assert_eq!(
+        late.notes[0].message,
+        "each edit of the source installs the JavaScript packages again: ../../packages/shared/package.json \
+         runs `prepare` during the installation"
+    );
+    // The manifest of a member is there, whichever way it is required.
+    let linked = ("apps/agent/package.json", r#"{"dependencies": {"shared": "file:../../packages/shared"}}"#);
+    let early = plan(&[("package.json", NPM), linked, SHARED]);
+    assert!(early.notes.is_empty(), "{:?}", early.notes);
+    let root = r#"{"workspaces": ["apps/*", "packages/*"], "scripts": {"prepare": "husky install || true"}}"#;
+    assert!(plan(&[("package.json", root), AGENT, SHARED]).notes.is_empty());
+}
+
+#[test]
+fn a_workspace_of_many_packages_is_installed_after_the_copy() {
+    let paths: Vec<String> = (0..70).map(|number| format!("packages/p{number}/package.json")).collect();
+    let many: Vec<_> = paths.iter().map(|path| (path.as_str(), "{}")).collect();
+    let plan = plan(&[&many[..], &[("package.json", NPM), AGENT]].concat());
+    in_order(&plan, "COPY . /deps/app/", "npm i");
+    assert!(plan.notes[0].message.ends_with("its workspace has 72 packages"), "{:?}", plan.notes);
+}
+
+#[test]
+fn no_installed_packages_of_this_machine_are_in_the_context() {
+    let files = [("package.json", NPM), AGENT, SHARED, (".dockerignore", ".git\napps/web\n")];
+    let web = ("apps/web/package.json", "{}");
+    let plan = plan(&[&files[..], &[web]].concat());
+    for directory in ["", "apps/agent/", "packages/shared/"] {
+        assert!(!sees(&plan, &format!("{directory}node_modules/a/b.js")), "{directory}");
+    }
+    has_not(&plan, "apps/web");
+}
+
+#[test]
+fn dev_runs_a_server_that_works_with_the_graph_library() {
+    let server = |version: &str, lock: Option<(&str, &str)>, members: &str| {
+        let manifest = format!(r#"{{"dependencies": {{"@langchain/langgraph": "{version}"}}}}"#);
+        let files = [GRAPH, ("apps/agent/package.json", manifest.as_str())].into_iter().chain(lock);
+        let plan =
+            plan_with(&format!("{GRAPHS}{members}"), &Nested(MemoryFiles::new(files)), &Options::default());
+        plan.local.javascript.unwrap().server["@langchain/langgraph-api"].clone()
+    };
+    let lock = ("apps/agent/yarn.lock", "\"@langchain/langgraph@^0.2.41\":\n  version \"0.2.44\"\n");
+    for (version, lock, members, expected) in [
+        ("0.2.44", None, "", "0.0.40"),
+        ("^0.2.41", Some(lock), "", "0.0.40"),
+        ("~0.1.9", None, "", "0.0.40"),
+        ("^0.2.41", None, "", "2.0.0"),
+        ("^1.0.0", None, "", "2.0.0"),
+        ("0.2.44", None, r#", "api_version": "0.5""#, "2.0.0"),
+    ] {
+        assert_eq!(server(version, lock, members), expected, "{version} {members}");
+    }
+}
+
+#[test]
+fn credentials_of_npmrc_are_in_no_layer() {
+    for (text, is_secret) in [
+        ("//npm.example/:_authToken=abc", true),
+        ("; comment\n//npm.example/:_password = \"abc\"", true),
+        ("registry=https://me:abc@npm.example/", true),
+        ("//npm.example/:_authToken=${NPM_TOKEN}\nalways-auth=true", false),
+        ("# //npm.example/:_authToken=abc\nregistry=https://npm.example/", false),
+    ] {
+        let files = [("package.json", NPM), AGENT, SHARED, (".npmrc", text)];
+        let early = plan(&files);
+        let needs_source = ("packages/shared/package.json", r#"{"scripts": {"prepare": "tsc"}}"#);
+        let late = plan(&[("package.json", NPM), AGENT, needs_source, (".npmrc", text)]);
+        for plan in [early, late] {
+            if is_secret {
+                has(&plan, "FROM scratch AS npm COPY .npmrc /.npmrc");
+                has(&plan, "RUN rm -f /source/.npmrc");
+                has(&plan, "--mount=type=bind,from=npm,source=/.npmrc,target=/root/.npmrc npm i");
+                has(&plan, "COPY --from=source /source/ /deps/app/");
+                has_not(&plan, "COPY package.json .npmrc");
+            } else {
+                has_not(&plan, "--from=source");
+            }
+            assert!(sees(&plan, ".npmrc"), "{text}");
+        }
+    }
+    let hidden = [("package.json", NPM), AGENT, (".npmrc", "_auth=abc"), (".dockerignore", ".npmrc")];
+    has_not(&plan(&hidden), ".npmrc");
+}
+
+#[test]
+fn the_javascript_half_of_a_python_server_is_installed_at_the_root() {
+    let config = r#""dependencies": ["."], "node_version": "20",
+        "graphs": {"python": "./agent.py:graph", "typescript": "./graph.ts:graph"}"#;
+    let python = [("apps/agent/agent.py", "graph = object()"), ("apps/agent/requirements.txt", "")];
+    let files = [("package.json", NPM), ("package-lock.json", "{}"), AGENT, SHARED, GRAPH];
+    let files = MemoryFiles::new(files.into_iter().chain(python));
+    let plan = plan_with(config, &Nested(files), &Options::default());
+    assert_eq!(plan.context.root, "../..");
+    in_order(&plan, "COPY packages/shared/package.json", "WORKDIR /deps/app RUN");
+    in_order(&plan, "npm ci WORKDIR /deps/app/apps/agent", "COPY . /deps/app/");
+    assert!(is_member(&plan));
+}
+
+#[test]
+fn a_package_that_is_not_built_is_noted() {
+    let built = |entry: &str, file: &str| {
+        let shared = format!(r#"{{"name": "shared", {entry}}}"#);
+        let files =
+            [("package.json", NPM), AGENT, ("packages/shared/package.json", shared.as_str()), (file, "")];
+        plan(&files).notes.iter().map(|note| note.message.clone()).collect::<Vec<_>>().join("\n")
+    };
+    for (entry, file, is_noted) in [
+        (r#""main": "dist/index.js""#, "none", true),
+        (r#""main": "./dist/index.js""#, "packages/shared/dist/index.js", false),
+        (r#""main": "src/index.ts""#, "none", false),
+        (r#""exports": {".": {"types": "./x.d.ts", "import": "./dist/index.mjs"}}"#, "none", true),
+        (r#""exports": "./dist/index.js""#, "none", true),
+        (r#""exports": {"./a": "./dist/a.js"}, "main": "dist/index.js""#, "none", false),
+        (r#""main": "dist/index.js", "scripts": {"prepare": "tsc"}"#, "none", false),
+    ] {
+        let note = built(entry, file);
+        assert_eq!(
+            note.contains("`shared` cannot be imported until `../../packages/shared/dist"),
+            is_noted,
+            "{note}"
+        );
+    }
+}
