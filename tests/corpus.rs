@@ -19,8 +19,8 @@ use crate::output::properties;
 const REFUSED: &[(&str, &[&str], &str)] = &[
     (
         "langchain-ai__langgraph__8",
-        &["source-not-supported"],
-        "a uv workspace as `source` instead of `dependencies` is not supported yet",
+        &["lock-not-found"],
+        "the workspace of its `source` is not part of the corpus",
     ),
     (
         "langchain-ai__langgraphjs__8",

@@ -25,6 +25,8 @@ mod host;
 mod house;
 #[cfg(feature = "system-tests")]
 mod image;
+#[cfg(feature = "system-tests")]
+mod locks;
 mod never_panics;
 mod output;
 #[cfg(feature = "system-tests")]

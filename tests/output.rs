@@ -6,6 +6,7 @@ pub(crate) mod drift;
 pub(crate) mod goldens;
 mod layouts;
 mod local_packages;
+mod locks;
 mod lowering;
 pub(crate) mod properties;
 mod workspaces;

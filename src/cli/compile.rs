@@ -30,6 +30,10 @@ pub struct PlanOptions {
     /// Command that builds a JavaScript project, run in the configuration's directory
     #[arg(long, value_name = "COMMAND")]
     pub(super) build_command: Option<String>,
+
+    /// Install the newest versions, not those of the lock files beside local dependencies
+    #[arg(long)]
+    no_lock: bool,
 }
 
 /// A plan and where it applies.
@@ -55,6 +59,7 @@ impl PlanOptions {
         let options = Options {
             install_command: self.install_command.clone(),
             build_command: self.build_command.clone(),
+            no_lock: self.no_lock,
             called_from: relative(&directory_of(&env.directory.join(&project.path)), &env.directory),
         };
         let plan = lowered(&project, &config, &options);

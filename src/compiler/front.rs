@@ -12,3 +12,4 @@ pub mod reference;
 pub mod schema;
 pub mod source;
 pub mod without_env;
+pub mod workspace;

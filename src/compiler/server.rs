@@ -147,6 +147,37 @@ pub const RESERVED_PACKAGES: &[&str] = &[
     "pydantic",
     "uvicorn",
 ];
+/// What the current server requires, with bounds: its own requirements, and those of its constraints file.
+pub const REQUIREMENTS: &[(&str, &str)] = &[
+    ("anyio", ">=4.14.2"),
+    ("cloudpickle", ">=3.0.0"),
+    ("cryptography", ">=50.0.0"),
+    ("grpcio", ">=1.81.0,<1.82.0"),
+    ("grpcio-health-checking", ">=1.81.0,<1.82.0"),
+    ("grpcio-tools", "==1.81.1"),
+    ("httptools", ">=0.5.0"),
+    ("httpx", ">=0.25.0"),
+    ("jsonschema-rs", ">=0.20.0,<0.45"),
+    ("langchain-core", ">=0.3.66"),
+    ("langchain-protocol", ">=0.0.18,<0.1"),
+    ("langgraph", ">=0.4.10,<2"),
+    ("langgraph-checkpoint", ">=3.0.1,<5"),
+    ("langgraph-sdk", ">=0.4.4"),
+    ("langsmith", ">=0.7.31"),
+    ("orjson", ">=3.9.7"),
+    ("protobuf", ">=6.32.1,<7.0.0"),
+    ("pyjwt", ">=2.15.0"),
+    ("sse-starlette", ">=2.1.3,<4.0.0"),
+    ("starlette", ">=1.3.1"),
+    ("structlog", ">=24.1.0,<26"),
+    ("tenacity", ">=8.0.0"),
+    ("uuid-utils", ">=0.16.2"),
+    ("uvicorn", ">=0.26.0"),
+    ("uvloop", ">=0.18.0"),
+    ("watchfiles", ">=0.13"),
+    ("websockets", ">=13.0"),
+    ("zstandard", ">=0.23.0"),
+];
 /// Directory of the server's own project, to reinstall it.
 pub const OWN_PROJECT: &str = "/api";
 

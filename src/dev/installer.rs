@@ -51,19 +51,23 @@ impl Installer {
         debugger: bool,
         directory: &Path,
     ) -> Vec<Command> {
-        let editable = || packages.editable.iter().flat_map(|path| ["-e", path]);
-        let command = || self.installing(python, packages, directory);
-        let alone =
-            packages.without_requirements.then(|| command().argument("--no-deps").arguments(editable()));
-        let server = packages.server.iter().map(|package| package.installed(matches!(self, Self::Pip)));
+        let command = || self.command(python, packages, directory);
+        let server = packages.server.iter().map(|package| package.installed(self.is_pip()));
         let files = packages.files.iter().flat_map(|path| ["-r", path]);
+        let editable = packages.editable.iter().flat_map(|path| ["-e", path]);
         let all = command().arguments(server).arguments(others(packages, debugger)).arguments(files);
-        let all = if alone.is_none() { all.arguments(editable()) } else { all };
-        [Some(all), alone].into_iter().flatten().collect()
+        let all = packages.indexes.iter().fold(all, |all, index| all.arguments(self.index(index)));
+        if !packages.without_requirements {
+            return vec![all.arguments(editable)];
+        }
+        let alone =
+            (!packages.editable.is_empty()).then(|| command().argument("--no-deps").arguments(editable));
+        [all].into_iter().chain(alone).collect()
     }
 
-    fn installing(&self, python: &Path, packages: &PythonPackages, directory: &Path) -> Command {
-        let command = match self {
+    /// The start of an installation.
+    fn command(&self, python: &Path, packages: &PythonPackages, directory: &Path) -> Command {
+        match self {
             Self::Pip => {
                 let config =
                     packages.pip_config.as_ref().map(|path| directory.join(path).display().to_string());
@@ -72,9 +76,21 @@ impl Installer {
             }
             Self::Uv(uv) => {
                 let command = Command::new(uv, directory).arguments(["pip", "install", "--python"]);
-                command.argument(python).arguments(packages.without_sources.then_some("--no-sources"))
+                let command = command.argument(python).without("VIRTUAL_ENV");
+                command.arguments(packages.without_sources.then_some("--no-sources"))
             }
-        };
-        command.without("VIRTUAL_ENV")
+        }
+    }
+
+    /// The options for another index. uv looks a package up in the first index that has it, unless it compares all.
+    fn index<'a>(&self, url: &'a str) -> Vec<&'a str> {
+        match self {
+            Self::Pip => vec!["--extra-index-url", url],
+            Self::Uv(_) => vec!["--index", url, "--index-strategy", "unsafe-best-match"],
+        }
+    }
+
+    fn is_pip(&self) -> bool {
+        matches!(self, Self::Pip)
     }
 }

@@ -228,3 +228,14 @@ fn nothing_is_asked_without_a_terminal_on_stdin() {
     assert!(!shown.contains("[Y/n]"), "{shown}");
     assert!(shown.contains("installing failed"), "{shown}");
 }
+
+#[test]
+fn a_package_of_a_uv_workspace_runs_with_the_versions_of_its_lock() {
+    let project = Project::of("uv-workspace");
+    let dev = project.ready(&["--yes", "-c", "apps/agent/agent.json"]);
+    assert_eq!(dev.run(json!({})), json!({ "said": "shared plain vendored 0.10.0 2.3.1" }));
+    assert!(dev.stop("INT").success());
+    let names = installed(&project.path("apps/agent/.agentcli/python/lib"));
+    let is_locked = |name: &OsString| name.to_string_lossy().starts_with("idna-3.20.");
+    assert!(names.iter().any(is_locked), "{names:?}");
+}

@@ -104,7 +104,7 @@ fn a_pinned_version_is_preferred_and_another_is_warned_of() {
     python(&project, "tools/python3.13", [3, 13, 1], &["all"]);
     let err = said(&project, &[]);
     assert!(
-        !err.contains("warning") && err.contains("(`tools/python3.13`): the configuration pins 3.13"),
+        !err.contains("warning: ") && err.contains("(`tools/python3.13`): the configuration pins 3.13"),
         "{err}"
     );
 }

@@ -16,10 +16,12 @@ use crate::harness::fixtures;
 /// Keys that `fixtures/valid/every-key` cannot hold, and why.
 const NOT_IN_FIXTURE: &[(&str, &str)] = &[
     ("/properties/checkpointer/properties/path", "it belongs to another backend"),
-    ("/properties/source", "it is not supported yet"),
-    ("/properties/source/properties/kind", "it is not supported yet"),
-    ("/properties/source/properties/root", "it is not supported yet"),
-    ("/properties/source/properties/package", "it is not supported yet"),
+    ("/properties/source", "it replaces `dependencies`; fixtures/valid/uv-workspace has it"),
+    ("/properties/source/properties/kind", "as above"),
+    ("/properties/source/properties/root", "as above"),
+    ("/properties/source/properties/package", "as above"),
+    ("/properties/source/properties/extras", "as above"),
+    ("/properties/source/properties/groups", "as above"),
 ];
 
 /// Follows the `$ref` of a part of the schema: returns its place and the part.

@@ -213,7 +213,7 @@ fn links_to_python_code_prevent_a_skeleton() {
         tree.file("demo/graph.py", "graph = object()").file("data/x.txt", "").file("vendor/common/a.py", "");
     let skeleton = |tree: &TestEnv| {
         let files = DiskFiles::new(tree.path(""));
-        let local = Local::new(0, ".".to_owned(), &files);
+        let local = Local::new(None, ".".to_owned(), &files);
         package::skeleton(&local, &files)
     };
     symlink("../data", tree.path("demo/data")).unwrap();

@@ -237,6 +237,7 @@ fn javascript_commands_of_the_user() {
         install_command: install.map(str::to_owned),
         build_command: build.map(str::to_owned),
         called_from: called_from.to_owned(),
+        no_lock: false,
     };
     let plan =
         plan_with(JS_GRAPHS, &files, &options(Some("make 'a  b' && echo $X"), Some("[ -f x ] || true"), "."));

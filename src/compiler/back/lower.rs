@@ -7,6 +7,7 @@ mod javascript;
 mod late;
 mod layout;
 mod local;
+mod locked;
 mod python;
 pub mod setup;
 mod tools;
@@ -32,6 +33,8 @@ pub struct Options {
     pub build_command: Option<String>,
     /// The directory that `install_command` runs in, relative to the configuration's.
     pub called_from: String,
+    /// Whether the lock files beside local dependencies are ignored.
+    pub no_lock: bool,
 }
 
 /// The input of lowering.
@@ -64,7 +67,11 @@ impl Build {
 
 /// Plans a configuration that has no errors. `name` is the name of its file.
 pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) -> Plan {
-    let resolved = Resolved::new(config, files);
+    let mut resolved = Resolved::new(config, files);
+    let mut build = Build::default();
+    if !options.no_lock {
+        resolved.pins = locked::pins(&resolved, config, files, &mut build);
+    }
     let layout = Layout::new(&resolved, files, options);
     let ignore = Ignore::default();
     let mut input = Input { config, files, options, resolved: &resolved, layout: &layout, ignore };
@@ -72,7 +79,6 @@ pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) 
     input.ignore = Ignore::parse(&context.ignore.join("\n")).unwrap_or_default();
     context.withheld = withheld::find(&input, name);
     let contract = contract::contract(&input, |path| layout.in_image(&path));
-    let mut build = Build::default();
     match resolved.variant {
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
         Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),

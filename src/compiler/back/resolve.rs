@@ -3,6 +3,7 @@
 use crate::compiler::files::Files;
 use crate::compiler::front::base_image::{self, BaseImage};
 use crate::compiler::front::config::{Config, Variant};
+use crate::compiler::front::workspace::{self, Locked};
 use crate::compiler::manifests::dependency::{self, Dependency, Local, LocalKind};
 use crate::compiler::manifests::installation::{self, Installation};
 use crate::compiler::manifests::local_requirements::Closure;
@@ -35,9 +36,13 @@ pub(super) struct Resolved {
     pub installer: Installer,
     /// The pip configuration, where something reads it.
     pub pip_config: Option<String>,
+    /// The packages of `source` that are not directories.
+    pub locked: Option<Locked>,
+    /// The packages of lock files beside local dependencies.
+    pub pins: Vec<Locked>,
     /// The local dependencies and what they require, each directory once.
     pub locals: Vec<Local>,
-    /// Packages from an index or a URL that `dependencies` names.
+    /// Packages from an index or a URL: those that `dependencies` names, or those of the lock file.
     pub requirements: Vec<String>,
     /// The requirements files of local dependencies.
     pub files: Vec<RequirementsFile>,
@@ -55,8 +60,8 @@ pub(super) struct Resolved {
 
 /// A local project.
 pub(super) struct LocalPackage {
-    /// The index of the entry of `dependencies` that it is, or that leads to it.
-    pub index: usize,
+    /// The index of the entry of `dependencies` that it is, or that leads to it; a package of `source` has none.
+    pub index: Option<usize>,
     pub path: String,
     /// The normalised distribution name.
     pub name: Option<String>,
@@ -79,7 +84,10 @@ impl Resolved {
         let has_python = variant != Variant::Javascript;
         let installer = if config.uses_pip() { Installer::Pip } else { Installer::Uv };
         let is_read = has_python && installer == Installer::Pip;
-        let locals = locals(config, files);
+        let mut locked = workspace::locked(config, files).filter(|_| has_python);
+        // A check names the conflicts.
+        locked.iter_mut().for_each(|locked| drop(locked.remove_conflicts(config)));
+        let locals = locked.as_ref().map_or_else(|| locals(config, files), |locked| locked.locals.clone());
         let of_kind = |kind| {
             let all = locals.iter().filter(move |local| has_python && local.kind == kind);
             all.map(|local| LocalPackage::new(local, installer, files)).collect::<Vec<_>>()
@@ -87,11 +95,11 @@ impl Resolved {
         let (mut packages, mut virtuals) = (of_kind(LocalKind::Package), of_kind(LocalKind::Virtual));
         let read = |one| Requirements::of(one, &packages, &virtuals, files);
         let found: Vec<_> = packages.iter().chain(&virtuals).map(read).collect();
-        let is_alone = found.iter().any(|(_, is_local)| *is_local);
+        let is_alone = locked.is_some() || found.iter().any(|(_, is_local)| *is_local);
         for (project, (all, _)) in packages.iter_mut().chain(&mut virtuals).zip(found) {
             project.requirements = all.filter(|_| project.requirements.is_some());
         }
-        let requirements_files = locals.iter().filter(|local| !local.is_project());
+        let requirements_files = locals.iter().filter(|local| locked.is_none() && !local.is_project());
         let installation = (variant != Variant::Python).then(|| installation::find(files)?.ok());
         Self {
             variant,
@@ -101,7 +109,10 @@ impl Resolved {
             node: (variant != Variant::Python).then(|| base_image::node(config).to_owned()),
             installer,
             pip_config: config.pip_config_file.as_deref().filter(|_| is_read).map(paths::normalize),
-            requirements: requirements(config, files),
+            requirements: match &locked {
+                Some(locked) => locked.requirements(),
+                None => requirements(config, files),
+            },
             files: requirements_files
                 .filter_map(|local| requirements_txt::find(&local.path, files))
                 .collect(),
@@ -110,6 +121,8 @@ impl Resolved {
             is_alone,
             import_path: import_path(&locals, files),
             installation: installation.flatten(),
+            locked,
+            pins: Vec::new(),
             locals,
         }
     }
@@ -117,6 +130,11 @@ impl Resolved {
     /// The settings that uv installs the requirements of the directory `path` with.
     pub(super) fn uv_settings(&self, path: &str, files: &dyn Files) -> Option<UvSettings> {
         if self.installer == Installer::Uv { uv_settings_for(path, files) } else { None }
+    }
+
+    /// The packages of all lock files.
+    pub(super) fn locks(&self) -> impl Iterator<Item = &Locked> {
+        self.locked.iter().chain(&self.pins)
     }
 
     /// Whether the local packages are installed before their source is there. One that needs its source makes all wait,
@@ -133,7 +151,11 @@ impl Resolved {
     /// Whether installing all requirements of the local packages first leaves just the packages themselves.
     pub(super) fn has_all_requirements(&self) -> bool {
         let reads_sources = self.reads_sources();
-        self.packages.iter().all(|it| it.requirements.is_some() && (it.indexed.is_empty() || !reads_sources))
+        self.locked.is_some()
+            || self
+                .packages
+                .iter()
+                .all(|it| it.requirements.is_some() && (it.indexed.is_empty() || !reads_sources))
     }
 
     /// Whether the local packages are installed without their requirements, which are installed by themselves.
@@ -152,6 +174,7 @@ impl Resolved {
     pub(super) fn reads_sources(&self) -> bool {
         let is_path = |source: &Source| matches!(source, Source::Path(_));
         self.installer == Installer::Uv
+            && self.locked.is_none()
             && !self.packages.iter().any(|it| it.metadata.sources.values().any(is_path))
     }
 

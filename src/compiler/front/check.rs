@@ -16,6 +16,7 @@ mod ineffective;
 mod library;
 mod links;
 mod locations;
+mod locks;
 mod manifests;
 mod modules;
 mod names;
@@ -40,6 +41,7 @@ use crate::compiler::files::Files;
 use crate::compiler::front::base_image;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::document::Document;
+use crate::compiler::front::workspace::locked;
 use crate::compiler::manifests::dependency::{self, Local};
 use crate::compiler::manifests::local_requirements::{Closure, Refused};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
@@ -83,6 +85,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: pip::check, rules: pip::RULES },
     Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },
+    Check { run: locks::check, rules: locks::RULES },
 ];
 
 /// The input of a check, and its findings.
@@ -111,8 +114,14 @@ impl<'a> Context<'a> {
         files: &'a dyn Files,
         removed: &'a BTreeSet<Pointer>,
     ) -> Self {
-        let locals = dependency::local_dependencies(config.entries(), files);
-        let Closure { locals: all, refused } = Closure::new(locals.clone(), files);
+        let (locals, closure) = match locked(config, files) {
+            Some(locked) => (locked.locals.clone(), Closure { locals: locked.locals, refused: Vec::new() }),
+            None => {
+                let locals = dependency::local_dependencies(config.entries(), files);
+                (locals.clone(), Closure::new(locals, files))
+            }
+        };
+        let Closure { locals: all, refused } = closure;
         let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
         let (found, modules, variables) = (Vec::new(), HashMap::new(), OnceCell::new());
         Self { document, config, files, locals, all_locals, refused, removed, found, modules, variables }
@@ -180,9 +189,12 @@ pub fn check(
     context.found
 }
 
-/// The place of the entry of `dependencies` with this index.
-fn entry(index: usize) -> Pointer {
-    Pointer::root().join("dependencies").join(index)
+/// The place of the entry of `dependencies` with this index, or else of `source`.
+fn entry(index: impl Into<Option<usize>>) -> Pointer {
+    match index.into() {
+        Some(index) => Pointer::root().join("dependencies").join(index),
+        None => Pointer::root().join("source"),
+    }
 }
 
 /// `path` as users write it in the configuration: with `./`, unless it leads out of the directory.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::compiler::front::dialect::Dialect;
+use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::paths;
 use crate::diagnostic::Pointer;
 
@@ -45,6 +46,8 @@ pub struct Config {
     pub dockerfile_lines: Option<Vec<String>>,
     /// Version of the server.
     pub api_version: Option<String>,
+    /// The workspace that replaces `dependencies`.
+    pub source: Option<SourceConfig>,
 }
 
 /// A list of strings. Wrong items are left out, and the others keep the index that they have in the text.
@@ -67,6 +70,19 @@ pub enum KeepPkgTools {
     All(bool),
     /// The listed ones.
     Some(Vec<String>),
+}
+
+/// The value of `source`, of kind `uv`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceConfig {
+    /// Directory of the workspace.
+    pub root: String,
+    /// Package of the workspace to run.
+    pub package: Option<String>,
+    /// Extras of the package, normalised.
+    pub extras: Vec<String>,
+    /// Dependency groups of the package, normalised.
+    pub groups: Vec<String>,
 }
 
 /// The server that runs, and the languages of what it runs.
@@ -116,6 +132,7 @@ impl Config {
             },
             dockerfile_lines: strings("dockerfile_lines").and_then(|lines| lines.collect()),
             api_version: string("api_version"),
+            source: value.get("source").and_then(SourceConfig::new),
             value,
         }
     }
@@ -185,11 +202,25 @@ impl Config {
     /// Whether pip installs Python packages, rather than uv.
     pub fn uses_pip(&self) -> bool {
         match self.pip_installer.as_deref() {
+            _ if self.source.is_some() => false,
             Some("pip") => true,
             Some("uv") => false,
             // uv ignores pip's configuration.
             _ => self.pip_config_file.is_some(),
         }
+    }
+}
+
+impl SourceConfig {
+    fn new(value: &Value) -> Option<Self> {
+        let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let names = |key: &str| {
+            let all = value.get(key).and_then(Value::as_array).into_iter().flatten();
+            all.filter_map(Value::as_str).map(normalized_name).collect()
+        };
+        string("kind").filter(|kind| kind == "uv")?;
+        let root = string("root").unwrap_or_else(|| ".".to_owned());
+        Some(Self { root, package: string("package"), extras: names("extras"), groups: names("groups") })
     }
 }
 

@@ -95,8 +95,7 @@ pub fn check(document: &Document, dialect: Dialect) -> Checked {
             let absent = diagnostic.rule.code == MISSING_KEY.code;
             let silent = absent && (document.broken || is_optional_dependencies(&value, &diagnostic))
                 || (absent || diagnostic.rule.code == EMPTY_VALUE.code) && document.is_partial(&at);
-            // `source` is rejected as a whole.
-            if !silent && !at.as_str().starts_with("/source/") {
+            if !silent {
                 said.extend(diagnostic.place.value().cloned());
                 diagnostics.push(diagnostic);
             }

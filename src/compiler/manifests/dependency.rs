@@ -26,8 +26,8 @@ pub enum Dependency {
 /// A local entry of `dependencies`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Local {
-    /// Its index in `dependencies`.
-    pub index: usize,
+    /// Its index in `dependencies`; a package of `source` has none.
+    pub index: Option<usize>,
     /// Normalised, relative to the configuration's directory.
     pub path: String,
     /// The kind of file at the path. Only a directory is valid.
@@ -74,7 +74,7 @@ pub fn classify(entry: &str, files: &dyn Files) -> Dependency {
 
 impl Local {
     /// Reads the manifests of the directory at `path`.
-    pub fn new(index: usize, path: String, files: &dyn Files) -> Self {
+    pub fn new(index: Option<usize>, path: String, files: &dyn Files) -> Self {
         let found = files.kind(&path);
         let pyproject = Pyproject::read(&path, files);
         let has = |name: &str| files.is_file(&paths::join(&path, name));
@@ -130,7 +130,7 @@ pub fn local_dependencies<'e>(
 ) -> Vec<Local> {
     entries
         .filter_map(|(index, entry)| match classify(entry, files) {
-            Dependency::Local { path } => Some(Local::new(index, path, files)),
+            Dependency::Local { path } => Some(Local::new(Some(index), path, files)),
             Dependency::Package(_) => None,
         })
         .collect()
@@ -215,7 +215,7 @@ mod tests {
             ("f/pyproject.toml", "\u{feff}[tool.poetry]\nname = 'eff'"),
             ("g/pyproject.toml", "[project]\nname = 'gee'\n[build-system]\n[tool.uv]\npackage = false"),
         ]);
-        let local = |path: &str| Local::new(0, path.to_owned(), &files);
+        let local = |path: &str| Local::new(None, path.to_owned(), &files);
         let name = |path| local(path).distribution_name(&files);
         assert_eq!(
             ["a", "b", "c", "d", "e", "f", "g"].map(|path| local(path).kind),

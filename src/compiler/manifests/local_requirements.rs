@@ -12,7 +12,7 @@ use crate::compiler::paths;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The index of the entry in `dependencies` that leads to it.
-    pub index: usize,
+    pub index: Option<usize>,
     /// The file that has it, relative to the configuration's directory.
     pub manifest: String,
     /// Its name or path, as written there.
@@ -71,7 +71,7 @@ impl Closure {
     /// and the help why it cannot be used.
     fn add(
         &mut self,
-        index: usize,
+        index: Option<usize>,
         required: &Required,
         files: &dyn Files,
     ) -> Result<Option<usize>, (String, String)> {
@@ -187,7 +187,7 @@ mod tests {
 
     fn closure(files: &[(&str, String)]) -> Closure {
         let files = MemoryFiles::new(files.iter().map(|(path, text)| (*path, text.as_str())));
-        Closure::new(vec![Local::new(0, ".".to_owned(), &files)], &files)
+        Closure::new(vec![Local::new(None, ".".to_owned(), &files)], &files)
     }
 
     fn project(name: &str, rest: &str) -> String {

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 
-use pep508_rs::pep440_rs::Version;
-use pep508_rs::{Pep508Error, Pep508ErrorSource, Pep508Url};
+use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
+use pep508_rs::{Pep508Error, Pep508ErrorSource, Pep508Url, VersionOrUrl};
 
 use super::Broken;
 use crate::compiler::words::similar;
@@ -45,6 +45,44 @@ pub struct Requirement {
     pub is_bare: bool,
     /// Whether it has a condition (`; python_version > "3.11"`).
     pub is_conditional: bool,
+}
+
+/// The parts of a requirement that decide what is installed, but for its condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The name, normalised.
+    pub name: String,
+    /// The extras, normalised and sorted.
+    pub extras: Vec<String>,
+    /// The versions, as [`normalized_versions`]; absent for a URL.
+    pub versions: Option<String>,
+}
+
+/// The parts of the requirement `text`; `None` if it is invalid, or cannot be read reliably.
+pub fn parts(text: &str) -> Option<Parts> {
+    if is_unchecked(text) {
+        return None;
+    }
+    let requirement = pep508_rs::Requirement::<Address>::from_str(&lenient(text)).ok()?;
+    let mut extras: Vec<String> = requirement.extras.iter().map(ToString::to_string).collect();
+    extras.sort();
+    let versions = match requirement.version_or_url {
+        None => Some(String::new()),
+        Some(VersionOrUrl::VersionSpecifier(versions)) => Some(sorted(&versions)),
+        Some(VersionOrUrl::Url(_)) => None,
+    };
+    Some(Parts { name: requirement.name.to_string(), extras, versions })
+}
+
+/// Version specifiers such as `>=1.0, <2` in an order of their own, without white space.
+pub fn normalized_versions(text: &str) -> Option<String> {
+    VersionSpecifiers::from_str(text).ok().map(|versions| sorted(&versions))
+}
+
+fn sorted(versions: &VersionSpecifiers) -> String {
+    let mut versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
+    versions.sort();
+    versions.join(",")
 }
 
 /// `name` as PEP 503 compares it: lowercase, with runs of `-`, `_` and `.` as one `-`.

@@ -185,7 +185,7 @@ mod tests {
 
     fn read<const N: usize>(files: [(&str, &str); N]) -> Option<RequiresPython> {
         let files = MemoryFiles::new(files);
-        RequiresPython::read(&Local::new(0, ".".to_owned(), &files), &files)
+        RequiresPython::read(&Local::new(None, ".".to_owned(), &files), &files)
     }
 
     fn poetry_package(range: &str) -> RequiresPython {

@@ -62,9 +62,10 @@ impl Groups {
     }
 
     /// Installs local packages without their requirements.
-    pub(super) fn without_requirements(mut self, tools: &Tools) -> Vec<Command> {
+    pub(super) fn without_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
         for arguments in self.groups.values_mut() {
             arguments.insert(0, "--no-deps".to_owned());
+            arguments.extend(no_sources(input));
         }
         self.commands(tools)
     }
@@ -72,10 +73,16 @@ impl Groups {
     /// Installs local packages and their requirements. With several groups the packages are installed alone first, or
     /// an index would be asked for those of another group.
     pub(super) fn with_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
-        let first = if self.groups.len() > 1 { self.clone().without_requirements(tools) } else { Vec::new() };
+        let first =
+            if self.groups.len() > 1 { self.clone().without_requirements(input, tools) } else { Vec::new() };
         for arguments in self.groups.values_mut() {
-            arguments.extend(input.resolved.is_without_sources().then(|| "--no-sources".to_owned()));
+            arguments.extend(no_sources(input));
         }
         first.into_iter().chain(self.commands(tools)).collect()
     }
+}
+
+/// The option that keeps uv from reading the sources of local packages, where it must not.
+fn no_sources(input: &Input<'_>) -> Option<String> {
+    input.resolved.is_without_sources().then(|| "--no-sources".to_owned())
 }

@@ -26,7 +26,7 @@ impl Late {
             let packages = Groups::packages(input);
             commands = match brings_requirements {
                 true => packages.with_requirements(input, tools),
-                false => packages.without_requirements(tools),
+                false => packages.without_requirements(input, tools),
             };
         }
         let files: Vec<&RequirementsFile> = resolved.files.iter().filter(|file| file.is_local()).collect();
@@ -71,7 +71,8 @@ fn note(input: &Input<'_>, files: &[&RequirementsFile], build: &mut Build) {
     let message = |path: &str, why: &str| format!("each edit of the source installs `{path}` again: {why}");
     for package in &input.resolved.packages {
         if let Err(why) = &package.skeleton {
-            build.note(&format!("/dependencies/{}", package.index), message(&package.path, why));
+            let key = package.index.map_or("/source".to_owned(), |index| format!("/dependencies/{index}"));
+            build.note(&key, message(&package.path, why));
         }
     }
     for file in files {

@@ -1,6 +1,6 @@
 //! The build context, and the place of each path in the image.
 
-use crate::compiler::back::lower::{Input, Options, javascript};
+use crate::compiler::back::lower::{Input, Options, javascript, locked};
 use crate::compiler::back::plan::{Context, Variant};
 use crate::compiler::back::resolve::Resolved;
 use crate::compiler::files::Files;
@@ -62,6 +62,8 @@ impl Layout {
         let mut outside: Vec<String> = resolved.pip_config.iter().cloned().collect();
         outside.extend(settings.into_iter().flat_map(|settings| settings.manifests));
         outside.extend(resolved.files.iter().flat_map(|file| file.files.clone()));
+        outside.extend(resolved.locks().flat_map(locked::archives));
+        outside.extend(resolved.locked.iter().flat_map(|locked| locked.manifests(files)));
         let up = wanted.iter().chain(&outside).map(|path| paths::levels_up(path)).max().unwrap_or(0);
         let directory = files.directory();
         let own = directory[directory.len().saturating_sub(up)..].join("/");

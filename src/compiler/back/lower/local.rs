@@ -10,6 +10,7 @@ use crate::compiler::back::plan::{
 };
 use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::front::config::EnvConfig;
+use crate::compiler::front::workspace::Locked;
 use crate::compiler::manifests::dependency::{self, Local as Dependency};
 use crate::compiler::manifests::package_version;
 use crate::compiler::server::local::JavascriptServer;
@@ -59,14 +60,16 @@ fn here(path: &str) -> String {
 fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
     let resolved = input.resolved;
     let included = resolved.files.iter().flat_map(|file| file.files.iter().cloned());
-    let manifests =
-        resolved.locals.iter().flat_map(|local| manifests(input, local)).chain(included).collect();
+    let locked = resolved.locked.iter().flat_map(|locked| locked.manifests(input.files));
+    let manifests = resolved.locals.iter().flat_map(|local| manifests(input, local));
+    let manifests = manifests.chain(included).chain(locked).collect();
     PythonPackages {
         version: resolved.pinned_python.clone(),
         requires_python: resolved.requires_python.clone(),
         server: server_packages(input.config.api_version.as_deref()),
         requirements: requirements(resolved),
         files: resolved.files.iter().filter(|it| it.others.is_none()).map(|it| it.path.clone()).collect(),
+        indexes: resolved.locked.as_ref().map(Locked::indexes).unwrap_or_default(),
         editable: resolved.packages.iter().map(|package| package.path.clone()).collect(),
         own,
         path: resolved.import_path.clone(),
@@ -81,6 +84,9 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
 /// The requirements that the installer does not find in the manifests of editable packages itself.
 fn requirements(resolved: &Resolved) -> Vec<String> {
     let mut found = resolved.requirements.clone();
+    if resolved.locked.is_some() {
+        return found;
+    }
     found.extend(resolved.files.iter().flat_map(|file| file.others.iter().flatten().cloned()));
     let packages = resolved.packages.iter().filter(|_| resolved.lists_requirements());
     for requirement in packages.chain(&resolved.virtuals).flat_map(|it| it.requirements.iter().flatten()) {

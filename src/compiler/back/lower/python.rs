@@ -10,7 +10,7 @@ use crate::compiler::back::lower::common::{base, copy_manifests, source, source_
 use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::late::{Late, own_packages};
 use crate::compiler::back::lower::tools::{Tools, prefixed, words};
-use crate::compiler::back::lower::{Build, Input, javascript};
+use crate::compiler::back::lower::{Build, Input, javascript, locked};
 use crate::compiler::back::plan::{Action, Command, Variant};
 use crate::compiler::back::resolve::LocalPackage;
 use crate::compiler::manifests::package::UvSettings;
@@ -22,6 +22,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     let tools = Tools::new(input.resolved);
     let late = Late::new(input, build);
     Tools::stage(input, build);
+    locked::stage(input, build);
     javascript::stage(input, build);
     source_stage(input, build);
     base(input, build);
@@ -67,6 +68,10 @@ fn node(input: &Input<'_>, build: &mut Build) {
 /// Installs all requirements with one command, so that their versions are resolved together.
 fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     let resolved = input.resolved;
+    locked::install(input, tools, build);
+    if resolved.locked.is_some() {
+        return;
+    }
     let mut groups = Groups::default();
     let own = if resolved.requirements.is_empty() { None } else { settings(input, ".", build) };
     resolved.requirements.iter().for_each(|requirement| groups.require(input, own.as_ref(), requirement));
@@ -150,7 +155,7 @@ fn skeletons(input: &Input<'_>, tools: &Tools, build: &mut Build) {
         commands = vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], placeholders)];
     }
     commands.extend(match input.resolved.installs_alone() {
-        true => packages.without_requirements(tools),
+        true => packages.without_requirements(input, tools),
         false => packages.with_requirements(input, tools),
     });
     let why = "local packages, installed before their source from manifests and empty files";

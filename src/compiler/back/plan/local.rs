@@ -46,8 +46,10 @@ pub struct PythonPackages {
     pub requires_python: Vec<RequiresPython>,
     /// The server itself.
     pub server: Vec<ServerPackage>,
-    /// Packages that `dependencies` names, as requirements (PEP 508).
+    /// Packages that `dependencies` names, or those of a lock file, as requirements (PEP 508).
     pub requirements: Vec<String>,
+    /// Indexes of some of them, beside the default one.
+    pub indexes: Vec<String>,
     /// Requirements files.
     pub files: Vec<String>,
     /// Local packages, installed as editable.

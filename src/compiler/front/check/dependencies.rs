@@ -21,7 +21,7 @@ pub(super) const RULES: &[&Rule] = &[
 pub(super) fn check(context: &mut Context<'_>) {
     check_presence(context);
     for local in context.locals.clone() {
-        let text = context.config.entries().find(|it| it.0 == local.index).map_or("", |it| it.1);
+        let Some((_, text)) = context.config.entries().find(|it| Some(it.0) == local.index) else { continue };
         if locations::is_usable(text)
             && let Some(diagnostic) = check_directory(context, &local)
         {
@@ -33,7 +33,7 @@ pub(super) fn check(context: &mut Context<'_>) {
 fn check_presence(context: &mut Context<'_>) {
     let empty = context.config.dependencies.as_ref().is_some_and(List::is_empty);
     let python = context.config.graphs.values().find(|path| !paths::is_javascript(path));
-    if let Some(graph) = python.filter(|_| empty) {
+    if let Some(graph) = python.filter(|_| empty && context.config.at("/source").is_none()) {
         let place = Place::Value(Pointer::root().join("dependencies"));
         context.report(
             Diagnostic::new(&NO_DEPENDENCIES, place, format!("no dependency contains `{graph}`"))

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 8;
 const FOREIGN: &[&str] = &["__pycache__", "node_modules", "venv"];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let mut found: Vec<(usize, String, String)> = Vec::new();
+    let mut found: Vec<(Option<usize>, String, String)> = Vec::new();
     for local in context.directories() {
         let ignore = context.files.text(&paths::join(&local.path, ".dockerignore"));
         let ignore = ignore.and_then(|text| Ignore::parse(&text).ok()).unwrap_or_default();

@@ -12,8 +12,9 @@ use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&INCOMPATIBLE_PYTHON, &UNTESTED_PYTHON];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let Some(version) = context.python_version() else { return };
-    let mut packages: Vec<(usize, RequiresPython)> = Vec::new();
+    // The lock file of `source` has a range of its own.
+    let Some(version) = context.python_version().filter(|_| context.config.source.is_none()) else { return };
+    let mut packages: Vec<(Option<usize>, RequiresPython)> = Vec::new();
     for local in &context.directories() {
         let required = RequiresPython::read(local, context.files).map(|it| (local.index, it));
         packages.extend(required.filter(|(_, it)| packages.iter().all(|(_, known)| known.path != it.path)));
@@ -27,7 +28,7 @@ pub(super) fn check(context: &mut Context<'_>) {
 
 /// The supported series next to `version` that fits all packages, or that the installer accepts for all.
 fn nearest(
-    packages: &[(usize, RequiresPython)],
+    packages: &[(Option<usize>, RequiresPython)],
     version: PythonVersion,
     uses_pip: bool,
 ) -> Option<PythonVersion> {
@@ -43,7 +44,7 @@ fn nearest(
 
 fn check_package(
     context: &Context<'_>,
-    index: usize,
+    index: Option<usize>,
     package: &RequiresPython,
     version: PythonVersion,
     nearest: Option<PythonVersion>,

@@ -170,9 +170,21 @@ fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagn
         _ => local.path.clone(),
     });
     let project = (!python).then(|| ".".to_owned());
-    let known = !context.is_removed("/dependencies") && (!python || has_dependencies(context));
+    let known = match context.config.source {
+        // Another check reports a lock file that cannot be used.
+        Some(_) => !context.locals.is_empty(),
+        None => !context.is_removed("/dependencies") && (!python || has_dependencies(context)),
+    };
     if !known || meant.chain(project).any(|directory| paths::lies_in(path, &directory)) {
         return None;
+    }
+    if context.config.source.is_some() {
+        let message = format!(
+            "`{}` is in no package that `source` installs, so the image does not contain it",
+            written(path)
+        );
+        let diagnostic = Diagnostic::new(&REFERENCE_OUTSIDE_DEPENDENCIES, place, message);
+        return Some(diagnostic.help("add its package to the dependencies of the package that runs"));
     }
     let message =
         format!("`{}` is in none of the `dependencies`, so the image does not contain it", written(path));

@@ -37,7 +37,7 @@ fn check_distribution(context: &Context<'_>, local: &Local) -> Option<Diagnostic
     )
 }
 
-fn check_flat(context: &Context<'_>, index: usize, path: &str) -> Option<Diagnostic> {
+fn check_flat(context: &Context<'_>, index: Option<usize>, path: &str) -> Option<Diagnostic> {
     let name = dependency::directory_name(path, context.files)?;
     let place = Place::Value(entry(index));
     if is_reserved(&name) || name == "src" {
@@ -58,7 +58,7 @@ fn check_flat(context: &Context<'_>, index: usize, path: &str) -> Option<Diagnos
     )))
 }
 
-fn check_modules(context: &Context<'_>, index: usize, path: &str) -> Vec<Diagnostic> {
+fn check_modules(context: &Context<'_>, index: Option<usize>, path: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (name, kind) in context.files.list(path) {
         let is_package = || context.files.is_file(&paths::join(path, &format!("{name}/__init__.py")));

@@ -1,0 +1,158 @@
+//! The packages of a lock file, at exactly their versions and with their hashes.
+//!
+//! Their requirements files are written in a stage of their own, so that the layer of the packages depends on nothing
+//! else: neither on the lock file, which changes with any package of the workspace, nor on the source.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+
+use crate::compiler::back::lower::common::copy_manifests;
+use crate::compiler::back::lower::tools::{Tools, prefixed};
+use crate::compiler::back::lower::{Build, Input};
+use crate::compiler::back::plan::{Action, Command, Mount, Variant};
+use crate::compiler::back::resolve::Resolved;
+use crate::compiler::files::Files;
+use crate::compiler::front::config::Config;
+use crate::compiler::front::workspace::{self, Locked};
+use crate::compiler::manifests::uv_lock::Selected;
+use crate::compiler::paths;
+use crate::compiler::words::listed;
+
+/// The stage that holds the requirements files, and their directory there.
+const STAGE: (&str, &str) = ("requirements", "/requirements");
+
+/// Where that directory is mounted during installation.
+const MOUNT: &str = "/run/agentcli/requirements";
+
+/// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
+const MAX_FILE: usize = 64 * 1024;
+
+/// A requirements file with packages of one index. pip wants hashes of all packages of a command, or of none.
+struct File {
+    /// The index, unless it is the default one.
+    index: Option<String>,
+    has_hashes: bool,
+    lines: Vec<String>,
+}
+
+/// The packages of the lock files beside local dependencies, without those that the server does not work with.
+pub(super) fn pins(
+    resolved: &Resolved,
+    config: &Config,
+    files: &dyn Files,
+    build: &mut Build,
+) -> Vec<Locked> {
+    if resolved.locked.is_some() || resolved.variant == Variant::Javascript {
+        return Vec::new();
+    }
+    let mut pins = Vec::new();
+    for local in &resolved.locals {
+        let Some(Ok(mut locked)) = workspace::beside(local, config, files) else { continue };
+        let key = local.index.map_or("/dependencies".to_owned(), |index| format!("/dependencies/{index}"));
+        let path = locked.file.clone();
+        build.note(
+            &key,
+            format!("the versions of `{path}` are installed; --no-lock installs the newest ones"),
+        );
+        let removed = locked.remove_conflicts(config);
+        if !removed.is_empty() {
+            let names = listed(removed.iter().map(String::as_str));
+            build.note(
+                &key,
+                format!(
+                    "the server does not work with the versions of {names} in `{path}`, and keeps its own"
+                ),
+            );
+        }
+        pins.push(locked);
+    }
+    pins
+}
+
+/// Writes the requirements files.
+pub(super) fn stage(input: &Input<'_>, build: &mut Build) {
+    let files = files(input);
+    if files.is_empty() {
+        return;
+    }
+    let (key, why) = (key(input), "requirements of the lock file");
+    let (image, (stage, directory)) = (input.resolved.base_image.reference.clone(), STAGE);
+    build.step(key, why, Action::From { image, stage: Some(stage.to_owned()) });
+    for (number, File { lines, .. }) in files.into_iter().enumerate() {
+        let write = Command::Write { lines, file: path(directory, number) };
+        let commands = vec![prefixed(&["mkdir", "-p", directory], Vec::new()), write];
+        build.step(key, why, Action::Run { mounts: Vec::new(), commands });
+    }
+}
+
+/// Installs the packages, with one command for each index: no package is looked up in the index of another one.
+pub(super) fn install(input: &Input<'_>, tools: &Tools, build: &mut Build) {
+    let mut groups: IndexMap<(Option<String>, bool), Vec<String>> = IndexMap::new();
+    for (number, file) in files(input).into_iter().enumerate() {
+        let group = groups.entry((file.index, file.has_hashes)).or_default();
+        group.extend(["-r".to_owned(), path(MOUNT, number)]);
+    }
+    if groups.is_empty() {
+        return;
+    }
+    let archives: Vec<String> = input.resolved.locks().flat_map(archives).collect();
+    copy_manifests(input, &archives, build);
+    let commands = groups.into_iter().map(|((index, _), files)| {
+        let index = index.into_iter().flat_map(|index| ["--index-url".to_owned(), index]);
+        tools.install(None, ["--no-deps".to_owned()].into_iter().chain(index).chain(files).collect())
+    });
+    let mut action = tools.run(commands.collect());
+    if let Action::Run { mounts, .. } = &mut action {
+        let (from, source) = STAGE;
+        let (from, source, target) = (from.to_owned(), source.to_owned(), MOUNT.to_owned());
+        mounts.push(Mount::Bind { from, source, target });
+    }
+    build.step(key(input), "packages of the lock file", action);
+}
+
+/// The local archives, relative to the configuration's directory.
+pub(super) fn archives(locked: &Locked) -> Vec<String> {
+    let archives = locked.packages.iter().filter_map(|package| package.archive(&locked.python));
+    archives.map(|path| paths::join(&locked.root, &path)).collect()
+}
+
+fn key(input: &Input<'_>) -> &'static str {
+    if input.resolved.locked.is_some() { "/source" } else { "/dependencies" }
+}
+
+fn path(directory: &str, number: usize) -> String {
+    format!("{directory}/{}.txt", number + 1)
+}
+
+/// The requirements files. A package of several lock files has the version of the first.
+fn files(input: &Input<'_>) -> Vec<File> {
+    let mut files: Vec<File> = Vec::new();
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for locked in input.resolved.locks() {
+        for package in &locked.packages {
+            if *known.entry(&package.package.name).or_insert(&locked.root) == locked.root {
+                add(line(input, locked, package), package.index(), &mut files);
+            }
+        }
+    }
+    files
+}
+
+fn add(line: String, index: Option<&str>, files: &mut Vec<File>) {
+    let has_hashes = line.contains(" --hash=");
+    let is_like = |file: &File| file.index.as_deref() == index && file.has_hashes == has_hashes;
+    let size = |file: &File| file.lines.iter().map(|line| line.len() + 1).sum::<usize>();
+    match files.iter_mut().rev().find(|file| is_like(file)).filter(|file| size(file) + line.len() < MAX_FILE)
+    {
+        Some(file) => file.lines.push(line),
+        None => files.push(File { index: index.map(str::to_owned), has_hashes, lines: vec![line] }),
+    }
+}
+
+fn line(input: &Input<'_>, locked: &Locked, package: &Selected) -> String {
+    let place = |path: &str| input.layout.in_image(&paths::join(&locked.root, path));
+    let requirement = package.requirement(&locked.python, place);
+    let hashes = package.files(&locked.python).filter_map(|file| file.hash.as_ref());
+    hashes.fold(requirement, |line, hash| format!("{line} --hash={hash}"))
+}

@@ -1,0 +1,52 @@
+//! Lock files beside the manifests of local dependencies: are they used?
+
+use super::{Context, entry, written};
+use crate::compiler::front::config::Variant;
+use crate::compiler::front::workspace;
+use crate::compiler::manifests;
+use crate::compiler::{paths, urls};
+use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+
+/// All rules of this check.
+pub(super) const RULES: &[&Rule] = &[&UNUSED_LOCK];
+
+pub(super) fn check(context: &mut Context<'_>) {
+    if context.config.source.is_some() || context.config.variant() == Variant::Javascript {
+        return;
+    }
+    for local in context.directories() {
+        let Some(format) = workspace::lock_beside(&local, context.files) else { continue };
+        let path = paths::join(&local.path, format.name);
+        let place = Place::Value(entry(local.index));
+        let text = manifests::text(&path, context.files).and_then(Result::ok).unwrap_or_default();
+        if let Some(secret) = urls::userinfo(&text).into_iter().next() {
+            let related = Related::new(&path, &urls::masked(&text), secret, "password or token");
+            let message = format!("a URL in `{}` contains a password or token", written(&path));
+            context.report(
+                Diagnostic::new(&super::credentials::CREDENTIALS_IN_URL, place, message)
+                    .related(related)
+                    .help(format!(
+                        "revoke it, remove it from the pyproject.toml, and run `{}` again",
+                        format.update
+                    )),
+            );
+            continue;
+        }
+        if let Some(Err(why)) = workspace::beside(&local, context.config, context.files) {
+            let message = format!("`{}` is not used: {why}", written(&path));
+            let help = format!("run `{}` in `{}`", format.update, written(&local.path));
+            context.report(Diagnostic::new(&UNUSED_LOCK, place, message).help(help));
+        }
+    }
+}
+
+static UNUSED_LOCK: Rule = Rule {
+    code: "unused-lock",
+    severity: Severity::Warning,
+    summary: "a lock file that is not used",
+    why: "The versions of a `uv.lock`, `pylock.toml`, `poetry.lock` (of poetry 2) or `pdm.lock` beside the pyproject.toml \
+          of a local dependency are installed, unless the lock file is broken, outdated, or made for another Python or \
+          platform. Without it, the newest versions are installed.",
+    wrong: r#"{ "dependencies": ["./dependency-with-an-outdated-lock"] }"#,
+    right: r#"{ "dependencies": ["./dependency"] }"#,
+};

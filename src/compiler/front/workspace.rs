@@ -1,0 +1,165 @@
+//! The package that `source` names, with everything that the lock file of its workspace holds for it; and lock files
+//! beside other local packages.
+
+mod beside;
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
+
+use crate::compiler::files::Files;
+use crate::compiler::front::base_image;
+use crate::compiler::front::config::{Config, SourceConfig};
+use crate::compiler::manifests::dependency::{Local, LocalKind};
+use crate::compiler::manifests::uv_lock::{self, Lock, Package, Request, Selected, Source};
+use crate::compiler::manifests::{self, Broken};
+use crate::compiler::{paths, server};
+
+pub use beside::{beside, lock_beside};
+
+/// A workspace, by its lock file.
+pub struct Workspace<'a> {
+    source: &'a SourceConfig,
+    files: &'a dyn Files,
+    /// The Python version of the server, major.minor.
+    pub python: String,
+    /// The content of the lock file.
+    pub lock: Lock,
+}
+
+/// The packages that are installed for a target.
+#[derive(Clone, Debug)]
+pub struct Locked {
+    /// The lock file, relative to the configuration's directory.
+    pub file: String,
+    /// Its directory.
+    pub root: String,
+    /// The Python version that they are chosen for, major.minor.
+    pub python: String,
+    /// Packages that are not directories.
+    pub packages: Vec<Selected>,
+    /// Directories, the target first.
+    pub locals: Vec<Local>,
+}
+
+impl Locked {
+    /// The lock file and the manifest beside it, relative to the configuration's directory. A service that builds the
+    /// source reads them.
+    pub fn manifests(&self, files: &dyn Files) -> Vec<String> {
+        let all = [self.file.clone(), paths::join(&self.root, "pyproject.toml")];
+        all.into_iter().filter(|path| files.is_file(path)).collect()
+    }
+
+    /// Removes the packages that the server does not work with, and returns their names: the server keeps its own.
+    pub fn remove_conflicts(&mut self, config: &Config) -> Vec<String> {
+        let has_conflict = |it: &Selected| conflict(config, &it.package).is_some();
+        let (removed, kept) = std::mem::take(&mut self.packages).into_iter().partition(has_conflict);
+        self.packages = kept;
+        let removed: Vec<Selected> = removed;
+        removed.into_iter().map(|it| it.package.name).collect()
+    }
+
+    /// The indexes of packages that do not come from the default one.
+    pub fn indexes(&self) -> Vec<String> {
+        let indexes: BTreeSet<&str> = self.packages.iter().filter_map(Selected::index).collect();
+        indexes.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Requirements for exactly these versions, for an installer in the configuration's directory.
+    pub fn requirements(&self) -> Vec<String> {
+        let place = |path: &str| paths::join(&self.root, path);
+        self.packages.iter().map(|package| package.requirement(&self.python, place)).collect()
+    }
+}
+
+/// The versions that the server requires of a locked package, if it has another one. Known for the current server only.
+pub fn conflict(config: &Config, package: &Package) -> Option<&'static str> {
+    if config.api_version.is_some() || config.base_image.is_some() {
+        return None;
+    }
+    let (_, required) = server::REQUIREMENTS.iter().find(|(name, _)| *name == package.name)?;
+    let version = Version::from_str(package.version.as_deref()?).ok()?;
+    let is_met = VersionSpecifiers::from_str(required).ok()?.contains(&version);
+    (!is_met).then_some(*required)
+}
+
+/// The path of the lock file that `source` names.
+pub fn lock_file(source: &SourceConfig) -> String {
+    paths::join(&source.root, uv_lock::NAME)
+}
+
+impl<'a> Workspace<'a> {
+    /// The workspace of `source`; `None` if the configuration has none, or there is no lock file.
+    pub fn read(config: &'a Config, files: &'a dyn Files) -> Option<Result<Self, Broken>> {
+        let source = config.source.as_ref()?;
+        let text = manifests::text(&lock_file(source), files)?;
+        let lock = text.and_then(|text| uv_lock::read(&text));
+        let python = python(config).unwrap_or_else(|| server::DEFAULT_PYTHON.to_owned());
+        Some(lock.map(|lock| Self { source, files, python, lock }))
+    }
+
+    /// The package to run: the named one, or the innermost one around the configuration, or the only one. The package at
+    /// the root counts only if the configuration is right there, or there is no other.
+    pub fn target(&self) -> Option<&Package> {
+        if let Some(name) = &self.source.package {
+            return self.lock.local(name);
+        }
+        let own =
+            |directory: &str| self.path(directory) == "." || (directory != "." && self.surrounds(directory));
+        let around = self.lock.locals().filter(|(_, directory)| own(directory));
+        let innermost = around.max_by_key(|(_, directory)| directory.len());
+        let mut all = self.lock.locals();
+        let only = all.next().filter(|_| all.next().is_none());
+        innermost.or(only).map(|(package, _)| package)
+    }
+
+    /// Whether the configuration lies below a directory of the workspace.
+    fn surrounds(&self, directory: &str) -> bool {
+        self.path(directory).split('/').all(|part| part == "..")
+    }
+
+    /// A path of the lock file, relative to the configuration's directory.
+    pub fn path(&self, path: &str) -> String {
+        paths::shortened(&paths::join(&self.source.root, path), &self.files.directory())
+    }
+
+    /// The packages that `target` needs, or why the lock does not tell them, as a lowercase fragment.
+    pub fn locked(&self, target: &Package) -> Result<Locked, String> {
+        let SourceConfig { extras, groups, root, .. } = self.source;
+        let request = Request {
+            package: &target.name,
+            extras: extras.clone(),
+            groups: groups.clone(),
+            python: &self.python,
+        };
+        let (directories, packages): (Vec<_>, Vec<_>) =
+            self.lock.closure(&request)?.into_iter().partition(|it| it.package.source.directory().is_some());
+        let (mut first, rest): (Vec<_>, Vec<_>) =
+            directories.iter().partition(|it| it.package.name == target.name);
+        first.extend(rest);
+        let locals = first.iter().filter_map(|it| self.local(&it.package)).collect();
+        let file = lock_file(self.source);
+        Ok(Locked { file, root: paths::normalize(root), python: self.python.clone(), packages, locals })
+    }
+
+    fn local(&self, package: &Package) -> Option<Local> {
+        let mut local = Local::new(None, self.path(package.source.directory()?), self.files);
+        local.kind = match package.source {
+            Source::Virtual(_) => LocalKind::Virtual,
+            _ => LocalKind::Package,
+        };
+        Some(local)
+    }
+}
+
+/// The packages that `source` asks for, if the configuration has one without errors.
+pub fn locked(config: &Config, files: &dyn Files) -> Option<Locked> {
+    let workspace = Workspace::read(config, files)?.ok()?;
+    workspace.locked(workspace.target()?).ok()
+}
+
+/// The Python version of the server, major.minor, if it is known.
+fn python(config: &Config) -> Option<String> {
+    base_image::python(config).map(|((major, minor), _)| format!("{major}.{minor}"))
+}

@@ -1,0 +1,96 @@
+//! Lock files beside the manifests of local dependencies.
+
+use std::str::FromStr;
+
+use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
+use toml::{Table, Value};
+
+use super::{Locked, python};
+use crate::compiler::files::Files;
+use crate::compiler::front::config::Config;
+use crate::compiler::manifests;
+use crate::compiler::manifests::dependency::Local;
+use crate::compiler::manifests::pyproject::{Pyproject, table};
+use crate::compiler::manifests::requirement::{self, Parts, normalized_name};
+use crate::compiler::manifests::uv_lock::{FORMATS, Format, Lock, Request, Selected};
+use crate::compiler::paths;
+
+/// The lock file beside the manifest of a local dependency.
+pub fn lock_beside(local: &Local, files: &dyn Files) -> Option<&'static Format> {
+    let is_there = |format: &&Format| files.is_file(&paths::join(&local.path, format.name));
+    FORMATS.iter().find(is_there).filter(|_| matches!(local.pyproject, Pyproject::Manifest(_)))
+}
+
+/// The packages of that lock file, or why they are not used, as a lowercase fragment; `None` if there is no lock file, or
+/// the Python version is not known.
+pub fn beside(local: &Local, config: &Config, files: &dyn Files) -> Option<Result<Locked, String>> {
+    let python = python(config)?;
+    let format = lock_beside(local, files)?;
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
+    let file = paths::join(&local.path, format.name);
+    let lock = manifests::text(&file, files)?.and_then(|text| (format.read)(&text));
+    let lock = lock.map_err(|broken| format!("it is invalid: {}", broken.message));
+    let locked = lock.and_then(|lock| locked(&lock, &local.path, manifest, python, files));
+    Some(locked.map(|locked| Locked { file, ..locked }))
+}
+
+/// The packages for the project in `directory`, which has this manifest.
+fn locked(
+    lock: &Lock,
+    directory: &str,
+    manifest: &Table,
+    python: String,
+    files: &dyn Files,
+) -> Result<Locked, String> {
+    if !lock.includes_python(&python) {
+        let required = lock.requires_python.as_deref().unwrap_or_default();
+        return Err(format!("it is for Python {required}, and the server has Python {python}"));
+    }
+    if !lock.includes_linux(&python) {
+        return Err("it is not for Linux".to_owned());
+    }
+    let root = lock.locals().find(|(_, path)| paths::normalize(path) == ".");
+    let (target, _) = root.ok_or("it does not contain the project beside it")?;
+    let request = Request { package: &target.name, python: &python, ..Request::default() };
+    let closure = lock.closure(&request).map_err(|why| format!("it is incomplete: {why}"))?;
+    let is_changed = |Selected { package, .. }: &&Selected| {
+        if package.name.is_empty() {
+            return lacks_requirements(lock, manifest);
+        }
+        let path = package.source.directory().map(|path| paths::join(directory, path));
+        let own = path.map(|path| Pyproject::read(&path, files));
+        matches!(own, Some(Pyproject::Manifest(own)) if package.difference(&own, manifest).is_some())
+    };
+    if let Some(changed) = closure.iter().find(is_changed) {
+        let name = Some(&changed.package.name).filter(|name| !name.is_empty());
+        let of = name.map(|name| format!(" of `{name}`")).unwrap_or_default();
+        return Err(format!("it is not made from the current requirements{of}"));
+    }
+    if let Some(without) = closure.iter().find(|it| it.has_no_file(&python)) {
+        return Err(format!("it has no file of `{}` for Python {python} on Linux", without.package.name));
+    }
+    let is_third_party = |it: &Selected| it.package.source.directory().is_none();
+    let packages = closure.into_iter().filter(is_third_party).collect();
+    Ok(Locked { file: String::new(), root: directory.to_owned(), python, packages, locals: Vec::new() })
+}
+
+/// Whether an unconditional requirement of `manifest` certainly has no version in `lock`.
+fn lacks_requirements(lock: &Lock, manifest: &Table) -> bool {
+    let project = table(manifest, &["project"]).and_then(|project| project.get("dependencies")?.as_array());
+    let written = project.into_iter().flatten().filter_map(Value::as_str).filter(|text| !text.contains(';'));
+    let lacks = |Parts { name, versions, .. }: Parts| {
+        let versions = versions.and_then(|versions| VersionSpecifiers::from_str(&versions).ok());
+        let is_met = |version: &String| {
+            versions
+                .as_ref()
+                .is_none_or(|it| Version::from_str(version).is_ok_and(|version| it.contains(&version)))
+        };
+        let mut all = lock.packages.iter().filter(|package| package.name == name);
+        !all.any(|package| package.version.as_ref().is_none_or(is_met))
+    };
+    let poetry = table(manifest, &["tool", "poetry", "dependencies"]).into_iter().flatten();
+    let poetry = poetry.filter(|(name, versions)| *name != "python" && versions.is_str());
+    let is_absent = |name: String| !lock.packages.iter().any(|package| package.name == name);
+    written.filter_map(requirement::parts).any(lacks)
+        || poetry.map(|(name, _)| normalized_name(name)).any(is_absent)
+}

@@ -1,0 +1,249 @@
+//! Lock files in the plan and the Dockerfile.
+
+use agentcli::compiler::analyze;
+use agentcli::compiler::back::emit::dockerfile::{dockerfile, instruction};
+use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::plan::{Action, Plan};
+use agentcli::compiler::files::MemoryFiles;
+
+use super::properties;
+
+/// The longest argument of a command on Linux, in bytes.
+const MAX_ARGUMENT: usize = 128 * 1024;
+
+const MANIFEST: &str = "[project]\nname = 'app'\nversion = '1'\ndependencies = [";
+
+/// The plan of a project with these packages in its lock file, each with its dependency and its `[[package]]` table.
+fn plan(config: &str, names: &[String], tables: &str, options: &Options) -> Plan {
+    let list = |part: &dyn Fn(&String) -> String| names.iter().map(part).collect::<Vec<_>>().join(", ");
+    let manifest = format!("{MANIFEST}{}]\n", list(&|name| format!("'{name}'")));
+    let named = list(&|name| format!("{{ name = '{name}' }}"));
+    let lock = format!(
+        "version = 1\n[[package]]\nname = 'app'\nversion = '1'\nsource = {{ editable = '.' }}\ndependencies = [{named}]\n\
+         [package.metadata]\nrequires-dist = [{named}]\n{tables}"
+    );
+    let files = MemoryFiles::new([
+        ("agent.py", "graph = object()"),
+        ("pyproject.toml", &*manifest),
+        ("uv.lock", &lock),
+    ]);
+    let config = format!("{{{config}, \"graphs\": {{\"agent\": \"./agent.py:graph\"}}}}");
+    let analysis = analyze("agent.json", &config, &files);
+    assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
+    let plan = lower(&analysis.config, &files, "agent.json", options);
+    properties::check(&plan).unwrap();
+    plan
+}
+
+fn table(name: &str, source: &str, files: &str) -> String {
+    format!("[[package]]\nname = '{name}'\nversion = '1.0'\nsource = {{ {source} }}\n{files}\n")
+}
+
+const SOURCE: &str = r#""source": {"kind": "uv"}"#;
+const DEPENDENCIES: &str = r#""dependencies": ["."]"#;
+const PUBLIC: &str = "registry = 'https://pypi.org/simple'";
+
+#[test]
+fn no_command_of_a_large_lock_is_too_long() {
+    let names: Vec<String> = (0..600).map(|index| format!("package-{index}")).collect();
+    let files: String = (0..6)
+        .map(|index| format!("{{ filename = 'p-1.0-py3-none-any.whl', hash = 'sha256:{index:064}' }},"))
+        .collect();
+    let tables: String =
+        names.iter().map(|name| table(name, PUBLIC, &format!("wheels = [{files}]"))).collect();
+    let plan = plan(SOURCE, &names, &tables, &Options::default());
+    let text = dockerfile(&plan);
+    assert!(names.iter().all(|name| text.contains(&format!("'{name}==1.0 --hash="))));
+    assert!(text.lines().all(|line| line.len() < 65_535));
+    let runs = plan.steps.iter().filter(|step| matches!(step.action, Action::Run { .. }));
+    let longest = runs.map(|step| instruction(step).len()).max().unwrap();
+    assert!(longest < MAX_ARGUMENT, "{longest}");
+}
+
+#[test]
+fn each_index_is_asked_for_its_own_packages() {
+    let names = ["open", "closed", "direct", "repository"].map(str::to_owned);
+    let tables = [
+        table(
+            "open",
+            PUBLIC,
+            "wheels = [{ url = 'https://x/open-1.0-py3-none-any.whl', hash = 'sha256:aa' }]",
+        ),
+        table(
+            "closed",
+            "registry = 'https://private.example/simple'",
+            "sdist = { url = 'https://x/c.tar.gz', hash = 'sha256:bb' }",
+        ),
+        table(
+            "direct",
+            "url = 'https://x/direct.zip', subdirectory = 'py'",
+            "sdist = { hash = 'sha256:cc' }",
+        ),
+        table("repository", "git = 'https://x/r?subdirectory=a&rev=v1#0123'", ""),
+    ]
+    .concat();
+    let text = dockerfile(&plan(SOURCE, &names, &tables, &Options::default()));
+    let text = text.replace('\\', "").split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "'open==1.0 --hash=sha256:aa'",
+        "'direct @ https://x/direct.zip#subdirectory=py --hash=sha256:cc'",
+        "'repository @ git+https://x/r@0123#subdirectory=a'",
+        "--index-url https://private.example/simple -r /run/agentcli/requirements/2.txt",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert_eq!(text.matches("--index-url").count(), 1, "{text}");
+}
+
+#[test]
+fn a_lock_beside_a_manifest_is_used_unless_the_newest_versions_are_wanted() {
+    let names = ["idna", "starlette"].map(str::to_owned);
+    let tables = table("idna", PUBLIC, "") + &table("starlette", PUBLIC, "");
+    let locked = plan(DEPENDENCIES, &names, &tables, &Options::default());
+    let text = dockerfile(&locked);
+    assert!(
+        text.contains("idna==1.0") && text.contains("--no-deps -r /run/agentcli/requirements/1.txt"),
+        "{text}"
+    );
+    // The server requires a newer one, so that only the manifest's requirement is left.
+    assert!(!text.contains("starlette==1.0"), "{text}");
+    let notes: Vec<&str> = locked.notes.iter().map(|note| note.message.as_str()).collect();
+    assert_eq!(
+        notes,
+        [
+            "the versions of `uv.lock` are installed; --no-lock installs the newest ones",
+            "the server does not work with the versions of `starlette` in `uv.lock`, and keeps its own",
+        ]
+    );
+    let newest = plan(DEPENDENCIES, &names, &tables, &Options { no_lock: true, ..Options::default() });
+    assert!(!dockerfile(&newest).contains("==1.0") && newest.notes.is_empty());
+}
+
+/// The Dockerfile of a project that requires `idna` and has one lock file, and the codes of all findings.
+fn with_lock(name: &str, text: &str) -> (String, Vec<&'static str>) {
+    let files = MemoryFiles::new([
+        ("agent.py", "graph = object()"),
+        ("pyproject.toml", "[project]\nname = 'app'\nversion = '1'\ndependencies = ['idna>=3']"),
+        (name, text),
+    ]);
+    let config = format!("{{{DEPENDENCIES}, \"graphs\": {{\"agent\": \"./agent.py:graph\"}}}}");
+    let analysis = analyze("agent.json", &config, &files);
+    assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
+    let codes = analysis.diagnostics.iter().map(|diagnostic| diagnostic.rule.code).collect();
+    (dockerfile(&lower(&analysis.config, &files, "agent.json", &Options::default())), codes)
+}
+
+const PYLOCK: &str = r#"
+lock-version = '1.0'
+requires-python = '>=3.11'
+environments = ["sys_platform == 'linux'"]
+[[packages]]
+name = 'idna'
+version = '3.7'
+index = 'https://private.example/simple'
+wheels = [{ url = 'https://x/idna-3.7-py3-none-any.whl', hashes = { sha256 = 'aa' } }]
+[[packages]]
+name = 'colorama'
+version = '0.4'
+marker = "sys_platform == 'win32'"
+[[packages]]
+name = 'local'
+directory = { path = '.', editable = true }
+[[packages]]
+name = 'repository'
+vcs = { type = 'git', url = 'https://x/r.git', commit-id = '0123', subdirectory = 'a' }
+"#;
+
+const POETRY: &str = r#"
+[[package]]
+name = 'idna'
+version = '3.7'
+optional = false
+groups = ['main', 'dev']
+markers = {main = "python_version >= '3.11'", dev = "python_version >= '3.12'"}
+files = [
+    {file = 'idna-3.7-py3-none-any.whl', hash = 'sha256:aa'},
+    {file = 'idna-3.7.tar.gz', hash = 'sha256:bb'},
+]
+[[package]]
+name = 'pytest'
+version = '8.0'
+optional = false
+groups = ['dev']
+files = []
+[[package]]
+name = 'repository'
+version = '1.0'
+optional = false
+groups = ['main']
+files = []
+[package.source]
+type = 'git'
+url = 'https://x/r.git'
+reference = 'main'
+resolved_reference = '0123'
+subdirectory = 'a'
+[metadata]
+lock-version = '2.1'
+python-versions = '>=3.11'
+"#;
+
+const PDM: &str = r#"
+[metadata]
+groups = ['default', 'dev']
+strategy = ['inherit_metadata']
+lock_version = '4.5.0'
+[[package]]
+name = 'idna'
+version = '3.7'
+groups = ['default']
+marker = "python_version >= '3.11'"
+files = [{file = 'idna-3.7-py3-none-any.whl', hash = 'sha256:aa'}]
+[[package]]
+name = 'pytest'
+version = '8.0'
+groups = ['dev']
+files = []
+[[package]]
+name = 'repository'
+version = '1.0'
+groups = ['default']
+git = 'https://x/r.git'
+ref = 'main'
+revision = '0123'
+subdirectory = 'a'
+"#;
+
+#[test]
+fn lock_files_of_other_tools_are_used() {
+    for (name, text, idna) in [
+        ("pylock.toml", PYLOCK, "'idna==3.7 --hash=sha256:aa'"),
+        ("poetry.lock", POETRY, "'idna==3.7 --hash=sha256:aa --hash=sha256:bb'"),
+        ("pdm.lock", PDM, "'idna==3.7 --hash=sha256:aa'"),
+    ] {
+        let (text, codes) = with_lock(name, text);
+        assert_eq!(codes, [""; 0], "{name}");
+        assert!(text.contains(idna), "{name}: {text}");
+        assert!(text.contains("'repository @ git+https://x/r.git@0123#subdirectory=a'"), "{name}: {text}");
+        assert!(!["pytest", "colorama", "local @"].iter().any(|it| text.contains(it)), "{name}: {text}");
+        assert_eq!(text.contains("--index-url https://private.example/simple"), name == "pylock.toml");
+    }
+}
+
+#[test]
+fn lock_files_of_other_tools_that_do_not_fit_are_not_used() {
+    for (name, text, part, other) in [
+        ("pylock.toml", PYLOCK, "'idna'", "'other'"),
+        ("pylock.toml", PYLOCK, "version = '3.7'", "version = '2.7'"),
+        ("pylock.toml", PYLOCK, ">=3.11", ">=3.12"),
+        ("pylock.toml", PYLOCK, "'linux'", "'darwin'"),
+        ("pylock.toml", PYLOCK, "lock-version = '1.0'", "lock-version = '2.0'"),
+        ("poetry.lock", POETRY, "lock-version = '2.1'", "lock-version = '2.0'"),
+        ("poetry.lock", POETRY, "groups = ['main', 'dev']", "groups = 5"),
+        ("pdm.lock", PDM, "'inherit_metadata'", ""),
+    ] {
+        let (text, codes) = with_lock(name, &text.replacen(part, other, 1));
+        assert_eq!(codes, ["unused-lock"], "{name}: {other}");
+        assert!(!text.contains("requirements of the lock file"), "{name}: {text}");
+    }
+}
