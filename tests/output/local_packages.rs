@@ -47,6 +47,18 @@ fn a_project_without_a_build_system_is_not_installed() {
 }
 
 #[test]
+fn the_file_that_a_setup_py_reads_is_installed_first() {
+    let setup = "from setuptools import setup\nlines = open('requirements.txt').read().split()\n\
+        setup(name='agent', install_requires=lines)";
+    let files = [("setup.py", setup), ("requirements.txt", "httpx>=0.28\n")];
+    let plan = of("", &files);
+    in_order(&plan, "-r /deps/app/requirements.txt", "COPY . /deps/app/");
+    in_order(&plan, "COPY . /deps/app/", "-e /deps/app");
+    let listed = [("setup.py", "from setuptools import setup\nsetup(install_requires=['httpx'])"), files[1]];
+    has_not(&of("", &listed), "requirements.txt");
+}
+
+#[test]
 fn poetry_without_a_build_system_installs_the_requirements() {
     let manifest =
         "[tool.poetry]\nname = 'agent'\n[tool.poetry.dependencies]\npython = '^3.11'\nhttpx = '^0.28'";

@@ -99,7 +99,12 @@ impl Resolved {
         for (project, (all, _)) in packages.iter_mut().chain(&mut virtuals).zip(found) {
             project.requirements = all.filter(|_| project.requirements.is_some());
         }
-        let requirements_files = locals.iter().filter(|local| locked.is_none() && !local.is_project());
+        let computed = packages.iter().filter(|it| it.metadata.requirements.is_none());
+        let computed: Vec<&str> = computed.map(|it| &*it.path).collect();
+        let has_file = |local: &&Local| {
+            !local.is_project() || computed.contains(&&*local.path) && names_requirements(local, files)
+        };
+        let requirements_files = locals.iter().filter(|local| locked.is_none() && has_file(local));
         let installation = (variant != Variant::Python).then(|| installation::find(files)?.ok());
         Self {
             variant,
@@ -296,6 +301,12 @@ fn requirements(config: &Config, files: &dyn Files) -> Vec<String> {
         Dependency::Local { .. } => None,
     });
     packages.collect()
+}
+
+/// Whether the setup.py of a package names its requirements.txt. If its requirements are computed, they are probably those.
+fn names_requirements(local: &Local, files: &dyn Files) -> bool {
+    let setup = files.text(&paths::join(&local.path, "setup.py"));
+    setup.is_some_and(|text| text.contains("requirements.txt"))
 }
 
 /// The directories that the code of `locals` is imported from, in their order, and those of installed packages that would
