@@ -26,12 +26,12 @@ mod records;
 mod shared;
 mod transfer;
 
-pub use build::{BuildRequest, Built};
+pub use build::{BuildReporter, BuildRequest, Built};
 pub use connect::Engine;
 pub use containers::{Container, ContainerSpec, Failure, HealthStatus, State};
 pub use credentials::Login;
 pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep, Refusal};
-pub use events::{BuildEvent, BuildReporter, Step, StepOrigin};
+pub use events::{BuildEvent, Step, StepOrigin};
 pub use push::{PushRequest, Pushed};
 pub use shared::Shared;

@@ -10,6 +10,8 @@ mod write;
 use std::path::Path;
 use std::{fs, io};
 
+use crate::compiler::paths;
+
 pub use disk::DiskFiles;
 pub use load::{Default, Project, Unreadable, default_config};
 pub use rules::RULES;
@@ -41,6 +43,16 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// How `to` is called from `from`, both directories; links are followed so that `..` means what it says.
+pub fn relative(from: &Path, to: &Path) -> String {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (from, to) = (real(from), real(to));
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| "..".to_owned());
+    let down = to.components().skip(shared).map(|part| part.as_os_str().to_string_lossy().into_owned());
+    paths::normalize(&up.chain(down).collect::<Vec<_>>().join("/"))
 }
 
 /// The text of a file, if it can be read.

@@ -117,6 +117,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::requires_python", &["files", "manifests", "paths"]),
     ("manifests::setup_cfg", &[]),
     ("manifests::setup_py", &["manifests::stack"]),
+    ("manifests::source_tree", &["files", "manifests::symbols", "paths"]),
     ("manifests::stack", &[]),
     ("manifests::symbols", &["manifests::setup_py", "manifests::stack"]),
     ("manifests::uv_lock", &["manifests", "paths"]),

@@ -10,7 +10,6 @@ use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use serde_json::Value;
 
-use super::retry::retry_after;
 use super::wire::Problem;
 use super::{Call, Error, time};
 pub(super) use secrets::Secrets;
@@ -167,4 +166,25 @@ fn tls_error(error: &reqwest::Error) -> Option<String> {
         cause = inner.map(|inner| inner as &dyn StdError).or_else(|| error.source());
     }
     None
+}
+
+/// The pause of a Retry-After header: a number of seconds, or a date.
+fn retry_after(value: &str, now: i64) -> Option<Duration> {
+    let value = value.trim();
+    let seconds = value.parse().map(Duration::from_secs);
+    seconds.ok().or_else(|| time::until_http_date(value, now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_a_number_or_a_date() {
+        let seconds = |text| retry_after(text, 784_111_747_000).map(|it| it.as_secs());
+        assert_eq!(seconds(" 120 "), Some(120));
+        assert_eq!(seconds(" Sun, 06 Nov 1994 08:49:37 GMT"), Some(30));
+        assert_eq!(seconds("-1"), None);
+        assert_eq!(seconds("soon"), None);
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::Error;
 use super::failure::{Failure, Outcome};
-use super::{Error, time};
 
 /// Timeouts and retries of calls to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,13 +94,6 @@ impl Attempts {
     }
 }
 
-/// The pause of a Retry-After header: a number of seconds, or a date.
-pub(super) fn retry_after(value: &str, now: i64) -> Option<Duration> {
-    let value = value.trim();
-    let seconds = value.parse().map(Duration::from_secs);
-    seconds.ok().or_else(|| time::until_http_date(value, now))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,14 +127,5 @@ mod tests {
         assert_eq!(asked(20).unwrap(), Duration::from_secs(20));
         assert!(asked(0).unwrap() >= Duration::from_millis(250));
         assert_eq!(asked(3600), None);
-    }
-
-    #[test]
-    fn retry_after_is_a_number_or_a_date() {
-        let seconds = |text| retry_after(text, 784_111_747_000).map(|it| it.as_secs());
-        assert_eq!(seconds(" 120 "), Some(120));
-        assert_eq!(seconds(" Sun, 06 Nov 1994 08:49:37 GMT"), Some(30));
-        assert_eq!(seconds("-1"), None);
-        assert_eq!(seconds("soon"), None);
     }
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use tokio::runtime::Runtime;
 
+use super::ask;
 use super::console::{note, warn};
 use super::env::Env;
-use super::service::confirm;
 use super::settings::{Origin, Setting, Settings};
 use crate::api::wire::Redacted;
 use crate::api::{Account, Vocabulary};
@@ -159,7 +159,7 @@ fn confirm_address(env: &mut Env, runtime: &Runtime, host: &Setting, key: &Origi
     }
     let question =
         format!("The project sets the address {address} ({host}). Send the API key ({key}) there?");
-    confirm(env, runtime, &question)
+    ask::confirm_or_decline(env, runtime, &question)
 }
 
 fn note_if_verbose(env: &mut Env, text: &str) {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
+use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::console::visible;
 use super::env::Env;
+use crate::error::Error;
 
 /// Standard input, as a whole or line by line.
 pub struct Input {
@@ -67,4 +69,10 @@ pub(super) fn confirm(env: &mut Env, question: &str, default: bool) -> impl Futu
             answer => matches!(answer, "y" | "yes"),
         }
     }
+}
+
+/// Asks a yes-or-no question, and fails unless the answer is yes.
+pub(super) fn confirm_or_decline(env: &mut Env, runtime: &Runtime, question: &str) -> Result<(), Error> {
+    let answer = confirm(env, question, false);
+    if runtime.block_on(env.stop.unless_asked(answer))? { Ok(()) } else { Err(Error::Declined) }
 }

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{panic, thread};
 
-use super::compile;
 use super::console::note;
 use super::env::Env;
 use super::report::text;
@@ -138,7 +137,7 @@ fn misplaced(diagnostic: &Diagnostic, config: &Config, directory: &Path, path: &
     if !NOT_FOUND.contains(&diagnostic.rule.code) || is_there(&own) || !is_there(directory) {
         return None;
     }
-    let correct = compile::relative(&own, &directory.join(file));
+    let correct = project::relative(&own, &directory.join(file));
     let correct = if correct.starts_with("..") { correct } else { format!("./{correct}") };
     Some(format!(
         "it is in the working directory, but paths start at the configuration's directory: move the configuration \

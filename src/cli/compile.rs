@@ -9,9 +9,8 @@ use crate::compiler::back::lower::{self, Options};
 use crate::compiler::back::plan::{Plan, Variant};
 use crate::compiler::front::config::Config;
 use crate::compiler::manifests::image_name::ImageName;
-use crate::compiler::paths;
 use crate::error::Error;
-use crate::project::Project;
+use crate::project::{self, Project};
 
 /// The options of every command that plans an image.
 #[derive(Debug, clap::Args)]
@@ -60,7 +59,7 @@ impl PlanOptions {
             install_command: self.install_command.clone(),
             build_command: self.build_command.clone(),
             no_lock: self.no_lock,
-            called_from: relative(&directory_of(&env.directory.join(&project.path)), &env.directory),
+            called_from: project::relative(&directory_of(&env.directory.join(&project.path)), &env.directory),
         };
         let plan = lowered(&project, &config, &options);
         if plan.server.variant != Variant::Javascript {
@@ -105,16 +104,6 @@ pub(super) fn lowered(project: &Project, config: &Config, options: &Options) -> 
 
 pub(super) fn directory_of(path: &Path) -> PathBuf {
     path.parent().map_or_else(PathBuf::new, Path::to_owned)
-}
-
-/// How `to` is called from `from`, both directories; links are followed so that `..` means what it says.
-pub(super) fn relative(from: &Path, to: &Path) -> String {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (from, to) = (real(from), real(to));
-    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
-    let up = from.components().skip(shared).map(|_| "..".to_owned());
-    let down = to.components().skip(shared).map(|part| part.as_os_str().to_string_lossy().into_owned());
-    paths::normalize(&up.chain(down).collect::<Vec<_>>().join("/"))
 }
 
 /// Without `.` and inner `..`.

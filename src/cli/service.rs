@@ -65,7 +65,7 @@ impl<'a> Service<'a> {
             let message = "this needs confirmation, and stdin is not a terminal";
             return Err(Error::usage(message, format!("pass {option}")));
         }
-        confirm(self.env, &self.runtime, question)
+        ask::confirm_or_decline(self.env, &self.runtime, question)
     }
 
     /// The deployment of exactly this name.
@@ -73,10 +73,4 @@ impl<'a> Service<'a> {
         let found = self.call(async |client| client.find_by_name(name).await)?;
         Ok(found.ok_or_else(|| api::Error::NoDeployment { name: name.to_owned() })?)
     }
-}
-
-/// Asks the user a question, to which the default answer is no.
-pub(super) fn confirm(env: &mut Env, runtime: &Runtime, question: &str) -> Result<(), Error> {
-    let answer = ask::confirm(env, question, false);
-    if runtime.block_on(env.stop.unless_asked(answer))? { Ok(()) } else { Err(Error::Declined) }
 }

@@ -20,6 +20,7 @@ pub mod requirements_txt;
 pub mod requires_python;
 pub mod setup_cfg;
 pub mod setup_py;
+pub mod source_tree;
 mod stack;
 pub mod symbols;
 pub mod uv_lock;

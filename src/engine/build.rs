@@ -21,6 +21,16 @@ use super::events::{BuildEvent, StepOrigin};
 use super::fresh::{Before, Files, Freshness};
 use super::progress::{BuildKit, Buildah, Steps};
 use crate::context::{self, Context, Listing};
+use crate::live::Reporter;
+
+/// Shows builds beside other events.
+pub trait BuildReporter: Reporter {
+    /// A build advanced.
+    fn building(&mut self, event: &BuildEvent);
+
+    /// A build ended, with this error if it failed.
+    fn built(&mut self, failed: Option<&Error>);
+}
 
 /// Number of the largest paths of the context that are reported.
 const LARGEST: usize = 5;

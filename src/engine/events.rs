@@ -4,9 +4,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::error::Error;
-use crate::live::Reporter;
-
 /// An instruction of the Dockerfile and the configuration key that causes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOrigin {
@@ -106,13 +103,4 @@ impl Step {
         let words = self.name.split_whitespace().filter(|word| !word.starts_with("--mount="));
         words.collect::<Vec<_>>().join(" ")
     }
-}
-
-/// Shows builds beside other events.
-pub trait BuildReporter: Reporter {
-    /// A build advanced.
-    fn building(&mut self, event: &BuildEvent);
-
-    /// A build ended, with this error if it failed.
-    fn built(&mut self, failed: Option<&Error>);
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::dockerfile as dockerfile_command;
 use crate::cli::artifact::{Artifact, SaveOptions};
-use crate::cli::compile::{Planned, directory_of, relative};
+use crate::cli::compile::{Planned, directory_of};
 use crate::cli::console::{note, warn};
 use crate::cli::env::Env;
 use crate::cli::setup::{Prepared, SetupArguments};
@@ -16,6 +16,7 @@ use crate::compiler::manifests::dotenv::{self, Difference};
 use crate::compiler::paths;
 use crate::compiler::server::setup as server;
 use crate::error::Error;
+use crate::project;
 use crate::up::Session;
 
 /// The default name of the file.
@@ -74,10 +75,11 @@ impl Compose {
         Form {
             is_named: self.setup.project.project_name.is_some(),
             build: self.setup.image.is_none().then(|| Build {
-                context: relative_path(relative(&place, &context)),
-                dockerfile: relative_path(paths::join(&relative(&context, &place), &name)),
+                context: relative_path(project::relative(&place, &context)),
+                dockerfile: relative_path(paths::join(&project::relative(&context, &place), &name)),
             }),
-            env_file: env_file.map(|path| relative_path(paths::join(&relative(&place, &project), path))),
+            env_file: env_file
+                .map(|path| relative_path(paths::join(&project::relative(&place, &project), path))),
             addresses: session.addresses.clone(),
             ..Form::default()
         }

@@ -8,6 +8,7 @@ mod late;
 mod layout;
 mod local;
 mod locked;
+mod npmrc;
 mod python;
 pub mod setup;
 mod tools;

@@ -2,7 +2,6 @@
 
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::pyproject::Pyproject;
-use crate::compiler::manifests::symbols::Language;
 use crate::compiler::manifests::virtual_project::import_roots;
 use crate::compiler::manifests::{self, requirement, setup_cfg, setup_py};
 use crate::compiler::paths;
@@ -147,28 +146,6 @@ pub fn directory_name(path: &str, files: &dyn Files) -> Option<String> {
         }
     }
     parts.pop()
-}
-
-/// Whether there is a source file in the directory at `path`, or a few levels below it.
-pub fn has_source(path: &str, files: &dyn Files) -> bool {
-    has_file(path, files, 4, |name| Language::of(name).is_some())
-}
-
-/// Whether there is Python code in the directory at `path`, or a few levels below it.
-pub fn has_python(path: &str, files: &dyn Files) -> bool {
-    has_file(path, files, 4, |name| name.ends_with(".py"))
-}
-
-fn has_file(path: &str, files: &dyn Files, depth: usize, is_meant: fn(&str) -> bool) -> bool {
-    let entries = files.list(path);
-    if entries.iter().any(|(name, kind)| *kind == FileKind::File && is_meant(name)) {
-        return true;
-    }
-    let hidden = |name: &str| name.starts_with('.') || name == "node_modules" || name == "venv";
-    entries.iter().any(|(name, kind)| {
-        let enter = *kind == FileKind::Directory && depth > 0 && !hidden(name);
-        enter && has_file(&paths::join(path, name), files, depth - 1, is_meant)
-    })
 }
 
 #[cfg(test)]

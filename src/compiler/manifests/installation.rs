@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::Unreadable;
 use super::package_json::{self, Manifest, strings};
-use super::package_manager::{Manager, YARNRC};
+use super::package_manager::{Manager, PNPM_WORKSPACE, YARNRC};
 use super::workspace::{self, Workspace};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::{paths, urls};
 
 /// Files at the root that package managers read.
-const SETTINGS: &[&str] = &[NPMRC, ".yarnrc", YARNRC, workspace::PNPM, "bunfig.toml"];
+const SETTINGS: &[&str] = &[NPMRC, ".yarnrc", YARNRC, PNPM_WORKSPACE, "bunfig.toml"];
 
 /// Settings of npm and pnpm, also of a single package.
 const NPMRC: &str = ".npmrc";

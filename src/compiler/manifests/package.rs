@@ -12,7 +12,7 @@ use toml::{Table, Value};
 
 use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::{Local, LocalKind};
-use crate::compiler::manifests::pyproject::{Pyproject, table};
+use crate::compiler::manifests::pyproject::{Pyproject, string, strings, table};
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::setup_py::{SetupCall, setup_call};
 use crate::compiler::paths;
@@ -253,13 +253,4 @@ fn below<'a>(manifest: &'a Table, keys: &[&str]) -> Vec<&'a str> {
         collect(value, &mut found);
     }
     found
-}
-
-pub(super) fn string(table: &Table, key: &str) -> Option<String> {
-    table.get(key)?.as_str().map(str::to_owned)
-}
-
-pub(super) fn strings(table: &Table, key: &str) -> Vec<String> {
-    let items = table.get(key).and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(Value::as_str).map(str::to_owned).collect()
 }

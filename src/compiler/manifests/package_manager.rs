@@ -1,7 +1,6 @@
 //! JavaScript package managers: their lock files and their commands.
 
 use super::package_json::Manifest;
-use super::workspace;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
 
@@ -34,6 +33,9 @@ const YARN: Manager = Manager {
     here_without_lock: "yarn install --no-lockfile",
     cache: "/usr/local/share/.cache/yarn",
 };
+
+/// The file with pnpm's settings, among them the members.
+pub const PNPM_WORKSPACE: &str = "pnpm-workspace.yaml";
 
 static PNPM: Manager = Manager {
     name: "pnpm",
@@ -91,7 +93,7 @@ impl Manager {
         let is_locked = |manager: &&Self| manager.lock_files(root, files).next().is_some();
         let by_lock = || MANAGERS.into_iter().find(is_locked);
         let has = |name: &str| files.is_file(&paths::join(root, name));
-        let by_settings = || Some(&PNPM).filter(|_| has(workspace::PNPM));
+        let by_settings = || Some(&PNPM).filter(|_| has(PNPM_WORKSPACE));
         let found = by_name().filter(is_locked).or_else(by_lock).or_else(by_name).or_else(by_settings);
         match found {
             Some(yarn) if yarn.name == YARN.name && (manifest.has_modern_yarn() || has(YARNRC)) => {

@@ -70,6 +70,17 @@ pub fn read(text: &str) -> Result<Table, Broken> {
     })
 }
 
+/// The string at `key`.
+pub fn string(table: &Table, key: &str) -> Option<String> {
+    table.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The strings in the list at `key`.
+pub fn strings(table: &Table, key: &str) -> Vec<String> {
+    let items = table.get(key).and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 /// The strings in `project.dependencies` of the manifest `text`, with their byte ranges, quotes included.
 pub fn dependencies(text: &str) -> Vec<(String, Range<usize>)> {
     let Ok(manifest) = DeTable::parse(text) else { return Vec::new() };

@@ -3,10 +3,9 @@
 
 use toml::{Table, Value};
 
-use super::package::{string, strings};
-use super::pyproject::table;
+use super::pyproject::{string, strings, table};
+use super::source_tree::has_python;
 use crate::compiler::files::Files;
-use crate::compiler::manifests::dependency::has_python;
 use crate::compiler::paths;
 
 /// The directories that the code of the project at `path` is imported from, or `None` if the project is installed. They

@@ -4,13 +4,10 @@ use globset::{Glob, GlobBuilder, GlobMatcher};
 use serde_json::Value;
 
 use super::package_json::{self, Manifest};
-use super::package_manager::Manager;
+use super::package_manager::{Manager, PNPM_WORKSPACE};
 use super::{Unreadable, yaml};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
-
-/// The file with pnpm's settings, among them the members.
-pub const PNPM: &str = "pnpm-workspace.yaml";
 
 /// A workspace.
 #[derive(Debug)]
@@ -82,14 +79,14 @@ fn is_range(version: &str) -> bool {
 
 /// pnpm's settings in `directory`; null if it has none.
 pub fn settings(directory: &str, files: &dyn Files) -> Result<Value, Unreadable> {
-    let path = paths::join(directory, PNPM);
+    let path = paths::join(directory, PNPM_WORKSPACE);
     let text = super::text(&path, files).unwrap_or_else(|| Ok(String::new()));
     text.and_then(|text| yaml::read(&text)).map_err(|broken| Unreadable { path, broken })
 }
 
 /// The file that lists the members of the workspace with its root at `root`.
 pub fn definition(root: &str, files: &dyn Files) -> String {
-    let pnpm = paths::join(root, PNPM);
+    let pnpm = paths::join(root, PNPM_WORKSPACE);
     if files.is_file(&pnpm) { pnpm } else { paths::join(root, package_json::NAME) }
 }
 

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::compiler::back::lower::tools::prefixed;
-use crate::compiler::back::lower::{Build, Input, javascript};
+use crate::compiler::back::lower::{Build, Input, npmrc};
 use crate::compiler::back::plan::Action;
 use crate::compiler::paths;
 
@@ -23,7 +23,7 @@ pub(super) fn base(input: &Input<'_>, build: &mut Build) {
 
 /// Files of the context that are mounted during installation, and must not reach the image.
 fn secret_files(input: &Input<'_>) -> Vec<String> {
-    let npm = javascript::installation(input).into_iter().flat_map(|installation| &installation.secret);
+    let npm = npmrc::installation(input).into_iter().flat_map(|installation| &installation.secret);
     let is_sent = |file: &&String| !input.ignore.excludes(&input.layout.in_context(file));
     input.resolved.pip_config.iter().chain(npm.filter(is_sent)).cloned().collect()
 }

@@ -3,19 +3,13 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::compiler::back::lower::{Build, Input, common};
-use crate::compiler::back::plan::{Action, Command, Mount, NodeProject, Variant};
+use crate::compiler::back::lower::{Build, Input, common, npmrc};
+use crate::compiler::back::plan::{Action, Command, Mount, NodeProject};
 use crate::compiler::manifests::installation::Installation;
 use crate::compiler::{paths, server};
 
-/// The stage that holds the root's `.npmrc` if it has credentials, and its path there.
-const NPM_STAGE: (&str, &str) = ("npm", "/.npmrc");
-
-/// Where it is mounted during installation: all package managers read it there.
-const NPMRC: &str = "/root/.npmrc";
-
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
-    stage(input, build);
+    npmrc::stage(input, build);
     common::source_stage(input, build);
     common::base(input, build);
     let project = || Action::Workdir { path: input.layout.project.clone() };
@@ -38,23 +32,6 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     prebuild(build);
 }
 
-/// A stage that holds the root's `.npmrc`, if it has credentials.
-pub(super) fn stage(input: &Input<'_>, build: &mut Build) {
-    let Some(file) = secret(input) else { return };
-    let (stage, target) = NPM_STAGE;
-    let why = "credentials of .npmrc, mounted during installation only";
-    build.step("/graphs", why, Action::From { image: "scratch".to_owned(), stage: Some(stage.to_owned()) });
-    let sources = vec![input.layout.in_context(file)];
-    build.step("/graphs", why, Action::Copy { from: None, sources, target: target.to_owned() });
-}
-
-/// The root's `.npmrc`, if it has credentials and is part of the context.
-fn secret<'a>(input: &Input<'a>) -> Option<&'a String> {
-    let installation = installation(input)?;
-    let file = installation.secret.iter().find(|file| paths::parent(file) == installation.root)?;
-    (!input.ignore.excludes(&input.layout.in_context(file))).then_some(file)
-}
-
 /// Notes a package of the workspace that cannot be imported, unless a command of the user builds it.
 fn note_unbuilt(input: &Input<'_>, build: &mut Build) {
     let unbuilt = input.resolved.installation.as_ref().and_then(|installation| installation.unbuilt.as_ref());
@@ -69,12 +46,6 @@ fn note_unbuilt(input: &Input<'_>, build: &mut Build) {
 /// Compiles graphs and UI components with the server's own script.
 pub(super) fn prebuild(build: &mut Build) {
     build.step("/graphs", "prebuilt JavaScript graphs and UI components", shell(server::BUILD_JAVASCRIPT));
-}
-
-/// The installation of the packages in the image; none with a custom command or without a package.json.
-pub(super) fn installation<'a>(input: &Input<'a>) -> Option<&'a Installation> {
-    let is_custom = input.resolved.variant == Variant::Javascript && input.options.install_command.is_some();
-    input.resolved.installation.as_ref().filter(|_| !is_custom)
 }
 
 /// Installs packages from the manifests alone, before the source is there. Returns false if they need the source.
@@ -122,10 +93,7 @@ fn install(input: &Input<'_>, installation: &Installation, why: &str, build: &mu
         build.step("/graphs", why, Action::Workdir { path: root });
     }
     let mut mounts = vec![Mount::Cache { target: installation.manager.cache.to_owned() }];
-    mounts.extend(secret(input).map(|_| {
-        let (stage, source) = NPM_STAGE;
-        Mount::Bind { from: stage.to_owned(), source: source.to_owned(), target: NPMRC.to_owned() }
-    }));
+    mounts.extend(npmrc::mount(input));
     let commands = vec![Command::Shell(installation.command())];
     build.step("/graphs", why, Action::Run { mounts, commands });
     if is_elsewhere {

@@ -1,6 +1,6 @@
 //! The build context, and the place of each path in the image.
 
-use crate::compiler::back::lower::{Input, Options, javascript, locked};
+use crate::compiler::back::lower::{Input, Options, locked, npmrc};
 use crate::compiler::back::plan::{Context, Variant};
 use crate::compiler::back::resolve::Resolved;
 use crate::compiler::files::Files;
@@ -129,7 +129,7 @@ impl Layout {
             ignore.extend(DEFAULT_IGNORE.iter().map(|&line| line.to_owned()));
         }
         ignore.extend(ALWAYS_IGNORED.iter().map(|&line| line.to_owned()));
-        if let Some(installation) = javascript::installation(input) {
+        if let Some(installation) = npmrc::installation(input) {
             let modules = |directory: &String| self.in_context(&paths::join(directory, "node_modules"));
             ignore_modules(&installation.directories.iter().map(modules).collect::<Vec<_>>(), &mut ignore);
         }

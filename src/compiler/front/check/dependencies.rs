@@ -3,7 +3,8 @@
 use super::{Context, entry, locations, written};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::front::config::List;
-use crate::compiler::manifests::dependency::{self, Local, MANIFESTS};
+use crate::compiler::manifests::dependency::{Local, MANIFESTS};
+use crate::compiler::manifests::source_tree;
 use crate::compiler::paths;
 use crate::compiler::words::similar;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
@@ -64,7 +65,7 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
         return Some(diagnostic);
     }
     let installable = MANIFESTS.iter().any(|name| files.is_file(&paths::join(path, name)));
-    if installable || dependency::has_source(path, files) {
+    if installable || source_tree::has_source(path, files) {
         return None;
     }
     let message = format!("`{}` contains nothing to install or import", written(path));

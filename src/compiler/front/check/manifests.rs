@@ -3,7 +3,7 @@
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::pyproject::Pyproject;
-use crate::compiler::manifests::{self, Broken, Unreadable, installation, setup_cfg, workspace};
+use crate::compiler::manifests::{self, Broken, Unreadable, installation, package_manager, setup_cfg};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 
@@ -25,7 +25,9 @@ pub(super) fn check(context: &mut Context<'_>) {
         && let Some(Err(Unreadable { path, broken })) = installation::find(context.files)
     {
         let (rule, help) = match paths::file_name(&path) {
-            workspace::PNPM => (&INVALID_WORKSPACE, "fix it: without it, pnpm installs nothing"),
+            package_manager::PNPM_WORKSPACE => {
+                (&INVALID_WORKSPACE, "fix it: without it, pnpm installs nothing")
+            }
             _ => (&INVALID_PACKAGE_JSON, "fix it; package managers read strict JSON, without comments"),
         };
         let diagnostic = invalid(context, rule, project(context), &path, broken);

@@ -2,9 +2,8 @@
 
 use toml::{Table, Value};
 
-use super::{string, strings};
 use crate::compiler::files::Files;
-use crate::compiler::manifests::pyproject::{read, table};
+use crate::compiler::manifests::pyproject::{read, string, strings, table};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::setup_py::setup_call;
 use crate::compiler::paths;

@@ -4,11 +4,10 @@ use globset::Glob;
 use toml::{Table, Value};
 
 use super::backend::{HATCHLING, is_setuptools, module};
-use super::{string, strings};
 use crate::compiler::files::{FileKind, Files};
-use crate::compiler::manifests::dependency::has_python;
 use crate::compiler::manifests::dockerignore::Ignore;
-use crate::compiler::manifests::pyproject::table;
+use crate::compiler::manifests::pyproject::{string, strings, table};
+use crate::compiler::manifests::source_tree::has_python;
 use crate::compiler::paths;
 
 /// Directories that setuptools does not take for packages where it has no settings and no `src`.

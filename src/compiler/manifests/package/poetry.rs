@@ -2,8 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::sources::repository;
-use super::{string, strings};
+use crate::compiler::manifests::pyproject::{string, strings};
 
 /// The requirements in the table `tool.poetry`, or `None` if one of them cannot be expressed.
 pub(super) fn requirements(poetry: &Table) -> Option<Vec<String>> {
@@ -84,6 +83,16 @@ fn range(version: &str, bumped: impl Fn(&[u64]) -> usize) -> Option<String> {
     *release.last_mut()? += 1;
     let next: Vec<String> = release.iter().map(u64::to_string).collect();
     Some(format!(">={version},<{}", next.join(".")))
+}
+
+/// The URL of a repository, in the tables of uv and Poetry.
+pub(super) fn repository(source: &Table) -> Option<String> {
+    let git = string(source, "git")?;
+    let scheme = if git.starts_with("git+") { "" } else { "git+" };
+    let revision = ["rev", "tag", "branch"].iter().find_map(|key| string(source, key));
+    let revision = revision.map(|it| format!("@{it}")).unwrap_or_default();
+    let directory = string(source, "subdirectory").map(|it| format!("#subdirectory={it}"));
+    Some(format!("{scheme}{git}{revision}{}", directory.unwrap_or_default()))
 }
 
 #[cfg(test)]

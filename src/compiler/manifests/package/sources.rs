@@ -4,9 +4,9 @@
 use indexmap::IndexMap;
 use toml::{Table, Value};
 
-use super::{poetry, string};
+use super::poetry;
 use crate::compiler::files::Files;
-use crate::compiler::manifests::pyproject::table;
+use crate::compiler::manifests::pyproject::{string, table};
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::uv_workspace::Workspace;
 use crate::compiler::paths;
@@ -61,21 +61,11 @@ fn of_uv(name: &str, value: &Value, base: &str, workspace: Option<&Workspace>, f
             let member = workspace.and_then(|workspace| workspace.member(name));
             return member.map_or(Source::MissingMember, |member| Source::Path(member.path.clone()));
         }
-        repository(source).or_else(|| string(source, "url")).map_or(Source::Index, Source::Url)
+        poetry::repository(source).or_else(|| string(source, "url")).map_or(Source::Index, Source::Url)
     });
     let all: Vec<Source> = all.collect();
     let is_local = |it: &&Source| matches!(it, Source::Path(_) | Source::MissingMember);
     all.iter().find(is_local).or(all.first()).cloned().unwrap_or(Source::Index)
-}
-
-/// The URL of a repository, in the tables of uv and Poetry.
-pub(super) fn repository(source: &Table) -> Option<String> {
-    let git = string(source, "git")?;
-    let scheme = if git.starts_with("git+") { "" } else { "git+" };
-    let revision = ["rev", "tag", "branch"].iter().find_map(|key| string(source, key));
-    let revision = revision.map(|it| format!("@{it}")).unwrap_or_default();
-    let directory = string(source, "subdirectory").map(|it| format!("#subdirectory={it}"));
-    Some(format!("{scheme}{git}{revision}{}", directory.unwrap_or_default()))
 }
 
 /// The local path in `name @ file:../x`, `name @ {root:uri}/../x` (Hatch) or `name @ file:///${PROJECT_ROOT}/../x` (PDM),
