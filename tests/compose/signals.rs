@@ -44,8 +44,9 @@ fn signals_stop_what_runs() {
         }
         let volumes = docker(&host(), &["volume", "ls", "-q"]);
         assert!(volumes.contains(&format!("{}_langgraph-data", project.name)), "{what}: {volumes}");
-        // After the third signal, compose may still be stopping.
-        let down = ["compose", "-p", &project.name, "down", "--timeout", "0"];
+        // After the third signal, compose may still be stopping. A database that was killed while it created its files
+        // could not start from them again.
+        let down = ["compose", "-p", &project.name, "down", "--timeout", "0", "--volumes"];
         let since = Instant::now();
         while !project.run("docker", &down).status.success() {
             assert!(since.elapsed() < Duration::from_secs(60), "{what}: {}", states(&project));
