@@ -37,8 +37,11 @@ pub(crate) fn rewrite_for(manager: &str, root: &Path) {
         "yarn" => &["npx", "--yes", "yarn@1.22.22", "install", "--non-interactive"],
         _ => &["npx", "--yes", "@yarnpkg/cli-dist@4.9.1", "install"],
     };
-    let output = Command::new(lock[0]).args(&lock[1..]).current_dir(root).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Where CI is set, Yarn does not write a lock file.
+    let mut command = Command::new(lock[0]);
+    let command = command.args(&lock[1..]).env("YARN_ENABLE_IMMUTABLE_INSTALLS", "false");
+    let output = command.current_dir(root).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
     for directory in ["node_modules", ".yarn"] {
         fs::remove_dir_all(root.join(directory)).ok();
     }
