@@ -98,9 +98,32 @@ pub struct Step {
 }
 
 impl Step {
-    /// The instruction on one line, without its mounts.
+    /// The instruction on one line, without its mounts and the variables of its first command.
     pub fn summary(&self) -> String {
-        let words = self.name.split_whitespace().filter(|word| !word.starts_with("--mount="));
-        words.collect::<Vec<_>>().join(" ")
+        let mut words = self.name.split_whitespace().filter(|word| !word.starts_with("--mount="));
+        let instruction = words.next();
+        let is_variable = |word: &&str| {
+            let name = word.split_once('=').map_or("", |(name, _)| name);
+            instruction == Some("RUN")
+                && !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+        };
+        instruction.into_iter().chain(words.skip_while(is_variable)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_start_with_the_command() {
+        let summary = |name: &str| Step { name: name.to_owned(), ..Step::default() }.summary();
+        assert_eq!(
+            summary("RUN --mount=type=cache,target=/c A_B=1 C=x uv pip install a==1"),
+            "RUN uv pip install a==1"
+        );
+        assert_eq!(summary("ENV A=1 B=2"), "ENV A=1 B=2");
+        assert_eq!(summary("COPY . /deps/app/"), "COPY . /deps/app/");
     }
 }

@@ -37,9 +37,10 @@ pub(crate) fn rewrite_for(manager: &str, root: &Path) {
         "yarn" => &["npx", "--yes", "yarn@1.22.22", "install", "--non-interactive"],
         _ => &["npx", "--yes", "@yarnpkg/cli-dist@4.9.1", "install"],
     };
-    // Where CI is set, Yarn does not write a lock file.
+    // Where CI is set, Yarn does not write a lock file; and Node.js does not know the machine's certificates by itself.
     let mut command = Command::new(lock[0]);
     let command = command.args(&lock[1..]).env("YARN_ENABLE_IMMUTABLE_INSTALLS", "false");
+    let command = command.env("NODE_EXTRA_CA_CERTS", "/etc/ssl/certs/ca-certificates.crt");
     let output = command.current_dir(root).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     for directory in ["node_modules", ".yarn"] {
