@@ -55,7 +55,7 @@ impl Workspace {
         self
     }
 
-    /// What the closure of `package` installs.
+    /// The packages that the closure of `package` installs.
     fn ours(&self, request: &Request<'_>, machine: &str) -> Installed {
         let lock = uv_lock::read(&fs::read_to_string(self.0.path().join("uv.lock")).unwrap()).unwrap();
         let closure = lock.closure(request).unwrap().into_iter().filter(|it| it.machines.contains(&machine));

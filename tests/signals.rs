@@ -2,17 +2,18 @@
 //!
 //! The measured table is appended to the file that AGENTCLI_SIGNAL_TABLE names.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::terminal::Terminal;
 
@@ -34,20 +35,18 @@ pub(crate) struct Running {
 }
 
 enum Process {
-    /// On pipes, and what it has printed so far.
-    Piped(Child, Arc<Mutex<String>>),
+    /// With a file for stdout and stderr, which has all output as soon as the process has ended; a pipe has to be read.
+    Redirected(Child, NamedTempFile),
     Terminal(Terminal),
 }
 
 impl Running {
-    /// Starts `command` on pipes.
+    /// Starts `command` without a terminal.
     pub(crate) fn start(mut command: Command) -> Self {
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let printed = Arc::new(Mutex::new(String::new()));
-        read(child.stdout.take().unwrap(), printed.clone());
-        read(child.stderr.take().unwrap(), printed.clone());
-        Self { process: Process::Piped(child, printed), _engine: None }
+        let output = NamedTempFile::new().unwrap();
+        let stream = || output.as_file().try_clone().unwrap();
+        let child = command.stdin(Stdio::null()).stdout(stream()).stderr(stream()).spawn().unwrap();
+        Self { process: Process::Redirected(child, output), _engine: None }
     }
 
     /// Starts `command` on a terminal.
@@ -76,21 +75,19 @@ impl Running {
 
     /// Waits until it has printed `text`.
     pub(crate) fn until(mut self, text: &str) -> Self {
-        match &mut self.process {
-            Process::Piped(_, printed) => {
-                let printed = printed.clone();
-                self.wait_for(text, || printed.lock().unwrap().contains(text))
-            }
+        let path = match &mut self.process {
+            Process::Redirected(_, output) => output.path().to_owned(),
             Process::Terminal(terminal) => {
                 terminal.expect(text);
-                self
+                return self;
             }
-        }
+        };
+        self.wait_for(text, || read(&path).contains(text))
     }
 
     fn child(&mut self) -> &mut Child {
         match &mut self.process {
-            Process::Piped(child, _) => child,
+            Process::Redirected(child, _) => child,
             Process::Terminal(terminal) => &mut terminal.child,
         }
     }
@@ -106,7 +103,7 @@ impl Running {
 
     fn printed(&self) -> String {
         match &self.process {
-            Process::Piped(_, printed) => printed.lock().unwrap().clone(),
+            Process::Redirected(_, output) => read(output.path()),
             Process::Terminal(terminal) => terminal.printed.clone(),
         }
     }
@@ -119,13 +116,9 @@ impl Drop for Running {
     }
 }
 
-fn read(mut stream: impl Read + Send + 'static, printed: Arc<Mutex<String>>) {
-    thread::spawn(move || {
-        let mut bytes = [0; 4096];
-        while let Ok(length @ 1..) = stream.read(&mut bytes) {
-            printed.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..length]));
-        }
-    });
+/// The output so far; its end may be a part of a character.
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
 }
 
 /// Runs a command to a phase, sends 1, 2 and 3 signals, and checks that it ends in time with `code`, or by the third

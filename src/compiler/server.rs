@@ -147,7 +147,7 @@ pub const RESERVED_PACKAGES: &[&str] = &[
     "pydantic",
     "uvicorn",
 ];
-/// What the current server requires, with bounds: its own requirements, and those of its constraints file.
+/// The requirements of the current server that have bounds, and those of its constraints file.
 pub const REQUIREMENTS: &[(&str, &str)] = &[
     ("anyio", ">=4.14.2"),
     ("cloudpickle", ">=3.0.0"),

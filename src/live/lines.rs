@@ -70,7 +70,7 @@ impl Splitter {
 #[derive(Debug)]
 pub struct Lines<N>(Receiver<(N, String)>);
 
-/// Where a source puts its lines; it has to wait while too many are waiting.
+/// The sender of a source of lines. It waits while the channel is full.
 pub type LineSender<N> = Sender<(N, String)>;
 
 /// A channel for lines.

@@ -123,7 +123,7 @@ fn extras_and_groups_of_uv_sync_are_no_reason_to_install() {
     let more = "\n[project.optional-dependencies]\nmore = ['orjson']\n\n[dependency-groups]\n\
                 dev = ['langgraph-api==0.16.7', 'langgraph-runtime-inmem==0.36.7']\ntest = ['iniconfig']\n";
     project.write("pyproject.toml", project.read("pyproject.toml") + more);
-    // uv understands more of such a file than which packages are required.
+    // uv also reads the options in such a file, not only the requirements.
     project.write(
         "libs/requirements.txt",
         "--index-url https://pypi.org/simple\n-e .\niniconfig>=1  # a tool\n",

@@ -30,7 +30,7 @@ fn configure(project: &Project, member: &str) {
     project.edit("agent.json", "\"dependencies\"", &format!("{member}, \"dependencies\""));
 }
 
-/// What is printed where nothing may be installed.
+/// The output of a run with --no-install.
 fn said(project: &Project, arguments: &[&str]) -> String {
     let (code, _, err) = project.fails(&[&["--no-browser", "--no-install"], arguments].concat());
     assert_eq!(code, 1, "{err}");

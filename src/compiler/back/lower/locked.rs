@@ -22,7 +22,7 @@ use crate::compiler::words::listed;
 /// The stage that holds the requirements files, and their directory there.
 const STAGE: (&str, &str) = ("requirements", "/requirements");
 
-/// Where that directory is mounted during installation.
+/// The mount point of that directory during installation.
 const MOUNT: &str = "/run/agentcli/requirements";
 
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.

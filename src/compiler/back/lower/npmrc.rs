@@ -8,7 +8,7 @@ use crate::compiler::paths;
 /// The stage that holds the root's `.npmrc` if it has credentials, and its path there.
 const NPM_STAGE: (&str, &str) = ("npm", "/.npmrc");
 
-/// Where it is mounted during installation: all package managers read it there.
+/// Its mount point during installation, which all package managers read.
 const NPMRC: &str = "/root/.npmrc";
 
 /// A stage that holds the root's `.npmrc`, if it has credentials.

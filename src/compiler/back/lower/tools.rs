@@ -21,7 +21,7 @@ pub(super) struct Tools {
     bytecode: Bytecode,
 }
 
-/// What becomes of the bytecode of Python files.
+/// How Python files are compiled to bytecode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bytecode {
     /// The installed packages are compiled, so that no container does it again. Python compares it with the hash of the

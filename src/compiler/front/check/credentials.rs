@@ -1,6 +1,7 @@
 //! Passwords and tokens in the URLs of dependencies. No message repeats them.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
@@ -13,12 +14,15 @@ use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&CREDENTIALS_IN_URL];
 
+const HELP: &str = "revoke it, and put the credentials in the file that `pip_config_file` names";
+
 pub(super) fn check(context: &mut Context<'_>) {
     for (index, text) in context.config.entries() {
         let place = Place::Value(entry(index));
         match classify(text, context.files) {
             Dependency::Package(text) if !urls::userinfo(&text).is_empty() => {
-                context.report(finding(place, "a URL in this entry contains a password or token".to_owned()));
+                let message = "a URL in this entry contains a password or token";
+                context.report(Diagnostic::new(&CREDENTIALS_IN_URL, place, message).help(HELP));
             }
             Dependency::Package(_) | Dependency::Local { .. } => {}
         }
@@ -32,9 +36,15 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-fn finding(place: Place, message: String) -> Diagnostic {
-    Diagnostic::new(&CREDENTIALS_IN_URL, place, message)
-        .help("revoke it, and put the credentials in the file that `pip_config_file` names")
+/// A password or token at `part` of the file at `path`, whose masked text is `masked`.
+pub(super) fn in_file(place: Place, path: &str, masked: &str, part: Range<usize>) -> Diagnostic {
+    let message = format!("a URL in `{}` contains a password or token", written(path));
+    Diagnostic::new(&CREDENTIALS_IN_URL, place, message).related(Related::new(
+        path,
+        masked,
+        part,
+        "password or token",
+    ))
 }
 
 /// Checks the pyproject.toml and the requirements files of the directory at `path`, except for those in `seen`.
@@ -50,9 +60,7 @@ fn check_manifests(context: &mut Context<'_>, place: &Place, path: &str, seen: &
         let masked = urls::masked(&text);
         let secrets = urls::userinfo(&text).into_iter().filter(|part| !is_comment(&text, part.start));
         for part in secrets.take(MAX_FINDINGS) {
-            let message = format!("a URL in `{}` contains a password or token", written(&file));
-            let related = Related::new(&file, &masked, part, "password or token");
-            context.report(finding(place.clone(), message).related(related));
+            context.report(in_file(place.clone(), &file, &masked, part).help(HELP));
         }
     }
 }

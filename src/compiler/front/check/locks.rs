@@ -1,11 +1,11 @@
 //! Lock files beside the manifests of local dependencies: are they used?
 
-use super::{Context, entry, written};
+use super::{Context, credentials, entry, written};
 use crate::compiler::front::config::Variant;
 use crate::compiler::front::workspace;
 use crate::compiler::manifests;
 use crate::compiler::{paths, urls};
-use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&UNUSED_LOCK];
@@ -20,16 +20,9 @@ pub(super) fn check(context: &mut Context<'_>) {
         let place = Place::Value(entry(local.index));
         let text = manifests::text(&path, context.files).and_then(Result::ok).unwrap_or_default();
         if let Some(secret) = urls::userinfo(&text).into_iter().next() {
-            let related = Related::new(&path, &urls::masked(&text), secret, "password or token");
-            let message = format!("a URL in `{}` contains a password or token", written(&path));
-            context.report(
-                Diagnostic::new(&super::credentials::CREDENTIALS_IN_URL, place, message)
-                    .related(related)
-                    .help(format!(
-                        "revoke it, remove it from the pyproject.toml, and run `{}` again",
-                        format.update
-                    )),
-            );
+            let help =
+                format!("revoke it, remove it from the pyproject.toml, and run `{}` again", format.update);
+            context.report(credentials::in_file(place, &path, &urls::masked(&text), secret).help(help));
             continue;
         }
         if let Some(Err(why)) = workspace::beside(&local, context.config, context.files) {

@@ -4,7 +4,7 @@ mod rules;
 
 use std::collections::BTreeSet;
 
-use super::credentials::CREDENTIALS_IN_URL;
+use super::credentials::in_file;
 use super::manifests::{MAX_FINDINGS, invalid};
 use super::{Context, written};
 use crate::compiler::front::config::{SourceConfig, Variant};
@@ -130,12 +130,8 @@ fn credentials(context: &Context<'_>, source: &SourceConfig) -> Vec<Diagnostic> 
     let path = lock_file(source);
     let text = manifests::text(&path, context.files).and_then(Result::ok).unwrap_or_default();
     let masked = urls::masked(&text);
-    let finding = |part| {
-        let message = format!("a URL in `{}` contains a password or token", written(&path));
-        Diagnostic::new(&CREDENTIALS_IN_URL, place("root"), message)
-            .related(Related::new(&path, &masked, part, "password or token"))
-            .help("revoke it, remove it from the URL in the pyproject.toml, and run `uv lock` again")
-    };
+    let help = "revoke it, remove it from the URL in the pyproject.toml, and run `uv lock` again";
+    let finding = |part| in_file(place("root"), &path, &masked, part).help(help);
     urls::userinfo(&text).into_iter().take(MAX_FINDINGS).map(finding).collect()
 }
 

@@ -17,8 +17,10 @@ use crate::compiler::paths;
 
 /// The lock file beside the manifest of a local dependency.
 pub fn lock_beside(local: &Local, files: &dyn Files) -> Option<&'static Format> {
-    let is_there = |format: &&Format| files.is_file(&paths::join(&local.path, format.name));
-    FORMATS.iter().find(is_there).filter(|_| matches!(local.pyproject, Pyproject::Manifest(_)))
+    if !matches!(local.pyproject, Pyproject::Manifest(_)) {
+        return None;
+    }
+    FORMATS.iter().find(|format| files.is_file(&paths::join(&local.path, format.name)))
 }
 
 /// The packages of that lock file, or why they are not used, as a lowercase fragment; `None` if there is no lock file, or

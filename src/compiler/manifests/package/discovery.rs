@@ -72,7 +72,7 @@ pub(super) struct Discovered {
     pub(super) modules: Vec<String>,
 }
 
-/// What setuptools discovers in the project at `path`, if it has no instructions.
+/// The code that setuptools discovers in the project at `path`; `None` if its settings name the code.
 pub(super) fn discovered(path: &str, manifest: &Table, files: &dyn Files) -> Option<Discovered> {
     let settings = table(manifest, &["tool", "setuptools"]);
     let is_set = |key: &str| settings.is_some_and(|it| it.contains_key(key));

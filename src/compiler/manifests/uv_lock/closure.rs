@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The extra that stands for an extra, a group or a project in markers of conflicts.
+/// The name of an extra, a group or a project in conflict markers, where uv writes all of them as extras.
 fn conflicting(kind: &str, package: &str, name: Option<&str>) -> Option<ExtraName> {
     let name = name.map(|name| format!("-{name}")).unwrap_or_default();
     ExtraName::from_str(&format!("{kind}-{}-{package}{name}", package.len())).ok()

@@ -26,7 +26,7 @@ pub enum Difference {
 /// The extra that a requirement belongs to, if any, and its name.
 type Key = (Option<String>, String);
 
-/// What is required: extras and versions; no versions if it does not come from an index.
+/// Extras and versions of a requirement; no versions if it does not come from an index.
 type Content = BTreeSet<(Vec<String>, Option<String>)>;
 
 impl Package {
