@@ -90,8 +90,14 @@ impl RequiresPython {
 
     /// How the release of a series that fits best does.
     pub fn fit_of_series(&self, (major, minor): PythonVersion) -> Fit {
-        let fits = PATCHES.map(|patch| self.fit([major.into(), minor.into(), patch]));
-        fits.min().unwrap_or(Fit::Refused)
+        let mut best = Fit::Refused;
+        for patch in PATCHES {
+            best = best.min(self.fit([major.into(), minor.into(), patch]));
+            if best == Fit::Supported {
+                break;
+            }
+        }
+        best
     }
 }
 
