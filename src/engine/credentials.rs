@@ -128,10 +128,13 @@ impl Auth {
 }
 
 impl Credentials {
-    /// The credentials for a BuildKit session.
-    pub(super) fn for_session(&self) -> HashMap<String, DockerCredentials> {
-        let name = |registry: &str| if registry == "docker.io" { HUB_HOST } else { registry }.to_owned();
-        self.0.iter().map(|(registry, secret)| (name(registry), secret.credentials(registry))).collect()
+    /// The user and the password for a host, as BuildKit asks for them. The user of an identity token is empty.
+    pub(super) fn of_host(&self, host: &str) -> Option<(String, String)> {
+        let registry = if host == HUB_HOST { "docker.io" } else { host };
+        Some(match self.0.get(registry)?.clone() {
+            Secret::Login(Login { user, password }) => (user, password),
+            Secret::IdentityToken(token) => (String::new(), token),
+        })
     }
 
     /// The credentials of one registry as the value of a header. Bollard would encode them in an alphabet that engines do

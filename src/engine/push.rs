@@ -139,7 +139,7 @@ impl Engine {
     }
 
     fn lost_push(&self, request: &PushRequest, reason: String) -> Error {
-        Error::LostPush { host: self.host.clone(), repository: request.repository.clone(), reason }
+        Error::LostPush { host: self.endpoint.host.clone(), repository: request.repository.clone(), reason }
     }
 }
 

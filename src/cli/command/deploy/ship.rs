@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
 use crate::cli::ask::confirm;
+use crate::cli::build_settings::BuildSettings;
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::env::Env;
 use crate::cli::image::{self, platform};
@@ -15,7 +16,7 @@ use crate::cli::service::Service;
 use crate::cli::settings::deployment_name;
 use crate::cli::variables;
 use crate::compiler::words::similar;
-use crate::engine::BuildRequest;
+use crate::engine::{BuildRequest, Settings};
 use crate::error::Error;
 use crate::ship::{self, CREDENTIALS, Hooks, Method, PLATFORM, Request, Target};
 
@@ -111,6 +112,9 @@ pub(super) struct Ship {
     include_credentials: bool,
 
     #[command(flatten)]
+    settings: BuildSettings,
+
+    #[command(flatten)]
     options: PlanOptions,
 }
 
@@ -172,6 +176,7 @@ impl Ship {
                 platform: Some(self.platform.clone().unwrap_or_else(|| PLATFORM.to_owned())),
                 pull: !self.no_pull,
                 no_cache: self.no_cache,
+                settings: self.build_settings(env, planned)?,
                 ..image::request(env, planned, ignore)?
             },
             engine: env.engine(),
@@ -191,6 +196,12 @@ impl Ship {
         })
     }
 
+    /// The settings of a local build.
+    fn build_settings(&self, env: &mut Env, planned: &Planned) -> Result<Settings, Error> {
+        let is_built = self.image.is_none() && matches!(self.method(), Method::Image | Method::Auto);
+        self.settings.read(env, &planned.plan, is_built)
+    }
+
     fn target(&self, env: &mut Env, planned: &Planned) -> Result<Target, Error> {
         let config = Some(&*planned.project.path);
         Ok(match &self.deployment_id {
@@ -205,7 +216,7 @@ impl Ship {
             Some(RevisionSource::InternalSource) => Method::Source,
             None if self.remote => Method::Source,
             Some(RevisionSource::InternalContainer) => Method::Image,
-            None if self.no_remote || self.image.is_some() => Method::Image,
+            None if self.no_remote || self.image.is_some() || !self.settings.is_empty() => Method::Image,
             None => Method::Auto,
         }
     }
