@@ -239,6 +239,26 @@ fn somebody_at_a_terminal_is_asked_before_anything_is_made() {
 }
 
 #[test]
+fn each_deployment_type_has_its_word_in_the_api() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url());
+    for (option, word) in [
+        ("", "dev"),
+        ("--deployment-type dev", "dev"),
+        ("--deployment-type prod", "prod"),
+        ("--deployment-type serverless", "dev_zero"),
+        ("--deployment-type dedicated", "prod"),
+    ] {
+        let name = format!("type-{}", option.rsplit(' ').next().unwrap()).trim_end_matches('-').to_owned();
+        stage.events(&format!("--name {name} --remote {option}"));
+        assert_eq!(deployments(&host)[0]["source_config"]["deployment_type"], word, "{option}");
+    }
+    let output = stage.deploy("--name x --remote --deployment-type huge");
+    assert_eq!(output.code, 2, "{}", output.err);
+    assert!(output.err.contains("dev, prod, serverless, dedicated"), "{}", output.err);
+}
+
+#[test]
 fn a_repository_is_built_anew_and_nothing_is_sent() {
     let host = Host::start(|_| {});
     let stage = Stage::new(&host.url());

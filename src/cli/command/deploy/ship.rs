@@ -19,6 +19,14 @@ use crate::engine::BuildRequest;
 use crate::error::Error;
 use crate::ship::{self, CREDENTIALS, Hooks, Method, PLATFORM, Request, Target};
 
+/// Types of new deployments: the name, the word of the API, and the help.
+const TYPES: [(&str, &str, &str); 4] = [
+    ("dev", "dev", "Development"),
+    ("prod", "prod", "Production"),
+    ("serverless", "dev_zero", "Scales to zero"),
+    ("dedicated", "prod", "The same as prod"),
+];
+
 /// The tag of a pushed image without --tag.
 const TAG: &str = "latest";
 
@@ -127,9 +135,9 @@ fn refused(word: &str) -> Result<String, String> {
 
 /// Type of a new deployment.
 fn new_type() -> impl TypedValueParser<Value = DeploymentType> {
-    let types = [("dev", "Development"), ("prod", "Production")];
-    let types = types.map(|(name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(types).map(DeploymentType::from)
+    let types = TYPES.map(|(name, _, help)| PossibleValue::new(name).help(help));
+    let word = |name: String| TYPES.iter().find(|it| it.0 == name).map_or(&*name, |it| it.1).into();
+    PossibleValuesParser::new(types).map(word)
 }
 
 /// Source of a revision.
