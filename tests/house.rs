@@ -120,6 +120,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::source_tree", &["files", "manifests::symbols", "paths"]),
     ("manifests::stack", &[]),
     ("manifests::symbols", &["manifests::setup_py", "manifests::stack"]),
+    ("manifests::tracked", &["files", "manifests", "paths"]),
     ("manifests::uv_lock", &["manifests", "paths"]),
     ("manifests::uv_workspace", &["files", "manifests", "paths"]),
     ("manifests::virtual_project", &["files", "manifests", "paths"]),

@@ -283,8 +283,8 @@ impl Error {
             }
             Error::NoImage { .. } => "run `docker images` to see all local images",
             Error::Push { refusal: Refusal::Unauthorized, .. } => {
-                "the registry does not accept the credentials; they may have expired, so run the same command again, or \
-                 contact the operator of the service"
+                "the registry does not accept the credentials: log in to your own registry with `docker login REGISTRY`; \
+                 those of the deployment service may have expired, so run the same command again, or contact its operator"
             }
             Error::Push { refusal: Refusal::Unavailable, .. } => {
                 "check that the container engine reaches the registry, and run the same command again; layers that the \
