@@ -2,6 +2,7 @@
 
 mod fresh;
 mod mixed;
+mod private;
 mod settings;
 pub(crate) mod workspaces;
 

@@ -254,6 +254,7 @@ fn mount(mount: &Mount) -> String {
             format!("--mount=type=bind,from={from},source={source},target={target}")
         }
         Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
+        Mount::Secret { id, target } => format!("--mount=type=secret,id={id},target={target}"),
     }
 }
 

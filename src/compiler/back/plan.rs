@@ -169,6 +169,13 @@ pub enum Mount {
         /// Absolute.
         target: String,
     },
+    /// A secret of the build. Without it, there is no file.
+    Secret {
+        /// Its ID.
+        id: String,
+        /// Absolute.
+        target: String,
+    },
 }
 
 /// One command.

@@ -36,6 +36,8 @@ pub(super) struct Resolved {
     pub installer: Installer,
     /// The pip configuration, where something reads it.
     pub pip_config: Option<String>,
+    /// Whether packages may come from an index that asks for credentials: one that is named.
+    pub has_index: bool,
     /// The packages of `source` that are not directories.
     pub locked: Option<Locked>,
     /// The packages of lock files beside local dependencies.
@@ -106,8 +108,14 @@ impl Resolved {
         };
         let requirements_files = locals.iter().filter(|local| locked.is_none() && has_file(local));
         let installation = (variant != Variant::Python).then(|| installation::find(files)?.ok());
+        let has_settings = |local: &Local| {
+            installer == Installer::Uv && uv_settings_for(&local.path, files).is_some_and(|it| it.has_index)
+        };
+        let names_index =
+            locals.iter().any(has_settings) || locked.as_ref().is_some_and(|it| !it.indexes().is_empty());
         Self {
             variant,
+            has_index: names_index || config.pip_config_file.is_some(),
             base_image: base_image::base_image(config),
             pinned_python: config.python().map(str::to_owned),
             requires_python: locals.iter().filter_map(|it| RequiresPython::read(it, files)).collect(),

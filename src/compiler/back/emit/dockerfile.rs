@@ -87,6 +87,7 @@ fn run(mounts: &[Mount], commands: &[Command]) -> String {
                 format!("--mount=type=bind,from={from},source={source},target={target}")
             }
             Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
+            Mount::Secret { id, target } => format!("--mount=type=secret,id={id},target={target}"),
         };
         instruction.push_str(&mount);
         instruction.push_str(" \\\n    ");

@@ -14,10 +14,14 @@ const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
 /// The stage that holds the pip configuration, and its path there.
 const PIP_STAGE: (&str, &str) = ("pip", "/pip.conf");
 
+/// The secret with the credentials of package indexes, and its path during installation, where uv and pip look for it.
+const NETRC: (&str, &str) = ("netrc", "/root/.netrc");
+
 /// Builds installation commands.
 pub(super) struct Tools {
     installer: Installer,
     has_config: bool,
+    has_index: bool,
     bytecode: Bytecode,
 }
 
@@ -39,7 +43,8 @@ const SOURCE_DATE_EPOCH: &str = "315532800";
 impl Tools {
     pub(super) fn new(resolved: &Resolved) -> Self {
         let has_config = resolved.pip_config.is_some();
-        Self { installer: resolved.installer, has_config, bytecode: Bytecode::Omitted }
+        let Resolved { installer, has_index, .. } = *resolved;
+        Self { installer, has_config, has_index, bytecode: Bytecode::Omitted }
     }
 
     /// The tools for packages that are installed once for many edits.
@@ -112,6 +117,10 @@ impl Tools {
             let (from, source) = PIP_STAGE;
             let (from, source, target) = (from.to_owned(), source.to_owned(), PIP_CONFIG.to_owned());
             mounts.push(Mount::Bind { from, source, target });
+        }
+        if self.has_index {
+            let (id, target) = NETRC;
+            mounts.push(Mount::Secret { id: id.to_owned(), target: target.to_owned() });
         }
         Action::Run { mounts, commands }
     }

@@ -1,6 +1,6 @@
 //! Settings that uv reads in its working directory.
 
-use toml::Value;
+use toml::{Table, Value};
 
 use crate::compiler::files::Files;
 use crate::compiler::manifests::pyproject::{read, table};
@@ -29,6 +29,9 @@ const HARMLESS: &[&str] = &[
 /// Keys that can name directories.
 const PLACES: &[&str] = &["extra-index-url", "find-links", "index", "index-url", "pip"];
 
+/// Keys that name indexes.
+const INDEXES: &[&str] = &["extra-index-url", "index", "index-url"];
+
 /// Settings of uv that affect installations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UvSettings {
@@ -38,6 +41,8 @@ pub struct UvSettings {
     pub manifests: Vec<String>,
     /// Whether one of them names a directory of the source.
     pub need_source: bool,
+    /// Whether one of them names an index.
+    pub has_index: bool,
 }
 
 /// The settings in `directory`, if any.
@@ -55,14 +60,19 @@ pub fn uv_settings(directory: &str, files: &dyn Files) -> Option<UvSettings> {
         return None;
     }
     let need_source = PLACES.iter().filter_map(|key| settings.get(*key)).any(has_directory);
+    let has_index = names_index(&settings) || table(&settings, &["pip"]).is_some_and(names_index);
     let mut manifests = vec![pyproject, own];
     manifests.retain(|file| files.is_file(file));
-    Some(UvSettings { directory: directory.to_owned(), manifests, need_source })
+    Some(UvSettings { directory: directory.to_owned(), manifests, need_source, has_index })
 }
 
 /// The settings for the requirements of `directory`: its own, or else the project's.
 pub fn uv_settings_for(directory: &str, files: &dyn Files) -> Option<UvSettings> {
     [directory, "."].into_iter().find_map(|directory| uv_settings(directory, files))
+}
+
+fn names_index(settings: &Table) -> bool {
+    INDEXES.iter().any(|key| settings.contains_key(*key))
 }
 
 /// Whether a place is a path: it has no scheme, or `file:`.

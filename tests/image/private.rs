@@ -1,0 +1,168 @@
+//! A package index that asks for a password: three ways to give it, and none leaves it anywhere.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::thread;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::Copy;
+use crate::engine::{docker, hosts};
+use crate::harness::TestEnv;
+
+/// The name of the package that only this index has.
+const PACKAGE: &str = "agentcli-private-thing";
+
+/// Writes the wheel of the package.
+const WHEEL: &str = r#"
+import sys, zipfile
+name, version = "agentcli_private_thing", "1.0"
+with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+    info = f"{name}-{version}.dist-info"
+    wheel.writestr(f"{name}.py", "WORD = 'private'\n")
+    wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(f"{info}/RECORD", f"{name}.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+"#;
+
+/// An index on loopback that serves until the test ends.
+struct Index {
+    port: u16,
+    password: String,
+}
+
+impl Index {
+    fn start() -> Self {
+        let password = format!("p4ss-{:016x}", fastrand::u64(..));
+        let directory = TempDir::new().unwrap();
+        let wheel = directory.path().join("agentcli_private_thing-1.0-py3-none-any.whl");
+        assert!(Command::new("python3").args(["-c", WHEEL]).arg(&wheel).status().unwrap().success());
+        let wheel = fs::read(wheel).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let expected = format!("Basic {}", STANDARD.encode(format!("me:{password}")));
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (wheel, expected) = (wheel.clone(), expected.clone());
+                thread::spawn(move || answer(client, &wheel, &expected));
+            }
+        });
+        Self { port, password }
+    }
+
+    fn url(&self, user: &str) -> String {
+        format!("http://{user}127.0.0.1:{}/simple", self.port)
+    }
+}
+
+/// Answers one request.
+fn answer(client: TcpStream, wheel: &[u8], expected: &str) -> Option<()> {
+    let mut reader = BufReader::new(client);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        (reader.by_ref().take(8192).read_line(&mut head).ok()? > 0).then_some(())?;
+    }
+    let path = head.split(' ').nth(1)?;
+    let given = head
+        .lines()
+        .find_map(|line| line.split_once(": ").filter(|it| it.0.eq_ignore_ascii_case("authorization")));
+    let page = b"<!DOCTYPE html><a href=\"/files/agentcli_private_thing-1.0-py3-none-any.whl\">agentcli_private_thing-1.0-py3-none-any.whl</a>";
+    let (status, kind, body): (_, _, &[u8]) = match path.trim_end_matches('/') {
+        _ if given.is_none_or(|(_, value)| value != expected) => ("401 Unauthorized", "text/plain", b""),
+        "/simple/agentcli-private-thing" => ("200 OK", "text/html", page),
+        path if path.starts_with("/files/") => ("200 OK", "application/octet-stream", wheel),
+        _ => ("404 Not Found", "text/plain", b""),
+    };
+    let mut client = reader.into_inner();
+    write!(
+        client,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nWWW-Authenticate: Basic\r\nConnection: close\r\n\r\n",
+        body.len()
+    )
+    .ok()?;
+    if head.starts_with("HEAD") { Some(()) } else { client.write_all(body).ok() }
+}
+
+#[test]
+fn the_password_of_an_index_stays_outside() {
+    let index = Index::start();
+    let with_password = index.url(&format!("me:{}@", index.password));
+    let netrc = format!("machine 127.0.0.1 login me password {}\n", index.password);
+    let public = "extra-index-url = https://pypi.org/simple";
+    for (way, member, file, text, is_netrc) in [
+        (
+            "config",
+            json!({ "pip_config_file": "pip.conf" }),
+            "pip.conf",
+            format!("[global]\nindex-url = {with_password}\n{public}\n"),
+            false,
+        ),
+        (
+            "netrc",
+            json!({ "pip_config_file": "pip.conf" }),
+            "pip.conf",
+            format!("[global]\nindex-url = {}\n{public}\n", index.url("")),
+            true,
+        ),
+        (
+            "uv",
+            json!({}),
+            "uv.toml",
+            format!("[[index]]\nname = 'private'\nurl = '{}'\n", index.url("")),
+            true,
+        ),
+    ] {
+        let copy = Copy::of("hello");
+        copy.configure(&member);
+        copy.configure(&json!({ "dependencies": [".", PACKAGE] }));
+        fs::write(copy.directory.path().join(file), &text).unwrap();
+        let outside = TempDir::new().unwrap();
+        fs::write(outside.path().join("netrc"), &netrc).unwrap();
+        let secret = format!("--secret=id=netrc,src={}", outside.path().join("netrc").display());
+        for host in hosts() {
+            let tag = format!("agentcli-test-private-{way}-{}", std::process::id());
+            let cache = outside.path().join("cache");
+            let env = TestEnv::inside(copy.directory.path())
+                .variable("DOCKER_HOST", &host)
+                .variable("XDG_CACHE_HOME", cache.to_str().unwrap());
+            // The index is on this machine's loopback.
+            let mut arguments =
+                vec!["build", "--no-pull", "--progress", "plain", "-v", "-t", &tag, "--network=host"];
+            if is_netrc {
+                let refused = env.run_with(&arguments);
+                assert_eq!(refused.code, 1, "{way}: {}", refused.err);
+                arguments.push(&secret);
+            }
+            let done = env.run_with(&arguments);
+            assert_eq!(done.code, 0, "{way}: {}", done.err);
+            let word = "import agentcli_private_thing as it; print(it.WORD)";
+            assert_eq!(
+                docker(&host, &["run", "--rm", "--entrypoint", "python3", &tag, "-c", word]),
+                "private\n"
+            );
+            let texts = [
+                &done.out,
+                &done.err,
+                &docker(&host, &["history", "--no-trunc", &tag]),
+                &docker(&host, &["inspect", &tag]),
+            ];
+            assert!(texts.iter().all(|text| !text.contains(&index.password)), "{way}: {texts:?}");
+            let lines_with = |text: &str| {
+                let save = format!("docker -H {host} save {tag} | grep -c -a -e {text}");
+                let output = Command::new("sh").args(["-c", &save]).output().unwrap();
+                String::from_utf8_lossy(&output.stdout).trim().parse::<u32>().unwrap()
+            };
+            assert_ne!(lines_with("agentcli_private_thing"), 0, "the layers can be searched");
+            assert_eq!(lines_with(&index.password), 0, "{way}");
+            let records =
+                Command::new("grep").args(["-r", "-l", &index.password]).arg(&cache).output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&records.stdout), "", "{way}");
+            docker(&host, &["rmi", "-f", &tag]);
+        }
+    }
+}
