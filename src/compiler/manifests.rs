@@ -31,6 +31,8 @@ mod yaml;
 
 use std::ops::Range;
 
+use globset::{GlobBuilder, GlobSet};
+
 use crate::compiler::files::Files;
 use crate::compiler::urls;
 
@@ -71,6 +73,13 @@ pub fn text(path: &str, files: &dyn Files) -> Option<Result<String, Broken>> {
 pub fn excerpt(path: &str, files: &dyn Files) -> String {
     let text = files.bytes(path).map(|bytes| lossy(&bytes)).unwrap_or_default();
     urls::masked(&text).into_owned()
+}
+
+/// A matcher of paths in which `*` matches `/` if it may; `None` if the pattern is invalid or too complex. A set reports
+/// the latter, where the matcher of a single glob panics.
+fn glob(pattern: &str, crosses_directories: bool) -> Option<GlobSet> {
+    let glob = GlobBuilder::new(pattern).literal_separator(!crosses_directories).build().ok()?;
+    GlobSet::new([glob]).ok()
 }
 
 fn utf8(bytes: Vec<u8>) -> Result<String, Broken> {

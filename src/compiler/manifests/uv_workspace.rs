@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use globset::GlobBuilder;
+use globset::GlobSet;
 use toml::{Table, Value};
 
+use super::glob;
 use super::pyproject::{Pyproject, table};
 use super::requirement::normalized_name;
 use crate::compiler::files::{FileKind, Files};
@@ -64,11 +65,12 @@ impl Workspace {
             let patterns = workspace.get(key).and_then(Value::as_array).into_iter().flatten();
             patterns.filter_map(Value::as_str).map(paths::normalize).collect::<Vec<_>>()
         };
-        let excluded = patterns("exclude");
+        // Unlike in a pattern of members, a `*` crosses directories here.
+        let excluded = patterns("exclude").into_iter().filter_map(|pattern| glob(&pattern, true));
+        let excluded: Vec<GlobSet> = excluded.collect();
         let mut directories: BTreeSet<String> =
             patterns("members").iter().flat_map(|pattern| expanded(root, pattern, files)).collect();
-        // Unlike in a pattern of members, a `*` crosses directories here.
-        directories.retain(|directory| !excluded.iter().any(|pattern| matches(pattern, directory, false)));
+        directories.retain(|directory| !excluded.iter().any(|glob| glob.is_match(directory)));
         directories.insert(".".to_owned());
         let place = |directory: String| paths::shortened(&paths::join(root, &directory), &files.directory());
         let members = directories.into_iter().filter_map(|it| Member::read(place(it), files)).collect();
@@ -94,13 +96,14 @@ impl Member {
 
 /// The directories with a pyproject.toml that `pattern` matches, relative to `root` as the pattern is.
 fn expanded(root: &str, pattern: &str, files: &dyn Files) -> Vec<String> {
+    let Some(matcher) = glob(pattern, false) else { return Vec::new() };
     let depth = if pattern.contains("**") { MAX_DEPTH } else { pattern.split('/').count() };
     let fixed: Vec<&str> = pattern.split('/').take_while(|part| !part.contains(['*', '?', '['])).collect();
     let mut open = vec![paths::normalize(&fixed.join("/"))];
     let mut found = Vec::new();
     while let Some(directory) = open.pop() {
         let place = paths::join(root, &directory);
-        if files.is_file(&paths::join(&place, "pyproject.toml")) && matches(pattern, &directory, true) {
+        if files.is_file(&paths::join(&place, "pyproject.toml")) && matcher.is_match(&directory) {
             found.push(directory.clone());
         }
         let level = if directory == "." { 0 } else { directory.split('/').count() };
@@ -115,12 +118,6 @@ fn subdirectories(place: &str, files: &dyn Files) -> Vec<String> {
     let own = files.list(place).into_iter().filter(|(_, kind)| *kind == FileKind::Directory);
     let all = own.map(|(name, _)| name).chain(files.linked_directories(place));
     all.filter(|name| !name.starts_with('.') && !FOREIGN.contains(&name.as_str())).collect()
-}
-
-/// Whether `pattern` matches `path`. A pattern that is invalid matches nothing.
-fn matches(pattern: &str, path: &str, keeps_separators: bool) -> bool {
-    let glob = GlobBuilder::new(pattern).literal_separator(keeps_separators).build();
-    glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))
 }
 
 #[cfg(test)]

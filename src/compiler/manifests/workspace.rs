@@ -1,11 +1,11 @@
 //! JavaScript workspaces: packages below one root, which their package manager installs together.
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::GlobSet;
 use serde_json::Value;
 
 use super::package_json::{self, Manifest};
 use super::package_manager::{Manager, PNPM_WORKSPACE};
-use super::{Unreadable, yaml};
+use super::{Unreadable, glob, yaml};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
 
@@ -94,7 +94,7 @@ pub fn definition(root: &str, files: &dyn Files) -> String {
 fn patterns(root: &str, files: &dyn Files) -> Result<Vec<String>, Unreadable> {
     let Some(Ok(manifest)) = package_json::find(root, files) else { return Ok(Vec::new()) };
     let list = match Manager::of(&manifest, root, files).is_pnpm() {
-        true => settings(root, files)?["packages"].take(),
+        true => settings(root, files)?["packages"].clone(),
         false => manifest.workspaces().clone(),
     };
     let patterns = list.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -112,9 +112,9 @@ fn from_project(root: &str, project: &str, member: &str) -> String {
 /// The patterns of members, compiled.
 struct Members {
     /// Matchers of manifests, and whether they exclude; the last one that matches decides.
-    manifests: Vec<(GlobMatcher, bool)>,
+    manifests: Vec<(GlobSet, bool)>,
     /// Matchers of the directories in which members can be.
-    above: Vec<GlobMatcher>,
+    above: Vec<GlobSet>,
 }
 
 impl Members {
@@ -123,9 +123,11 @@ impl Members {
         for pattern in patterns {
             let excludes = pattern.starts_with('!');
             let pattern = paths::normalize(pattern.trim_start_matches('!'));
-            manifests.extend(glob(&format!("{pattern}/{}", package_json::NAME)).map(|glob| (glob, excludes)));
+            manifests.extend(
+                glob(&format!("{pattern}/{}", package_json::NAME), false).map(|glob| (glob, excludes)),
+            );
             let ends = pattern.match_indices('/').map(|(at, _)| at).chain([pattern.len()]);
-            above.extend(ends.filter(|_| !excludes).filter_map(|end| glob(&pattern[..end])));
+            above.extend(ends.filter(|_| !excludes).filter_map(|end| glob(&pattern[..end], false)));
         }
         Self { manifests, above }
     }
@@ -163,9 +165,4 @@ impl Members {
 /// Whether package managers never search a directory of this name.
 fn is_skipped(name: &str) -> bool {
     name == "node_modules" || name.starts_with('.')
-}
-
-/// A matcher in which `*` does not match `/`; none if the pattern is invalid or cut within braces.
-fn glob(pattern: &str) -> Option<GlobMatcher> {
-    GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob: Glob| glob.compile_matcher())
 }
