@@ -73,7 +73,8 @@ fn operands<'a>(marker: &'a str, operator: &str) -> Vec<&'a str> {
             '\'' | '"' => quote = Some(c),
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
-            ' ' if depth == 0 && marker[at..].starts_with(operator) => {
+            // The blank after an operator may be that before the next one.
+            ' ' if depth == 0 && at >= start && marker[at..].starts_with(operator) => {
                 found.push(&marker[start..at]);
                 start = at + operator.len();
             }
@@ -109,6 +110,7 @@ mod tests {
             (&format!("os_name == '{}'", "x".repeat(200)), None),
             (&format!("{}os_name == 'nt'{}", "(".repeat(9000), ")".repeat(9000)), None),
             ("(os_name == 'nt' or", None),
+            ("os_name == 'nt' or or os_name == 'posix'", None),
             ("os_name == 'ö'", None),
             ("os_name = 'nt'", None),
         ] {
