@@ -1,6 +1,7 @@
 //! For any text: no panic, places inside the text, and no control characters in a report.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use agentcli::cli::check::{Checked, Finding};
 use agentcli::cli::report::text::Layout;
@@ -360,6 +361,14 @@ fn patterns_that_are_too_complex_match_nothing() {
     project("pnpm-workspace.yaml", &format!("packages: ['{pattern}']"));
     let workspace = format!("[tool.uv.workspace]\nmembers = ['{pattern}']\nexclude = ['{pattern}']");
     project("app/pyproject.toml", &format!("[project]\nname = 'app'\nversion = '1'\n{workspace}"));
+}
+
+/// Each directory of a pattern would be a pattern of its own, which takes minutes.
+#[test]
+fn patterns_of_many_directories_are_read() {
+    let start = Instant::now();
+    project("package.json", &format!(r#"{{"workspaces": ["{}"]}}"#, "a*/".repeat(3_000)));
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 #[test]

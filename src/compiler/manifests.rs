@@ -31,7 +31,7 @@ mod yaml;
 
 use std::ops::Range;
 
-use globset::{GlobBuilder, GlobSet};
+use globset::{Glob, GlobBuilder, GlobSet};
 
 use crate::compiler::files::Files;
 use crate::compiler::urls;
@@ -75,11 +75,14 @@ pub fn excerpt(path: &str, files: &dyn Files) -> String {
     urls::masked(&text).into_owned()
 }
 
-/// A matcher of paths in which `*` matches `/` if it may; `None` if the pattern is invalid or too complex. A set reports
-/// the latter, where the matcher of a single glob panics.
-fn glob(pattern: &str, crosses_directories: bool) -> Option<GlobSet> {
-    let glob = GlobBuilder::new(pattern).literal_separator(!crosses_directories).build().ok()?;
-    GlobSet::new([glob]).ok()
+/// A pattern of paths, in which `*` matches `/` if it crosses directories; `None` if it is invalid.
+fn glob(pattern: &str, crosses_directories: bool) -> Option<Glob> {
+    GlobBuilder::new(pattern).literal_separator(!crosses_directories).build().ok()
+}
+
+/// A matcher of several patterns; `None` if they are too complex. The matcher of a single one would panic then.
+fn glob_set(globs: impl IntoIterator<Item = Glob>) -> Option<GlobSet> {
+    GlobSet::new(globs).ok()
 }
 
 fn utf8(bytes: Vec<u8>) -> Result<String, Broken> {

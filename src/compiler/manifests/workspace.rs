@@ -5,9 +5,12 @@ use serde_json::Value;
 
 use super::package_json::{self, Manifest};
 use super::package_manager::{Manager, PNPM_WORKSPACE};
-use super::{Unreadable, glob, yaml};
+use super::{Unreadable, glob, glob_set, yaml};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
+
+/// Maximum number of directories that a pattern of members can have, without that of the members.
+const MAX_DEPTH: usize = 16;
 
 /// A workspace.
 #[derive(Debug)]
@@ -111,25 +114,30 @@ fn from_project(root: &str, project: &str, member: &str) -> String {
 
 /// The patterns of members, compiled.
 struct Members {
-    /// Matchers of manifests, and whether they exclude; the last one that matches decides.
-    manifests: Vec<(GlobSet, bool)>,
-    /// Matchers of the directories in which members can be.
-    above: Vec<GlobSet>,
+    /// Patterns of manifests; the last one that matches decides.
+    manifests: GlobSet,
+    /// For each of them, whether it excludes.
+    excludes: Vec<bool>,
+    /// Patterns of the directories in which members can be.
+    above: GlobSet,
 }
 
 impl Members {
     fn new(patterns: &[String]) -> Self {
-        let (mut manifests, mut above) = (Vec::new(), Vec::new());
+        let (mut manifests, mut excludes, mut above) = (Vec::new(), Vec::new(), Vec::new());
         for pattern in patterns {
-            let excludes = pattern.starts_with('!');
+            let is_excluded = pattern.starts_with('!');
             let pattern = paths::normalize(pattern.trim_start_matches('!'));
-            manifests.extend(
-                glob(&format!("{pattern}/{}", package_json::NAME), false).map(|glob| (glob, excludes)),
-            );
-            let ends = pattern.match_indices('/').map(|(at, _)| at).chain([pattern.len()]);
-            above.extend(ends.filter(|_| !excludes).filter_map(|end| glob(&pattern[..end], false)));
+            if let Some(manifest) = glob(&format!("{pattern}/{}", package_json::NAME), false) {
+                manifests.push(manifest);
+                excludes.push(is_excluded);
+            }
+            let ends = pattern.match_indices('/').map(|(at, _)| at).take(MAX_DEPTH).chain([pattern.len()]);
+            // One that is cut within braces is invalid.
+            above.extend(ends.filter(|_| !is_excluded).filter_map(|end| glob(&pattern[..end], false)));
         }
-        Self { manifests, above }
+        let (manifests, above) = (glob_set(manifests), glob_set(above));
+        Self { manifests: manifests.unwrap_or_default(), excludes, above: above.unwrap_or_default() }
     }
 
     /// The directories of the members below `root`, relative to it, sorted.
@@ -153,12 +161,11 @@ impl Members {
     }
 
     fn may_have_members(&self, directory: &str) -> bool {
-        self.above.iter().any(|glob| glob.is_match(directory))
+        self.above.is_match(directory)
     }
 
     fn is_member(&self, manifest: &str) -> bool {
-        let last = self.manifests.iter().rev().find(|(glob, _)| glob.is_match(manifest));
-        last.is_some_and(|(_, excludes)| !excludes)
+        self.manifests.matches(manifest).last().is_some_and(|&last| !self.excludes[last])
     }
 }
 

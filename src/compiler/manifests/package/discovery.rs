@@ -5,9 +5,9 @@ use toml::{Table, Value};
 use super::backend::{HATCHLING, is_setuptools, module};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::dockerignore::Ignore;
-use crate::compiler::manifests::glob;
 use crate::compiler::manifests::pyproject::{string, strings, table};
 use crate::compiler::manifests::source_tree::has_python;
+use crate::compiler::manifests::{glob, glob_set};
 use crate::compiler::paths;
 
 /// Directories that setuptools does not take for packages where it has no settings and no `src`.
@@ -191,9 +191,9 @@ fn by_setuptools(path: &str, manifest: &Table, files: &dyn Files) -> Option<Vec<
     if let Some(find) = find {
         let include = strings(find, "include");
         let heads: Option<Vec<_>> = include.iter().map(|it| glob(it.split('.').next()?, true)).collect();
-        let heads = heads.filter(|all| !all.is_empty())?;
+        let heads = glob_set(heads.filter(|all| !all.is_empty())?)?;
         let directories = files.list(path).into_iter().filter(|(_, kind)| *kind == FileKind::Directory);
-        let is_included = |name: &String| heads.iter().any(|head| head.is_match(name));
+        let is_included = |name: &String| heads.is_match(name);
         return Some(directories.map(|(name, _)| name).filter(is_included).collect());
     }
     let is_list = |key: &str| settings.get(key).is_some_and(Value::is_array);
