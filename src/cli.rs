@@ -6,6 +6,7 @@
 mod account;
 mod artifact;
 pub mod ask;
+mod build_settings;
 pub mod check;
 pub mod command;
 pub mod compile;

@@ -6,8 +6,8 @@
 //!
 //! Docker builds with BuildKit. Podman ignores the BuildKit session of the request and builds with Buildah, which supports
 //! `RUN --mount`, too. The differences: steps have no duration and no download progress, every instruction is a step,
-//! short image names need `unqualified-search-registries` in Podman's configuration, and a cancelled build runs to the
-//! end of the current step.
+//! short image names need `unqualified-search-registries` in Podman's configuration, a cancelled build runs to the end of
+//! the current step, and secrets and SSH agents are refused.
 
 mod build;
 mod call;
@@ -23,10 +23,12 @@ mod logs;
 mod progress;
 mod push;
 mod records;
+mod session;
 mod shared;
+mod stream;
 mod transfer;
 
-pub use build::{BuildReporter, BuildRequest, Built};
+pub use build::{BuildReporter, BuildRequest, Built, Settings};
 pub use connect::Engine;
 pub use containers::{Container, ContainerSpec, Failure, HealthStatus, State};
 pub use credentials::Login;
@@ -34,4 +36,5 @@ pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep, Refusal};
 pub use events::{BuildEvent, Step, StepOrigin};
 pub use push::{PushRequest, Pushed};
+pub use session::Secrets;
 pub use shared::Shared;

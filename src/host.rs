@@ -12,8 +12,10 @@ mod deployments;
 mod error;
 mod faults;
 mod keys;
+mod listener;
 mod logs;
 mod merge;
+mod name;
 mod query;
 mod registry;
 mod repositories;
@@ -34,7 +36,7 @@ use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::api::Vocabulary;
-use crate::api::wire::{Repository, Source};
+use crate::api::wire::{Listener, Repository, Source};
 use store::Store;
 use uploads::Uploads;
 
@@ -65,6 +67,8 @@ pub struct Options {
     pub registry: Option<Registry>,
     /// The repositories of all integrations.
     pub repositories: Vec<Repository>,
+    /// The listeners; without any, those of new deployments are not checked.
+    pub listeners: Vec<Listener>,
     /// Injected faults.
     pub faults: Faults,
     /// Limits for clients.

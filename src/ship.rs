@@ -1,5 +1,5 @@
-//! The project, deployed to a deployment service: as an image that is built here and pushed, as packed source that the
-//! service builds, or from the repository that the deployment has.
+//! The project, deployed to a deployment service: as an image that is built here and pushed to the service's registry or
+//! the user's, as packed source that the service builds, or from the repository that the deployment has.
 //!
 //! [`run`] finds or creates the deployment, makes a revision and waits until it is deployed. Each step can be repeated:
 //! a run that was interrupted leaves nothing that the next one has to clean up.
@@ -10,6 +10,7 @@ mod event;
 mod follow;
 mod image;
 mod name;
+mod placement;
 mod rehearse;
 mod request;
 mod service;
@@ -21,7 +22,7 @@ pub use error::Error;
 pub use event::Hooks;
 pub use image::PLATFORM;
 pub use name::slug;
-pub use request::{Method, Request, Target};
+pub use request::{Method, Placement, Request, Target};
 pub use service::Service;
 pub use shown::{LogPass, ShownEntries};
 pub use source::CREDENTIALS;

@@ -60,3 +60,38 @@ fn colours_follow_the_terminal_the_environment_and_the_option() {
     assert!(plain().run("--color always nonsense").err.contains('\u{1b}'));
     assert!(!terminal().run("--color never nonsense").err.contains('\u{1b}'));
 }
+
+#[test]
+fn wrong_settings_of_a_build_are_found_before_it() {
+    let project = || TestEnv::project().file("large", vec![b'x'; 600 * 1024]);
+    for (option, expected) in [
+        ("--build-arg=1A=x", "--build-arg: `1A` is not the name of an argument"),
+        ("--build-arg==x", "--build-arg: `` is not the name of an argument"),
+        ("--secret=src=x", "--secret `src=x`: it has no ID"),
+        ("--secret=id=x,mode=1", "`mode=1` is not a field of a secret"),
+        ("--secret=id=x,src=nowhere", "cannot read the secret `x` from `nowhere`: no such file or directory"),
+        (
+            "--secret=id=x,env=NOT_SET",
+            "cannot read the secret `x` from the variable `NOT_SET`: it is not set",
+        ),
+        ("--secret=id=x,src=large", "it is larger than 500 KiB"),
+        ("--ssh=default", "SSH_AUTH_SOCK is not set"),
+        ("--ssh=default=agent.json", "`agent.json` is not the socket of an SSH agent"),
+        ("--label==x", "--label `=x` has no name"),
+        ("--add-host=db", "--add-host: `db` is not a host name and an IP address"),
+        ("--add-host=db:10.0.0", "--add-host: `db:10.0.0` is not a host name and an IP address"),
+        ("--network=bridge", "possible values: default, host, none"),
+    ] {
+        let run = project().run_with(&["build", "-t", "x", option]);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{option}: {}", run.err);
+        assert!(run.err.contains(expected), "{option}: {}", run.err);
+    }
+    let env = project().variable("DOCKER_HOST", "unix:///nowhere/engine.sock");
+    let run = env.run("build -t x --build-arg UNUSED=1");
+    assert!(run.err.contains("--build-arg UNUSED has no effect without `ARG UNUSED`"), "{}", run.err);
+    for arguments in ["up --image x --label a=b", "deploy --name x --remote --label a=b"] {
+        let env = project().variable("AGENT_HOST_URL", "http://127.0.0.1:1");
+        let run = env.variable("AGENT_HOST_API_KEY", "x").run(arguments);
+        assert!(run.err.contains("are for images that are built here"), "{arguments}: {}", run.err);
+    }
+}

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use agentcli::compiler::manifests::dockerignore::Ignore;
 use agentcli::context::Context;
-use agentcli::engine::{BuildEvent, BuildRequest, Built, Engine, EngineEnv, Error};
+use agentcli::engine::{BuildEvent, BuildRequest, Built, Engine, EngineEnv, Error, Settings};
 
 /// The image with a shell that every test engine has.
 const BASE: &str = "langchain/langgraph-api:3.11";
@@ -52,6 +52,7 @@ pub(crate) fn request(root: &Path, dockerfile: &str) -> BuildRequest {
         images: Vec::new(),
         images_known: false,
         steps: Vec::new(),
+        settings: Settings::default(),
     }
 }
 

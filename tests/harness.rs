@@ -113,6 +113,11 @@ impl TestEnv {
 
     /// Runs `agentcli` with these arguments, separated by spaces.
     pub(crate) fn run(&self, arguments: &str) -> Output {
+        self.run_with(&arguments.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// Like [`run`](Self::run), with arguments that may have spaces.
+    pub(crate) fn run_with(&self, arguments: &[&str]) -> Output {
         let out = Captured::default();
         let err = Captured::default();
         let code = cli::run(&mut self.env(arguments, Box::new(out.clone()), Box::new(err.clone())));
@@ -122,14 +127,15 @@ impl TestEnv {
     /// Like [`run`](Self::run), with another stdout.
     pub(crate) fn run_into(&self, arguments: &str, out: Box<dyn Write>) -> Output {
         let err = Captured::default();
-        let code = cli::run(&mut self.env(arguments, out, Box::new(err.clone())));
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let code = cli::run(&mut self.env(&arguments, out, Box::new(err.clone())));
         Output { code, out: String::new(), err: err.text() }
     }
 
-    fn env(&self, arguments: &str, out: Box<dyn Write>, err: Box<dyn Write>) -> Env {
+    fn env(&self, arguments: &[&str], out: Box<dyn Write>, err: Box<dyn Write>) -> Env {
         let variables = self.variables.clone();
         Env {
-            arguments: ["agentcli"].into_iter().chain(arguments.split_whitespace()).map(Into::into).collect(),
+            arguments: ["agentcli"].iter().chain(arguments).map(Into::into).collect(),
             variables: Box::new(move |name| variables.get(name).cloned()),
             directory: self.directory.clone(),
             input: Input::new(Box::new(io::empty()), self.is_terminal),

@@ -5,6 +5,7 @@ mod deployments;
 mod faults;
 mod limits;
 mod list;
+mod listeners;
 mod logs;
 mod never_panics;
 mod patch;
@@ -41,7 +42,7 @@ fn created(host: &Host, name: &str) -> String {
 }
 
 /// An image that is nowhere looked for, as there is no registry.
-fn image(digit: char) -> String {
+pub(crate) fn image(digit: char) -> String {
     format!("registry.example/app@sha256:{}", digit.to_string().repeat(64))
 }
 

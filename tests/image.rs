@@ -2,6 +2,7 @@
 
 mod fresh;
 mod mixed;
+mod settings;
 pub(crate) mod workspaces;
 
 use std::fs;

@@ -1,6 +1,8 @@
 //! `agentcli deploy` against the real service, a real registry that wants a password, and real engines. Everything that
 //! any of these runs says is searched for secrets.
 
+mod agent;
+mod external;
 mod faults;
 mod follow;
 #[cfg(feature = "system-tests")]
@@ -9,6 +11,8 @@ mod image;
 mod interrupt;
 #[cfg(feature = "system-tests")]
 mod push;
+#[cfg(feature = "system-tests")]
+mod push_to;
 #[cfg(feature = "system-tests")]
 mod registry;
 #[cfg(feature = "system-tests")]

@@ -2,18 +2,22 @@
 
 use reqwest::Method;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
 
 use super::failure::{Failure, Outcome};
 use super::retry::Attempts;
 use super::transport::{Request, Transport};
 use super::wire::{
-    Deployment, DeploymentCreation, DeploymentPatch, LogPage, LogRequest, Page, PushToken, PushTokenRequest,
-    Redacted, Repository, Revision, UploadUrl, UploadUrlRequest,
+    Agent, Deployment, DeploymentCreation, DeploymentPatch, Listener, LogPage, LogRequest, Page, PushToken,
+    PushTokenRequest, Redacted, Repository, Revision, UploadUrl, UploadUrlRequest,
 };
-use super::{Archive, DeploymentFilter, Error, RetryPolicy, Vocabulary, pages, rules, upload};
+use super::{Archive, Call, DeploymentFilter, Error, RetryPolicy, Vocabulary, pages, rules, upload};
 
 /// Path of the deployments.
 const DEPLOYMENTS: &str = "/v2/deployments";
+
+/// Path of the listeners.
+const LISTENERS: &str = "/v2/listeners";
 
 /// A service and the credentials of its caller.
 #[derive(Clone, Debug)]
@@ -98,14 +102,31 @@ impl Client {
         Ok(self.deployments(&filter, None).await?.into_iter().find(|deployment| deployment.name == name))
     }
 
-    /// Creates a deployment. If the response is lost, the deployment is searched by its name, so that it is never created
-    /// twice. Check with [`Client::find_by_name`] that the name is free before calling this.
+    /// The deployment of an agent in its environment, unless it is a preview.
+    pub async fn find_by_agent(&self, agent: &Agent) -> Result<Option<Deployment>, Error> {
+        let filter = DeploymentFilter { agent: Some(agent.clone()), ..DeploymentFilter::default() };
+        let found = self.list_deployments(&filter, rules::MAX_LIMIT, 0).await?.resources;
+        let is_other = |it: &Deployment| it.other.get("agent").is_some_and(|it| agent.is_other(it));
+        if found.len() > 1 || found.iter().any(is_other) {
+            let call = Call { method: Method::GET.to_string(), path: DEPLOYMENTS.to_owned() };
+            return Err(Error::Unfiltered { call });
+        }
+        Ok(found.into_iter().find(|it| it.other.get("is_preview") != Some(&Value::Bool(true))))
+    }
+
+    /// Creates a deployment. If the response is lost, the deployment is searched by its name or agent, so that it is never
+    /// created twice. Check with [`Client::find_by_name`] or [`Client::find_by_agent`] that there is none before calling
+    /// this.
     pub async fn create(&self, creation: &DeploymentCreation) -> Result<Deployment, Error> {
         rules::creation(creation)?;
         let request = Request::new(Method::POST, DEPLOYMENTS).body(creation)?;
-        let find = async |_: &Error| match self.find_by_name(&creation.name).await? {
-            Some(found) => self.check_source(creation, found, &request).map(Some),
-            None => Ok(None),
+        let find = async |_: &Error| {
+            let found = match (&creation.name, &creation.agent) {
+                (Some(name), _) => self.find_by_name(name).await?,
+                (None, Some(agent)) => self.find_by_agent(agent).await?,
+                (None, None) => None,
+            };
+            found.map(|found| self.check_source(creation, found, &request)).transpose()
         };
         self.once(&request, find).await
     }
@@ -116,10 +137,13 @@ impl Client {
         found: Deployment,
         request: &Request,
     ) -> Result<Deployment, Error> {
-        if found.source == creation.source {
-            return Ok(found);
-        }
-        let detail = format!("a deployment of the same name has the source {}", found.source);
+        let (image, wanted) =
+            (&found.source_revision_config.image_uri, &creation.source_revision_config.image_uri);
+        let detail = match (found.source == creation.source, wanted.is_none() || wanted == image) {
+            (true, true) => return Ok(found),
+            (true, false) => "a deployment of the same name has another image".to_owned(),
+            (false, _) => format!("a deployment of the same name has the source {}", found.source),
+        };
         Err(Error::Conflict { call: request.call(), detail })
     }
 
@@ -204,6 +228,18 @@ impl Client {
         let revision = revision_id.map(|id| format!("/revisions/{id}")).unwrap_or_default();
         let path = format!("/v1/projects/{deployment_id}{revision}/{name}");
         self.read(Request::new(Method::POST, path).body(request)?).await
+    }
+
+    /// A listener.
+    pub async fn listener(&self, id: &str) -> Result<Listener, Error> {
+        rules::id(id, "a listener")?;
+        self.read(Request::new(Method::GET, format!("{LISTENERS}/{id}"))).await
+    }
+
+    /// All listeners.
+    pub async fn listeners(&self) -> Result<Vec<Listener>, Error> {
+        let page = async |limit, offset| self.page(LISTENERS, Vec::new(), limit, offset).await;
+        pages::all(LISTENERS, None, |it: &Listener| &it.id, page).await
     }
 
     /// The repositories of a code host integration.

@@ -131,6 +131,12 @@ pub enum Error {
         /// The detail of the response.
         detail: String,
     },
+    /// The service lists deployments of other agents.
+    #[error("{call} does not filter by agent")]
+    Unfiltered {
+        /// The call.
+        call: Call,
+    },
     /// No connection could be made.
     #[error("cannot connect to the deployment service at `{host}`: {reason}")]
     Unreachable {
@@ -163,12 +169,24 @@ impl Error {
                 "check the key (--api-key or AGENT_HOST_API_KEY; -v prints which one was used) and its access to \
                  deployments"
             }
-            Error::NotFound { call, .. } if call.path == "/v2/deployments" => {
+            Error::Rejected { detail, .. } if detail.contains("listener_id' is required") => {
+                "this workspace deploys through a listener in its own cluster: pass --push-to or --image-uri for an image \
+                 in your own registry, and --listener-id with --k8s-namespace (see `agentcli deploy listeners list`)"
+            }
+            Error::Rejected { detail, .. }
+                if detail.starts_with("Scale to zero deployments are not supported") =>
+            {
+                "pass --deployment-type dev"
+            }
+            Error::NotFound { call, .. } if matches!(&*call.path, "/v2/deployments" | "/v2/listeners") => {
                 "check that --host-url or AGENT_HOST_URL is the address of the deployment service, not of a web page"
             }
             Error::NoDeployment { .. } => "run `agentcli deploy list` to see all deployments",
             Error::NotFound { call, .. } if call.path.starts_with("/v2/deployments") => {
                 "run `agentcli deploy list` to see all deployments"
+            }
+            Error::Unfiltered { .. } => {
+                "the service does not deploy by agent; pass --name or --deployment-id"
             }
             Error::Conflict { .. } => {
                 "see the current state with `agentcli deploy get`, then run the same command again or choose another \

@@ -1,6 +1,6 @@
 //! Filters of deployments.
 
-use super::wire::{DeploymentStatus, DeploymentType};
+use super::wire::{Agent, DeploymentStatus, DeploymentType};
 
 /// A filter of deployments; by default, it selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct DeploymentFilter {
     pub image_version: Option<String>,
     /// Type.
     pub deployment_type: Option<DeploymentType>,
+    /// Agent and environment.
+    pub agent: Option<Agent>,
     /// UUIDs of deployments; all if empty.
     pub deployment_ids: Vec<String>,
 }
@@ -32,6 +34,8 @@ impl DeploymentFilter {
             ("tag_value_ids", joined(&self.tag_value_ids)),
             ("image_version", self.image_version.clone()),
             ("deployment_type", self.deployment_type.as_ref().map(ToString::to_string)),
+            ("agent_id", self.agent.as_ref().map(|it| it.agent_id.clone())),
+            ("agent_environment", self.agent.as_ref().map(|it| it.environment.to_string())),
             ("deployment_ids", joined(&self.deployment_ids)),
         ];
         parameters.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

@@ -58,7 +58,7 @@ pub fn id(id: &str, what: &str) -> Result<(), Error> {
 }
 
 pub(super) fn creation(creation: &DeploymentCreation) -> Result<(), Error> {
-    if creation.name.is_empty() {
+    if creation.agent.is_none() && creation.name.as_deref().is_none_or(str::is_empty) {
         return Err(invalid("the deployment has no name"));
     }
     references(creation.secret_references.is_some(), &creation.source)?;
@@ -148,11 +148,13 @@ pub fn makes_revision(patch: &DeploymentPatch) -> Option<bool> {
     };
     match patch {
         DeploymentPatch { source_revision_config: Some(config), .. } if is_given(config) => Some(true),
-        DeploymentPatch { revision_source: None, secrets: None, secret_references: None, .. }
-            if unknown_fields(patch).is_empty() =>
-        {
-            Some(false)
-        }
+        DeploymentPatch {
+            revision_source: None,
+            tracked_packages: None,
+            secrets: None,
+            secret_references: None,
+            ..
+        } if unknown_fields(patch).is_empty() => Some(false),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::failure::{Failure, Secrets, is_json, media_type};
 use super::http::{self, body_up_to};
+use super::vocabulary::is_public_service;
 use super::wire::expected;
 use super::{Account, Call, Error};
 
@@ -157,6 +158,11 @@ impl Account {
             None => is_host(address).then(|| address.to_owned()),
         };
         shown.unwrap_or_else(|| "…".to_owned())
+    }
+
+    /// Whether it is an account of the public service.
+    pub(crate) fn is_of_public_service(&self) -> bool {
+        is_public_service(&self.host)
     }
 
     /// Whether the key would be sent over a network unencrypted.

@@ -16,6 +16,7 @@ pub enum Vocabulary {
 const FIELDS: &[(&str, &str, &str)] = &[
     ("source_revision_config", "graph_config_path", "langgraph_config_path"),
     ("listener_config", "cluster_namespace", "k8s_namespace"),
+    ("compute_config", "cluster_namespaces", "k8s_namespaces"),
 ];
 
 /// Fields whose values are translated.
@@ -49,11 +50,7 @@ impl Vocabulary {
         if address.trim_end_matches('/').ends_with(OWN_PATH) {
             return Self::Public;
         }
-        let host = address.split_once("://").map_or(address, |(_, rest)| rest);
-        let host = host.split(['/', ':', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-        let region = host.strip_suffix(PUBLIC_HOST);
-        let is_public = region.is_some_and(|region| region.is_empty() || region.ends_with('.'));
-        if is_public { Self::Public } else { Self::Specification }
+        if is_public_service(address) { Self::Public } else { Self::Specification }
     }
 
     /// Address of the deployment service of a platform whose trace endpoint is `endpoint`; `None` if that is not a URL.
@@ -101,6 +98,13 @@ impl Vocabulary {
     }
 }
 
+/// Whether `address` is that of the public service or one of its regions.
+pub(super) fn is_public_service(address: &str) -> bool {
+    let host = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = host.split(['/', ':', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    host.strip_suffix(PUBLIC_HOST).is_some_and(|region| region.is_empty() || region.ends_with('.'))
+}
+
 /// Which names are replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
@@ -134,7 +138,10 @@ fn translate(value: &mut Value, record: &str, direction: Direction) {
 }
 
 fn is_record(name: &str) -> bool {
-    matches!(name, "resources" | "source_config" | "source_revision_config" | "listener_config")
+    matches!(
+        name,
+        "resources" | "source_config" | "source_revision_config" | "listener_config" | "compute_config"
+    )
 }
 
 fn other_word(word: &str, direction: Direction) -> &str {
@@ -158,6 +165,19 @@ fn other(name: &str, ours: &'static str, theirs: &'static str, direction: Direct
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn platforms_and_other_hosts_are_not_the_public_service() {
+        for (address, expected) in [
+            (Vocabulary::PUBLIC_ADDRESS, true),
+            ("https://EU.api.host.langchain.com/", true),
+            ("https://notapi.host.langchain.com", false),
+            ("https://platform.example/api-host", false),
+            ("https://api.host.langchain.com.example", false),
+        ] {
+            assert_eq!(is_public_service(address), expected, "{address}");
+        }
+    }
 
     #[test]
     fn the_service_of_a_platform() {

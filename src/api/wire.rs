@@ -4,7 +4,9 @@
 //! values of enumerations in `Other`, so that records can be written without loss. Optional fields that are absent or null
 //! are `None`, and are omitted when written.
 
+mod agent;
 mod deployment;
+mod listener;
 mod log;
 mod problem;
 mod redacted;
@@ -12,10 +14,12 @@ mod resources;
 mod transfer;
 mod words;
 
+pub use agent::Agent;
 pub use deployment::{
     Deployment, DeploymentCreation, DeploymentPatch, ListenerConfig, Page, Repository, Revision, Secret,
     SecretReference, SourceConfig, SourceRevisionConfig,
 };
+pub use listener::{ComputeConfig, Listener};
 pub use log::{Cursor, LogEntry, LogPage, LogRequest, Timestamp};
 pub(crate) use problem::expected;
 pub use problem::{Detail, Location, Problem, ValidationError};
@@ -25,7 +29,9 @@ pub use resources::{
     VolumeMount,
 };
 pub use transfer::{PushToken, PushTokenRequest, UploadUrl, UploadUrlRequest};
-pub use words::{DeploymentStatus, DeploymentType, LogLevel, LogOrder, RevisionStatus, Source};
+pub use words::{
+    AgentEnvironment, DeploymentStatus, DeploymentType, LogLevel, LogOrder, RevisionStatus, Source,
+};
 
 /// A JSON object of no fixed shape.
 pub type Object = serde_json::Map<String, serde_json::Value>;

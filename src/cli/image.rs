@@ -12,7 +12,7 @@ use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::paths;
 use crate::context::Context;
 use crate::diagnostic::{Place, Pointer};
-use crate::engine::{self, BuildEvent, BuildRequest, StepOrigin};
+use crate::engine::{self, BuildEvent, BuildRequest, Settings, StepOrigin};
 use crate::error::Error;
 
 /// Path of the Dockerfile in the build context. The engine reads it there, so it is in the image, too.
@@ -47,6 +47,7 @@ pub fn request(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<BuildReq
         images: vec![plan.server.image.clone()],
         images_known: !plan.has_lines_from_outside(),
         steps: plan.steps.iter().flat_map(origins).collect(),
+        settings: Settings::default(),
     })
 }
 

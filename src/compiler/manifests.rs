@@ -23,6 +23,7 @@ pub mod setup_py;
 pub mod source_tree;
 mod stack;
 pub mod symbols;
+pub mod tracked;
 pub mod uv_lock;
 pub mod uv_workspace;
 pub mod virtual_project;

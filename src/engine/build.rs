@@ -1,6 +1,6 @@
 //! Building an image.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::pin::pin;
 use std::thread;
@@ -20,6 +20,7 @@ use super::error::Error;
 use super::events::{BuildEvent, StepOrigin};
 use super::fresh::{Before, Files, Freshness};
 use super::progress::{BuildKit, Buildah, Steps};
+use super::session::{Secrets, Services};
 use crate::context::{self, Context, Listing};
 use crate::live::Reporter;
 
@@ -38,8 +39,8 @@ const LARGEST: usize = 5;
 /// Number of reports that are buffered.
 const WAITING: usize = 64;
 
-/// An image to build.
-#[derive(Clone, Debug)]
+/// An image to build. There is no `Debug`: secrets have values.
+#[derive(Clone)]
 pub struct BuildRequest {
     /// The build context.
     pub context: Context,
@@ -60,6 +61,23 @@ pub struct BuildRequest {
     pub images_known: bool,
     /// All instructions of the Dockerfile, in order, with the configuration keys that cause them.
     pub steps: Vec<StepOrigin>,
+    /// What the steps can use beside the context.
+    pub settings: Settings,
+}
+
+/// Settings of a build, as of `docker build`. There is no `Debug`: secrets have values.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// Values of the `ARG` instructions.
+    pub arguments: BTreeMap<String, String>,
+    /// Labels of the image.
+    pub labels: BTreeMap<String, String>,
+    /// Host names and their addresses, as `HOST:IP`.
+    pub hosts: Vec<String>,
+    /// Network of the `RUN` instructions: `default`, `host` or `none`.
+    pub network: Option<String>,
+    /// Secrets and SSH agents.
+    pub secrets: Secrets,
 }
 
 /// An image.
@@ -76,6 +94,8 @@ enum Report {
     Context(context::Error),
     Engine(Box<BuildInfo>),
     Failed(bollard::errors::Error),
+    /// Secrets are not supported, for this reason.
+    NoSecrets(String),
     Warning(String),
 }
 
@@ -103,7 +123,7 @@ impl Engine {
         let tags = request.tags.clone();
         let (sent, digest) = freshness.is_some().then(oneshot::channel).unzip();
         let (reports, stop) = self.start(request, listing, sent);
-        let outcome = follow(reports, &self.host, steps).await;
+        let outcome = follow(reports, &self.endpoint.host, steps).await;
         // The thread closes its connections, which cancels the build if it is still running.
         drop(stop);
         let built = Built { id: outcome?, tags };
@@ -155,9 +175,17 @@ impl Engine {
         };
         let (failed, mut failure) = mpsc::channel(1);
         let body = body_try_stream(pieces(listing, sent, failed));
-        let session = Some(credentials.for_session());
-        let docker = with_extras(self.docker.clone(), &request.tags, credentials.header());
-        let mut answers = pin!(whole(docker.build_image(options(&request), session, Some(body))));
+        let docker = with_extras(self.docker.clone(), &request, credentials.header());
+        let session = session_id();
+        let services = Services::new(credentials, request.settings.secrets.clone());
+        // Podman has no sessions.
+        if let Err(reason) = services.serve(self, &session).await
+            && !request.settings.secrets.is_empty()
+        {
+            let _ = reports.send(Report::NoSecrets(reason)).await;
+            return;
+        }
+        let mut answers = pin!(whole(docker.build_image(options(&request, session), None, Some(body))));
         while let Some(answer) = answers.next().await {
             let report = match answer {
                 Ok(info) => Report::Engine(Box::new(info)),
@@ -203,6 +231,7 @@ async fn follow(
         match report {
             Report::Context(error) => return Err(error.into()),
             Report::Warning(message) => steps.report(BuildEvent::Warning { message }),
+            Report::NoSecrets(reason) => return Err(Error::NoSecrets { host: host.to_owned(), reason }),
             Report::Failed(error) => return Err(explain(error, host, &mut buildah, &mut steps)),
             Report::Engine(info) => {
                 match info.aux {
@@ -265,28 +294,36 @@ fn pieces(
     })
 }
 
-fn options(request: &BuildRequest) -> BuildImageOptions {
+fn options(request: &BuildRequest, session: String) -> BuildImageOptions {
+    let Settings { arguments, labels, network, .. } = &request.settings;
+    let pairs = |map: &BTreeMap<String, String>| (!map.is_empty()).then(|| map.clone().into_iter().collect());
     BuildImageOptions {
+        buildargs: pairs(arguments),
         dockerfile: request.dockerfile.clone(),
+        labels: pairs(labels),
+        networkmode: network.clone(),
         nocache: request.no_cache,
         platform: request.platform.clone().unwrap_or_default(),
         pull: request.pull.then(|| "1".to_owned()),
         rm: true,
-        session: Some(session_id()),
+        session: Some(session),
         t: request.tags.first().cloned(),
-        version: BuilderVersion::BuilderBuildKit,
+        // For BuildKit, bollard would serve a session of its own, without secrets.
+        version: BuilderVersion::BuilderV1,
         ..BuildImageOptions::default()
     }
 }
 
-/// Adds parameters that bollard does not support: further tags, and credentials in a header, which Podman reads instead
-/// of asking in the session.
-fn with_extras(docker: Docker, tags: &[String], credentials: Option<String>) -> Docker {
-    let encoded = |tag: &String| form_urlencoded::byte_serialize(tag.as_bytes()).collect::<String>();
-    let more: String = tags.iter().skip(1).map(|tag| format!("&t={}", encoded(tag))).collect();
+/// Adds what bollard does not support: BuildKit without bollard's session, further tags, several hosts, and credentials in
+/// a header, which Podman reads instead of asking in the session.
+fn with_extras(docker: Docker, request: &BuildRequest, credentials: Option<String>) -> Docker {
+    let tags = request.tags.iter().skip(1).map(|tag| ("t", tag));
+    let hosts = request.settings.hosts.iter().map(|host| ("extrahosts", host));
+    let more = form_urlencoded::Serializer::new(String::new()).extend_pairs(tags.chain(hosts)).finish();
     docker.with_request_modifier(move |mut request| {
         if request.uri().path() == "/build" {
-            if let Ok(uri) = format!("{}{more}", request.uri()).parse() {
+            let uri = request.uri().to_string().replacen("version=1", "version=2", 1);
+            if let Ok(uri) = format!("{uri}&{more}").parse() {
                 *request.uri_mut() = uri;
             }
             if let Some(Ok(value)) = credentials.as_ref().map(|value| value.parse()) {

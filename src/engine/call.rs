@@ -22,7 +22,11 @@ impl Engine {
     ) -> Result<T, Error> {
         match timeout(DEADLINE, call).await {
             Ok(done) => done.map_err(|error| self.failed(what, error)),
-            Err(_) => Err(Error::Timeout { host: self.host.clone(), what: what.to_owned(), after: DEADLINE }),
+            Err(_) => Err(Error::Timeout {
+                host: self.endpoint.host.clone(),
+                what: what.to_owned(),
+                after: DEADLINE,
+            }),
         }
     }
 
@@ -31,7 +35,7 @@ impl Engine {
         let (status, reason) = match error {
             Bollard::DockerResponseServerError { status_code, message } => (status_code, message),
             Bollard::DockerStreamError { error } => (200, error),
-            other => return Error::Gone { host: self.host.clone(), reason: root_cause(&other) },
+            other => return Error::Gone { host: self.endpoint.host.clone(), reason: root_cause(&other) },
         };
         Error::Request { what: what.to_owned(), status, reason: reason.trim().to_owned() }
     }

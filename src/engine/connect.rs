@@ -17,11 +17,15 @@ const PING_DEADLINE: Duration = Duration::from_secs(5);
 /// the whole context. Shorter deadlines are set where calls are made.
 const TIMEOUT: u64 = 24 * 60 * 60;
 
+/// The default ports of engines, without and with TLS.
+pub(super) const TCP_PORT: u16 = 2375;
+pub(super) const TLS_PORT: u16 = 2376;
+
 /// A container engine that has responded to a ping.
 #[derive(Clone, Debug)]
 pub struct Engine {
     pub(super) docker: Docker,
-    pub(super) host: String,
+    pub(super) endpoint: Endpoint,
     pub(super) env: EngineEnv,
 }
 
@@ -39,7 +43,7 @@ impl Engine {
         let mut denied = None;
         for endpoint in endpoints {
             match endpoint.ping().await {
-                Ok(docker) => return Ok(Self { docker, host: endpoint.host, env: env.clone() }),
+                Ok(docker) => return Ok(Self { docker, endpoint, env: env.clone() }),
                 Err(error) if is_only_one => return Err(error),
                 Err(error @ Error::Denied { .. }) => denied = denied.or(Some(error)),
                 Err(_) => {}
@@ -51,12 +55,12 @@ impl Engine {
 
     /// The engine's address.
     pub fn host(&self) -> &str {
-        &self.host
+        &self.endpoint.host
     }
 
     /// The host that ports are published on, as in a URL, unless it is this machine.
     pub fn machine(&self) -> Option<&str> {
-        machine(&self.host)
+        machine(&self.endpoint.host)
     }
 
     /// The cache directory of this program, if there is one.
@@ -88,7 +92,7 @@ impl Endpoint {
                 self.open_tls(address, directory)?
             }
             (Some(("tcp" | "http", address)), None) => {
-                Docker::connect_with_http(&with_port(address, 2375), TIMEOUT, API_DEFAULT_VERSION)
+                Docker::connect_with_http(&with_port(address, TCP_PORT), TIMEOUT, API_DEFAULT_VERSION)
             }
             (Some(("https", _)), None) => {
                 return Err(self.tls("no certificates are configured".to_owned()));
@@ -108,7 +112,7 @@ impl Endpoint {
         if let Some(missing) = [&key, &cert, &ca].into_iter().find(|path| !path.is_file()) {
             return Err(self.tls(format!("`{}` is missing", missing.display())));
         }
-        let address = with_port(address, 2376);
+        let address = with_port(address, TLS_PORT);
         Ok(Docker::connect_with_ssl(&address, &key, &cert, &ca, TIMEOUT, API_DEFAULT_VERSION))
     }
 
@@ -140,7 +144,7 @@ impl Endpoint {
 }
 
 /// `address` with a port: the default port of HTTP would be wrong.
-fn with_port(address: &str, port: u16) -> String {
+pub(super) fn with_port(address: &str, port: u16) -> String {
     let address = address.trim_end_matches('/');
     let named = address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if named { address.to_owned() } else { format!("{address}:{port}") }

@@ -10,9 +10,11 @@ use bollard::auth::DockerCredentials;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
+use super::connect::Engine;
 use super::endpoint::{EngineEnv, read_json};
 use super::error::Error;
 use crate::child::{self, Command};
+use crate::live::Event;
 
 /// Docker Hub's key in `config.json`.
 const HUB: &str = "https://index.docker.io/v1/";
@@ -128,10 +130,13 @@ impl Auth {
 }
 
 impl Credentials {
-    /// The credentials for a BuildKit session.
-    pub(super) fn for_session(&self) -> HashMap<String, DockerCredentials> {
-        let name = |registry: &str| if registry == "docker.io" { HUB_HOST } else { registry }.to_owned();
-        self.0.iter().map(|(registry, secret)| (name(registry), secret.credentials(registry))).collect()
+    /// The user and the password for a host, as BuildKit asks for them. The user of an identity token is empty.
+    pub(super) fn of_host(&self, host: &str) -> Option<(String, String)> {
+        let registry = if host == HUB_HOST { "docker.io" } else { host };
+        Some(match self.0.get(registry)?.clone() {
+            Secret::Login(Login { user, password }) => (user, password),
+            Secret::IdentityToken(token) => (String::new(), token),
+        })
     }
 
     /// The credentials of one registry as the value of a header. Bollard would encode them in an alphabet that engines do
@@ -167,10 +172,31 @@ impl Secret {
     }
 }
 
-/// The value of the header of a push, which engines require even without credentials.
-pub(super) fn push_header(login: Option<&Login>, repository: &str) -> String {
-    let login = login.map(|login| Secret::Login(login.clone()).credentials(&registry(repository)));
-    header(&login.unwrap_or_default())
+impl Engine {
+    /// The credentials of `docker login` for the registry of `image`, as the value of a header. A problem with them is a
+    /// warning.
+    pub(super) async fn stored_login(&self, image: &str, mut events: impl FnMut(Event)) -> Option<String> {
+        let registry = registry(image);
+        let warn = |message| events(Event::Warning { message });
+        match Config::read(&self.env) {
+            Ok(config) => config.credentials([registry.clone()], &self.env, warn).await.header_of(&registry),
+            Err(error) => {
+                let message = format!("{error}; contacting the registry of `{image}` without credentials");
+                events(Event::Warning { message });
+                None
+            }
+        }
+    }
+}
+
+/// The value of the header of a push with `login`.
+pub(super) fn login_header(login: &Login, repository: &str) -> String {
+    header(&Secret::Login(login.clone()).credentials(&registry(repository)))
+}
+
+/// The value of the header of a push without credentials, which engines require.
+pub(super) fn anonymous_header() -> String {
+    header(&DockerCredentials::default())
 }
 
 /// Credentials as the value of a header.

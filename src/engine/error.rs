@@ -80,6 +80,14 @@ pub enum Error {
         /// The addresses, in order.
         tried: Vec<String>,
     },
+    /// The engine does not support secrets and SSH agents.
+    #[error("cannot pass secrets or SSH agents to the container engine at `{host}`: {reason}")]
+    NoSecrets {
+        /// The engine's address.
+        host: String,
+        /// The cause, as a lowercase fragment.
+        reason: String,
+    },
     /// There is no such local image.
     #[error("there is no local image `{image}`")]
     NoImage {
@@ -275,8 +283,8 @@ impl Error {
             }
             Error::NoImage { .. } => "run `docker images` to see all local images",
             Error::Push { refusal: Refusal::Unauthorized, .. } => {
-                "the registry does not accept the credentials; they may have expired, so run the same command again, or \
-                 contact the operator of the service"
+                "the registry does not accept the credentials: log in to your own registry with `docker login REGISTRY`; \
+                 those of the deployment service may have expired, so run the same command again, or contact its operator"
             }
             Error::Push { refusal: Refusal::Unavailable, .. } => {
                 "check that the container engine reaches the registry, and run the same command again; layers that the \
@@ -289,6 +297,7 @@ impl Error {
                 "install and start Docker (https://docs.docker.com/get-docker/) or Podman's socket (`systemctl --user \
                  start podman.socket`), or set DOCKER_HOST to the address of an engine"
             }
+            Error::NoSecrets { .. } => "build with Docker: --secret and --ssh need BuildKit",
             Error::Pull { unauthorized: true, .. } => {
                 "log in with `docker login REGISTRY`, or check the name of the image"
             }

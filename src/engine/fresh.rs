@@ -10,13 +10,13 @@ use bollard::models::ImageInspect;
 use futures_util::future::join_all;
 use sha2::{Digest as _, Sha256};
 
-use super::build::{BuildRequest, Built};
+use super::build::{BuildRequest, Built, Settings};
 use super::connect::Engine;
 use super::records::{Record, Records};
 use crate::context::Listing;
 
 /// Version of the digest; it changes if the same inputs make another image.
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
 
 /// SHA-256 of the archive of the context.
 pub(super) type Files = [u8; 32];
@@ -27,7 +27,7 @@ pub(super) struct Freshness {
     records: Records,
     tags: Vec<String>,
     images: Vec<String>,
-    settings: [String; 2],
+    settings: Vec<String>,
 }
 
 /// The state before a build.
@@ -58,10 +58,10 @@ impl Freshness {
         }
         Some(Self {
             engine: engine.clone(),
-            records: Records::new(directory, &engine.host),
+            records: Records::new(directory, &engine.endpoint.host),
             tags: request.tags.clone(),
             images: request.images.clone(),
-            settings: [request.dockerfile.clone(), request.platform.clone().unwrap_or_default()],
+            settings: settings(request),
         })
     }
 
@@ -113,6 +113,13 @@ impl Freshness {
         }
         hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
+}
+
+/// The settings that are inputs of the image. Steps that use secrets are in lines of the user, whose inputs are not known.
+fn settings(request: &BuildRequest) -> Vec<String> {
+    let Settings { arguments, labels, hosts, network, secrets: _ } = &request.settings;
+    let texts = [request.dockerfile.clone(), request.platform.clone().unwrap_or_default()].into_iter();
+    texts.chain([format!("{arguments:?} {labels:?} {hosts:?} {network:?}")]).collect()
 }
 
 impl Image {

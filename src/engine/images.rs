@@ -9,7 +9,6 @@ use futures_util::StreamExt as _;
 
 use super::call::whole;
 use super::connect::Engine;
-use super::credentials::{Config, registry};
 use super::error::{Error, is_unauthorized};
 use super::transfer::{Layers, Transfer};
 use crate::live::Event;
@@ -22,6 +21,18 @@ impl Engine {
     /// The engine refuses or disconnects.
     pub async fn image(&self, name: &str) -> Result<Option<String>, Error> {
         Ok(self.inspect_image(name).await?.and_then(|image| image.id))
+    }
+
+    /// The platform of a local image, such as `linux/amd64`; `None` if there is none of this name, or its platform is not
+    /// known.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses or disconnects.
+    pub async fn platform(&self, name: &str) -> Result<Option<String>, Error> {
+        let image = self.inspect_image(name).await?;
+        let known = |part: Option<String>| part.filter(|part| !part.is_empty());
+        Ok(image.and_then(|image| Some(format!("{}/{}", known(image.os)?, known(image.architecture)?))))
     }
 
     /// Details of a local image; `None` if there is none of this name.
@@ -43,19 +54,7 @@ impl Engine {
         let pulling =
             |Transfer { current, total, .. }| Event::Pulling { image: name.to_owned(), current, total };
         events(pulling(Transfer::default()));
-        let registry = registry(name);
-        let mut credentials = None;
-        match Config::read(&self.env) {
-            Ok(config) => {
-                let warn = |message| events(Event::Warning { message });
-                let found = config.credentials([registry.clone()], &self.env, warn).await;
-                credentials = found.header_of(&registry);
-            }
-            Err(error) => {
-                let message = format!("{error}; pulling `{name}` without credentials");
-                events(Event::Warning { message });
-            }
-        }
+        let credentials = self.stored_login(name, &mut events).await;
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
         let mut layers = Layers::default();
         let docker = with_credentials(&self.docker, credentials);

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::call::whole;
 use super::connect::{Engine, root_cause};
-use super::credentials::{Login, push_header};
+use super::credentials::{Login, anonymous_header, login_header};
 use super::error::{Error, Refusal};
 use super::transfer::{Layers, Transfer};
 use crate::live::{Event, Stop};
@@ -34,7 +34,7 @@ pub struct PushRequest {
     pub repository: String,
     /// The tag in the registry.
     pub tag: String,
-    /// Credentials of the registry, if it requires any.
+    /// Credentials of the registry [default: those of `docker login`].
     pub login: Option<Login>,
     /// Timeout for the engine to report progress; it reports every second while it sends.
     pub silence: Duration,
@@ -70,11 +70,12 @@ impl Engine {
         mut events: impl FnMut(Event),
         stop: &Stop,
     ) -> Result<Pushed, Error> {
+        let login = stop.unless_asked(self.login(request, &mut events)).await?;
         let tag = stop.unless_asked(TemporaryTag::new(self, request)).await??;
         let mut set = pin!(tag.set(&request.image).fuse());
         let outcome = match stop.unless_asked(set.as_mut()).await {
             Ok(Err(error)) => return Err(error),
-            Ok(Ok(())) => stop.unless_asked(self.attempts(request, &mut events)).await,
+            Ok(Ok(())) => stop.unless_asked(self.attempts(request, login, &mut events)).await,
             Err(interrupted) => Err(interrupted),
         };
         if outcome.is_err() {
@@ -93,13 +94,27 @@ impl Engine {
         outcome?
     }
 
-    async fn attempts(&self, request: &PushRequest, events: &mut impl FnMut(Event)) -> Result<Pushed, Error> {
+    /// The credentials as the value of a header.
+    async fn login(&self, request: &PushRequest, events: &mut impl FnMut(Event)) -> Option<String> {
+        match &request.login {
+            Some(login) => Some(login_header(login, &request.repository)),
+            None => self.stored_login(&request.name(), events).await,
+        }
+    }
+
+    async fn attempts(
+        &self,
+        request: &PushRequest,
+        login: Option<String>,
+        events: &mut impl FnMut(Event),
+    ) -> Result<Pushed, Error> {
+        let has_login = login.is_some();
+        let docker = pushing(self.docker.clone(), request, login.unwrap_or_else(anonymous_header));
         let mut attempt = 1;
         loop {
             // If the registry breaks off while the engine asks how to log in, the engine reports a denial.
-            let may_be_granted =
-                |error: &Error| attempt == 1 && request.login.is_some() && error.is_unauthorized();
-            let error = match self.attempt(request, events).await {
+            let may_be_granted = |error: &Error| attempt == 1 && has_login && error.is_unauthorized();
+            let error = match self.attempt(request, &docker, events).await {
                 Err(error) if (error.is_passing() && attempt < ATTEMPTS) || may_be_granted(&error) => error,
                 outcome => return outcome,
             };
@@ -109,8 +124,12 @@ impl Engine {
         }
     }
 
-    async fn attempt(&self, request: &PushRequest, events: &mut impl FnMut(Event)) -> Result<Pushed, Error> {
-        let docker = pushing(self.docker.clone(), request);
+    async fn attempt(
+        &self,
+        request: &PushRequest,
+        docker: &Docker,
+        events: &mut impl FnMut(Event),
+    ) -> Result<Pushed, Error> {
         let mut answers = pin!(whole(docker.create_image(None::<CreateImageOptions>, None, None)));
         let (mut digest, mut layers) = (None, Layers::default());
         let silent = |_| self.lost_push(request, format!("no progress for {} s", request.silence.as_secs()));
@@ -139,15 +158,14 @@ impl Engine {
     }
 
     fn lost_push(&self, request: &PushRequest, reason: String) -> Error {
-        Error::LostPush { host: self.host.clone(), repository: request.repository.clone(), reason }
+        Error::LostPush { host: self.endpoint.host.clone(), repository: request.repository.clone(), reason }
     }
 }
 
 /// A client that turns a request to create an image into a push. Bollard's own push drops the layer IDs, and encodes
 /// credentials in an alphabet that engines do not accept.
-fn pushing(docker: Docker, request: &PushRequest) -> Docker {
+fn pushing(docker: Docker, request: &PushRequest, login: String) -> Docker {
     let target = format!("/images/{}/push?tag={}", request.repository, request.tag);
-    let login = push_header(request.login.as_ref(), &request.repository);
     docker.with_request_modifier(move |mut request| {
         let mut parts = request.uri().clone().into_parts();
         parts.path_and_query = target.parse().ok();
@@ -222,7 +240,7 @@ mod tests {
     #[test]
     fn credentials_are_in_the_url_safe_alphabet() {
         let login = Login { user: "a?b~>".to_owned(), password: "ÿ?>~÷".to_owned() };
-        let value = push_header(Some(&login), "localhost:5000/x");
+        let value = login_header(&login, "localhost:5000/x");
         assert!(!value.contains(['+', '/']));
         let json: serde_json::Value = serde_json::from_slice(&URL_SAFE.decode(value).unwrap()).unwrap();
         assert_eq!((&json["username"], &json["password"]), (&"a?b~>".into(), &"ÿ?>~÷".into()));

@@ -10,7 +10,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::api::wire::{
-    Deployment, DeploymentCreation, DeploymentPatch, DeploymentStatus, DeploymentType, Object, Source,
+    AgentEnvironment, Deployment, DeploymentCreation, DeploymentPatch, DeploymentStatus, DeploymentType,
+    Object, Source,
 };
 
 use super::answer::{Refusal, json_response};
@@ -18,7 +19,7 @@ use super::body::{self, Record};
 use super::query::{Ids, Query};
 use super::rules::Occasion;
 use super::store::{self, Taken};
-use super::{Shared, merge, revisions, rules, worker};
+use super::{Shared, listener, merge, name, revisions, rules, worker};
 use crate::api::time;
 
 /// `GET /v2/deployments`
@@ -33,6 +34,8 @@ pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<
         tags: query.ids("tag_value_ids"),
         image_version: query.text("image_version"),
         deployment_type: query.word("deployment_type", DeploymentType::WORDS),
+        agent_id: query.text("agent_id"),
+        agent_environment: query.word("agent_environment", AgentEnvironment::WORDS),
         ids: query.ids("deployment_ids"),
     };
     query.done()?;
@@ -50,6 +53,8 @@ struct Filter {
     tags: Option<Vec<String>>,
     image_version: Option<String>,
     deployment_type: Option<String>,
+    agent_id: Option<String>,
+    agent_environment: Option<String>,
     ids: Option<Vec<String>>,
 }
 
@@ -58,6 +63,7 @@ impl Filter {
         let deployment = &record.deployment;
         let config = &deployment.source_config;
         let kind = config.deployment_type.as_ref().map(DeploymentType::word);
+        let agent = |field: &str| deployment.other.get("agent").and_then(|agent| agent[field].as_str());
         self.name.as_ref().is_none_or(|name| deployment.name == *name)
             && self.name_contains.as_ref().is_none_or(|part| deployment.name.contains(part))
             && self
@@ -68,6 +74,8 @@ impl Filter {
             && self.tags.as_ref().is_none_or(|any| any.iter().any(|tag| record.tags.contains(tag)))
             && self.image_version.as_ref().is_none_or(|it| deployment.image_version.as_ref() == Some(it))
             && self.deployment_type.as_ref().is_none_or(|wanted| kind == Some(wanted))
+            && self.agent_id.as_deref().is_none_or(|wanted| agent("agent_id") == Some(wanted))
+            && self.agent_environment.as_deref().is_none_or(|wanted| agent("environment") == Some(wanted))
             && self.ids.as_ref().is_none_or(|ids| ids.contains(&deployment.id))
     }
 }
@@ -86,8 +94,12 @@ pub(super) async fn create(State(shared): State<Arc<Shared>>, request: Request) 
         rules::revision_config(&shared, &source, &config, &config)?;
         shared.uploads.check(&id, config.source_tarball_path.as_deref())?;
     }
-    shared.store.create(deployment, tags).map_err(|Taken| {
-        Refusal::Plain(StatusCode::CONFLICT, format!("A deployment named '{name}' already exists."))
+    shared.store.create(deployment, tags).map_err(|taken| {
+        let detail = match taken {
+            Taken::Name => format!("A deployment named '{name}' already exists."),
+            Taken::Agent => "The agent already has a deployment in this environment.".to_owned(),
+        };
+        Refusal::Plain(StatusCode::CONFLICT, detail)
     })?;
     worker::prepare(&shared, &id);
     if is_deployed {
@@ -98,9 +110,12 @@ pub(super) async fn create(State(shared): State<Arc<Shared>>, request: Request) 
 
 /// A new deployment, without a revision.
 fn new(shared: &Shared, asked: DeploymentCreation) -> Result<Deployment, Refusal> {
-    rules::name(&asked.name)?;
+    let id = Uuid::new_v4().to_string();
+    let name = name::of_new(&asked, &id)?;
+    let agent = asked.agent.map(|agent| ("agent".to_owned(), json!(agent)));
     rules::available(shared, &asked.source)?;
     rules::source_config(shared, &asked.source, &asked.source_config, &asked.source_config)?;
+    listener::check(shared, &asked.source, &asked.source_config)?;
     rules::build_on_push(&asked.source_config, &asked.source_revision_config)?;
     rules::secrets(&asked.secrets)?;
     rules::secret_references(shared, &asked.source, asked.secret_references.as_ref())?;
@@ -111,12 +126,12 @@ fn new(shared: &Shared, asked: DeploymentCreation) -> Result<Deployment, Refusal
     source_revision_config.other = Object::new();
     let now = time::now_as_text();
     Ok(Deployment {
-        name: asked.name,
+        name,
         source: asked.source,
         source_config,
         source_revision_config,
         secrets: asked.secrets,
-        id: Uuid::new_v4().to_string(),
+        id,
         tenant_id: shared.tenant.clone(),
         created_at: now.clone(),
         updated_at: now,
@@ -125,7 +140,7 @@ fn new(shared: &Shared, asked: DeploymentCreation) -> Result<Deployment, Refusal
         active_revision_id: None,
         secret_references: asked.secret_references,
         image_version: None,
-        other: Object::new(),
+        other: agent.into_iter().collect(),
     })
 }
 
@@ -207,6 +222,9 @@ fn revised(
     if let Some(secrets) = &patch.secrets {
         rules::secrets(secrets)?;
         deployment.secrets.clone_from(secrets);
+    }
+    if let Some(packages) = &patch.tracked_packages {
+        deployment.other.insert("tracked_packages".to_owned(), json!(packages));
     }
     if patch.secret_references.is_some() {
         deployment.secret_references.clone_from(&patch.secret_references);

@@ -12,7 +12,7 @@ use axum::routing::{MethodFilter, on};
 use crate::api::Vocabulary;
 
 use super::answer::Refusal;
-use super::{Shared, deployments, logs, repositories, revisions, transfer, uploads};
+use super::{Shared, deployments, listener, logs, repositories, revisions, transfer, uploads};
 
 /// The basis of the behaviour of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,8 @@ routes! {
     GET "/v2/deployments/{deployment_id}/revisions/{revision_id}/logs" Chosen logs::get;
     POST "/v2/deployments/{deployment_id}/push-token" Chosen transfer::push_token;
     POST "/v2/deployments/{deployment_id}/upload-url" Chosen transfer::upload_url;
+    GET "/v2/listeners" Chosen listener::list;
+    GET "/v2/listeners/{listener_id}" Chosen listener::get;
     POST "/v1/projects/{project_id}/deploy_logs" Chosen logs::server_log;
     POST "/v1/projects/{project_id}/revisions/{revision_id}/deploy_logs" Chosen logs::revision_log;
     POST "/v1/projects/{project_id}/revisions/{revision_id}/build_logs" Chosen logs::build_log;

@@ -28,9 +28,6 @@ const READ_ONLY: &[&str] = &[
 /// Fields of a deployment that can be set at its creation only.
 const IMMUTABLE: &[&str] = &["name", "source"];
 
-/// Maximum length of the name of a deployment, which becomes part of a host name.
-const NAME_LENGTH: usize = 63;
-
 /// A type that the public service accepts at creation in addition to those of the specification.
 const SCALE_TO_ZERO: &str = "dev_zero";
 
@@ -60,21 +57,6 @@ pub(super) fn settable(body: &Value, occasion: Occasion) -> Result<(), Refusal> 
         details.push(Detail::new(&loc, "Is read-only.", "extra_forbidden"));
     }
     if details.is_empty() { Ok(()) } else { Err(Refusal::Invalid(details)) }
-}
-
-/// Names are parts of host names and image names.
-pub(super) fn name(name: &str) -> Result<(), Refusal> {
-    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_valid = (1..=NAME_LENGTH).contains(&name.len())
-        && name.chars().all(|c| is_inner(c) || c == '-')
-        && name.starts_with(is_inner)
-        && name.ends_with(is_inner);
-    if is_valid {
-        return Ok(());
-    }
-    Err(Refusal::bad(format!(
-        "A name has 1 to {NAME_LENGTH} lowercase letters, digits and hyphens, no hyphen first or last."
-    )))
 }
 
 /// Checks that this service supports the source.

@@ -68,15 +68,26 @@ impl Line {
     }
 }
 
-/// The name of a deployment is in use.
-pub(super) struct Taken;
+/// The reason to refuse a deployment.
+pub(super) enum Taken {
+    /// Its name is in use.
+    Name,
+    /// Its agent has a deployment in its environment.
+    Agent,
+}
 
 impl Store {
-    /// Adds a deployment unless its name is in use.
+    /// Adds a deployment unless its name or agent is in use.
     pub(super) fn create(&self, deployment: Deployment, tags: Vec<String>) -> Result<(), Taken> {
         let mut state = lock(&self.0);
-        if state.deployments.iter().any(|record| record.deployment.name == deployment.name) {
-            return Err(Taken);
+        let agent = deployment.other.get("agent");
+        for Record { deployment: known, .. } in &state.deployments {
+            if known.name == deployment.name {
+                return Err(Taken::Name);
+            }
+            if agent.is_some() && agent == known.other.get("agent") {
+                return Err(Taken::Agent);
+            }
         }
         state.deployments.push(Record { deployment, tags, revisions: Vec::new() });
         Ok(())

@@ -13,6 +13,12 @@ use crate::api::wire::{
 use crate::api::{self, Client};
 use crate::live::Event;
 
+/// A deployment, and whether this run created it.
+enum Outcome {
+    Created(Deployment),
+    Found(Deployment),
+}
+
 /// One run.
 pub(super) struct Shipment<'a, H> {
     pub(super) request: &'a Request,
@@ -36,109 +42,159 @@ impl<H: Hooks> Shipment<'_, H> {
         if self.request.dry_run {
             return self.rehearse(&destination, &route).await;
         }
-        self.confirm(&destination).await?;
+        self.confirm(&destination, &route).await?;
         let (deployment, patch) = match route {
             Route::Image(engine) => {
                 let image = self.image(&engine, &destination.name).await?;
                 let deployment = self.existing(destination, Source::InternalContainer).await?;
                 let pushed = self.push(&engine, &deployment, image).await?;
-                let config = SourceRevisionConfig { image_uri: Some(pushed), ..Default::default() };
-                (deployment, self.patch(Source::InternalContainer, config))
+                (deployment, self.patch(Some(Source::InternalContainer), image_config(pushed)))
+            }
+            Route::External(external, config) => {
+                let pushed = image_config(self.external_image(external, &destination.name).await?);
+                let creation = self.creation(Source::ExternalContainer, *config, pushed.clone());
+                match self.found_or_created(destination, creation).await? {
+                    Outcome::Created(deployment) => return self.first_revision(deployment).await,
+                    Outcome::Found(deployment) => (deployment, self.patch(None, pushed)),
+                }
             }
             Route::Source => {
                 let packed = self.pack().await?;
                 let deployment = self.existing(destination, Source::InternalSource).await?;
                 let config = self.upload(&deployment, &packed).await?;
-                (deployment, self.patch(Source::InternalSource, config))
+                (deployment, self.patch(Some(Source::InternalSource), config))
             }
             Route::Repository => {
                 let deployment = self.existing(destination, Source::Codehost).await?;
-                (deployment, self.patch(Source::Codehost, SourceRevisionConfig::default()))
+                (deployment, self.patch(Some(Source::Codehost), SourceRevisionConfig::default()))
             }
         };
         let new = self.revise(&deployment.id, &patch).await?;
         self.settle(&new).await
     }
 
+    /// Follows the revision that a deployment from an external image has from its creation.
+    async fn first_revision(mut self, deployment: Deployment) -> Result<(), Error> {
+        let id = deployment.id.clone();
+        let new = self.newest(None, deployment).await;
+        let new = new.map_err(|error| error.while_revision_continues(&id, "the revision continues"))?;
+        self.settle(&new).await
+    }
+
     async fn find(&mut self) -> Result<Destination, Error> {
-        let existing = match &self.request.target {
-            Target::Id(id) => Some(self.call(async |client| client.deployment(id).await).await?),
-            Target::Name(name) => self.call(async |client| client.find_by_name(name).await).await?,
-        };
-        let (Target::Id(name) | Target::Name(name)) = &self.request.target;
+        let (existing, target) = (self.look_up().await?, &self.request.target);
         let Some(found) = &existing else {
-            check_new(name)?;
-            return Ok(Destination { name: name.clone(), existing });
+            if let Target::Name(name) = target {
+                check_new(name)?;
+            }
+            return Ok(Destination { name: target.name().to_owned(), existing });
         };
         self.hooks.event(&event::found(found));
         check_not_deleted(found)?;
         Ok(Destination { name: found.name.clone(), existing })
     }
 
-    async fn confirm(&mut self, destination: &Destination) -> Result<(), Error> {
+    async fn look_up(&mut self) -> Result<Option<Deployment>, Error> {
+        match &self.request.target {
+            Target::Id(id) => self.call(async |client| client.deployment(id).await).await.map(Some),
+            Target::Name(name) => self.call(async |client| client.find_by_name(name).await).await,
+            Target::Agent(agent) => self.call(async |client| client.find_by_agent(agent).await).await,
+        }
+    }
+
+    async fn confirm(&mut self, destination: &Destination, route: &Route) -> Result<(), Error> {
         if destination.existing.is_some() {
             return Ok(());
         }
-        let confirmed = self.hooks.confirm_creation(&destination.name, &self.request.deployment_type);
+        let (title, details) = (self.request.target.title(), self.creation_details(route));
+        let confirmed = self.hooks.confirm_creation(&title, &details);
         if self.service.stop.unless_asked(confirmed).await? { Ok(()) } else { Err(Error::Declined) }
     }
 
-    /// The deployment, which is created if it does not exist.
+    /// The deployment, which is created without a revision if it does not exist.
     async fn existing(&mut self, destination: Destination, source: Source) -> Result<Deployment, Error> {
-        if let Some(deployment) = destination.existing {
-            return Ok(deployment);
-        }
         let commands = match source {
             Source::InternalSource => self.request.commands.clone(),
             _ => SourceConfig::default(),
         };
-        let creation = DeploymentCreation {
-            name: destination.name,
+        let config = SourceConfig { deployment_type: Some(self.request.deployment_type.clone()), ..commands };
+        let creation = self.creation(source, config, SourceRevisionConfig::default());
+        let (Outcome::Created(deployment) | Outcome::Found(deployment)) =
+            self.found_or_created(destination, creation).await?;
+        Ok(deployment)
+    }
+
+    fn creation(
+        &self,
+        source: Source,
+        source_config: SourceConfig,
+        source_revision_config: SourceRevisionConfig,
+    ) -> DeploymentCreation {
+        let (name, agent) = match &self.request.target {
+            Target::Id(name) | Target::Name(name) => (Some(name.clone()), None),
+            Target::Agent(agent) => (None, Some(agent.clone())),
+        };
+        DeploymentCreation {
+            name,
+            agent,
             source,
-            source_config: SourceConfig {
-                deployment_type: Some(self.request.deployment_type.clone()),
-                ..commands
-            },
-            source_revision_config: SourceRevisionConfig::default(),
+            source_config,
+            source_revision_config,
             secrets: self.request.secrets.clone().unwrap_or_default(),
             secret_references: None,
             other: Default::default(),
-        };
+        }
+    }
+
+    /// The deployment, which is created if it does not exist.
+    async fn found_or_created(
+        &mut self,
+        destination: Destination,
+        creation: DeploymentCreation,
+    ) -> Result<Outcome, Error> {
+        if let Some(deployment) = destination.existing {
+            return Ok(Outcome::Found(deployment));
+        }
         match self.call(async |client| client.create(&creation).await).await {
             Ok(created) => {
                 let (deployment_id, name) = (created.id.clone(), created.name.clone());
                 self.hooks.event(&Event::Created { deployment_id, name });
-                Ok(created)
+                Ok(Outcome::Created(created))
             }
             Err(Error::Interrupted(_)) => Err(Error::InterruptedAtService {
-                hint: format!("`{}` may have been created; see `agentcli deploy list`", creation.name),
+                hint: format!(
+                    "the {} may have been created; see `agentcli deploy list`",
+                    self.request.target.title()
+                ),
             }),
             Err(Error::Api(error @ api::Error::Conflict { .. })) => {
-                self.created_meanwhile(&creation, error).await
+                self.created_meanwhile(&creation, error).await.map(Outcome::Found)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// The deployment that somebody else created under the same name, if it has the same source.
+    /// The deployment that somebody else created under the same name or for the same agent, if it has the same source.
     async fn created_meanwhile(
         &mut self,
         creation: &DeploymentCreation,
         error: api::Error,
     ) -> Result<Deployment, Error> {
-        let found = self.call(async |client| client.find_by_name(&creation.name).await).await?;
-        let found = found.filter(|it| it.source == creation.source).ok_or(error)?;
+        let found = self.look_up().await?.filter(|it| it.source == creation.source).ok_or(error)?;
         self.hooks.event(&event::found(&found));
         Ok(found)
     }
 
-    fn patch(&self, source: Source, config: SourceRevisionConfig) -> DeploymentPatch {
-        let commands = self.request.commands.clone();
+    /// The patch that makes a revision from `source`, or from that of the deployment.
+    fn patch(&self, source: Option<Source>, config: SourceRevisionConfig) -> DeploymentPatch {
+        let (none, Request { commands, tracked_packages, .. }) = (SourceConfig::default(), self.request);
+        let has_commands = source == Some(Source::InternalSource) && *commands != none;
+        let is_sent = source != Some(Source::Codehost);
         DeploymentPatch {
-            source_config: (source == Source::InternalSource && commands != SourceConfig::default())
-                .then_some(commands),
-            source_revision_config: (source != Source::Codehost).then_some(config),
-            revision_source: Some(source),
+            source_config: has_commands.then(|| commands.clone()),
+            source_revision_config: is_sent.then_some(config),
+            tracked_packages: (is_sent && !tracked_packages.is_empty()).then(|| tracked_packages.clone()),
+            revision_source: source,
             secrets: self.request.secrets.clone(),
             ..Default::default()
         }
@@ -150,7 +206,7 @@ impl<H: Hooks> Shipment<'_, H> {
         let before = self.call(async |client| client.deployment(id).await).await?;
         let made = async {
             let patched = self.call(async |client| client.patch(&before, patch).await).await?;
-            self.newest(&before, patched).await
+            self.newest(before.latest_revision_id.as_ref(), patched).await
         };
         made.await
             .map_err(|error: Error| error.while_revision_continues(id, "a revision may have been created"))
@@ -179,6 +235,11 @@ impl<H: Hooks> Shipment<'_, H> {
         let Self { service, hooks, .. } = self;
         service.call(call, |message| hooks.note(message)).await
     }
+}
+
+/// The configuration of a revision from an image.
+fn image_config(image: String) -> SourceRevisionConfig {
+    SourceRevisionConfig { image_uri: Some(image), ..Default::default() }
 }
 
 fn check_not_deleted(deployment: &Deployment) -> Result<(), Error> {

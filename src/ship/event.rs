@@ -1,14 +1,14 @@
 //! The events of a deployment, and the interface to its caller.
 
 use super::follow::NewRevision;
-use crate::api::wire::{Deployment, DeploymentType, LogEntry};
+use crate::api::wire::{Deployment, LogEntry};
 use crate::engine::BuildReporter;
 use crate::live::Event;
 
 /// The caller of a deployment: it shows events and answers questions.
 pub trait Hooks: BuildReporter {
-    /// Asks the user whether to create a deployment.
-    fn confirm_creation(&mut self, name: &str, kind: &DeploymentType) -> impl Future<Output = bool>;
+    /// Asks the user whether to create a deployment, such as `deployment `x`` and `type dev`.
+    fn confirm_creation(&mut self, deployment: &str, details: &str) -> impl Future<Output = bool>;
 }
 
 pub(super) fn found(deployment: &Deployment) -> Event {

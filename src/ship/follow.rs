@@ -39,13 +39,14 @@ struct BuildLog {
 }
 
 impl<H: Hooks> Shipment<'_, H> {
-    /// The revision that a patch has made. A service may list it later than it answers.
+    /// The revision that a patch or a creation has made; `before` is the latest one before it. A service may list it later
+    /// than it answers.
     pub(super) async fn newest(
         &mut self,
-        before: &Deployment,
+        before: Option<&String>,
         after: Deployment,
     ) -> Result<NewRevision, Error> {
-        let is_new = |id: &String| before.latest_revision_id.as_ref() != Some(id);
+        let is_new = |id: &String| before != Some(id);
         if let Some(id) = after.latest_revision_id.clone().filter(is_new) {
             return Ok(NewRevision { deployment: after, id });
         }

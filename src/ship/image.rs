@@ -1,11 +1,11 @@
-//! How the project gets to the service; as an image, built here and pushed to the service's registry.
+//! How the project gets to the service; as an image, built here and pushed to the service's registry or the user's.
 
 use super::deploy::Shipment;
 use super::event::Hooks;
 use super::name::slug;
-use super::request::{Destination, Method};
+use super::request::{Destination, Method, Placement};
 use super::{Error, Request};
-use crate::api::wire::{Deployment, Source};
+use crate::api::wire::{Deployment, Source, SourceConfig};
 use crate::engine::{self, BuildRequest, Engine, Login, PushRequest};
 use crate::live::Event;
 
@@ -16,19 +16,41 @@ pub const PLATFORM: &str = "linux/amd64";
 pub(super) enum Route {
     /// As an image of this engine.
     Image(Box<Engine>),
+    /// As an image in the user's registry, with the configuration of a new deployment.
+    External(ExternalImage, Box<SourceConfig>),
     /// As packed source.
     Source,
     /// It is in the deployment's repository.
     Repository,
 }
 
+/// An image in a registry of the user's.
+pub(super) enum ExternalImage {
+    /// It is there.
+    Pushed(String),
+    /// This engine pushes it to this repository.
+    Push(Box<Engine>, String),
+}
+
 impl<H: Hooks> Shipment<'_, H> {
     /// Chooses the route. Only deployments that were created from an image can be pushed to.
     pub(super) async fn route(&mut self, destination: &Destination) -> Result<Route, Error> {
         check_source(destination, self.request)?;
-        match self.request.method {
+        match &self.request.method {
             Method::Repository => return Ok(Route::Repository),
             Method::Source => return Ok(Route::Source),
+            Method::PushTo(repository) => {
+                let config = Box::new(self.placed(destination).await?);
+                let engine = self.service.stop.unless_asked(Engine::connect(&self.request.engine)).await??;
+                return Ok(Route::External(
+                    ExternalImage::Push(Box::new(engine), repository.clone()),
+                    config,
+                ));
+            }
+            Method::ImageUri(image) => {
+                let config = Box::new(self.placed(destination).await?);
+                return Ok(Route::External(ExternalImage::Pushed(image.clone()), config));
+            }
             Method::Image | Method::Auto => {}
         }
         if let Some(Deployment { name, source, .. }) = &destination.existing
@@ -49,9 +71,26 @@ impl<H: Hooks> Shipment<'_, H> {
         }
     }
 
+    /// The name of the image in the user's registry, with its digest. It is built and pushed unless it is there.
+    pub(super) async fn external_image(
+        &mut self,
+        external: ExternalImage,
+        name: &str,
+    ) -> Result<String, Error> {
+        match external {
+            ExternalImage::Pushed(image) => Ok(image),
+            ExternalImage::Push(engine, repository) => {
+                let image = self.image(&engine, name).await?;
+                self.push_to(&engine, &repository, None, image).await
+            }
+        }
+    }
+
     /// The name or ID of the image to push, which is built unless it is given.
     pub(super) async fn image(&mut self, engine: &Engine, name: &str) -> Result<String, Error> {
         if let Some(image) = &self.request.image {
+            let platform = self.service.stop.unless_asked(engine.platform(image)).await??;
+            check_platform(image, platform.as_deref())?;
             return Ok(image.clone());
         }
         let mut build: BuildRequest = self.request.build.clone();
@@ -76,14 +115,23 @@ impl<H: Hooks> Shipment<'_, H> {
     ) -> Result<String, Error> {
         let token = self.call(async |client| client.push_token(&deployment.id).await).await?;
         let repository = token.repository_url.as_ref().unwrap_or(&token.registry_url);
+        let login = Login { user: token.username().to_owned(), password: token.token.expose().to_owned() };
+        self.push_to(engine, without_scheme(repository), Some(login), image).await
+    }
+
+    /// Pushes `image` to `repository`; returns its name there, with its digest.
+    async fn push_to(
+        &mut self,
+        engine: &Engine,
+        repository: &str,
+        login: Option<Login>,
+        image: String,
+    ) -> Result<String, Error> {
         let request = PushRequest {
             image,
-            repository: without_scheme(repository).to_owned(),
+            repository: repository.to_owned(),
             tag: self.request.tag.clone(),
-            login: Some(Login {
-                user: token.username().to_owned(),
-                password: token.token.expose().to_owned(),
-            }),
+            login,
             silence: self.request.push_silence,
         };
         let Self { service, hooks, .. } = self;
@@ -97,20 +145,44 @@ impl<H: Hooks> Shipment<'_, H> {
 /// Refuses methods that the deployment does not accept.
 fn check_source(destination: &Destination, request: &Request) -> Result<(), Error> {
     let refused = |message: String, hint: String| Err(Error::Refused { message, hint });
-    let name = &destination.name;
-    match (&destination.existing, request.method) {
-        (Some(Deployment { id, source: Source::ExternalContainer, .. }), _) => refused(
+    let (name, method) = (&destination.name, &request.method);
+    match (&destination.existing, method) {
+        (Some(Deployment { source: Source::ExternalContainer, .. }), _) if !method.is_external() => refused(
             format!("cannot deploy to `{name}`: it runs images of your own registry"),
-            format!("push the image there and run `agentcli deploy update {id} --image IMAGE@DIGEST`"),
+            "pass --push-to REPOSITORY to push an image there, or --image-uri REPOSITORY@DIGEST for one that is there"
+                .to_owned(),
+        ),
+        (Some(Deployment { source, .. }), _)
+            if method.is_external() && *source != Source::ExternalContainer =>
+        {
+            refused(
+                format!("cannot deploy an external image to `{name}`: it was created from {source}"),
+                "pass another --name to create a deployment, or leave out --push-to and --image-uri".to_owned(),
+            )
+        }
+        (Some(_), _) if request.placement != Placement::default() => refused(
+            format!("`{name}` exists, and its listener, namespace and pull secrets cannot be changed here"),
+            "leave out --listener-id, --k8s-namespace and --image-pull-secret".to_owned(),
         ),
         (None, Method::Repository) => refused(
-            format!("cannot build from a repository: there is no deployment `{name}`"),
+            format!("cannot build from a repository: there is no {}", request.target.title()),
             "run `agentcli deploy list` to see all deployments, or pass --deployment-id".to_owned(),
         ),
         (Some(Deployment { source, .. }), Method::Image) if *source != Source::InternalContainer => refused(
             format!("cannot push an image to `{name}`: it was created from {source}"),
             "pass --remote to build the image on the deployment service".to_owned(),
         ),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses an image for another platform; an engine may not know it.
+fn check_platform(image: &str, platform: Option<&str>) -> Result<(), Error> {
+    match platform {
+        Some(platform) if platform != PLATFORM => Err(Error::Refused {
+            message: format!("cannot deploy `{image}`: it is for {platform}, and services run {PLATFORM}"),
+            hint: format!("build it with `agentcli build --platform {PLATFORM}`"),
+        }),
         _ => Ok(()),
     }
 }

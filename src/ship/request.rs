@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::api::wire::{Deployment, DeploymentType, Secret, SourceConfig};
+use crate::api::wire::{Agent, Deployment, DeploymentType, Secret, SourceConfig};
 use crate::engine::{BuildRequest, EngineEnv};
 
 /// A planned project and the options of its deployment. There is no `Debug`: the secrets have values.
@@ -13,6 +13,8 @@ pub struct Request {
     pub deployment_type: DeploymentType,
     /// How the project gets to the service.
     pub method: Method,
+    /// Where a new deployment from an external image runs.
+    pub placement: Placement,
     /// Local image to push instead of building one.
     pub image: Option<String>,
     /// The local build. Its context is what a remote build gets.
@@ -25,6 +27,8 @@ pub struct Request {
     pub config_path: String,
     /// Install and build commands of a JavaScript project.
     pub commands: SourceConfig,
+    /// Packages of the project that the service counts, as `name:version`.
+    pub tracked_packages: Vec<String>,
     /// The secrets; those of the deployment stay if the project has none.
     pub secrets: Option<Vec<Secret>>,
     /// Timeout for the revision to be deployed; without one, the run does not wait.
@@ -46,19 +50,63 @@ pub enum Target {
     Id(String),
     /// The deployment of this name, which is created if it does not exist.
     Name(String),
+    /// The deployment of this agent in its environment, which is created if it does not exist.
+    Agent(Agent),
+}
+
+impl Target {
+    /// The deployment, as in a message.
+    pub(super) fn title(&self) -> String {
+        match self {
+            Self::Id(name) | Self::Name(name) => format!("deployment `{name}`"),
+            Self::Agent(agent) => {
+                format!("deployment of agent `{}` in {}", agent.agent_id, agent.environment)
+            }
+        }
+    }
+
+    /// The name of a new deployment. The service names that of an agent, so this is the name of the agent.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Id(name) | Self::Name(name) => name,
+            Self::Agent(agent) => &agent.agent_id,
+        }
+    }
 }
 
 /// How the project gets to the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Method {
     /// As an image if that is possible, else as source.
     Auto,
-    /// As an image that is pushed from here.
+    /// As an image that is pushed to the service's registry.
     Image,
+    /// As an image that is pushed to this repository of the user's.
+    PushTo(String),
+    /// As this image in a registry of the user's, with its digest.
+    ImageUri(String),
     /// As source that the service builds.
     Source,
     /// From the deployment's repository.
     Repository,
+}
+
+impl Method {
+    /// Whether it deploys an external image: one in a registry of the user's.
+    pub(super) fn is_external(&self) -> bool {
+        matches!(self, Self::PushTo(_) | Self::ImageUri(_))
+    }
+}
+
+/// Where a new deployment from an external image runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// UUID of the listener [default: the only one].
+    pub listener_id: Option<String>,
+    /// Namespace in its cluster [default: the only one].
+    pub namespace: Option<String>,
+    /// Names of the secrets in its cluster that pull the image.
+    pub image_pull_secrets: Vec<String>,
 }
 
 /// The deployment of a request, once the service was asked.

@@ -12,6 +12,8 @@ use crate::live::Stop;
 pub struct Service {
     client: Client,
     notes: UnboundedReceiver<String>,
+    /// Whether it is the public service.
+    pub(super) is_public: bool,
     pub(super) stop: Stop,
 }
 
@@ -23,11 +25,12 @@ impl Service {
     /// The address or the key cannot be used.
     pub fn new(account: Account, policy: RetryPolicy, stop: Stop) -> Result<Self, Error> {
         let (sender, notes) = unbounded_channel();
+        let is_public = account.is_of_public_service();
         let client = Client::new(account)?.with_retry_policy(policy).on_retry(move |note| {
             // The receiver is dropped when the command ends.
             sender.send(note).ok();
         });
-        Ok(Self { client, notes, stop })
+        Ok(Self { client, notes, is_public, stop })
     }
 
     /// Calls the service. `note` gets the reason of every retry.
@@ -40,7 +43,7 @@ impl Service {
         call: impl AsyncFnOnce(&Client) -> Result<T, api::Error>,
         mut note: impl FnMut(String),
     ) -> Result<T, Error> {
-        let Self { client, notes, stop } = self;
+        let Self { client, notes, stop, .. } = self;
         let calling = async {
             let mut call = pin!(call(client));
             loop {

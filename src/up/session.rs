@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::compiler::back::plan::{Service, Setup, Variable, Watch};
-use crate::engine::{BuildReporter, BuildRequest};
+use crate::engine::{BuildReporter, BuildRequest, Settings};
 use crate::live::Urls;
 use indexmap::IndexMap;
 
@@ -35,6 +35,13 @@ pub struct Session {
 }
 
 impl Session {
+    /// Sets the settings of the build, if there is one.
+    pub fn set_build_settings(&mut self, settings: &Settings) {
+        if let Some(build) = &mut self.build {
+            build.settings = settings.clone();
+        }
+    }
+
     /// The variables of a service: those of the .env file, and over them its own.
     pub fn environment(&self, service: &Service) -> IndexMap<String, String> {
         let file = self.file.iter().filter(|_| service.env_file.is_some());

@@ -92,6 +92,26 @@ fn get() {
 }
 
 #[test]
+fn listeners() {
+    let listener = json!({ "id": INTEGRATION, "compute_type": "k8s", "compute_id": "alpha",
+        "compute_config": { "cluster_namespaces": ["one", "two"] } });
+    for vocabulary in [Vocabulary::Specification, Vocabulary::Public] {
+        let host = Host::start(|options| {
+            options.vocabulary = vocabulary;
+            options.listeners = vec![serde_json::from_value(listener.clone()).unwrap()];
+        });
+        let dialect = if vocabulary == Vocabulary::Public { "public" } else { "specification" };
+        let list = |option: &str| {
+            let arguments = format!("listeners list {option} --vocabulary {dialect}");
+            deploy(&TestEnv::empty(), &host.url(), &arguments)
+        };
+        let table = format!("{:<36}  CLUSTER  NAMESPACES\n{INTEGRATION}  alpha    one, two\n", "ID");
+        assert_eq!(list("").out, table);
+        assert_eq!(checked("listeners", &list("--json").out), json!({ "listeners": [listener] }));
+    }
+}
+
+#[test]
 fn repos() {
     let scene = Scene::new();
     let output = scene.deploy(&format!("repos {INTEGRATION}"));

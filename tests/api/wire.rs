@@ -1,7 +1,7 @@
 //! Records keep what they were read from, and have every field of the specification.
 
 use agentcli::api::wire::{
-    Deployment, DeploymentPatch, LogPage, Page, Problem, PushToken, Repository, Revision, UploadUrl,
+    Deployment, DeploymentPatch, Listener, LogPage, Page, Problem, PushToken, Repository, Revision, UploadUrl,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -160,9 +160,12 @@ const PATCH: Fields = &[
     ("revision_source", Text),
     ("source_config", Record(SOURCE_CONFIG)),
     ("source_revision_config", Record(REVISION_CONFIG)),
+    ("tracked_packages", Texts),
     ("secrets", Whole(SECRET)),
     ("secret_references", Records(REFERENCE)),
 ];
+const LISTENER: Fields =
+    &[("id", Text), ("compute_id", Text), ("compute_config", Record(&[("cluster_namespaces", Texts)]))];
 
 fn anything() -> BoxedStrategy<Value> {
     let leaf = prop_oneof![
@@ -237,11 +240,13 @@ proptest! {
         revision in record(REVISION, true),
         repository in record(REPOSITORY, true),
         patch in record(PATCH, false),
+        listener in record(LISTENER, true),
     ) {
         prop_assert_eq!(&round::<Deployment>(&deployment), &deployment);
         prop_assert_eq!(&round::<Revision>(&revision), &revision);
         prop_assert_eq!(&round::<Repository>(&repository), &repository);
         prop_assert_eq!(&round::<DeploymentPatch>(&patch), &patch);
+        prop_assert_eq!(&round::<Listener>(&listener), &listener);
         let page = json!({"resources": [deployment], "offset": 1, "x": null});
         prop_assert_eq!(&round::<Page<Deployment>>(&page), &page);
     }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
 use agentcli::host::{Login, Registry};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::image;
 use super::service::{Host, KEY, ended};
 use crate::harness::{copy, fixtures, python};
 use crate::registry::{self, PASSWORD, USER};
@@ -95,6 +96,60 @@ impl Drop for Image {
     }
 }
 
+/// The existing tool's project.
+fn project() -> TempDir {
+    let project = TempDir::new().unwrap();
+    copy(&fixtures("valid").join("hello"), project.path());
+    std::fs::rename(project.path().join("agent.json"), project.path().join("langgraph.json")).unwrap();
+    project
+}
+
+#[test]
+fn the_existing_tool_deploys_external_images_and_agents() {
+    let id = "aaaaaaaa-0000-4000-8000-000000000001";
+    let listener = json!({ "id": id, "compute_type": "k8s", "compute_id": "alpha",
+        "compute_config": { "cluster_namespaces": ["one", "two"] } });
+    let host = Host::start(|options| {
+        options.vocabulary = Vocabulary::Public;
+        options.is_self_hosted = true;
+        options.listeners = vec![serde_json::from_value(listener).unwrap()];
+    });
+    let project = project();
+    std::fs::write(project.path().join("requirements.txt"), "google-adk==1.2.3\n").unwrap();
+    let tool = Referee { host: &host, engine: "unix:///nowhere.sock".to_owned(), project };
+
+    let listed = tool.says(&["deploy", "listeners", "list"]);
+    assert!(listed.contains(id) && listed.contains("alpha") && listed.contains("two"), "{listed}");
+    let (first, second) = (image('a'), image('b'));
+    let deploy = ["deploy", "--name", "external", "--no-input", "--json", "--image-uri"];
+    let place = ["--listener-id", id, "--k8s-namespace", "two", "--image-pull-secret", "s1"];
+    let made = tool.result(&[&deploy[..], &[&first], &place].concat());
+    assert_eq!(made["status"], "succeeded", "{made}");
+    let path = format!("/v2/deployments/{}", made["deployment_id"].as_str().unwrap());
+    let found = host.expect(200, "GET", &path, None);
+    let config = &found["source_config"];
+    assert_eq!(
+        (&config["listener_id"], &config["listener_config"]["k8s_namespace"]),
+        (&json!(id), &json!("two"))
+    );
+    assert_eq!(config["resource_spec"], json!({ "image_pull_secrets": [{ "name": "s1" }] }));
+    assert_eq!(tool.result(&[&deploy[..], &[&second]].concat())["status"], "succeeded");
+    let found = host.expect(200, "GET", &path, None);
+    assert_eq!(found["source_revision_config"]["image_uri"], json!(second));
+    assert_eq!(found["tracked_packages"], json!(["google-adk:==1.2.3"]));
+
+    let agent = ["--agent-id", "sales", "--agent-environment", "staging"];
+    let by_agent = |uri: &str| {
+        let deploy = ["deploy", "--no-input", "--json", "--image-uri", uri];
+        tool.result(&[&deploy[..], &place, &agent].concat())
+    };
+    let made = by_agent(&first);
+    assert_eq!(made["status"], "succeeded", "{made}");
+    let list = tool.says(&[&["deploy", "list"][..], &agent].concat());
+    let made = made["deployment_id"].as_str().unwrap();
+    assert!(list.contains(made) && !list.contains("external"), "{list}");
+}
+
 #[test]
 fn the_existing_tool_deploys_lists_and_deletes() {
     let registry = registry::Registry::start();
@@ -105,9 +160,7 @@ fn the_existing_tool_deploys_lists_and_deletes() {
         options.registry = Some(of_host);
         options.pace = Duration::from_millis(50);
     });
-    let project = TempDir::new().unwrap();
-    copy(&fixtures("valid").join("hello"), project.path());
-    std::fs::rename(project.path().join("agent.json"), project.path().join("langgraph.json")).unwrap();
+    let project = project();
     let engine = crate::engine::hosts().remove(0);
     let image = Image::new(&engine, &project.path().join("empty.tar"));
     let tool = Referee { host: &host, engine, project };
@@ -143,5 +196,5 @@ fn the_existing_tool_deploys_lists_and_deletes() {
         tool.says(&["deploy", "delete", id, "--force"]);
     }
     let none = host.expect(200, "GET", "/v2/deployments", None);
-    assert_eq!(none["resources"], serde_json::json!([]));
+    assert_eq!(none["resources"], json!([]));
 }

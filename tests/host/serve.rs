@@ -63,7 +63,8 @@ fn what_it_cannot_use_is_told() {
         .file("none", "# no key\n")
         .file("rules.json", "[{\n  \"do\": \"explode\" }]")
         .file("login", "nobody")
-        .file("repositories.json", "{}");
+        .file("repositories.json", "{}")
+        .file("listeners.json", "[{}]");
     for (arguments, code, expected) in [
         ("", 2, "no API key is set"),
         ("--api-key-file none", 2, "cannot read keys from `none`: it has none"),
@@ -71,6 +72,7 @@ fn what_it_cannot_use_is_told() {
         ("--faults rules.json", 2, "cannot read rules from `rules.json`: unknown variant `explode`"),
         ("--faults rules.json", 2, "line 2 column"),
         ("--repositories repositories.json", 2, "cannot read repositories from"),
+        ("--listeners listeners.json", 2, "cannot read listeners from `listeners.json`: missing field `id`"),
         ("--registry a/B", 2, "cannot begin the name of an image"),
         ("--registry a --registry-login-file login", 2, "it is not USERNAME:PASSWORD"),
         ("--registry-login-file login", 2, "--registry"),

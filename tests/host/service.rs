@@ -48,6 +48,7 @@ impl Host {
             heartbeat: None,
             registry: None,
             repositories: Vec::new(),
+            listeners: Vec::new(),
             faults: Faults::default(),
             limits: Limits::default(),
         };

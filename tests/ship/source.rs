@@ -175,6 +175,30 @@ fn variables_become_secrets_and_are_not_told() {
 }
 
 #[test]
+fn tracked_packages_are_sent_with_each_revision() {
+    let host = Host::start(|_| {});
+    let deploy = |requirements: &str, arguments: &str| {
+        let stage = Stage::new(&host.url()).with(|env| env.file("requirements.txt", requirements));
+        stage.events(&format!("--name x --remote {arguments}"));
+        deployments(&host)[0]["tracked_packages"].clone()
+    };
+    assert_eq!(deploy("", ""), json!(null));
+    assert_eq!(deploy("google-adk==1.2.3\n", ""), json!(["google-adk:==1.2.3"]));
+    assert_eq!(deploy("Google_ADK\n", ""), json!(["google-adk:unknown"]));
+}
+
+#[test]
+fn a_broken_lock_file_does_not_stop_a_deployment() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url())
+        .with(|env| env.file("requirements.txt", "google-adk\n").file("uv.lock", "version = 2\n"));
+    let output = stage.deploy("--name x --remote --no-lock");
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.err.contains("tracked packages without `uv.lock`"), "{output:?}");
+    assert_eq!(deployments(&host)[0]["tracked_packages"], json!(["google-adk:unknown"]));
+}
+
+#[test]
 fn a_mistake_in_env_is_told_once() {
     let host = Host::start(|_| {});
     let config = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}, "env": "./.env"}"#;
@@ -226,16 +250,32 @@ fn somebody_at_a_terminal_is_asked_before_anything_is_made() {
     let stage = Stage::new(&host.url()).with(crate::harness::TestEnv::at_a_terminal);
     let output = stage.deploy("--name x --remote");
     assert_eq!(output.code, 1, "{}", output.err);
-    assert!(
-        output.err.contains("Deployment `x` does not exist. Create it, with type dev? [Y/n]"),
-        "{}",
-        output.err
-    );
+    assert!(output.err.contains("There is no deployment `x`. Create it (type dev)? [Y/n]"), "{}", output.err);
     assert!(output.err.contains("nothing was changed") && deployments(&host).is_empty());
     assert_eq!(stage.deploy("--name x --remote --yes").code, 0);
     // An update makes nothing new.
     assert_eq!(stage.deploy("--name x --remote").code, 0);
     assert_eq!(deployments(&host).len(), 1);
+}
+
+#[test]
+fn each_deployment_type_has_its_word_in_the_api() {
+    let host = Host::start(|_| {});
+    let stage = Stage::new(&host.url());
+    for (option, word) in [
+        ("", "dev"),
+        ("--deployment-type dev", "dev"),
+        ("--deployment-type prod", "prod"),
+        ("--deployment-type serverless", "dev_zero"),
+        ("--deployment-type dedicated", "prod"),
+    ] {
+        let name = format!("type-{}", option.rsplit(' ').next().unwrap()).trim_end_matches('-').to_owned();
+        stage.events(&format!("--name {name} --remote {option}"));
+        assert_eq!(deployments(&host)[0]["source_config"]["deployment_type"], word, "{option}");
+    }
+    let output = stage.deploy("--name x --remote --deployment-type huge");
+    assert_eq!(output.code, 2, "{}", output.err);
+    assert!(output.err.contains("dev, prod, serverless, dedicated"), "{}", output.err);
 }
 
 #[test]

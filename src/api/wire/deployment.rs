@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DeploymentStatus, DeploymentType, Object, Redacted, ResourceSpec, RevisionStatus, Source, optional_fields,
+    Agent, DeploymentStatus, DeploymentType, Object, Redacted, ResourceSpec, RevisionStatus, Source,
+    optional_fields,
 };
 
 /// An application that the service runs.
@@ -67,8 +68,12 @@ pub struct Revision {
 /// The body of POST /v2/deployments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeploymentCreation {
-    /// Cannot be changed.
-    pub name: String,
+    /// Cannot be changed. The service names the deployment of an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The agent, instead of a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Agent>,
     /// Cannot be changed.
     pub source: Source,
     /// Without fields that the service sets.
@@ -95,6 +100,8 @@ optional_fields! {
         source_config: SourceConfig,
         /// Fields that create a revision; without `repo_commit_sha`.
         source_revision_config: SourceRevisionConfig,
+        /// Packages of the new revision that the service counts, as `name:version`.
+        tracked_packages: Vec<String>,
         /// All secrets, not only those that change.
         secrets: Vec<Secret>,
         /// `external_container` only.

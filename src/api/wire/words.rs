@@ -41,6 +41,16 @@ word_list! {
         Prod = "prod",
     }
 
+    /// Environment of an agent.
+    AgentEnvironment {
+        /// For development.
+        Development = "development",
+        /// For tests.
+        Staging = "staging",
+        /// For users.
+        Production = "production",
+    }
+
     /// Status of a revision.
     RevisionStatus {
         /// It is being created.

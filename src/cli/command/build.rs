@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::dockerfile::warn_if_stale;
+use crate::cli::build_settings::BuildSettings;
 use crate::cli::compile::PlanOptions;
 use crate::cli::env::Env;
 use crate::cli::image;
@@ -41,6 +42,9 @@ pub(crate) struct Build {
     no_cache: bool,
 
     #[command(flatten)]
+    settings: BuildSettings,
+
+    #[command(flatten)]
     options: PlanOptions,
 
     /// Format of the progress output
@@ -52,9 +56,10 @@ impl Build {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let planned = self.options.plan(env)?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
+        let settings = self.settings.read(env, &planned.plan, true)?;
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let engine = setup::engine(env, &runtime)?;
-        let requests = self.requests(&image::request(env, &planned, &[])?)?;
+        let requests = self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? })?;
         let mut printer = Printer::new(env, self.progress == Style::Json, ());
         (printer.style, printer.source) = (self.progress, Some(planned.project.source));
         for request in requests {

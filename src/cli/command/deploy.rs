@@ -1,8 +1,11 @@
 //! `agentcli deploy`: deploys the project, and manages deployments.
 
+mod agent;
 mod delete;
+mod external;
 mod get;
 mod list;
+mod listeners;
 mod logs;
 mod repos;
 mod revisions;
@@ -31,6 +34,8 @@ enum DeployCommand {
     Logs(logs::Logs),
     #[command(subcommand)]
     Revisions(revisions::Revisions),
+    #[command(subcommand)]
+    Listeners(listeners::Listeners),
     Repos(repos::Repos),
     Delete(delete::Delete),
 }
@@ -58,6 +63,7 @@ impl DeployCommand {
             Self::Update(update) => update.run(env),
             Self::Logs(logs) => logs.run(env),
             Self::Revisions(revisions) => revisions.run(env),
+            Self::Listeners(listeners) => listeners.run(env),
             Self::Repos(repos) => repos.run(env),
             Self::Delete(delete) => delete.run(env),
         }

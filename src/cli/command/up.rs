@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::cli::build_settings::BuildSettings;
 use crate::cli::compile::Planned;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::setup::{Prepared, SetupArguments, compose_project, engine, note_before_start};
 use crate::compiler::back::emit::compose::{Form, compose};
 use crate::compose::{self, Project};
-use crate::engine::Engine;
+use crate::engine::{Engine, Settings};
 use crate::error::Error;
 use crate::up::{self, Hooks, Mode, Options, Session};
 
@@ -22,6 +23,9 @@ Examples:
 pub(crate) struct Up {
     #[command(flatten)]
     setup: SetupArguments,
+
+    #[command(flatten)]
+    settings: BuildSettings,
 
     /// Run the services of this compose file beside the server, with docker compose; not available with --watch
     #[arg(short, long, value_name = "FILE", conflicts_with = "watch")]
@@ -66,7 +70,9 @@ impl Up {
         let engine = engine(env, &runtime);
         // Mistakes in the configuration are reported whether there is an engine or not.
         let machine = engine.as_ref().ok().and_then(Engine::machine);
-        let prepared = self.setup.prepare(env, !self.no_pull, machine)?;
+        let mut prepared = self.setup.prepare(env, !self.no_pull, machine)?;
+        let settings = self.settings.read(env, &prepared.planned.plan, prepared.session.build.is_some())?;
+        prepared.session.set_build_settings(&settings);
         let engine = engine?;
         note_before_start(env, &prepared);
         let options = Options {
@@ -84,7 +90,7 @@ impl Up {
         let services = self.docker_compose.as_ref();
         let services = services.map(|file| services_project(env, &engine, &session, &planned, file));
         let mut printer =
-            Printer::new(env, self.json, Replan { setup: &self.setup, machine: engine.machine() });
+            Printer::new(env, self.json, Replan { setup: &self.setup, settings, machine: engine.machine() });
         printer.source = Some(planned.project.source);
         match services {
             Some((project, text)) => {
@@ -118,13 +124,15 @@ fn services_project(
 /// The input of a plan.
 struct Replan<'a> {
     setup: &'a SetupArguments,
+    settings: Settings,
     /// The machine that ports are published on, if it is not this one.
     machine: Option<&'a str>,
 }
 
 impl Hooks for Printer<'_, Replan<'_>> {
     fn replan(&mut self) -> Option<Session> {
-        let prepared = self.context.setup.prepare(self.env, false, self.context.machine).ok()?;
+        let mut prepared = self.context.setup.prepare(self.env, false, self.context.machine).ok()?;
+        prepared.session.set_build_settings(&self.context.settings);
         self.env.end_round();
         self.source = Some(prepared.planned.project.source);
         Some(prepared.session)

@@ -10,6 +10,10 @@ pub const KEYS: &[&str] = &["LANGGRAPH_HOST_API_KEY", "LANGSMITH_API_KEY", "LANG
 pub const TENANT: &str = "LANGSMITH_TENANT_ID";
 /// Variable with the name of the deployment.
 pub const NAME: &str = "LANGSMITH_DEPLOYMENT_NAME";
+/// Variable with the ID of the agent.
+pub const AGENT_ID: &str = "LANGSMITH_AGENT_ID";
+/// Variable with the environment of the agent.
+pub const AGENT_ENVIRONMENT: &str = "LANGSMITH_AGENT_ENVIRONMENT";
 /// File name of its configuration.
 pub const CONFIGURATION: &str = "langgraph.json";
 /// The server's default of `webhooks.env_prefix`.
@@ -56,6 +60,8 @@ pub const RESERVED: &[&str] = &[
     "LSD_ENV",
     "MOUNT_PREFIX",
     "PATH",
+    "PLATFORM_AGENT_ENVIRONMENT",
+    "PLATFORM_AGENT_ID",
     "PLATFORM_API_KEY",
     "PLATFORM_DEPLOYMENT_NAME",
     "PLATFORM_TENANT_ID",

@@ -2,11 +2,14 @@
 
 use serde_json::json;
 
+use super::agent::AgentOptions;
 use super::shown::{or_dash, print_json, print_table, short_time, shown};
 use crate::api::DeploymentFilter;
-use crate::api::wire::Deployment;
+use crate::api::wire::{Agent, Deployment};
+use crate::cli::console::note;
 use crate::cli::env::Env;
 use crate::cli::service::{CallOptions, Service};
+use crate::cli::settings::Origin;
 use crate::error::Error;
 
 /// List deployments
@@ -28,6 +31,9 @@ pub(super) struct List {
     /// Filter by type: dev_free, dev or prod
     #[arg(long = "type", value_name = "TYPE")]
     deployment_type: Option<String>,
+
+    #[command(flatten)]
+    agent: AgentOptions,
 
     /// Filter by tag values, as comma-separated IDs
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
@@ -59,8 +65,17 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let agent = self.agent.agent(env, None)?;
+        if let Some((Agent { agent_id, environment, .. }, origin)) = &agent
+            && !matches!(origin, Origin::Option(_))
+        {
+            let message =
+                format!("listing deployments of agent `{agent_id}` in {environment} only ({origin})");
+            note(env, &message);
+        }
         let mut service = Service::new(env, &self.options.account, None)?;
         let filter = DeploymentFilter {
+            agent: agent.map(|(agent, _)| agent),
             name_contains: self.name_contains,
             status: self.status.map(|status| status.to_uppercase().into()),
             remote_reconciled: self.remote_reconciled,

@@ -4,20 +4,34 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use super::agent::AgentOptions;
+use super::external::{ExternalImage, PlacementOptions};
 use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
 use crate::cli::ask::confirm;
+use crate::cli::build_settings::BuildSettings;
 use crate::cli::compile::{PlanOptions, Planned};
+use crate::cli::console::warn;
 use crate::cli::env::Env;
 use crate::cli::image::{self, platform};
 use crate::cli::printer::Printer;
 use crate::cli::service::Service;
 use crate::cli::settings::deployment_name;
 use crate::cli::variables;
+use crate::compiler::manifests::Unreadable;
+use crate::compiler::manifests::tracked::Tracked;
 use crate::compiler::words::similar;
-use crate::engine::BuildRequest;
+use crate::engine::{BuildRequest, Settings};
 use crate::error::Error;
 use crate::ship::{self, CREDENTIALS, Hooks, Method, PLATFORM, Request, Target};
+
+/// Types of new deployments: the name, the word of the API, and the help.
+const TYPES: [(&str, &str, &str); 4] = [
+    ("dev", "dev", "Development"),
+    ("prod", "prod", "Production"),
+    ("serverless", "dev_zero", "Scales to zero"),
+    ("dedicated", "prod", "The same as prod"),
+];
 
 /// The tag of a pushed image without --tag.
 const TAG: &str = "latest";
@@ -29,6 +43,7 @@ Examples:
   agentcli deploy --name my-agent
   agentcli deploy --name my-agent --remote --deployment-type prod --yes
   agentcli deploy -t my-agent:v2 --no-pull         # with build options
+  agentcli deploy --push-to registry.example/my-agent:v2
   agentcli deploy logs --name my-agent --follow")]
 pub(super) struct Ship {
     /// Refused: the build arguments that apply here are options.
@@ -45,6 +60,9 @@ pub(super) struct Ship {
     /// ID of an existing deployment to update
     #[arg(long, value_name = "ID")]
     deployment_id: Option<String>,
+
+    #[command(flatten)]
+    agent: AgentOptions,
 
     /// Type of a new deployment
     #[arg(long, value_name = "TYPE", value_parser = new_type(), default_value = "dev")]
@@ -111,7 +129,17 @@ pub(super) struct Ship {
     include_credentials: bool,
 
     #[command(flatten)]
+    settings: BuildSettings,
+
+    #[command(flatten)]
     options: PlanOptions,
+
+    // The last: its heading applies to all options after it.
+    #[command(flatten)]
+    external: ExternalImage,
+
+    #[command(flatten)]
+    placement: PlacementOptions,
 }
 
 /// Explains why an argument without a name is refused: it is a misspelt subcommand or a build argument.
@@ -127,9 +155,9 @@ fn refused(word: &str) -> Result<String, String> {
 
 /// Type of a new deployment.
 fn new_type() -> impl TypedValueParser<Value = DeploymentType> {
-    let types = [("dev", "Development"), ("prod", "Production")];
-    let types = types.map(|(name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(types).map(DeploymentType::from)
+    let types = TYPES.map(|(name, _, help)| PossibleValue::new(name).help(help));
+    let word = |name: String| TYPES.iter().find(|it| it.0 == name).map_or(&*name, |it| it.1).into();
+    PossibleValuesParser::new(types).map(word)
 }
 
 /// Source of a revision.
@@ -160,28 +188,31 @@ impl Ship {
     }
 
     fn request(&self, env: &mut Env, planned: &Planned) -> Result<Request, Error> {
-        let secrets = secrets(env, planned);
+        let (secrets, tag) = (secrets(env, planned), self.pushed_tag());
         let ignore: &[&str] = if self.include_credentials { &[] } else { CREDENTIALS };
         Ok(Request {
             target: self.target(env, planned)?,
             deployment_type: self.deployment_type.clone(),
             method: self.method(),
+            placement: self.placement.placement(),
             image: self.image.clone(),
             build: BuildRequest {
-                tags: self.tags.clone(),
+                tags: self.external.pushed_name(tag).map_or_else(|| self.tags.clone(), |name| vec![name]),
                 platform: Some(self.platform.clone().unwrap_or_else(|| PLATFORM.to_owned())),
                 pull: !self.no_pull,
                 no_cache: self.no_cache,
+                settings: self.build_settings(env, planned)?,
                 ..image::request(env, planned, ignore)?
             },
             engine: env.engine(),
-            tag: self.pushed_tag().to_owned(),
+            tag: tag.to_owned(),
             config_path: image::configuration_path(&planned.plan),
             commands: SourceConfig {
                 install_command: self.options.install_command.clone(),
                 build_command: self.options.build_command.clone(),
                 ..Default::default()
             },
+            tracked_packages: tracked_packages(env, planned),
             secrets,
             wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),
             poll: env.retry_policy.poll,
@@ -191,29 +222,44 @@ impl Ship {
         })
     }
 
+    /// The settings of a local build.
+    fn build_settings(&self, env: &mut Env, planned: &Planned) -> Result<Settings, Error> {
+        let is_built = self.image.is_none() && matches!(self.method(), Method::Image | Method::Auto);
+        self.settings.read(env, &planned.plan, is_built)
+    }
+
     fn target(&self, env: &mut Env, planned: &Planned) -> Result<Target, Error> {
         let config = Some(&*planned.project.path);
-        Ok(match &self.deployment_id {
-            Some(id) => Target::Id(id.clone()),
-            None => Target::Name(deployment_name(env, self.name.as_deref(), config)?),
-        })
+        let option = if self.deployment_id.is_some() { "--deployment-id" } else { "--name" };
+        match (self.agent.agent(env, config)?, &self.deployment_id, &self.name) {
+            (Some((_, origin)), Some(_), _) | (Some((_, origin)), _, Some(_)) => Err(Error::usage(
+                format!("{option} cannot be used together with an agent ({origin})"),
+                format!("leave out {option}, or do not set an agent"),
+            )),
+            (Some((agent, _)), None, None) => Ok(Target::Agent(agent)),
+            (None, Some(id), _) => Ok(Target::Id(id.clone())),
+            (None, None, name) => Ok(Target::Name(deployment_name(env, name.as_deref(), config)?)),
+        }
     }
 
     fn method(&self) -> Method {
+        if let Some(method) = self.external.method() {
+            return method;
+        }
         match self.revision_source {
             Some(RevisionSource::Codehost) => Method::Repository,
             Some(RevisionSource::InternalSource) => Method::Source,
             None if self.remote => Method::Source,
             Some(RevisionSource::InternalContainer) => Method::Image,
-            None if self.no_remote || self.image.is_some() => Method::Image,
+            None if self.no_remote || self.image.is_some() || !self.settings.is_empty() => Method::Image,
             None => Method::Auto,
         }
     }
 
-    /// The tag of the first --tag.
+    /// The tag of --push-to, else of the first --tag.
     fn pushed_tag(&self) -> &str {
         let name = self.tags.first().map_or("", |tag| tag.rsplit_once('/').map_or(&**tag, |(_, name)| name));
-        name.split_once(':').map_or(TAG, |(_, tag)| tag)
+        self.external.tag().or_else(|| Some(name.split_once(':')?.1)).unwrap_or(TAG)
     }
 }
 
@@ -224,13 +270,28 @@ struct Confirmation {
 }
 
 impl Hooks for Printer<'_, Confirmation> {
-    async fn confirm_creation(&mut self, name: &str, kind: &DeploymentType) -> bool {
+    async fn confirm_creation(&mut self, deployment: &str, details: &str) -> bool {
         if self.context.is_given || self.is_json || !self.env.can_ask() {
             return true;
         }
-        let question = format!("Deployment `{name}` does not exist. Create it, with type {}?", kind.word());
+        let question = format!("There is no {deployment}. Create it ({details})?");
         confirm(self.env, &question, true).await
     }
+}
+
+/// The packages of the project that the service counts. Warns about manifests that cannot be read.
+fn tracked_packages(env: &mut Env, planned: &Planned) -> Vec<String> {
+    let Planned { config, project, .. } = planned;
+    let entries = match (&config.source, &config.dependencies) {
+        (Some(source), _) => vec![&*source.root],
+        (None, None) => vec!["."],
+        (None, Some(_)) => config.entries().map(|(_, entry)| entry).collect(),
+    };
+    let found = Tracked::new(entries.into_iter(), &project.files);
+    for Unreadable { path, broken } in &found.unreadable {
+        warn(env, &format!("looking for tracked packages without `{path}`: {}", broken.message));
+    }
+    found.packages
 }
 
 /// The variables of `env` that can be secrets of a deployment; `None` without any.

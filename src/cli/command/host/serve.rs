@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::api::wire::{Redacted, Repository};
+use crate::api::Vocabulary;
+use crate::api::wire::Redacted;
 use crate::cli::account::Dialect;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
@@ -75,6 +77,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     repositories: Option<PathBuf>,
 
+    /// JSON file with an array of listener records; new deployments of external images must name one of them
+    #[arg(long, value_name = "FILE")]
+    listeners: Option<PathBuf>,
+
     /// JSON file with rules for injected faults
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
@@ -108,11 +114,8 @@ impl Serve {
     }
 
     fn options(&self, env: &mut Env) -> Result<Options, Error> {
-        let repositories = match &self.repositories {
-            None => Vec::new(),
-            Some(path) => serde_json::from_str::<Vec<Repository>>(&text(env, path)?)
-                .map_err(|error| wrong(path, "repositories", error.to_string()))?,
-        };
+        let repositories = records(env, self.repositories.as_deref(), "repositories")?;
+        let listeners = records(env, self.listeners.as_deref(), "listeners")?;
         let faults = match &self.faults {
             None => Faults::default(),
             Some(path) => text(env, path)?.parse().map_err(|reason| wrong(path, "rules", reason))?,
@@ -127,6 +130,7 @@ impl Serve {
             pace: Duration::from_millis(self.pace),
             heartbeat: self.heartbeat.map(Duration::from_millis),
             repositories,
+            listeners,
             faults,
             limits: Limits::default(),
         })
@@ -168,6 +172,15 @@ impl Serve {
         let registry = Registry::new(address, login);
         Ok(Some(registry.map_err(Error::misused)?))
     }
+}
+
+/// The records of a JSON file, in either dialect; none without a file.
+fn records<T: DeserializeOwned>(env: &Env, path: Option<&Path>, what: &str) -> Result<Vec<T>, Error> {
+    let Some(path) = path else { return Ok(Vec::new()) };
+    let wrong = |error: serde_json::Error| wrong(path, what, error.to_string());
+    let mut value = serde_json::from_str(&text(env, path)?).map_err(wrong)?;
+    Vocabulary::specified(&mut value);
+    serde_json::from_value(value).map_err(wrong)
 }
 
 fn text(env: &Env, path: &Path) -> Result<String, Error> {
