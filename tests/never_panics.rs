@@ -1,6 +1,7 @@
 //! For any text: no panic, places inside the text, and no control characters in a report.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use agentcli::cli::check::{Checked, Finding};
 use agentcli::cli::report::text::Layout;
@@ -33,6 +34,7 @@ const PROJECT: &str = r#"{
 const FILES: &[(&str, &str)] = &[
     (".dockerignore", "docs\n**/*.log\n!docs/[a-z]?.md\n"),
     (".env", "A=1\nexport B='x # y' # comment\nC=\"${A}\\n\"\n"),
+    (".gitignore", "*.log\n!/docs/**/[a-z]?.md\n"),
     ("agent.cjs", "const graph = {};\nmodule.exports = { graph };\nexports.other = graph;\n"),
     ("agent.py", "from app import x as y\n\n\n@y\ndef make(): ...\n\n\ngraph: object = make()\n"),
     ("agent.ts", "import { x } from './x';\nexport const graph: object = x`a${1}`;\nexport default graph;\n"),
@@ -43,6 +45,14 @@ const FILES: &[(&str, &str)] = &[
          [tool.hatch.build.targets.wheel]\nbypass-selection = true\n",
     ),
     (
+        "app/uv.lock",
+        "version = 1\nrequires-python = '>=3.11'\n\n[[package]]\nname = 'app'\nsource = { editable = '.' }\n\
+         dependencies = [{ name = 'httpx', marker = \"os_name == 'posix' and sys_platform != 'win32'\" }]\n\n\
+         [package.metadata]\nrequires-dist = [{ name = 'httpx', extras = ['http2'], specifier = '>=0.27,<1' }]\n\n\
+         [[package]]\nname = 'httpx'\nversion = '0.27'\nsource = { registry = 'https://pypi.org/simple' }\n\
+         wheels = [{ url = 'https://x.example/httpx-0.27-py3-none-any.whl', hash = 'sha256:0a' }]\n",
+    ),
+    (
         "lib/setup.cfg",
         "[metadata]\nname = lib\n[options]\ninstall_requires =\n  httpx\n  a @ https://a.example/a.whl\n",
     ),
@@ -50,7 +60,12 @@ const FILES: &[(&str, &str)] = &[
         "lib/setup.py",
         "from setuptools import setup\n\nsetup(name='lib', install_requires=['httpx'] + [\"x\"])\n",
     ),
-    ("package.json", r#"{"name": "x", "dependencies": {"y": "^1"}, "scripts": {"build": "tsc"}}"#),
+    (
+        "package.json",
+        r#"{"name": "x", "dependencies": {"@langchain/langgraph": "^1"}, "scripts": {"build": "tsc"}, "workspaces": []}"#,
+    ),
+    ("pnpm-lock.yaml", "packages:\n  '@langchain/langgraph@1.2.3':\n    resolution: {integrity: x}\n"),
+    ("pnpm-workspace.yaml", "packages:\n  - 'libs/*'\n  - '!libs/old'\noverrides: { a: 'file:./a' }\n"),
     (
         "requirements.txt",
         "# all\n-r requirements.txt\nhttpx >= 0.2 \\\n  ; os_name == 'nt' --hash=sha256:0a\n-e ./lib\n",
@@ -337,6 +352,23 @@ fn deeply_nested_files_are_read() {
         }
         check(&nested).unwrap();
     }
+}
+
+#[test]
+fn patterns_that_are_too_complex_match_nothing() {
+    let pattern = format!("*{}a{}", "{".repeat(300), "}".repeat(300));
+    project("package.json", &format!(r#"{{"workspaces": ["{pattern}"]}}"#));
+    project("pnpm-workspace.yaml", &format!("packages: ['{pattern}']"));
+    let workspace = format!("[tool.uv.workspace]\nmembers = ['{pattern}']\nexclude = ['{pattern}']");
+    project("app/pyproject.toml", &format!("[project]\nname = 'app'\nversion = '1'\n{workspace}"));
+}
+
+/// Each directory of a pattern would be a pattern of its own, which takes minutes.
+#[test]
+fn patterns_of_many_directories_are_read() {
+    let start = Instant::now();
+    project("package.json", &format!(r#"{{"workspaces": ["{}"]}}"#, "a*/".repeat(3_000)));
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 #[test]

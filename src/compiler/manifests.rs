@@ -32,6 +32,8 @@ mod yaml;
 
 use std::ops::Range;
 
+use globset::{Glob, GlobBuilder, GlobSet};
+
 use crate::compiler::files::Files;
 use crate::compiler::urls;
 
@@ -72,6 +74,16 @@ pub fn text(path: &str, files: &dyn Files) -> Option<Result<String, Broken>> {
 pub fn excerpt(path: &str, files: &dyn Files) -> String {
     let text = files.bytes(path).map(|bytes| lossy(&bytes)).unwrap_or_default();
     urls::masked(&text).into_owned()
+}
+
+/// A pattern of paths, in which `*` matches `/` if it crosses directories; `None` if it is invalid.
+fn glob(pattern: &str, crosses_directories: bool) -> Option<Glob> {
+    GlobBuilder::new(pattern).literal_separator(!crosses_directories).build().ok()
+}
+
+/// A matcher of several patterns; `None` if they are too complex. The matcher of a single one would panic then.
+fn glob_set(globs: impl IntoIterator<Item = Glob>) -> Option<GlobSet> {
+    GlobSet::new(globs).ok()
 }
 
 fn utf8(bytes: Vec<u8>) -> Result<String, Broken> {

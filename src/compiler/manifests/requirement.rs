@@ -15,7 +15,8 @@ use super::Broken;
 use crate::compiler::words::similar;
 
 /// Conditions longer than this, in bytes, are not checked: `pep508_rs` normalises them, which can take exponential time.
-const MAX_CONDITION: usize = 400;
+/// The longest ones of published packages have 260.
+const MAX_CONDITION: usize = 300;
 
 /// Conditions with more parentheses than this are not checked: `pep508_rs` recurses into them.
 const MAX_NESTING: usize = 32;

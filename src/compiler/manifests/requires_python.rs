@@ -170,12 +170,12 @@ fn poetry_alternative(text: &str) -> Option<VersionSpecifiers> {
 fn poetry_comparison(text: &str) -> Option<String> {
     let release = |text: &str| Some(Version::from_str(text).ok()?.release().to_vec());
     if let Some(version) = text.strip_prefix('^') {
-        return Some(format!(">={version},<{}", release(version)?.first()? + 1));
+        return Some(format!(">={version},<{}", release(version)?.first()?.checked_add(1)?));
     }
     match text.strip_prefix('~').filter(|rest| !rest.starts_with('=')) {
         Some(version) => match release(version)?[..] {
-            [major] => Some(format!(">={version},<{}", major + 1)),
-            [major, minor, ..] => Some(format!(">={version},<{major}.{}", minor + 1)),
+            [major] => Some(format!(">={version},<{}", major.checked_add(1)?)),
+            [major, minor, ..] => Some(format!(">={version},<{major}.{}", minor.checked_add(1)?)),
             [] => None,
         },
         None if !text.starts_with(|c: char| c.is_ascii_digit()) => Some(text.to_owned()),
@@ -251,6 +251,16 @@ mod tests {
             let package = poetry_package(range);
             let fit = |minor| package.fit_of_series((3, minor)) == Fit::Supported;
             assert_eq!([11, 12, 13, 14].map(fit), fits, "{range}");
+        }
+    }
+
+    #[test]
+    fn a_constraint_without_a_next_version_is_not_understood() {
+        for range in ["^18446744073709551615", "~18446744073709551615", "~3.18446744073709551615"] {
+            let text = format!(
+                "[build-system]\nbuild-backend = 'poetry.core.masonry.api'\n[tool.poetry.dependencies]\npython = '{range}'"
+            );
+            assert_eq!(read([("pyproject.toml", &text)]), None, "{range}");
         }
     }
 

@@ -217,7 +217,7 @@ impl Package {
     fn words(&self) -> impl Iterator<Item = &str> {
         let files = self.wheels.iter().chain(&self.sdist);
         let files = files.flat_map(|file| [&file.url, &file.hash]).flatten();
-        let own = [&self.name].into_iter().chain(&self.version).chain(self.source.url());
+        let own = [&self.name].into_iter().chain(&self.version).chain(self.source.words());
         own.chain(files).map(String::as_str)
     }
 }

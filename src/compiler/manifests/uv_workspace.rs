@@ -1,12 +1,12 @@
 //! uv workspaces: the root, whose pyproject.toml has `[tool.uv.workspace]`, and the directories of the members.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use globset::GlobBuilder;
 use toml::{Table, Value};
 
 use super::pyproject::{Pyproject, table};
 use super::requirement::normalized_name;
+use super::{glob, glob_set};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
 
@@ -64,11 +64,11 @@ impl Workspace {
             let patterns = workspace.get(key).and_then(Value::as_array).into_iter().flatten();
             patterns.filter_map(Value::as_str).map(paths::normalize).collect::<Vec<_>>()
         };
-        let excluded = patterns("exclude");
-        let mut directories: BTreeSet<String> =
-            patterns("members").iter().flat_map(|pattern| expanded(root, pattern, files)).collect();
         // Unlike in a pattern of members, a `*` crosses directories here.
-        directories.retain(|directory| !excluded.iter().any(|pattern| matches(pattern, directory, false)));
+        let excluded = glob_set(patterns("exclude").iter().filter_map(|pattern| glob(pattern, true)));
+        let excluded = excluded.unwrap_or_default();
+        let mut directories = expanded(root, &patterns("members"), files);
+        directories.retain(|directory| !excluded.is_match(directory));
         directories.insert(".".to_owned());
         let place = |directory: String| paths::shortened(&paths::join(root, &directory), &files.directory());
         let members = directories.into_iter().filter_map(|it| Member::read(place(it), files)).collect();
@@ -92,20 +92,32 @@ impl Member {
     }
 }
 
-/// The directories with a pyproject.toml that `pattern` matches, relative to `root` as the pattern is.
-fn expanded(root: &str, pattern: &str, files: &dyn Files) -> Vec<String> {
-    let depth = if pattern.contains("**") { MAX_DEPTH } else { pattern.split('/').count() };
-    let fixed: Vec<&str> = pattern.split('/').take_while(|part| !part.contains(['*', '?', '['])).collect();
-    let mut open = vec![paths::normalize(&fixed.join("/"))];
-    let mut found = Vec::new();
+/// The directories with a pyproject.toml that `patterns` match, relative to `root` as the patterns are.
+fn expanded(root: &str, patterns: &[String], files: &dyn Files) -> BTreeSet<String> {
+    // All patterns below the same directory are searched together.
+    let mut starts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for pattern in patterns {
+        let fixed = pattern.split('/').take_while(|part| !part.contains(['*', '?', '[']));
+        let start = paths::normalize(&fixed.collect::<Vec<_>>().join("/"));
+        starts.entry(start).or_default().push(pattern);
+    }
+    starts.into_iter().flat_map(|(start, patterns)| below(start, &patterns, root, files)).collect()
+}
+
+/// Those in the directory `start`.
+fn below(start: String, patterns: &[&str], root: &str, files: &dyn Files) -> Vec<String> {
+    let depth = |pattern: &&str| if pattern.contains("**") { MAX_DEPTH } else { pattern.split('/').count() };
+    let depth = patterns.iter().map(depth).max().unwrap_or_default();
+    let globs = glob_set(patterns.iter().filter_map(|pattern| glob(pattern, false))).unwrap_or_default();
+    let (mut open, mut found) = (vec![start], Vec::new());
     while let Some(directory) = open.pop() {
         let place = paths::join(root, &directory);
-        if files.is_file(&paths::join(&place, "pyproject.toml")) && matches(pattern, &directory, true) {
-            found.push(directory.clone());
-        }
         let level = if directory == "." { 0 } else { directory.split('/').count() };
         if level < depth {
             open.extend(subdirectories(&place, files).iter().map(|name| paths::join(&directory, name)));
+        }
+        if files.is_file(&paths::join(&place, "pyproject.toml")) && globs.is_match(&directory) {
+            found.push(directory);
         }
     }
     found
@@ -115,12 +127,6 @@ fn subdirectories(place: &str, files: &dyn Files) -> Vec<String> {
     let own = files.list(place).into_iter().filter(|(_, kind)| *kind == FileKind::Directory);
     let all = own.map(|(name, _)| name).chain(files.linked_directories(place));
     all.filter(|name| !name.starts_with('.') && !FOREIGN.contains(&name.as_str())).collect()
-}
-
-/// Whether `pattern` matches `path`. A pattern that is invalid matches nothing.
-fn matches(pattern: &str, path: &str, keeps_separators: bool) -> bool {
-    let glob = GlobBuilder::new(pattern).literal_separator(keeps_separators).build();
-    glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))
 }
 
 #[cfg(test)]

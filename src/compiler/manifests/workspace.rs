@@ -1,13 +1,16 @@
 //! JavaScript workspaces: packages below one root, which their package manager installs together.
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::GlobSet;
 use serde_json::Value;
 
 use super::package_json::{self, Manifest};
 use super::package_manager::{Manager, PNPM_WORKSPACE};
-use super::{Unreadable, yaml};
+use super::{Unreadable, glob, glob_set, yaml};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
+
+/// Maximum number of directories that a pattern of members can have, without that of the members.
+const MAX_DEPTH: usize = 16;
 
 /// A workspace.
 #[derive(Debug)]
@@ -94,7 +97,7 @@ pub fn definition(root: &str, files: &dyn Files) -> String {
 fn patterns(root: &str, files: &dyn Files) -> Result<Vec<String>, Unreadable> {
     let Some(Ok(manifest)) = package_json::find(root, files) else { return Ok(Vec::new()) };
     let list = match Manager::of(&manifest, root, files).is_pnpm() {
-        true => settings(root, files)?["packages"].take(),
+        true => settings(root, files)?["packages"].clone(),
         false => manifest.workspaces().clone(),
     };
     let patterns = list.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -111,23 +114,30 @@ fn from_project(root: &str, project: &str, member: &str) -> String {
 
 /// The patterns of members, compiled.
 struct Members {
-    /// Matchers of manifests, and whether they exclude; the last one that matches decides.
-    manifests: Vec<(GlobMatcher, bool)>,
-    /// Matchers of the directories in which members can be.
-    above: Vec<GlobMatcher>,
+    /// Patterns of manifests; the last one that matches decides.
+    manifests: GlobSet,
+    /// For each of them, whether it excludes.
+    excludes: Vec<bool>,
+    /// Patterns of the directories in which members can be.
+    above: GlobSet,
 }
 
 impl Members {
     fn new(patterns: &[String]) -> Self {
-        let (mut manifests, mut above) = (Vec::new(), Vec::new());
+        let (mut manifests, mut excludes, mut above) = (Vec::new(), Vec::new(), Vec::new());
         for pattern in patterns {
-            let excludes = pattern.starts_with('!');
+            let is_excluded = pattern.starts_with('!');
             let pattern = paths::normalize(pattern.trim_start_matches('!'));
-            manifests.extend(glob(&format!("{pattern}/{}", package_json::NAME)).map(|glob| (glob, excludes)));
-            let ends = pattern.match_indices('/').map(|(at, _)| at).chain([pattern.len()]);
-            above.extend(ends.filter(|_| !excludes).filter_map(|end| glob(&pattern[..end])));
+            if let Some(manifest) = glob(&format!("{pattern}/{}", package_json::NAME), false) {
+                manifests.push(manifest);
+                excludes.push(is_excluded);
+            }
+            let ends = pattern.match_indices('/').map(|(at, _)| at).take(MAX_DEPTH).chain([pattern.len()]);
+            // One that is cut within braces is invalid.
+            above.extend(ends.filter(|_| !is_excluded).filter_map(|end| glob(&pattern[..end], false)));
         }
-        Self { manifests, above }
+        let (manifests, above) = (glob_set(manifests), glob_set(above));
+        Self { manifests: manifests.unwrap_or_default(), excludes, above: above.unwrap_or_default() }
     }
 
     /// The directories of the members below `root`, relative to it, sorted.
@@ -151,21 +161,15 @@ impl Members {
     }
 
     fn may_have_members(&self, directory: &str) -> bool {
-        self.above.iter().any(|glob| glob.is_match(directory))
+        self.above.is_match(directory)
     }
 
     fn is_member(&self, manifest: &str) -> bool {
-        let last = self.manifests.iter().rev().find(|(glob, _)| glob.is_match(manifest));
-        last.is_some_and(|(_, excludes)| !excludes)
+        self.manifests.matches(manifest).last().is_some_and(|&last| !self.excludes[last])
     }
 }
 
 /// Whether package managers never search a directory of this name.
 fn is_skipped(name: &str) -> bool {
     name == "node_modules" || name.starts_with('.')
-}
-
-/// A matcher in which `*` does not match `/`; none if the pattern is invalid or cut within braces.
-fn glob(pattern: &str) -> Option<GlobMatcher> {
-    GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob: Glob| glob.compile_matcher())
 }

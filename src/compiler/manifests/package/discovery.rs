@@ -1,6 +1,5 @@
 //! The code that a build backend selects: by its settings, or by the layout of the project.
 
-use globset::Glob;
 use toml::{Table, Value};
 
 use super::backend::{HATCHLING, is_setuptools, module};
@@ -8,6 +7,7 @@ use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::manifests::pyproject::{string, strings, table};
 use crate::compiler::manifests::source_tree::has_python;
+use crate::compiler::manifests::{glob, glob_set};
 use crate::compiler::paths;
 
 /// Directories that setuptools does not take for packages where it has no settings and no `src`.
@@ -190,10 +190,10 @@ fn by_setuptools(path: &str, manifest: &Table, files: &dyn Files) -> Option<Vec<
     }
     if let Some(find) = find {
         let include = strings(find, "include");
-        let heads: Option<Vec<_>> = include.iter().map(|it| Glob::new(it.split('.').next()?).ok()).collect();
-        let heads: Vec<_> = heads.filter(|all| !all.is_empty())?.iter().map(Glob::compile_matcher).collect();
+        let heads: Option<Vec<_>> = include.iter().map(|it| glob(it.split('.').next()?, true)).collect();
+        let heads = glob_set(heads.filter(|all| !all.is_empty())?)?;
         let directories = files.list(path).into_iter().filter(|(_, kind)| *kind == FileKind::Directory);
-        let is_included = |name: &String| heads.iter().any(|head| head.is_match(name));
+        let is_included = |name: &String| heads.is_match(name);
         return Some(directories.map(|(name, _)| name).filter(is_included).collect());
     }
     let is_list = |key: &str| settings.get(key).is_some_and(Value::is_array);
@@ -217,12 +217,14 @@ mod tests {
         let src = ["src/app/__init__.py", "tests/a.py"];
         let hatch = "[build-system]\nbuild-backend = 'hatchling.build'\n";
         let poetry = "[build-system]\nbuild-backend = 'poetry.core.masonry.api'\n";
+        let too_complex = format!("{}a{}", "{".repeat(300), "}".repeat(300));
         for (text, tree, reached) in [
             ("", &tree[..], Some("app app2 agent.py")),
             ("", &src, Some("src")),
             ("[tool.setuptools]\npackages = ['app', 'app.sub']", &tree, Some("app app/sub")),
             ("[tool.setuptools]\npy-modules = ['agent']", &tree, Some("agent.py")),
             ("[tool.setuptools.packages.find]\ninclude = ['app*']", &tree, Some("app app2")),
+            (&format!("[tool.setuptools.packages.find]\ninclude = ['{too_complex}']"), &tree, None),
             ("[tool.setuptools.packages.find]\nwhere = ['lib']", &tree, Some("lib")),
             ("[tool.setuptools.packages.find]\nexclude = ['x']", &tree, None),
             ("[tool.setuptools]\npackage-dir = {a = 'b'}", &tree, None),

@@ -87,9 +87,11 @@ fn conditions_that_the_parser_cannot_read_are_not_checked() {
         |count: usize| (0..count).map(|n| format!("extra=='a{n}'and extra=='b{n}'or ")).collect::<String>();
     let long = format!("a; {}os_name == 'x'", pairs(12));
     let longer = format!("a; {}os_name == 'x'", pairs(1000));
+    // In 320 bytes, they take some 10 ms, and a project may have many of them.
+    let invalid = format!("a; {}os_name =! 'x'", pairs(11));
     // It slices within characters that are longer than a byte.
     let other_script = "a; os_name == 'x'é".to_owned();
-    for text in [nested, deep, long, longer, other_script] {
+    for text in [nested, deep, long, longer, invalid, other_script] {
         assert!(read(&text).is_ok(), "{:?}", read(&text));
     }
 }

@@ -63,13 +63,14 @@ impl Source {
         }
     }
 
-    /// The URL that is asked.
-    pub(super) fn url(&self) -> Option<&String> {
-        match self {
-            Self::Registry(url) | Self::Git(url) | Self::Url { url, .. } => {
-                Some(url).filter(|it| it.contains("://"))
-            }
-            Self::Archive(_) | Self::Directory(_) | Self::Virtual(_) => None,
-        }
+    /// The parts of it that become words of a requirement.
+    pub(super) fn words(&self) -> impl Iterator<Item = &String> {
+        let (address, subdirectory) = match self {
+            Self::Registry(url) => (Some(url).filter(|it| it.contains("://")), None),
+            Self::Git(url) => (Some(url), None),
+            Self::Url { url, subdirectory } => (Some(url), subdirectory.as_ref()),
+            Self::Archive(_) | Self::Directory(_) | Self::Virtual(_) => (None, None),
+        };
+        address.into_iter().chain(subdirectory)
     }
 }

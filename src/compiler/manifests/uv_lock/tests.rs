@@ -179,6 +179,18 @@ fn broken_locks() {
 }
 
 #[test]
+fn no_part_of_a_requirement_has_white_space() {
+    for source in [
+        r#"{ url = "https://x.example/a.zip", subdirectory = "a\nb" }"#,
+        r#"{ git = "git@x.example:a\nb#0a" }"#,
+        r#"{ registry = "https://x.example/a b" }"#,
+    ] {
+        let lock = format!("version = 1\n[[package]]\nname = 'a'\nversion = '1'\nsource = {source}");
+        assert_eq!(read(&lock).unwrap_err().message, "unexpected white space", "{source}");
+    }
+}
+
+#[test]
 fn files_for_linux() {
     let lock = read(LOCK).unwrap();
     let package = lock.packages.iter().find(|it| it.name == "speedups").unwrap();
