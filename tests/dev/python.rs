@@ -153,3 +153,18 @@ fn an_environment_that_is_passed_over_is_explained() {
     let err = said(&project, &[]);
     assert!(err.contains("note: not using `.venv`: it has no Python\n"), "{err}");
 }
+
+#[test]
+fn modules_are_found_in_the_working_directory_as_in_an_image() {
+    let project = Project::of("hello");
+    project.write("extra/word.py", "WORD = 'extra'\n").write("hello/word.py", "WORD = 'hides the package'\n");
+    project.edit(
+        "src/hello/graph.py",
+        "from typing",
+        "import hello.graph\nfrom extra.word import WORD\nfrom typing",
+    );
+    project.edit("src/hello/graph.py", "Hello, ", "{WORD}, ");
+    let dev = project.ready(&["--no-reload"]);
+    assert_eq!(dev.run(serde_json::json!({}))["greeting"], "extra, world!");
+    assert!(dev.stop("INT").code().is_some());
+}

@@ -1,12 +1,25 @@
 # Runs the agent server. Argument: {"path": [...], "debugger": [host, port, waits] or null, "server": {...}} as JSON.
 import gc
 import json
+import os
 import sys
+from importlib.machinery import PathFinder
 
 options = json.loads(sys.argv.pop())
 # Loading makes objects that stay: looking for garbage among them again and again is a tenth of the start.
 gc.disable()
 sys.path.extend(options["path"])
+
+
+class WorkingDirectory:
+    # As in an image, where the server finds modules in its working directory. A place in sys.path would hide editable
+    # packages, whose finders come later.
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return PathFinder.find_spec(name, [os.getcwd()]) if path is None else None
+
+
+sys.meta_path.append(WorkingDirectory)
 if options["debugger"]:
     import debugpy
 
