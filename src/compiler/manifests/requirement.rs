@@ -61,9 +61,7 @@ pub struct Parts {
 
 /// The parts of the requirement `text`; `None` if it is invalid, or cannot be read reliably.
 pub fn parts(text: &str) -> Option<Parts> {
-    if is_unchecked(text) {
-        return None;
-    }
+    read_name(text).ok().filter(|_| !is_unchecked(text))?;
     let requirement = pep508_rs::Requirement::<Address>::from_str(&lenient(text)).ok()?;
     let mut extras: Vec<String> = requirement.extras.iter().map(ToString::to_string).collect();
     extras.sort();

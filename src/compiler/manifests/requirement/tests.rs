@@ -102,6 +102,7 @@ proptest! {
         if let Err(broken) = read(&text) {
             prop_assert!(text.get(broken.span).is_some());
         }
+        parts(&text);
     }
 }
 
@@ -119,4 +120,7 @@ fn parts_of_requirements() {
         assert_eq!(with_url(text, "u"), moved);
     }
     assert_eq!(written_name("https://host/a.whl"), None);
+    for text in ["httpx.", "a[x.]", "a-@ u", ""] {
+        assert_eq!(parts(text), None, "{text}");
+    }
 }
