@@ -240,6 +240,14 @@ pub struct FailedStep {
     pub reason: String,
 }
 
+impl FailedStep {
+    /// Whether a package index asked uv or pip for credentials.
+    fn is_unauthorized(&self) -> bool {
+        let signs = ["401 Unauthorized", "HTTP error 401"];
+        self.last_lines.iter().any(|line| signs.iter().any(|sign| line.contains(sign)))
+    }
+}
+
 impl fmt::Display for FailedStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let (Some(number), Some(total)) = (self.step.number, self.step.total) {
@@ -271,6 +279,9 @@ impl Error {
             Error::Denied { .. } => {
                 "join the docker group (`sudo usermod -aG docker $USER`, then log in again), or set DOCKER_HOST to a \
                  rootless engine"
+            }
+            Error::Step(failed) if failed.is_unauthorized() => {
+                "give the credentials of the package index with --secret id=netrc,src=FILE"
             }
             Error::Gone { .. } => "check that the engine is running, and run the same command again",
             Error::NameTaken { .. } => {

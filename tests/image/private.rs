@@ -136,6 +136,11 @@ fn the_password_of_an_index_stays_outside() {
             if is_netrc {
                 let refused = env.run_with(&arguments);
                 assert_eq!(refused.code, 1, "{way}: {}", refused.err);
+                assert!(
+                    way == "netrc" || refused.err.contains("--secret id=netrc"),
+                    "{way}: {}",
+                    refused.err
+                );
                 arguments.push(&secret);
             }
             let done = env.run_with(&arguments);
