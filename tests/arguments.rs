@@ -95,3 +95,17 @@ fn wrong_settings_of_a_build_are_found_before_it() {
         assert!(run.err.contains("are for images that are built here"), "{arguments}: {}", run.err);
     }
 }
+
+#[test]
+fn an_option_selects_the_version_of_the_server() {
+    let run = TestEnv::project().run("dockerfile - --api-version 0.8");
+    assert!(run.out.contains("FROM langchain/langgraph-api:0.8-py3.11"), "{}", run.out);
+    for (arguments, expected) in [
+        ("--api-version latest", "--api-version: `latest` is not a version of the server"),
+        ("--api-version 0.8 --base-image x:1", "--api-version has no effect: `base_image` already has a tag"),
+    ] {
+        let run = TestEnv::project().run(&format!("dockerfile - {arguments}"));
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{arguments}");
+        assert!(run.err.contains(expected), "{arguments}: {}", run.err);
+    }
+}

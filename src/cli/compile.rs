@@ -7,6 +7,7 @@ use super::console;
 use super::env::Env;
 use crate::compiler::back::lower::{self, Options};
 use crate::compiler::back::plan::{Plan, Variant};
+use crate::compiler::front::base_image::{base_image, is_api_version};
 use crate::compiler::front::config::Config;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::error::Error;
@@ -21,6 +22,10 @@ pub struct PlanOptions {
     /// Base image, instead of the one in the configuration
     #[arg(long, value_name = "IMAGE")]
     base_image: Option<String>,
+
+    /// Version of the server in the image, such as 0.8, instead of the one in the configuration
+    #[arg(long, value_name = "VERSION")]
+    api_version: Option<String>,
 
     /// Command that installs the packages of a JavaScript project, run in the current directory
     #[arg(long, value_name = "COMMAND")]
@@ -54,6 +59,9 @@ impl PlanOptions {
         let (project, mut config) = self.config.load(env, unbuilt)?;
         if let Some(image) = self.base_image()? {
             config.set_base_image(image);
+        }
+        if let Some(version) = &self.api_version {
+            set_api_version(&mut config, version)?;
         }
         let options = Options {
             install_command: self.install_command.clone(),
@@ -93,6 +101,21 @@ impl PlanOptions {
                 "leave it out, or install what is needed with `dockerfile_lines`",
             )),
         }
+    }
+}
+
+fn set_api_version(config: &mut Config, version: &str) -> Result<(), Error> {
+    if !is_api_version(version) {
+        let message = format!("--api-version: `{version}` is not a version of the server");
+        return Err(Error::usage(message, "write it as major.minor or major.minor.patch, such as 0.8"));
+    }
+    config.set_api_version(version.to_owned());
+    match base_image(config).unused.iter().find(|(key, _)| *key == "api_version") {
+        None => Ok(()),
+        Some((_, why)) => Err(Error::usage(
+            format!("--api-version has no effect: {why}"),
+            "leave it out, or remove the tag",
+        )),
     }
 }
 

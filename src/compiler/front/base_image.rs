@@ -1,5 +1,9 @@
 //! The image that the project's image is built on, and the keys that its tag is made of.
 
+use std::str::FromStr as _;
+
+use pep508_rs::pep440_rs::Version;
+
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::manifests::symbols::PythonVersion;
@@ -84,6 +88,14 @@ fn tag(name: &str) -> Tag {
         }
         _ => Tag::Whole,
     }
+}
+
+/// Whether this is MAJOR[.MINOR[.PATCH]], with an optional pre-release suffix.
+pub fn is_api_version(version: &str) -> bool {
+    let inside = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+    let plain = version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(inside);
+    let parsed = Version::from_str(version).ok().filter(|_| plain);
+    parsed.is_some_and(|it| it.release().len() <= 3 && it.epoch() == 0 && !it.is_post() && !it.is_local())
 }
 
 /// Whether a part of a tag is a language with its version, such as `py3.12`.

@@ -145,6 +145,14 @@ impl Config {
         self.base_image = Some(image);
     }
 
+    /// The same configuration with another version of the server.
+    pub fn set_api_version(&mut self, version: String) {
+        if let Value::Object(members) = &mut self.value {
+            members.insert("api_version".to_owned(), Value::String(version.clone()));
+        }
+        self.api_version = Some(version);
+    }
+
     /// The value at `pointer`, such as `/http/cors`; null counts as absent.
     pub fn at(&self, pointer: &str) -> Option<&Value> {
         self.value.pointer(pointer).filter(|value| !value.is_null())

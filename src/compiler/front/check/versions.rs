@@ -5,6 +5,7 @@ use std::str::FromStr;
 use pep508_rs::pep440_rs::Version;
 
 use super::Context;
+use crate::compiler::front::base_image::is_api_version;
 use crate::compiler::front::config::Config;
 use crate::compiler::server::{OLDEST_NODE, RETIRED_DISTROS};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
@@ -84,14 +85,6 @@ fn check_api(version: &str) -> Option<Diagnostic> {
         )
     };
     Some(Diagnostic::new(&INVALID_API_VERSION, Place::Value(pointer), message).help(help))
-}
-
-/// Whether this is MAJOR[.MINOR[.PATCH]], with an optional pre-release suffix.
-fn is_api_version(version: &str) -> bool {
-    let inside = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
-    let plain = version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(inside);
-    let parsed = Version::from_str(version).ok().filter(|_| plain);
-    parsed.is_some_and(|it| it.release().len() <= 3 && it.epoch() == 0 && !it.is_post() && !it.is_local())
 }
 
 fn check_serde(context: &Context<'_>) -> Option<Diagnostic> {
