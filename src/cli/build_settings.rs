@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use super::console::{note, visible_line};
 use super::env::Env;
 use crate::compiler::back::plan::{Action, Plan};
+use crate::compiler::words::is_variable;
 use crate::engine::{Secrets, Settings};
 use crate::error::Error;
+use crate::project;
 
 /// Maximum size of a secret, in bytes, as BuildKit has it.
 const MAX_SECRET: usize = 500 * 1024;
@@ -104,12 +106,6 @@ impl BuildSettings {
     }
 }
 
-fn is_variable(name: &str) -> bool {
-    !name.starts_with(|c: char| c.is_ascii_digit())
-        && !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
 /// Whether lines of the user declare the argument.
 fn declares(plan: &Plan, name: &str) -> bool {
     let lines = plan.steps.iter().filter_map(|step| match &step.action {
@@ -129,19 +125,19 @@ fn secret(env: &Env, text: &str) -> Result<(String, Vec<u8>), Error> {
         let message = format!("--secret `{}`: {why}", visible_line(text));
         Error::usage(message, "write it as id=ID,src=FILE or id=ID,env=VARIABLE")
     };
-    let (mut id, mut file, mut variable, mut is_variable) = (None, None, None, false);
+    let (mut id, mut file, mut variable, mut is_env) = (None, None, None, false);
     for field in text.split(',') {
         match field.split_once('=') {
             Some(("id", value)) if !value.is_empty() => id = Some(value),
             Some(("src" | "source", value)) => file = Some(value),
             Some(("env", value)) => variable = Some(value),
             Some(("type", "file")) => {}
-            Some(("type", "env")) => is_variable = true,
+            Some(("type", "env")) => is_env = true,
             _ => return Err(invalid(&format!("`{}` is not a field of a secret", visible_line(field)))),
         }
     }
     let id = id.ok_or_else(|| invalid("it has no ID"))?;
-    if is_variable {
+    if is_env {
         variable = variable.or(file.take());
     }
     let variable = variable.or_else(|| Some(id).filter(|id| file.is_none() && env.variable(id).is_some()));
@@ -152,8 +148,7 @@ fn secret(env: &Env, text: &str) -> Result<(String, Vec<u8>), Error> {
         }
         None => {
             let file = file.unwrap_or(id);
-            let value =
-                std::fs::read(env.directory.join(file)).map_err(|error| crate::project::reason(&error));
+            let value = std::fs::read(env.directory.join(file)).map_err(|error| project::reason(&error));
             (format!("`{}`", visible_line(file)), value)
         }
     };
@@ -176,7 +171,7 @@ fn agent(env: &Env, text: &str) -> Result<(String, PathBuf), Error> {
         None => (text, env.variable(AGENT)),
     };
     let hint = "start an agent with `eval $(ssh-agent)`, and add your key with `ssh-add`";
-    let id = if id.is_empty() { "default" } else { id };
+    let id = if id.is_empty() { Secrets::DEFAULT_AGENT } else { id };
     let Some(socket) = socket else {
         return Err(Error::usage(format!("--ssh {}: {AGENT} is not set", visible_line(id)), hint));
     };

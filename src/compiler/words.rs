@@ -1,4 +1,4 @@
-//! Words in messages: lists of names, and near misses.
+//! Words in messages: lists of names, and near misses; and names of variables.
 
 /// The candidate that `word` is most likely a misspelling of.
 pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -14,6 +14,12 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|candidate| (strsim::damerau_levenshtein(&word, &plain(candidate)), candidate))
         .filter(|&(distance, candidate)| distance <= budget && distance < plain(candidate).chars().count())
         .min_by_key(|&(distance, _)| distance)
+}
+
+/// Whether this can be the name of an environment variable.
+pub fn is_variable(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// `a` or `b`.

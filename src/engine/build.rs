@@ -61,7 +61,7 @@ pub struct BuildRequest {
     pub images_known: bool,
     /// All instructions of the Dockerfile, in order, with the configuration keys that cause them.
     pub steps: Vec<StepOrigin>,
-    /// What the steps can use beside the context.
+    /// Settings of the build.
     pub settings: Settings,
 }
 

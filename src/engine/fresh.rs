@@ -115,7 +115,7 @@ impl Freshness {
     }
 }
 
-/// The settings that are inputs of the image. Steps that use secrets are in lines of the user, whose inputs are not known.
+/// The settings that are inputs of the image. Secrets are none, as for the engine's cache.
 fn settings(request: &BuildRequest) -> Vec<String> {
     let Settings { arguments, labels, hosts, network, secrets: _ } = &request.settings;
     let texts = [request.dockerfile.clone(), request.platform.clone().unwrap_or_default()].into_iter();

@@ -44,9 +44,6 @@ const METHODS: &[&str] = &[
 /// The field of a request's metadata that names the SSH agent.
 const SSH_ID: &str = "buildkit.ssh.id";
 
-/// The SSH agent of `RUN --mount=type=ssh` without an ID.
-const DEFAULT_AGENT: &str = "default";
-
 /// Size of a buffer for messages of an SSH agent, in bytes.
 const BUFFER: usize = 16 * 1024;
 
@@ -61,6 +58,9 @@ pub struct Secrets {
 }
 
 impl Secrets {
+    /// The ID of the SSH agent of `RUN --mount=type=ssh` without one.
+    pub const DEFAULT_AGENT: &str = "default";
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty() && self.agents.is_empty()
@@ -69,11 +69,14 @@ impl Secrets {
 
 /// The services of a session.
 #[derive(Clone)]
-pub(super) struct Services(Arc<(Credentials, Secrets)>);
+pub(super) struct Services {
+    credentials: Arc<Credentials>,
+    secrets: Arc<Secrets>,
+}
 
 impl Services {
     pub(super) fn new(credentials: Credentials, secrets: Secrets) -> Self {
-        Self(Arc::new((credentials, secrets)))
+        Self { credentials: Arc::new(credentials), secrets: Arc::new(secrets) }
     }
 
     /// Opens a session called `id` and serves it until the runtime ends. An error is a lowercase fragment.
@@ -137,7 +140,7 @@ impl Auth for Services {
         &self,
         request: Request<CredentialsRequest>,
     ) -> Result<Response<CredentialsResponse>, Status> {
-        let (username, secret) = self.0.0.of_host(&request.get_ref().host).unwrap_or_default();
+        let (username, secret) = self.credentials.of_host(&request.get_ref().host).unwrap_or_default();
         Ok(Response::new(CredentialsResponse { username, secret }))
     }
 
@@ -170,7 +173,7 @@ impl secrets_server::Secrets for Services {
         request: Request<GetSecretRequest>,
     ) -> Result<Response<GetSecretResponse>, Status> {
         let id = &request.get_ref().id;
-        let value = self.0.1.values.get(id).cloned();
+        let value = self.secrets.values.get(id).cloned();
         let data = value.ok_or_else(|| Status::not_found(format!("no --secret has the ID `{id}`")))?;
         Ok(Response::new(GetSecretResponse { data }))
     }
@@ -193,7 +196,7 @@ impl Ssh for Services {
         request: Request<Streaming<BytesMessage>>,
     ) -> Result<Response<Self::ForwardAgentStream>, Status> {
         let id = request.metadata().get(SSH_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
-        let (mut answers, mut requests) = UnixStream::connect(self.agent(id)?).await?.into_split();
+        let (answers, mut requests) = UnixStream::connect(self.agent(id)?).await?.into_split();
         let mut messages = request.into_inner();
         tokio::spawn(async move {
             while let Some(Ok(message)) = messages.next().await {
@@ -202,17 +205,12 @@ impl Ssh for Services {
                 }
             }
         });
-        let (sender, received) = tokio::sync::mpsc::channel(1);
-        tokio::spawn(async move {
-            let mut buffer = vec![0; BUFFER];
-            while let Ok(length @ 1..) = answers.read(&mut buffer).await {
-                let message = BytesMessage { data: buffer.get(..length).unwrap_or_default().to_vec() };
-                if sender.send(Ok(message)).await.is_err() {
-                    return;
-                }
-            }
+        let received = stream::unfold(answers, |mut answers| async {
+            let mut data = vec![0; BUFFER];
+            let length = answers.read(&mut data).await.ok().filter(|length| *length > 0)?;
+            data.truncate(length);
+            Some((Ok(BytesMessage { data }), answers))
         });
-        let received = stream::unfold(received, |mut it| async { Some((it.recv().await?, it)) });
         Ok(Response::new(Box::pin(received)))
     }
 }
@@ -220,8 +218,8 @@ impl Ssh for Services {
 impl Services {
     /// The socket of an SSH agent.
     fn agent(&self, id: &str) -> Result<&Path, Status> {
-        let id = if id.is_empty() { DEFAULT_AGENT } else { id };
-        let agent = self.0.1.agents.get(id).map(PathBuf::as_path);
+        let id = if id.is_empty() { Secrets::DEFAULT_AGENT } else { id };
+        let agent = self.secrets.agents.get(id).map(PathBuf::as_path);
         agent.ok_or_else(|| Status::not_found(format!("no --ssh has the ID `{id}`")))
     }
 }

@@ -1,4 +1,4 @@
-//! Where a new deployment from an external image runs: the listener, its namespace, and the secrets that pull the image.
+//! The cluster of a new deployment from an external image: the listener, its namespace, and the secrets that pull the image.
 
 use super::deploy::Shipment;
 use super::event::Hooks;

@@ -13,7 +13,7 @@ pub struct Request {
     pub deployment_type: DeploymentType,
     /// How the project gets to the service.
     pub method: Method,
-    /// Where a new deployment from an external image runs.
+    /// The cluster of a new deployment from an external image.
     pub placement: Placement,
     /// Local image to push instead of building one.
     pub image: Option<String>,
@@ -98,7 +98,7 @@ impl Method {
     }
 }
 
-/// Where a new deployment from an external image runs.
+/// The cluster of a new deployment from an external image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// UUID of the listener [default: the only one].

@@ -108,11 +108,11 @@ impl Resolved {
         };
         let requirements_files = locals.iter().filter(|local| locked.is_none() && has_file(local));
         let installation = (variant != Variant::Python).then(|| installation::find(files)?.ok());
-        let has_settings = |local: &Local| {
-            installer == Installer::Uv && uv_settings_for(&local.path, files).is_some_and(|it| it.has_index)
-        };
-        let names_index =
-            locals.iter().any(has_settings) || locked.as_ref().is_some_and(|it| !it.indexes().is_empty());
+        let projects = packages.iter().chain(&virtuals).map(|it| it.settings.clone());
+        let directories = locals.iter().filter(|it| !it.is_project());
+        let mut settings = projects.chain(directories.map(|it| uv_settings(it, installer, files))).flatten();
+        let names_index = settings.any(|it| it.has_index)
+            || locked.as_ref().is_some_and(|locked| !locked.indexes().is_empty());
         Self {
             variant,
             has_index: names_index || config.pip_config_file.is_some(),
@@ -205,7 +205,7 @@ impl LocalPackage {
             LocalKind::Virtual => Ok(Skeleton::default()),
             _ => package::skeleton(local, files),
         };
-        let settings = if installer == Installer::Uv { uv_settings_for(&local.path, files) } else { None };
+        let settings = uv_settings(local, installer, files);
         if settings.as_ref().is_some_and(|settings| settings.need_source) && local.kind == LocalKind::Package
         {
             requirements = None;
@@ -225,6 +225,11 @@ impl LocalPackage {
             extras: local.extras.clone(),
         }
     }
+}
+
+/// The settings that uv installs a local dependency with.
+fn uv_settings(local: &Local, installer: Installer, files: &dyn Files) -> Option<UvSettings> {
+    if installer == Installer::Uv { uv_settings_for(&local.path, files) } else { None }
 }
 
 /// Requirements of a local project, and of the extras of local projects that it asks for.

@@ -139,18 +139,20 @@ impl Config {
 
     /// The same configuration built on another base image.
     pub fn set_base_image(&mut self, image: String) {
-        if let Value::Object(members) = &mut self.value {
-            members.insert("base_image".to_owned(), Value::String(image.clone()));
-        }
+        self.set("base_image", &image);
         self.base_image = Some(image);
     }
 
     /// The same configuration with another version of the server.
     pub fn set_api_version(&mut self, version: String) {
-        if let Value::Object(members) = &mut self.value {
-            members.insert("api_version".to_owned(), Value::String(version.clone()));
-        }
+        self.set("api_version", &version);
         self.api_version = Some(version);
+    }
+
+    fn set(&mut self, key: &str, text: &str) {
+        if let Value::Object(members) = &mut self.value {
+            members.insert(key.to_owned(), Value::String(text.to_owned()));
+        }
     }
 
     /// The value at `pointer`, such as `/http/cors`; null counts as absent.

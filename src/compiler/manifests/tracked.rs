@@ -79,7 +79,7 @@ impl Tracked {
     }
 }
 
-/// What the manifests of a directory say about packages.
+/// The packages in the manifests of a directory.
 #[derive(Default)]
 struct Manifests {
     locked: Vec<uv_lock::Package>,

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Context;
+use crate::compiler::words::is_variable;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// All rules of this check.
@@ -96,11 +97,6 @@ fn variable(template: &str) -> Option<Range<usize>> {
     let start = template.len() - name.len();
     let name = name.strip_suffix("}}")?.trim_end();
     is_variable(name).then(|| start..start + name.len())
-}
-
-fn is_variable(name: &str) -> bool {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    !name.is_empty() && name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 fn malformed(template: &str, place: Place, prefix: Option<&str>) -> Diagnostic {
