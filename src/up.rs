@@ -24,7 +24,7 @@ mod turn;
 
 pub use check::check;
 pub use down::down;
-pub use end::while_responsive;
+pub use end::{kill, while_responsive};
 pub use error::Error;
 pub use images::images as provide;
 pub use replaced::Replaced;

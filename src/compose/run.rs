@@ -16,9 +16,6 @@ use crate::up::{self, Hooks, Mode, Options, Replaced, Session, Turn};
 /// Interval of [`Reporter::tick`](crate::live::Reporter::tick).
 const TICK: Duration = Duration::from_millis(250);
 
-/// Number of times that services are killed: compose gives up if a container exits meanwhile.
-const KILL_ROUNDS: usize = 4;
-
 /// Runs the setup, whose compose file is `text`, together with the user's services, as [`up::run`] does without them.
 ///
 /// # Errors
@@ -168,28 +165,20 @@ impl Run<'_> {
             self.child = None;
         }
         // Compose has stopped only the services that it was attached to.
-        if stops { self.call_if_started("stop", &grace()).await } else { Ok(()) }
+        match self.command.clone().filter(|_| stops) {
+            Some(command) => self.call(&command.argument("stop").arguments(grace())).await,
+            None => Ok(()),
+        }
     }
 
     async fn kill(&mut self, stops: bool) -> Result<(), Error> {
         if let Some(mut child) = self.child.take() {
             child.kill().await;
         }
-        let mut killed = Ok(());
-        for _ in 0..if stops { KILL_ROUNDS } else { 0 } {
-            killed = self.call_if_started("kill", &[]).await;
-            if killed.is_ok() {
-                break;
-            }
+        if stops && self.command.is_some() {
+            up::kill(self.engine, &self.session.setup.name).await?;
         }
-        killed
-    }
-
-    async fn call_if_started(&mut self, subcommand: &str, options: &[String]) -> Result<(), Error> {
-        match self.command.clone() {
-            Some(command) => self.call(&command.argument(subcommand).arguments(options)).await,
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     async fn call(&mut self, command: &Command) -> Result<(), Error> {

@@ -17,6 +17,9 @@ const LAST_CHANGES: Duration = Duration::from_secs(2);
 /// Number of times that containers are killed: some may be started meanwhile.
 const KILL_ROUNDS: usize = 5;
 
+/// Pause between two such times.
+const BETWEEN_KILLS: Duration = Duration::from_millis(100);
+
 /// Time within which the engine has to respond while containers are stopped, and the interval between these checks.
 const RESPONSE: Duration = Duration::from_secs(7);
 const CHECK: Duration = Duration::from_millis(500);
@@ -74,6 +77,27 @@ impl Run<'_> {
         let counts = |it: &Container| self.owns_all || self.started.contains(service(it));
         Ok(self.containers().await?.into_iter().filter(|it| is_ours(it) && counts(it)).collect())
     }
+}
+
+/// Kills the containers of a project, whoever started them.
+///
+/// # Errors
+///
+/// The engine refuses or disconnects.
+pub async fn kill(engine: &Engine, project: &str) -> Result<(), Error> {
+    for round in 0..KILL_ROUNDS {
+        let containers = engine.containers(labels::PROJECT, project).await?;
+        let mut running = containers.iter().filter(|it| is_running(it)).peekable();
+        if running.peek().is_none() && round > 0 {
+            break;
+        }
+        for container in running {
+            engine.kill(&container.id).await?;
+        }
+        // The engine still starts what it was asked to start before.
+        sleep(BETWEEN_KILLS).await;
+    }
+    Ok(())
 }
 
 /// Waits for `work`, in which containers are stopped, as long as the engine responds.

@@ -9,7 +9,7 @@ use crate::engine::{Container, Engine, Error, State};
 use crate::live::{Change, Reporter};
 
 /// Grace period of a container.
-pub const GRACE: Duration = Duration::from_secs(7);
+pub const GRACE: Duration = Duration::from_secs(5);
 
 /// The containers in the order in which they are stopped, in groups that are stopped at once.
 pub(super) fn waves(containers: &[Container]) -> Vec<Vec<&Container>> {

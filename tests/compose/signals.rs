@@ -1,5 +1,6 @@
 //! Signals in each phase of `up` with services of the user.
 
+use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -16,9 +17,18 @@ fn states(project: &Project) -> String {
     docker(&host(), &["ps", "-a", "--filter", &filter, "--format", "{{.Names}} {{.State}}"])
 }
 
+/// Whether compose runs for the project.
+fn is_composing(project: &Project) -> bool {
+    let argument = format!("--project-name\0{}\0", project.name);
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let command =
+        |process: fs::DirEntry| fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+    processes.map(command).any(|it| it.contains(&argument))
+}
+
 fn project() -> Project {
     let project = Project::new();
-    std::fs::write(project.app().join("extra.yaml"), IDLE).unwrap();
+    fs::write(project.app().join("extra.yaml"), IDLE).unwrap();
     project
 }
 
@@ -44,14 +54,16 @@ fn signals_stop_what_runs() {
         }
         let volumes = docker(&host(), &["volume", "ls", "-q"]);
         assert!(volumes.contains(&format!("{}_langgraph-data", project.name)), "{what}: {volumes}");
-        // After the third signal, compose may still be stopping. A database that was killed while it created its files
-        // could not start from them again.
-        let down = ["compose", "-p", &project.name, "down", "--timeout", "0", "--volumes"];
+        // After the third signal, compose may still be stopping, and would stop what is started next.
         let since = Instant::now();
-        while !project.run("docker", &down).status.success() {
-            assert!(since.elapsed() < Duration::from_secs(60), "{what}: {}", states(&project));
-            sleep(Duration::from_millis(500));
+        while is_composing(&project) {
+            assert!(since.elapsed() < Duration::from_secs(90), "{what}: {}", states(&project));
+            sleep(Duration::from_millis(100));
         }
+        // A database that was killed while it created its files could not start from them again.
+        let down = ["compose", "-p", &project.name, "down", "--timeout", "0", "--volumes"];
+        let down = project.run("docker", &down);
+        assert!(down.status.success(), "{what}: {}", String::from_utf8_lossy(&down.stderr));
     };
     let starting = || up(&project, &host()).wait_for("starting", || states(&project).contains(" running"));
     assert_stops(("up -d", "starting", 130), starting, check);

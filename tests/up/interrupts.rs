@@ -70,7 +70,7 @@ fn a_second_ctrl_c_does_not_wait() {
     thread::sleep(Duration::from_millis(500));
     up.signal("-INT");
     assert_eq!(up.code(), 130);
-    // The grace period is seven seconds. What counts is when the container ended: the rest depends on the machine.
+    // The grace period is five seconds. What counts is when the container ended: the rest depends on the machine.
     let container = format!("container={}-langgraph-api-1", project.name);
     let until = seconds() + 1;
     let span = ["events", "--since", &since.to_string(), "--until", &until.to_string()];
@@ -82,7 +82,7 @@ fn a_second_ctrl_c_does_not_wait() {
         found.map(|(_, nanoseconds)| Duration::from_nanos(nanoseconds.parse().unwrap()))
     };
     let (asked, ended) = (at("kill").expect(&events), at("die").expect(&events));
-    assert!(ended - asked < Duration::from_secs(6), "{events}");
+    assert!(ended - asked < Duration::from_secs(4), "{events}");
     assert_eq!(project.running(), Vec::<String>::new());
 }
 
