@@ -14,6 +14,7 @@ Examples:
   agentcli validate                              check ./agent.json
   agentcli validate apps/*/agent.json            check many files; exit code 1 if any has an error
   agentcli validate --format github              annotations in a GitHub workflow
+  agentcli validate --format gitlab              code quality of a GitLab merge request
   agentcli validate --format sarif > out.sarif   for code scanning")]
 pub(crate) struct Validate {
     /// Configurations to check
@@ -37,7 +38,7 @@ impl Validate {
         let files = if self.files.is_empty() { vec![self.config.path(env)] } else { self.files.clone() };
         let checked = check::check_all(&env.directory, &files);
         let layout = Layout { is_coloured: env.out.is_coloured, width: env.width };
-        env.out.write(&report::render(self.format, &checked, layout))?;
+        env.out.write(&report::render(self.format, &checked, layout, self.deny_warnings))?;
         env.out.flush()?;
         let errors = checked.iter().map(Checked::errors).sum();
         let warnings = checked.iter().map(Checked::warnings).sum();
