@@ -7,6 +7,8 @@
 mod api;
 mod arguments;
 #[cfg(feature = "system-tests")]
+mod ci;
+#[cfg(feature = "system-tests")]
 mod compose;
 mod context;
 #[cfg(feature = "system-tests")]
