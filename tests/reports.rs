@@ -1,5 +1,7 @@
 //! The report formats, each against an exact golden, SARIF against its published schema, and JUnit with an XML parser.
 
+mod pages;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
