@@ -18,6 +18,7 @@ mod dotenv;
 #[cfg(feature = "system-tests")]
 mod engine;
 mod explain;
+mod fixes;
 mod fixtures;
 mod harness;
 #[cfg(feature = "host")]
