@@ -12,6 +12,7 @@ pub mod command;
 pub mod compile;
 pub mod console;
 pub mod env;
+pub mod fix;
 mod guard;
 pub mod image;
 mod printer;

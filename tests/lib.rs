@@ -20,6 +20,7 @@ mod dotenv;
 #[cfg(feature = "system-tests")]
 mod engine;
 mod explain;
+mod fixes;
 mod fixtures;
 mod harness;
 #[cfg(feature = "host")]
