@@ -1,0 +1,5 @@
+//! `agentcli lsp`, driven over its pipes.
+
+mod client;
+mod findings;
+mod lifecycle;
