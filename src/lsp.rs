@@ -5,9 +5,16 @@
 
 mod buffer;
 mod client;
+mod completion;
+mod cursor;
 mod finding;
 mod frame;
+mod hover;
+mod outline;
+mod place;
+mod request;
 mod session;
+mod target;
 mod text;
 mod uri;
 

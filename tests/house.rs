@@ -97,6 +97,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("front::config", &["front::dialect", "manifests", "paths"]),
     ("front::dialect", &["paths", "server"]),
     ("front::document", &["front::keys", "urls"]),
+    ("front::documentation", &["front::keys", "front::schema", "words"]),
     ("front::keys", &["words"]),
     ("front::reference", &["front::keys", "paths"]),
     ("front::schema", &["front::dialect", "front::document", "front::keys", "words"]),

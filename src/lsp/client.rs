@@ -1,9 +1,10 @@
 //! What the editor can do, and what it is told that the server can do.
 
 use lsp_types::{
-    DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern, InitializeParams,
-    InitializeResult, Registration, RegistrationParams, SaveOptions, ServerCapabilities, ServerInfo,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    CompletionOptions, DidChangeWatchedFilesRegistrationOptions, DocumentLinkOptions, FileSystemWatcher,
+    GlobPattern, InitializeParams, InitializeResult, OneOf, Registration, RegistrationParams, SaveOptions,
+    ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, WorkDoneProgressOptions,
 };
 
 use super::text::Encoding;
@@ -27,6 +28,8 @@ pub(super) struct Client {
     pub(super) encoding: Encoding,
     /// Whether it watches files for the server.
     pub(super) watches: bool,
+    /// Whether it shows symbols as a tree.
+    pub(super) shows_trees: bool,
 }
 
 impl Client {
@@ -35,9 +38,12 @@ impl Client {
         let capabilities = &params.capabilities;
         let offered = capabilities.general.as_ref().and_then(|it| it.position_encodings.as_deref());
         let workspace = capabilities.workspace.as_ref();
+        let document = capabilities.text_document.as_ref();
+        let symbols = document.and_then(|it| it.document_symbol.as_ref());
         let watched = workspace.and_then(|it| it.did_change_watched_files);
         Self {
             encoding: Encoding::choose(offered.unwrap_or_default()),
+            shows_trees: symbols.and_then(|it| it.hierarchical_document_symbol_support).unwrap_or_default(),
             watches: watched.and_then(|it| it.dynamic_registration).unwrap_or_default(),
         }
     }
@@ -53,6 +59,17 @@ impl Client {
         let capabilities = ServerCapabilities {
             position_encoding: Some(self.encoding.kind()),
             text_document_sync: Some(TextDocumentSyncCapability::Options(sync)),
+            hover_provider: Some(true.into()),
+            completion_provider: Some(CompletionOptions {
+                trigger_characters: Some(["\"", "/", ":"].map(str::to_owned).into()),
+                ..CompletionOptions::default()
+            }),
+            definition_provider: Some(OneOf::Left(true)),
+            document_link_provider: Some(DocumentLinkOptions {
+                resolve_provider: None,
+                work_done_progress_options: WorkDoneProgressOptions::default(),
+            }),
+            document_symbol_provider: Some(OneOf::Left(true)),
             ..ServerCapabilities::default()
         };
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());

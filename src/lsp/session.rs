@@ -1,18 +1,18 @@
 //! One session: its life cycle, and the handler of each message.
 
-use std::collections::BTreeMap;
 use std::io;
 
 use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::PublishDiagnosticsParams;
 use lsp_types::notification::{self, Notification as _};
-use lsp_types::request::{self, Request as _};
+use lsp_types::request::{Initialize, RegisterCapability, Request as _, Shutdown};
 use serde::Serialize;
 
 use super::buffer::Buffer;
 use super::client::{self, Client};
+use super::request::Open;
 use super::text::Text;
-use super::{Error, finding};
+use super::{Error, finding, request};
 
 /// Where a session is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +30,12 @@ pub(super) struct Session<'a> {
     send: &'a mut dyn FnMut(&str) -> io::Result<()>,
     phase: Phase,
     client: Client,
-    /// The open configurations, by URI.
-    open: BTreeMap<String, Buffer>,
+    open: Open,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(send: &'a mut dyn FnMut(&str) -> io::Result<()>) -> Self {
-        Self { send, phase: Phase::New, client: Client::default(), open: BTreeMap::new() }
+        Self { send, phase: Phase::New, client: Client::default(), open: Open::new() }
     }
 
     /// Handles one message.
@@ -70,22 +69,25 @@ impl<'a> Session<'a> {
         let (id, method, params) = (request.id, request.method, request.params);
         let refuse = |code: ErrorCode, why: &str| Response::new_err(id.clone(), code as i32, why.to_owned());
         match (self.phase, method.as_str()) {
-            (Phase::New, request::Initialize::METHOD) => reply::<request::Initialize>(id, params, |params| {
+            (Phase::New, Initialize::METHOD) => request::reply::<Initialize>(id, params, |params| {
                 self.client = Client::new(&params);
                 self.phase = Phase::Running;
                 self.client.welcome()
             }),
             (Phase::New, _) => refuse(ErrorCode::ServerNotInitialized, "the session is not initialized"),
             (Phase::ShutDown, _) => refuse(ErrorCode::InvalidRequest, "the session is shut down"),
-            (Phase::Running, request::Shutdown::METHOD) => {
+            (Phase::Running, Shutdown::METHOD) => {
                 self.phase = Phase::ShutDown;
                 Response::new_ok(id, ())
             }
-            (Phase::Running, request::Initialize::METHOD) => {
+            (Phase::Running, Initialize::METHOD) => {
                 refuse(ErrorCode::InvalidRequest, "the session is initialized already")
             }
             (Phase::Running, method) => {
-                refuse(ErrorCode::MethodNotFound, &format!("`{method}` is not supported"))
+                let answered = request::answer(&self.open, &self.client, &id, method, params);
+                answered.unwrap_or_else(|| {
+                    refuse(ErrorCode::MethodNotFound, &format!("`{method}` is not supported"))
+                })
             }
         }
     }
@@ -95,7 +97,7 @@ impl<'a> Session<'a> {
         match notification.method.as_str() {
             notification::Initialized::METHOD if self.client.watches => {
                 let id = RequestId::from("watch".to_owned());
-                let method = request::RegisterCapability::METHOD.to_owned();
+                let method = RegisterCapability::METHOD.to_owned();
                 return self.send(Request::new(id, method, client::watch_request()));
             }
             notification::DidOpenTextDocument::METHOD => {
@@ -144,18 +146,6 @@ impl<'a> Session<'a> {
         let written = message.into().write(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         written.and_then(|()| (self.send)(&text)).map_err(|source| Error::Output { source })
-    }
-}
-
-/// The response to a request with these parameters.
-fn reply<R: request::Request>(
-    id: RequestId,
-    params: serde_json::Value,
-    answer: impl FnOnce(R::Params) -> R::Result,
-) -> Response {
-    match serde_json::from_value(params) {
-        Ok(params) => Response::new_ok(id, answer(params)),
-        Err(error) => Response::new_err(id, ErrorCode::InvalidParams as i32, error.to_string()),
     }
 }
 

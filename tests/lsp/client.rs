@@ -135,6 +135,19 @@ impl Client {
         self.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [change]}));
     }
 
+    /// Asks about the place of `agent.json` with this line and column.
+    pub(crate) fn ask(&mut self, method: &str, line: u32, character: u32) -> Value {
+        let position = json!({"line": line, "character": character});
+        let document = json!({"uri": self.uri("agent.json")});
+        self.request(method, json!({"textDocument": document, "position": position}))
+    }
+
+    /// Asks about `agent.json` as a whole.
+    pub(crate) fn ask_whole(&mut self, method: &str) -> Value {
+        let document = json!({"uri": self.uri("agent.json")});
+        self.request(method, json!({"textDocument": document}))
+    }
+
     /// Closes the input, and returns the exit code and what the server says on stderr.
     pub(crate) fn end(&mut self) -> (i32, String) {
         self.input = None;
