@@ -28,6 +28,7 @@ mod house;
 mod image;
 #[cfg(feature = "system-tests")]
 mod locks;
+mod lsp;
 mod never_panics;
 mod output;
 #[cfg(feature = "system-tests")]

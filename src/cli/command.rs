@@ -10,6 +10,7 @@ mod explain;
 mod guard;
 #[cfg(feature = "host")]
 mod host;
+mod lsp;
 mod plan;
 mod schema;
 mod up;
@@ -108,6 +109,12 @@ commands! {
     ///
     /// Editors complete and explain every key with it: save it beside the configuration and name it in "$schema".
     Schema(schema),
+
+    /// Run the language server for editors
+    ///
+    /// Editors start it; it speaks the Language Server Protocol on stdin and stdout. It checks agent.json and
+    /// langgraph.json while they are edited, from the unsaved text.
+    Lsp(lsp),
 
     /// Run a command until it exits or stdin ends
     #[command(hide = true)]
