@@ -6,6 +6,7 @@
 #[cfg(feature = "host")]
 mod api;
 mod arguments;
+mod completions;
 #[cfg(feature = "system-tests")]
 mod compose;
 mod context;
@@ -28,6 +29,7 @@ mod image;
 #[cfg(feature = "system-tests")]
 mod locks;
 mod never_panics;
+mod new;
 mod output;
 #[cfg(feature = "system-tests")]
 mod packaging;
