@@ -45,6 +45,17 @@ pub struct Rule {
     pub right: &'static str,
 }
 
+impl Rule {
+    /// Why it is wrong, with both examples, as Markdown.
+    pub fn markdown(&self) -> String {
+        let fenced = |example: &str| {
+            let language = if example.starts_with('{') { "json" } else { "text" };
+            format!("```{language}\n{example}\n```\n")
+        };
+        format!("{}\n\nWrong:\n\n{}\nRight:\n\n{}", self.why, fenced(self.wrong), fenced(self.right))
+    }
+}
+
 /// A JSON Pointer (RFC 6901) into the configuration; the empty pointer is the whole document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer(String);

@@ -8,6 +8,7 @@ mod api;
 mod arguments;
 #[cfg(feature = "system-tests")]
 mod ci;
+mod completions;
 #[cfg(feature = "system-tests")]
 mod compose;
 mod context;
@@ -30,7 +31,9 @@ mod house;
 mod image;
 #[cfg(feature = "system-tests")]
 mod locks;
+mod lsp;
 mod never_panics;
+mod new;
 mod output;
 #[cfg(feature = "system-tests")]
 mod packaging;
