@@ -1,4 +1,5 @@
-//! What CI services and git hooks run: the action, the hook, and the examples, with the real shell, pre-commit and zizmor.
+//! The action, the hook and the examples for CI services, with the real shell, pre-commit and zizmor, and the site of the
+//! documentation.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -48,6 +49,41 @@ fn workflows_pass_zizmor() {
         .output()
         .unwrap();
     assert!(found.status.success(), "{}{}", text(&found.stdout), text(&found.stderr));
+}
+
+#[test]
+fn files_of_ci_services_match_their_schemas() {
+    for (schema, file) in [
+        ("github-actions", "action.yml"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/bug.yml"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/feature.yml"),
+        ("github-issue-forms", ".github/ISSUE_TEMPLATE/finding.yml"),
+        ("github-workflows", ".github/workflows/ci.yml"),
+        ("github-workflows", ".github/workflows/release.yml"),
+        ("github-workflows", "examples/ci/github.yml"),
+        ("gitlab-ci", "examples/ci/gitlab.yml"),
+    ] {
+        let checked = tool("check-jsonschema")
+            .args(["--builtin-schema", &format!("vendor.{schema}"), file])
+            .current_dir(ROOT)
+            .output()
+            .unwrap();
+        assert!(checked.status.success(), "{}{}", text(&checked.stdout), text(&checked.stderr));
+    }
+}
+
+/// A broken link or anchor is an error.
+#[test]
+fn documentation_builds_as_a_site() {
+    let site = TempDir::new().unwrap();
+    let built = tool("mkdocs")
+        .args(["build", "--strict", "--site-dir"])
+        .arg(site.path())
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}{}", text(&built.stdout), text(&built.stderr));
+    assert!(site.path().join("reference/commands/index.html").exists());
 }
 
 /// Runs the steps of action.yml as a runner does, and returns the output of the last one that ran.
