@@ -5,3 +5,5 @@ mod completion;
 mod findings;
 mod lifecycle;
 mod navigation;
+#[cfg(feature = "system-tests")]
+mod other_client;
