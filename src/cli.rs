@@ -12,6 +12,7 @@ pub mod command;
 pub mod compile;
 pub mod console;
 pub mod env;
+pub mod fix;
 mod guard;
 pub mod image;
 mod printer;
@@ -39,6 +40,7 @@ const HELP_WIDTH: usize = 100;
 
 const EXAMPLES: &str = "\
 Examples:
+  agentcli new my-agent                 a project that runs without an API key
   agentcli validate                     check ./agent.json
   agentcli validate apps/*/agent.json   check many files at once
   agentcli explain unknown-key          what a finding means, with examples
@@ -99,6 +101,20 @@ pub fn run(env: &mut Env) -> u8 {
             error.exit_code()
         }
     }
+}
+
+/// The program without its hidden commands, for completions and manual pages.
+fn shown_commands() -> clap::Command {
+    let command = Arguments::command();
+    let shown = command.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
+    let about = command.get_about().cloned().unwrap_or_default();
+    clap::Command::new("agentcli")
+        .version(VERSION)
+        .about(about)
+        .after_help(EXAMPLES)
+        .disable_help_subcommand(true)
+        .args(command.get_arguments().cloned())
+        .subcommands(shown)
 }
 
 fn parse(env: &mut Env) -> Result<Arguments, Error> {

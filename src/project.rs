@@ -2,6 +2,7 @@
 //!
 //! A configuration that cannot be read is a diagnostic like any other, so that one run over many files reports them all.
 
+mod create;
 mod disk;
 mod load;
 mod rules;
@@ -12,6 +13,7 @@ use std::{fs, io};
 
 use crate::compiler::paths;
 
+pub use create::{Created, create};
 pub use disk::DiskFiles;
 pub use load::{Default, Project, Unreadable, default_config};
 pub use rules::RULES;
@@ -20,9 +22,25 @@ pub use write::{hidden_directory, write_atomically};
 /// Directory of the files that agentcli keeps in a project, relative to the configuration's directory.
 pub const HOME: &str = ".agentcli";
 
-/// A file of the user's tree that cannot be written.
+/// A file or directory of the user's tree that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A directory could not be created or read.
+    #[error("cannot create a project in `{path}`: {}", reason(.source))]
+    Create {
+        /// Its path.
+        path: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A new project would be among other files.
+    #[error("cannot create a project in `{path}`: the directory is not empty ({found})")]
+    NotEmpty {
+        /// Its path.
+        path: String,
+        /// Some names in it.
+        found: String,
+    },
     /// A file could not be written.
     #[error("cannot write `{path}`: {}", reason(.source))]
     Write {
@@ -36,9 +54,15 @@ pub enum Error {
 impl Error {
     /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
-        let Error::Write { source, .. } = self;
+        let source = match self {
+            Error::Create { source, .. } | Error::Write { source, .. } => source,
+            Error::NotEmpty { .. } => {
+                return Some("choose another directory, or pass --force to add the missing files".to_owned());
+            }
+        };
         match source.kind() {
             io::ErrorKind::NotFound => Some("create the directory first".to_owned()),
+            io::ErrorKind::NotADirectory => Some("choose another path".to_owned()),
             io::ErrorKind::StorageFull => Some("free disk space".to_owned()),
             _ => None,
         }

@@ -6,6 +6,7 @@
 #[cfg(feature = "host")]
 mod api;
 mod arguments;
+mod completions;
 #[cfg(feature = "system-tests")]
 mod compose;
 mod context;
@@ -18,6 +19,7 @@ mod dotenv;
 #[cfg(feature = "system-tests")]
 mod engine;
 mod explain;
+mod fixes;
 mod fixtures;
 mod harness;
 #[cfg(feature = "host")]
@@ -29,6 +31,7 @@ mod image;
 mod locks;
 mod lsp;
 mod never_panics;
+mod new;
 mod output;
 #[cfg(feature = "system-tests")]
 mod packaging;

@@ -1,6 +1,7 @@
 //! The commands. A new one is a file here, its `mod` line and a row in the table, with its help.
 
 mod build;
+mod completions;
 mod compose;
 mod deploy;
 mod dev;
@@ -11,6 +12,7 @@ mod guard;
 #[cfg(feature = "host")]
 mod host;
 mod lsp;
+mod new;
 mod plan;
 mod schema;
 mod up;
@@ -42,6 +44,12 @@ macro_rules! commands {
 }
 
 commands! {
+    /// Create a project from a template
+    ///
+    /// The project validates, runs with `dev` without an API key, builds, and has tests. No network is used. The directory
+    /// has to be empty unless --force is given, and no existing file is ever changed.
+    New(new),
+
     /// Check configuration files
     ///
     /// Every mistake is shown in one run, with its place and what to write instead. Findings go to stdout.
@@ -115,6 +123,9 @@ commands! {
     /// Editors start it; it speaks the Language Server Protocol on stdin and stdout. It checks agent.json and
     /// langgraph.json while they are edited, from the unsaved text.
     Lsp(lsp),
+
+    /// Print the completion script of a shell
+    Completions(completions),
 
     /// Run a command until it exits or stdin ends
     #[command(hide = true)]
