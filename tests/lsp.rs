@@ -1,5 +1,6 @@
 //! `agentcli lsp`, driven over its pipes.
 
+mod actions;
 mod client;
 mod completion;
 mod findings;
