@@ -28,6 +28,7 @@ mod house;
 mod image;
 #[cfg(feature = "system-tests")]
 mod locks;
+mod manual;
 mod never_panics;
 mod new;
 mod output;

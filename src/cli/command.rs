@@ -12,6 +12,7 @@ mod guard;
 #[cfg(feature = "host")]
 mod host;
 mod new;
+mod package_files;
 mod plan;
 mod schema;
 mod up;
@@ -119,6 +120,10 @@ commands! {
 
     /// Print the completion script of a shell
     Completions(completions),
+
+    /// Write manual pages and completion scripts for a package
+    #[command(hide = true)]
+    PackageFiles(package_files),
 
     /// Run a command until it exits or stdin ends
     #[command(hide = true)]
