@@ -47,8 +47,13 @@ pub fn analyze(name: &str, text: &str, files: &dyn Files) -> Analysis {
     if diagnostics.is_empty() {
         return Analysis { document, config, diagnostics };
     }
+    // Where a mistake in the syntax has no fix, other findings may only follow from it.
+    let is_clear = !diagnostics.iter().any(|it| document::hides_others(it.rule) && it.fix.is_none());
     for diagnostic in &mut diagnostics {
         keep_secrets(diagnostic, &document);
+        if let Some(fix) = &mut diagnostic.fix {
+            fix.is_safe &= is_clear;
+        }
     }
     diagnostics.sort_by_cached_key(|diagnostic| {
         let span = document.span(&diagnostic.place);
@@ -67,12 +72,14 @@ fn keep_secrets(diagnostic: &mut Diagnostic, document: &Document) {
     {
         diagnostic.message = diagnostic.rule.summary.to_owned();
         diagnostic.help = None;
+        diagnostic.fix = None;
         return;
     }
     let span = document.span(&diagnostic.place);
     if document.secrets().iter().any(|secret| secret.start < span.end && span.start < secret.end) {
         diagnostic.message = urls::masked(&diagnostic.message).into_owned();
         diagnostic.help = diagnostic.help.as_deref().map(|help| urls::masked(help).into_owned());
+        diagnostic.fix.take_if(|fix| fix.has_text());
     }
 }
 

@@ -45,6 +45,17 @@ pub struct Rule {
     pub right: &'static str,
 }
 
+impl Rule {
+    /// Why it is wrong, with both examples, as Markdown.
+    pub fn markdown(&self) -> String {
+        let fenced = |example: &str| {
+            let language = if example.starts_with('{') { "json" } else { "text" };
+            format!("```{language}\n{example}\n```\n")
+        };
+        format!("{}\n\nWrong:\n\n{}\nRight:\n\n{}", self.why, fenced(self.wrong), fenced(self.right))
+    }
+}
+
 /// A JSON Pointer (RFC 6901) into the configuration; the empty pointer is the whole document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer(String);
@@ -172,6 +183,50 @@ impl Related {
     }
 }
 
+/// A change of the configuration that corrects a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// The changes, each at its place.
+    pub edits: Vec<(Place, Edit)>,
+    /// Whether nothing else can be meant, so that `validate --fix` makes it unasked.
+    pub is_safe: bool,
+}
+
+/// A change at a [`Place`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Writes other text: for a key or a part of a string unescaped, otherwise as it is in the file.
+    Replace(String),
+    /// Removes the text; for a key or value as a whole, the member of the object or the item of the array.
+    Remove,
+    /// Writes text before and after.
+    Wrap(&'static str, &'static str),
+}
+
+impl Edit {
+    /// Writes a value that is this string.
+    pub fn string(text: &str) -> Self {
+        Self::Replace(serde_json::Value::from(text).to_string())
+    }
+}
+
+impl Fix {
+    /// A fix that can only be what is meant.
+    pub fn safe(place: Place, edit: Edit) -> Self {
+        Self { edits: vec![(place, edit)], is_safe: true }
+    }
+
+    /// A fix that is probably what is meant.
+    pub fn likely(place: Place, edit: Edit) -> Self {
+        Self { is_safe: false, ..Self::safe(place, edit) }
+    }
+
+    /// Whether it contains text that may come from the configuration.
+    pub fn has_text(&self) -> bool {
+        self.edits.iter().any(|(_, edit)| matches!(edit, Edit::Replace(_)))
+    }
+}
+
 /// One finding.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
@@ -185,12 +240,14 @@ pub struct Diagnostic {
     pub related: Option<Related>,
     /// How to fix it, as an imperative.
     pub help: Option<String>,
+    /// The same as a change of the configuration, where it is one.
+    pub fix: Option<Fix>,
 }
 
 impl Diagnostic {
     /// A finding of the kind `rule` at `place`.
     pub fn new(rule: &'static Rule, place: Place, message: impl Into<String>) -> Self {
-        Self { rule, message: message.into(), place, related: None, help: None }
+        Self { rule, message: message.into(), place, related: None, help: None, fix: None }
     }
 
     /// Adds a line that says how to fix it.
@@ -198,6 +255,27 @@ impl Diagnostic {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Adds the change that fixes it.
+    #[must_use]
+    pub fn fix(mut self, fix: impl Into<Option<Fix>>) -> Self {
+        self.fix = fix.into();
+        self
+    }
+
+    /// Adds the change of its place that fixes it, where nothing else can be meant.
+    #[must_use]
+    pub fn safe_fix(self, edit: Edit) -> Self {
+        let fix = Fix::safe(self.place.clone(), edit);
+        self.fix(fix)
+    }
+
+    /// Adds the change of its place that probably fixes it.
+    #[must_use]
+    pub fn likely_fix(self, edit: Edit) -> Self {
+        let fix = Fix::likely(self.place.clone(), edit);
+        self.fix(fix)
     }
 
     /// Adds a second place, in another file.

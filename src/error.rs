@@ -14,7 +14,7 @@ use crate::engine::Refusal;
 #[cfg(feature = "host")]
 use crate::host;
 use crate::live::Interrupted;
-use crate::{api, compose, dev, engine, project, ship, up};
+use crate::{api, compose, dev, engine, lsp, project, ship, up};
 
 /// Exit code of a bug, EX_SOFTWARE in sysexits.h.
 pub const INTERNAL: u8 = 70;
@@ -67,6 +67,9 @@ pub enum Error {
     /// A signal stopped the command.
     #[error("interrupted")]
     Interrupted,
+    /// The session with an editor failed.
+    #[error(transparent)]
+    Lsp(#[from] lsp::Error),
     /// No API key for the deployment service is set.
     #[error("no API key for the deployment service is set")]
     NoKey {
@@ -195,6 +198,7 @@ impl Error {
             | Error::Declined
             | Error::Dev(_)
             | Error::Guard { .. }
+            | Error::Lsp(_)
             | Error::Output(_)
             | Error::Project(_)
             | Error::Runtime { .. }
@@ -233,6 +237,7 @@ impl Error {
             #[cfg(feature = "host")]
             Error::Host(error) => error.hint(),
             Error::Engine(error) => error.hint(),
+            Error::Lsp(error) => error.hint(),
             Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
             Error::Ship(error) => error.hint(),

@@ -36,6 +36,7 @@
 //! | [`dev`] | the server on this machine | `child`, `compiler`, `live`, `probe`, `project`, `watch` |
 //! | [`up`] | the whole server in containers | `compiler`, `engine`, `live`, `probe`, `watch` |
 //! | [`compose`] | the same with further services, through docker compose | `child`, `compiler`, `engine`, `live`, `probe`, `project`, `up` |
+//! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
 //! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live` |
 //! | `host` | our own deployment service, behind the feature `host`; the only user of axum | `api`, `context`, `project` |
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
@@ -51,7 +52,7 @@
 //! - The plan leaves nothing open: defaults are chosen before it, and emitting decides only how it is written.
 //! - The agent server's names are in [`compiler::server`] and in the table of keys, [`compiler::front::keys`].
 //! - Values of `env` are never part of a plan, an image, an archive or a message. A setup of containers holds them.
-//! - `validate`, `plan` and `dockerfile` start no async runtime.
+//! - `validate`, `plan`, `dockerfile` and `lsp` start no async runtime.
 
 pub mod api;
 pub mod child;
@@ -66,6 +67,7 @@ pub mod error;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod live;
+pub mod lsp;
 pub mod probe;
 pub mod project;
 pub mod ship;

@@ -6,6 +6,7 @@
 //! - A tree with a directory `project/` has files beside the project too, and the configuration is in that directory.
 //! - The files of a directory `<case>/` are added to the project and replace files of the same name. A case may have
 //!   this directory and no configuration.
+//! - `<case>.fixed` is the configuration after `agentcli validate --fix`, for a case with a safe fix.
 //! - Each case reports the rule whose folder it is in. A case named `fine-…` reports nothing: it shows what the rule
 //!   must accept.
 
@@ -29,12 +30,18 @@ impl Case {
     }
 
     fn run(&self) -> Output {
+        let (project, _) = self.project();
+        project.run("validate --color never")
+    }
+
+    /// The project, and the path of its configuration.
+    fn project(&self) -> (TestEnv, PathBuf) {
         let (name, config) = match self.stem.strip_suffix(".langgraph") {
             Some(name) => (name, "langgraph.json"),
             None => (&*self.stem, "agent.json"),
         };
         let tree = name.split_once('@').map_or("python", |(_, tree)| tree);
-        let env = TestEnv::empty();
+        let mut env = TestEnv::empty();
         overlay(&fixtures("trees").join(tree), &env.path(""));
         if self.path("").exists() {
             overlay(&self.path(""), &env.path(""));
@@ -43,7 +50,8 @@ impl Case {
         if self.path(".json").exists() {
             fs::copy(self.path(".json"), project.join(config)).unwrap();
         }
-        TestEnv::inside(&project).run("validate --color never")
+        env.enter(&project);
+        (env, project.join(config))
     }
 }
 
@@ -68,12 +76,17 @@ fn names(directory: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
+/// Whether a file holds what a case should give.
+fn is_expected(name: &str) -> bool {
+    name.ends_with(".txt") || name.ends_with(".fixed")
+}
+
 /// Every configuration, and every directory that has none, is a case.
 fn cases() -> Vec<Case> {
     let in_folder = |code: String| {
         let names = names(&fixtures("invalid").join(&code));
         let stem = |name: &String| name.trim_end_matches(".json").to_owned();
-        let stems: BTreeSet<String> = names.iter().filter(|name| !name.ends_with(".txt")).map(stem).collect();
+        let stems: BTreeSet<String> = names.iter().filter(|name| !is_expected(name)).map(stem).collect();
         stems.into_iter().map(move |stem| Case { code: code.clone(), stem })
     };
     names(&fixtures("invalid")).into_iter().flat_map(in_folder).collect()
@@ -98,6 +111,34 @@ fn each_case_prints_the_expected_output() {
                 "{name}: reports nothing about `{}`, or something though it is fine",
                 case.code
             ));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\nAGENTCLI_BLESS=1 cargo test updates the expected output",
+        wrong.join("\n")
+    );
+}
+
+/// Only the safe fixes are made, all at once, and nothing else changes.
+#[test]
+fn each_safe_fix_gives_the_expected_file() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let (project, config) = case.project();
+        let Ok(before) = fs::read(&config) else { continue };
+        let diff = project.run("validate --diff");
+        assert_eq!(fs::read(&config).unwrap(), before, "{}: --diff writes", case.stem);
+        let fixed = project.run("validate --fix --format json");
+        let after = fs::read(&config).unwrap();
+        assert_eq!(diff.code == 1, after != before, "{}: {diff:?}", case.stem);
+        assert!(!fixed.out.contains("\"safe\":true"), "{}: {}", case.stem, fixed.out);
+        let expected = case.path(".fixed");
+        if after == before {
+            assert!(!expected.exists(), "{} has no safe fix", case.stem);
+        } else {
+            wrong.extend(golden(&expected, &String::from_utf8(after).unwrap()).err());
+            assert_eq!(project.run("validate --diff").out, "", "{}", case.stem);
         }
     }
     assert!(

@@ -106,6 +106,11 @@ impl TestEnv {
         self
     }
 
+    /// In another directory.
+    pub(crate) fn enter(&mut self, directory: &Path) {
+        self.directory = directory.to_owned();
+    }
+
     /// A path in the directory.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.directory.join(path)

@@ -19,6 +19,7 @@ mod dotenv;
 #[cfg(feature = "system-tests")]
 mod engine;
 mod explain;
+mod fixes;
 mod fixtures;
 mod harness;
 #[cfg(feature = "host")]
@@ -28,6 +29,7 @@ mod house;
 mod image;
 #[cfg(feature = "system-tests")]
 mod locks;
+mod lsp;
 mod manual;
 mod never_panics;
 mod new;

@@ -84,7 +84,8 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     let analysis = analyze("agent.json", text, &files);
     let locate = |diagnostic: Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);
-        Finding { diagnostic, span }
+        let edits = diagnostic.fix.as_ref().and_then(|fix| analysis.document.edits(fix));
+        Finding { diagnostic, span, edits: edits.unwrap_or_default() }
     };
     let findings: Vec<Finding> = analysis.diagnostics.into_iter().map(locate).collect();
     for finding in &findings {

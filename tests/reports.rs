@@ -99,7 +99,8 @@ fn json_has_the_documented_keys() {
             "end_line",
             "end_column",
             "related",
-            "help"
+            "help",
+            "fix",
         ]
     );
     let empty = TestEnv::project().run("validate --format json").out;

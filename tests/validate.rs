@@ -27,7 +27,8 @@ fn errors_fail_and_are_counted() {
     );
     assert_eq!(
         run.err,
-        "1 error in 1 file\nfor more about a finding, try `agentcli explain trailing-comma`\n"
+        "1 error in 1 file\n1 finding has a safe fix: `agentcli validate --fix` makes it\n\
+         for more about a finding, try `agentcli explain trailing-comma`\n"
     );
 }
 

@@ -9,10 +9,11 @@ use super::env::Env;
 use super::report::text;
 use crate::compiler;
 use crate::compiler::front::config::Config;
+use crate::compiler::front::document::TextEdit;
 use crate::compiler::front::source::Source;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::Error;
-use crate::project::{self, Project};
+use crate::project::{self, Project, Unreadable};
 
 /// Number of files from which threads are worth starting.
 const FEW: usize = 16;
@@ -39,12 +40,20 @@ pub struct Finding {
     pub diagnostic: Diagnostic,
     /// Its bytes in the text; empty at the start for the file as a whole.
     pub span: Range<usize>,
+    /// The changes of the text that fix it.
+    pub edits: Vec<TextEdit>,
 }
 
 impl Checked {
     /// Number of errors.
     pub fn errors(&self) -> usize {
         self.findings.iter().filter(|finding| finding.diagnostic.is_error()).count()
+    }
+
+    /// The findings with a safe fix.
+    pub fn safe_fixes(&self) -> impl Iterator<Item = &Finding> {
+        let is_safe = |it: &&Finding| it.diagnostic.fix.as_ref().is_some_and(|fix| fix.is_safe);
+        self.findings.iter().filter(is_safe).filter(|it| !it.edits.is_empty())
     }
 
     /// Number of warnings.
@@ -79,7 +88,7 @@ impl ConfigOption {
     /// errors end the command.
     pub(super) fn load(&self, env: &mut Env, rules: &[&str]) -> Result<(Project, Config), Error> {
         let path = self.path(env);
-        let (mut checked, usable) = read(&env.directory, &path);
+        let (mut checked, usable) = read(Project::load(&env.directory, &path), &env.directory, &path);
         checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
         let errors = checked.errors();
         // A known warning is not repeated, wherever it has moved to; an error always is.
@@ -93,15 +102,16 @@ impl ConfigOption {
     }
 }
 
-/// Checks `paths`, relative to `directory`, on all cores; the result has their order.
-pub fn check_all(directory: &Path, paths: &[PathBuf]) -> Vec<Checked> {
-    let check = |paths: &[PathBuf]| paths.iter().map(|path| read(directory, path).0).collect::<Vec<_>>();
+/// Calls `check` for all `paths`, on all cores; the result has their order.
+pub fn check_all<T: Send>(paths: &[PathBuf], check: impl Fn(&Path) -> T + Sync) -> Vec<T> {
+    let check = |paths: &[PathBuf]| paths.iter().map(|path| check(path)).collect::<Vec<_>>();
     if paths.len() < FEW {
         return check(paths);
     }
     let workers = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         let chunks = paths.chunks(paths.len().div_ceil(workers));
+        let check = &check;
         let workers: Vec<_> = chunks.map(|chunk| scope.spawn(move || check(chunk))).collect();
         let joined =
             workers.into_iter().map(|worker| worker.join().unwrap_or_else(|bug| panic::resume_unwind(bug)));
@@ -109,9 +119,23 @@ pub fn check_all(directory: &Path, paths: &[PathBuf]) -> Vec<Checked> {
     })
 }
 
-/// Reads and checks one configuration; the second half is absent where there is no text to compile.
-fn read(directory: &Path, path: &Path) -> (Checked, Option<(Project, Config)>) {
-    let mut project = match Project::load(directory, path) {
+/// Reads and checks the configuration at `path`, relative to `directory`.
+pub fn check(directory: &Path, path: &Path) -> Checked {
+    read(Project::load(directory, path), directory, path).0
+}
+
+/// Checks the configuration at `path` as if the file had this content.
+pub fn check_content(directory: &Path, path: &Path, content: Vec<u8>) -> Checked {
+    read(Project::with_content(directory, path, content), directory, path).0
+}
+
+/// Checks one configuration; the second half is absent where there is no text to compile.
+fn read(
+    project: Result<Project, Box<Unreadable>>,
+    directory: &Path,
+    path: &Path,
+) -> (Checked, Option<(Project, Config)>) {
+    let mut project = match project {
         Ok(project) => project,
         Err(unreadable) => return (unreadable_file(*unreadable), None),
     };
@@ -120,7 +144,8 @@ fn read(directory: &Path, path: &Path) -> (Checked, Option<(Project, Config)>) {
     let locate = |mut diagnostic: Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);
         diagnostic.help = misplaced(&diagnostic, &analysis.config, directory, path).or(diagnostic.help);
-        Finding { diagnostic, span }
+        let edits = diagnostic.fix.as_ref().and_then(|fix| analysis.document.edits(fix)).unwrap_or_default();
+        Finding { diagnostic, span, edits }
     };
     let findings = analysis.diagnostics.into_iter().map(locate).collect();
     let graphs = analysis.config.graphs.len();
@@ -145,11 +170,15 @@ fn misplaced(diagnostic: &Diagnostic, config: &Config, directory: &Path, path: &
     ))
 }
 
-fn unreadable_file(mut file: project::Unreadable) -> Checked {
+fn unreadable_file(mut file: Unreadable) -> Checked {
     file.source.hide(compiler::front::document::parse(&file.source.text).0.secrets());
     let span = match &file.diagnostic.place {
         crate::diagnostic::Place::Span(span) => span.clone(),
         _ => 0..0,
     };
-    Checked { source: file.source, findings: vec![Finding { diagnostic: file.diagnostic, span }], graphs: 0 }
+    Checked {
+        source: file.source,
+        findings: vec![Finding { diagnostic: file.diagnostic, span, edits: Vec::new() }],
+        graphs: 0,
+    }
 }

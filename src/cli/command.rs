@@ -11,6 +11,7 @@ mod explain;
 mod guard;
 #[cfg(feature = "host")]
 mod host;
+mod lsp;
 mod new;
 mod package_files;
 mod plan;
@@ -117,6 +118,12 @@ commands! {
     ///
     /// Editors complete and explain every key with it: save it beside the configuration and name it in "$schema".
     Schema(schema),
+
+    /// Run the language server for editors
+    ///
+    /// Editors start it; it speaks the Language Server Protocol on stdin and stdout. It checks agent.json and
+    /// langgraph.json while they are edited, from the unsaved text.
+    Lsp(lsp),
 
     /// Print the completion script of a shell
     Completions(completions),

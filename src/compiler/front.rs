@@ -7,6 +7,7 @@ pub mod check;
 pub mod config;
 pub mod dialect;
 pub mod document;
+pub mod documentation;
 pub mod keys;
 pub mod reference;
 pub mod schema;

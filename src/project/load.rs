@@ -55,13 +55,19 @@ pub fn default_config(directory: &Path) -> Default {
 impl Project {
     /// Reads the configuration `name`, a path relative to `directory`.
     pub fn load(directory: &Path, name: &Path) -> Result<Self, Box<Unreadable>> {
-        let shown = name.to_string_lossy().into_owned();
         let path = directory.join(name);
-        let text = match fs::read(&path) {
-            Ok(bytes) => decode(bytes).map_err(|error| *error),
-            Err(error) => Err((String::new(), refused(&path, &shown, &error))),
+        let refused = |error| {
+            let shown = name.to_string_lossy();
+            let diagnostic = refused(&path, &shown, &error);
+            Box::new(Unreadable { source: Source::new(shown, ""), diagnostic })
         };
-        match text {
+        Self::with_content(directory, name, fs::read(&path).map_err(refused)?)
+    }
+
+    /// The configuration `name`, a path relative to `directory`, as if the file had this content.
+    pub fn with_content(directory: &Path, name: &Path, content: Vec<u8>) -> Result<Self, Box<Unreadable>> {
+        let (shown, path) = (name.to_string_lossy(), directory.join(name));
+        match decode(content).map_err(|error| *error) {
             Ok(text) => {
                 let files = DiskFiles::new(path.parent().unwrap_or(directory));
                 Ok(Self { source: Source::new(shown, text), files, path })

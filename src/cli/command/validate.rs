@@ -1,22 +1,29 @@
 //! `agentcli validate`
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use crate::cli::check::{self, Checked, ConfigOption};
 use crate::cli::console::{HEADING, count, paint, visible_line};
 use crate::cli::env::Env;
+use crate::cli::fix::Fixed;
 use crate::cli::report::{self, Format, text::Layout};
+use crate::compiler::front::dialect::CONFIGURATIONS;
 use crate::error::Error;
+use crate::project;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   agentcli validate                              check ./agent.json
   agentcli validate apps/*/agent.json            check many files; exit code 1 if any has an error
+  agentcli validate --fix                        correct what can only be meant one way
+  agentcli validate --diff                       show these corrections
+  agentcli validate - < agent.json               check stdin, as an editor does
   agentcli validate --format github              annotations in a GitHub workflow
   agentcli validate --format sarif > out.sarif   for code scanning")]
 pub(crate) struct Validate {
-    /// Configurations to check
+    /// Configurations to check; - reads stdin
     #[arg(value_name = "FILE", conflicts_with = "config")]
     files: Vec<PathBuf>,
 
@@ -30,19 +37,97 @@ pub(crate) struct Validate {
     /// Fail on warnings too
     #[arg(long)]
     deny_warnings: bool,
+
+    /// Correct the findings whose fix is safe, and report the others; a configuration from stdin is written to stdout
+    #[arg(long, conflicts_with = "diff")]
+    fix: bool,
+
+    /// Print what --fix would change, and change nothing; exit code 1 if there is anything
+    #[arg(long)]
+    diff: bool,
+
+    /// Path of the configuration that is read from stdin [default: agent.json]
+    #[arg(long, value_name = "FILE")]
+    stdin_filename: Option<PathBuf>,
 }
+
+/// The argument that stands for stdin.
+const STDIN: &str = "-";
 
 impl Validate {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let files = if self.files.is_empty() { vec![self.config.path(env)] } else { self.files.clone() };
-        let checked = check::check_all(&env.directory, &files);
+        let stdin = self.stdin(env, &files)?;
+        let directory = env.directory.clone();
+        let check = |file: &Path| match (&stdin, file == Path::new(STDIN)) {
+            (Some((name, content)), true) => check::check_content(&directory, name, content.clone()),
+            _ => check::check(&directory, file),
+        };
+        if !self.fix && !self.diff {
+            return self.report(env, &check::check_all(&files, check));
+        }
+        let fix = |file: &Path| {
+            let checked = check(file);
+            let path = PathBuf::from(&checked.source.name);
+            Fixed::new(checked, &directory, &path)
+        };
+        let fixed = check::check_all(&files, fix);
+        if self.diff { self.print_diff(env, &fixed) } else { self.write(env, &files, fixed) }
+    }
+
+    /// The name and the content of the configuration that is read from stdin.
+    fn stdin(&self, env: &mut Env, files: &[PathBuf]) -> Result<Option<(PathBuf, Vec<u8>)>, Error> {
+        if !files.iter().any(|file| file == Path::new(STDIN)) {
+            return Ok(None);
+        }
+        let mut content = Vec::new();
+        let read = env.input.read_to_end(&mut content);
+        read.map_err(|error| Error::misused(format!("cannot read stdin: {}", project::reason(&error))))?;
+        let name = self.stdin_filename.clone().unwrap_or_else(|| PathBuf::from(CONFIGURATIONS[0]));
+        Ok(Some((name, content)))
+    }
+
+    fn print_diff(&self, env: &mut Env, fixed: &[Fixed]) -> Result<(), Error> {
+        for file in fixed {
+            env.out.write(&file.diff())?;
+        }
+        env.out.flush()?;
+        let fixes = fixed.iter().map(|file| file.count).sum();
+        let verb = if fixes == 1 { "has" } else { "have" };
+        let sentence = format!("{} {verb} a safe fix", count(fixes, "finding"));
+        env.print(&paint(&env.err, HEADING, &sentence));
+        if fixes > 0 { Err(Error::Config) } else { Ok(()) }
+    }
+
+    /// Writes what was fixed, and reports what is left.
+    fn write(&self, env: &mut Env, files: &[PathBuf], fixed: Vec<Fixed>) -> Result<(), Error> {
+        for (file, fixed) in files.iter().zip(&fixed) {
+            if file == Path::new(STDIN) {
+                env.out.write(&fixed.now().source.text)?;
+            } else if let Some(after) = &fixed.after {
+                project::write_atomically(&env.directory.join(file), after.source.text.as_bytes())?;
+            }
+            if fixed.count > 0 {
+                let name = visible_line(&fixed.now().source.name);
+                env.print(&format!("fixed {} in {name}", count(fixed.count, "finding")));
+            }
+        }
+        let checked: Vec<Checked> = fixed.into_iter().map(Fixed::into_now).collect();
+        self.report(env, &checked)
+    }
+
+    fn report(&self, env: &mut Env, checked: &[Checked]) -> Result<(), Error> {
         let layout = Layout { is_coloured: env.out.is_coloured, width: env.width };
-        env.out.write(&report::render(self.format, &checked, layout))?;
+        let report = report::render(self.format, checked, layout);
+        // The fixed configuration is on stdout.
+        let is_filter = self.fix && self.files.iter().any(|file| file == Path::new(STDIN));
+        let stream = if is_filter { &mut env.err } else { &mut env.out };
+        stream.write(&report)?;
         env.out.flush()?;
         let errors = checked.iter().map(Checked::errors).sum();
         let warnings = checked.iter().map(Checked::warnings).sum();
         if self.format.is_for_people() {
-            self.summarize(env, &checked, errors, warnings);
+            self.summarize(env, checked, errors, warnings);
         }
         match errors > 0 || (self.deny_warnings && warnings > 0) {
             true => Err(Error::Config),
@@ -58,6 +143,14 @@ impl Validate {
         env.print(&paint(&env.err, HEADING, &sentence));
         if let Some(code) = checked.iter().flat_map(|file| &file.findings).next() {
             let code = code.diagnostic.rule.code;
+            let fixes = checked.iter().flat_map(Checked::safe_fixes).count();
+            if fixes > 0 {
+                let verb = if fixes == 1 { "has" } else { "have" };
+                env.print(&format!(
+                    "{} {verb} a safe fix: `agentcli validate --fix` makes it",
+                    count(fixes, "finding")
+                ));
+            }
             env.print(&format!("for more about a finding, try `agentcli explain {code}`"));
         }
     }

@@ -1,12 +1,13 @@
 //! One JSON object: `{"version": 1, "files": N, "diagnostics": […]}`.
 //!
 //! Lines and columns count from 1, columns in characters; the end is the first position after the finding. A related place
-//! in another file is always within one line.
+//! in another file is always within one line. The edits of a fix are made at once; `validate --fix` makes safe ones.
 
 use serde_json::{Value, json};
 
 use super::{harmless, related_name};
 use crate::cli::check::{Checked, Finding};
+use crate::compiler::front::document::TextEdit;
 use crate::compiler::front::source::Source;
 use crate::diagnostic::Related;
 
@@ -34,6 +35,21 @@ fn entry(source: &Source, finding: &Finding) -> Value {
         "end_column": end.column,
         "related": diagnostic.related.as_ref().map(|place| related(source, place)),
         "help": diagnostic.help,
+        "fix": diagnostic.fix.as_ref().filter(|_| !finding.edits.is_empty()).map(|fix| json!({
+            "safe": fix.is_safe,
+            "edits": finding.edits.iter().map(|edit| text_edit(source, edit)).collect::<Vec<_>>(),
+        })),
+    })
+}
+
+fn text_edit(source: &Source, edit: &TextEdit) -> Value {
+    let (start, end) = source.positions(&edit.span);
+    json!({
+        "line": start.line,
+        "column": start.column,
+        "end_line": end.line,
+        "end_column": end.column,
+        "text": edit.text,
     })
 }
 

@@ -20,23 +20,11 @@ pub fn page(rules: &[&Rule]) -> String {
 
 /// The section of one rule.
 pub fn section(rule: &Rule) -> String {
-    format!(
-        "## {}\n\n{} ({})\n\n{}\n\nWrong:\n\n{}\nRight:\n\n{}",
-        rule.code,
-        sentence(rule.summary),
-        rule.severity.word(),
-        rule.why,
-        fenced(rule.wrong),
-        fenced(rule.right)
-    )
+    let heading = format!("## {}\n\n{} ({})", rule.code, sentence(rule.summary), rule.severity.word());
+    visible(&format!("{heading}\n\n{}", rule.markdown())).into_owned()
 }
 
 fn sentence(fragment: &str) -> String {
     let mut letters = fragment.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-fn fenced(example: &str) -> String {
-    let language = if example.starts_with('{') { "json" } else { "text" };
-    format!("```{language}\n{}\n```\n", visible(example))
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{harmless, related_name};
 use crate::cli::check::{Checked, Finding};
+use crate::compiler::front::document::TextEdit;
 use crate::compiler::front::source::Source;
 use crate::diagnostic::{Related, Rule};
 
@@ -71,7 +72,27 @@ fn result(source: &Source, finding: &Finding, rules: &[&Rule]) -> Value {
     if let Some(place) = &diagnostic.related {
         result["relatedLocations"] = json!([related(source, place)]);
     }
+    if !finding.edits.is_empty() {
+        result["fixes"] = json!([fix(source, finding)]);
+    }
     result
+}
+
+fn fix(source: &Source, finding: &Finding) -> Value {
+    let replacement = |edit: &TextEdit| {
+        let (start, end) = source.positions(&edit.span);
+        json!({
+            "deletedRegion": region((start.line, start.column), (end.line, end.column)),
+            "insertedContent": { "text": edit.text },
+        })
+    };
+    json!({
+        "description": { "text": without_links(finding.diagnostic.help.as_deref().unwrap_or_default()) },
+        "artifactChanges": [{
+            "artifactLocation": { "uri": uri(&source.name) },
+            "replacements": finding.edits.iter().map(replacement).collect::<Vec<_>>(),
+        }],
+    })
 }
 
 fn related(source: &Source, place: &Related) -> Value {
@@ -87,8 +108,12 @@ fn related(source: &Source, place: &Related) -> Value {
 fn location(path: &str, start: (usize, usize), end: (usize, usize)) -> Value {
     json!({
         "artifactLocation": { "uri": uri(path) },
-        "region": { "startLine": start.0, "startColumn": start.1, "endLine": end.0, "endColumn": end.1 },
+        "region": region(start, end),
     })
+}
+
+fn region(start: (usize, usize), end: (usize, usize)) -> Value {
+    json!({ "startLine": start.0, "startColumn": start.1, "endLine": end.0, "endColumn": end.1 })
 }
 
 /// Escapes links: SARIF reads `[text](target)` in messages.

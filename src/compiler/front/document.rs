@@ -3,6 +3,7 @@
 //! The parser recovers from every mistake: it reports and repairs it, and continues, so that one run shows all
 //! mistakes. A value that it cannot read becomes a hole ([`Kind::Hole`]), which later phases ignore.
 
+mod edit;
 mod parse;
 mod rules;
 mod string;
@@ -13,8 +14,9 @@ use std::ops::Range;
 use indexmap::IndexMap;
 use serde_json::{Number, Value};
 
-use crate::diagnostic::{Diagnostic, Place, Pointer};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
 
+pub use edit::{TextEdit, apply};
 pub use rules::RULES;
 
 /// A parsed configuration.
@@ -66,6 +68,11 @@ pub struct Member {
     pub key_span: Range<usize>,
     /// The value.
     pub value: Node,
+}
+
+/// Whether a mistake of this kind can make what follows look wrong.
+pub fn hides_others(rule: &Rule) -> bool {
+    [rules::JSON_STRING.code, rules::JSON_SYNTAX.code].contains(&rule.code)
 }
 
 /// Parses `text`; a broken text has a document too.

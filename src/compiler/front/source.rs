@@ -76,6 +76,20 @@ impl Source {
         line
     }
 
+    /// The whole text, with the characters of masked ranges as stars.
+    pub fn shown(&self) -> String {
+        let (mut shown, mut at) = (String::with_capacity(self.text.len()), 0);
+        for secret in &self.secrets {
+            let end = secret.end.min(self.text.len());
+            let start = secret.start.clamp(at, end);
+            shown.push_str(&self.text[at..start]);
+            let mask = |c| if matches!(c, '\n' | '\r') { c } else { '*' };
+            shown.extend(self.text[start..end].chars().map(mask));
+            at = end;
+        }
+        shown + &self.text[at..]
+    }
+
     /// The line and column of a byte offset; an offset past the end is the end.
     pub fn position(&self, offset: usize) -> Position {
         let offset = self.text.floor_char_boundary(offset);

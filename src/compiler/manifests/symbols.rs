@@ -121,6 +121,16 @@ impl Module {
         }
     }
 
+    /// The names that importers certainly find, in source order, with the kind of each.
+    pub fn names(&self) -> impl Iterator<Item = (&str, Option<Kind>)> {
+        self.names.visible.iter().map(|(name, binding)| (name.as_str(), binding.kind))
+    }
+
+    /// The byte range of the first definition of `name`.
+    pub fn definition(&self, name: &str) -> Option<Range<usize>> {
+        self.names.visible.get(name).map(|binding| binding.span.clone())
+    }
+
     /// The kind of value that `name` certainly has, and the byte range of its definition.
     pub fn kind(&self, name: &str) -> Option<(Kind, Range<usize>)> {
         let names = &self.names;

@@ -7,7 +7,7 @@ use crate::compiler::manifests::dependency::{Local, MANIFESTS};
 use crate::compiler::manifests::source_tree;
 use crate::compiler::paths;
 use crate::compiler::words::similar;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, Severity};
 
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[
@@ -53,10 +53,12 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
         let message = format!("`{}` is a file, not a directory", written(path));
         if found.is_some() && context.locals.iter().any(|other| other.path == paths::parent(path)) {
             let message = format!("{message}, and `{directory}` is already in the list");
-            return Some(Diagnostic::new(&REDUNDANT_DEPENDENCY, place, message).help("remove it"));
+            let diagnostic = Diagnostic::new(&REDUNDANT_DEPENDENCY, place, message);
+            return Some(diagnostic.help("remove it").safe_fix(Edit::Remove));
         }
         let help = format!("write its directory, `{directory}`");
-        return Some(Diagnostic::new(&DEPENDENCY_IS_FILE, place, message).help(help));
+        let diagnostic = Diagnostic::new(&DEPENDENCY_IS_FILE, place, message).help(help);
+        return Some(diagnostic.safe_fix(Edit::string(&directory)));
     }
     if found.is_none() {
         return Some(not_found(files, place, path));
@@ -99,11 +101,12 @@ fn not_found(files: &dyn Files, place: Place, path: &str) -> Diagnostic {
     let near = similar(paths::file_name(path), entries.iter().map(|(name, _)| name.as_str()));
     let message = format!("there is no directory `{}`", written(path));
     let diagnostic = Diagnostic::new(&DEPENDENCY_NOT_FOUND, place, message);
-    diagnostic.help(match near {
-        Some(name) => format!("did you mean `{}`?", written(&paths::join(&parent, name))),
-        None => "paths are relative to the configuration's directory; a package is written as its name only"
-            .to_owned(),
-    })
+    let Some(near) = near.map(|name| written(&paths::join(&parent, name))) else {
+        return diagnostic.help(
+            "paths are relative to the configuration's directory; a package is written as its name only",
+        );
+    };
+    diagnostic.help(format!("did you mean `{near}`?")).likely_fix(Edit::string(&near))
 }
 
 static DEPENDENCY_IS_FILE: Rule = Rule {

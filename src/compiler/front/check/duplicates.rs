@@ -6,23 +6,26 @@ use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, MANIFESTS, classify};
 use crate::compiler::manifests::requirement;
 use crate::compiler::paths;
-use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Rule, Severity};
 
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&AMBIGUOUS_DEPENDENCY, &DUPLICATE_DEPENDENCY];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    let mut seen = HashSet::new();
+    let (mut seen, mut texts) = (HashSet::new(), HashSet::new());
     for (index, text) in context.config.entries() {
         let dependency = classify(text, context.files);
         if let Some(diagnostic) = check_ambiguous(context, index, text, &dependency) {
             context.report(diagnostic);
         }
+        let is_new_text = texts.insert(text);
         let Some(what) = identity(&dependency) else { continue };
         if !seen.insert(what.clone()) {
             let message = format!("{what} is already in the list");
             let diagnostic = Diagnostic::new(&DUPLICATE_DEPENDENCY, Place::Value(entry(index)), message);
-            context.report(diagnostic.help("keep one of the two entries"));
+            let is_same = matches!(dependency, Dependency::Local { .. }) || !is_new_text;
+            let fix = Fix { edits: vec![(Place::Value(entry(index)), Edit::Remove)], is_safe: is_same };
+            context.report(diagnostic.help("keep one of the two entries").fix(fix));
         }
     }
 }

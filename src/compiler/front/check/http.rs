@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Context;
 use crate::compiler::front::config::Config;
 use crate::compiler::server;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[
@@ -82,15 +82,22 @@ fn check_prefix(prefix: &str) -> Option<Diagnostic> {
         }
         None => return None,
     };
-    let help = match url.unwrap_or(prefix).trim().trim_matches('/') {
-        _ if prefix.starts_with(reserved) => "write another prefix, such as `/agents`".to_owned(),
-        "" => "leave `mount_prefix` out, or write for example `/agents`".to_owned(),
-        trimmed => format!("write `/{}`", trimmed.replace(is_odd, "-")),
-    };
     let pointer = Pointer::parse("/http/mount_prefix");
+    let (help, fix) = match url.unwrap_or(prefix).trim().trim_matches('/') {
+        _ if prefix.starts_with(reserved) => ("write another prefix, such as `/agents`".to_owned(), None),
+        "" => ("leave `mount_prefix` out, or write for example `/agents`".to_owned(), None),
+        trimmed => {
+            let correct = format!("/{}", trimmed.replace(is_odd, "-"));
+            let edits = vec![(Place::Value(pointer.clone()), Edit::string(&correct))];
+            (
+                format!("write `{correct}`"),
+                Some(Fix { edits, is_safe: url.is_none() && !prefix.contains(is_odd) }),
+            )
+        }
+    };
     let place = if part.is_empty() { Place::Value(pointer) } else { Place::Within(pointer, part) };
     let message = format!("the prefix `{}` {why}", prefix.escape_debug());
-    Some(Diagnostic::new(&INVALID_MOUNT_PREFIX, place, message).help(help))
+    Some(Diagnostic::new(&INVALID_MOUNT_PREFIX, place, message).help(help).fix(fix))
 }
 
 fn check_regex(regex: &str) -> Option<Diagnostic> {

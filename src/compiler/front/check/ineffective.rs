@@ -3,7 +3,7 @@
 use super::Context;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::paths;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&INEFFECTIVE_KEY];
@@ -22,7 +22,9 @@ pub(super) fn check(context: &mut Context<'_>) {
     for (pointer, is_ignored, message) in ROWS {
         if config.at(pointer).is_some() && is_ignored(config) {
             let place = Place::Key(Pointer::parse(pointer));
-            context.report(Diagnostic::new(&INEFFECTIVE_KEY, place, *message).help("remove it"));
+            context.report(
+                Diagnostic::new(&INEFFECTIVE_KEY, place, *message).help("remove it").safe_fix(Edit::Remove),
+            );
         }
     }
 }

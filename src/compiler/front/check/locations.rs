@@ -5,7 +5,7 @@ use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::reference;
 use crate::compiler::manifests::dependency;
 use crate::compiler::paths;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[&ABSOLUTE_PATH, &UNPRINTABLE_PATH];
@@ -21,10 +21,10 @@ pub(super) fn check(context: &mut Context<'_>) {
             );
         } else if in_image && is_absolute(&path) {
             let diagnostic = Diagnostic::new(&ABSOLUTE_PATH, place, format!("`{path}` is an absolute path"));
-            context.report(diagnostic.help(match below_project(context, &path) {
-                Some(relative) => format!("write `{}`", super::written(&relative)),
-                None => "write a path relative to the configuration's directory".to_owned(),
-            }));
+            context.report(match below_project(context, &path).map(|relative| super::written(&relative)) {
+                Some(path) => diagnostic.help(format!("write `{path}`")).safe_fix(Edit::Replace(path)),
+                None => diagnostic.help("write a path relative to the configuration's directory"),
+            });
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::compiler::manifests::Broken;
 use crate::compiler::manifests::symbols::{Definition, Kind, Language};
 use crate::compiler::words::{listed, similar};
 use crate::compiler::{paths, server};
-use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Related, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[
@@ -69,7 +69,8 @@ fn check_file_alone(context: &Context<'_>, located: &Located) -> Option<Diagnost
     }
     let message = format!("{} is a file, without a name", located.value);
     let place = within(located, colon..located.text.len());
-    Some(Diagnostic::new(&MALFORMED_REFERENCE, place, message).help(format!("write `{file}`")))
+    let diagnostic = Diagnostic::new(&MALFORMED_REFERENCE, place, message);
+    Some(diagnostic.help(format!("write `{file}`")).safe_fix(Edit::Remove))
 }
 
 fn within(located: &Located, part: Range<usize>) -> Place {
@@ -125,10 +126,10 @@ fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnost
         return Some(diagnostic.help(built::help(context)));
     }
     let diagnostic = Diagnostic::new(&REFERENCE_NOT_FOUND, place, message);
-    Some(diagnostic.help(match near {
-        Some(near) => format!("did you mean `{}`?", written(&near)),
-        None => "write a path relative to the directory of the configuration".to_owned(),
-    }))
+    let Some(near) = near.map(|near| written(&near)) else {
+        return Some(diagnostic.help("write a path relative to the directory of the configuration"));
+    };
+    Some(diagnostic.help(format!("did you mean `{near}`?")).likely_fix(Edit::Replace(near)))
 }
 
 fn check_type(located: &Located, variant: Variant, place: Place, path: &str) -> Option<Diagnostic> {
@@ -285,7 +286,9 @@ fn check_definition(
         Definition::Missing { names } => {
             let diagnostic =
                 Diagnostic::new(&UNDEFINED_NAME, place, format!("`{shown}` does not define `{name}`"));
-            Some(diagnostic.help(match similar(name, names.iter().map(String::as_str)) {
+            let near = similar(name, names.iter().map(String::as_str));
+            let fix = near.map(|near| Fix::likely(diagnostic.place.clone(), Edit::Replace(near.to_owned())));
+            Some(diagnostic.fix(fix).help(match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if name == "default" => "add `export default`, or name one of its exports".to_owned(),
                 None => defined(&names),

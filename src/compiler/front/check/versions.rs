@@ -8,7 +8,7 @@ use super::Context;
 use crate::compiler::front::base_image::is_api_version;
 use crate::compiler::front::config::Config;
 use crate::compiler::server::{OLDEST_NODE, RETIRED_DISTROS};
-use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] =
@@ -33,7 +33,9 @@ fn check_distro(config: &Config) -> Option<Diagnostic> {
     }
     let message = format!("there are no current server images for `{distro}`");
     let diagnostic = Diagnostic::new(&UNAVAILABLE_DISTRO, Place::Value(Pointer::parse(pointer)), message);
-    Some(diagnostic.help(format!("use `{other}`")))
+    let fix = Edit::string(other);
+    let fix = (pointer == "/image_distro").then(|| Fix::likely(diagnostic.place.clone(), fix));
+    Some(diagnostic.help(format!("use `{other}`")).fix(fix))
 }
 
 fn check_node(version: &str) -> Option<Diagnostic> {

@@ -12,7 +12,7 @@ use super::rules::{BYTE_ORDER_MARK, EMPTY_FILE, JSON_SYNTAX};
 use super::string::Escapes;
 use super::{Document, Kind, Node};
 use crate::compiler::urls;
-use crate::diagnostic::{Diagnostic, Place, Rule};
+use crate::diagnostic::{Diagnostic, Edit, Place, Rule};
 
 /// Maximum nesting, so that no input can exhaust the stack.
 const MAX_DEPTH: usize = 128;
@@ -144,6 +144,21 @@ impl<'a> Parser<'a> {
         self.broken = true;
         self.errors += 1;
         self.report(&JSON_SYNTAX, span, message).help = Some(help.into());
+    }
+
+    /// Adds a change of its place that surely fixes the last finding.
+    fn safe_fix(&mut self, edit: Edit) {
+        self.fix_last(|last| last.safe_fix(edit));
+    }
+
+    /// Adds a change of its place that probably fixes the last finding.
+    fn likely_fix(&mut self, edit: Edit) {
+        self.fix_last(|last| last.likely_fix(edit));
+    }
+
+    fn fix_last(&mut self, fix: impl FnOnce(Diagnostic) -> Diagnostic) {
+        let last = self.diagnostics.pop().map(fix);
+        self.diagnostics.extend(last);
     }
 
     fn exhausted(&self) -> bool {

@@ -11,7 +11,7 @@ use super::rules::{
 use super::{SCHEMA, has_secrets};
 use crate::compiler::front::keys::{Holds, is_secret, is_secret_place, row};
 use crate::compiler::words::{either, listed, nearest, similar};
-use crate::diagnostic::{Diagnostic, Place, Pointer};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer};
 
 /// Maximum number of known keys that a help lists.
 const FEW_KEYS: usize = 8;
@@ -26,9 +26,10 @@ pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -
     let instance = root.pointer(at.as_str()).unwrap_or(root);
     let here = Place::Value(at.clone());
     match error.kind() {
-        ValidationErrorKind::AdditionalProperties { unexpected } => {
-            unexpected.iter().map(|key| unknown_key(at, key, has_secrets(root, &at.join(key)))).collect()
-        }
+        ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
+            .iter()
+            .map(|key| unknown_key(at, key, has_secrets(root, &at.join(key)), instance))
+            .collect(),
         ValidationErrorKind::Required { property } => {
             vec![missing_key(at, property.as_str().unwrap_or_default())]
         }
@@ -63,13 +64,15 @@ pub(super) fn misspelling<'a>(key: &str, known: &'a [String]) -> Option<&'a str>
     (edits <= MAX_EDITS && !ORDINARY.contains(&key)).then_some(meant)
 }
 
-fn unknown_key(at: &Pointer, key: &str, has_secrets: bool) -> Diagnostic {
+fn unknown_key(at: &Pointer, key: &str, has_secrets: bool, owner_value: &Value) -> Diagnostic {
     let known = keys_at(at);
     let place = Place::Key(at.join(key));
     let owner = name_of(at);
     if let Some(meant) = misspelling(key, &known) {
-        return Diagnostic::new(&MISSPELT_KEY, place, format!("{owner} has no key `{key}`"))
-            .help(format!("did you mean `{meant}`?"));
+        let is_free = owner_value.get(meant).is_none();
+        return Diagnostic::new(&MISSPELT_KEY, place.clone(), format!("{owner} has no key `{key}`"))
+            .help(format!("did you mean `{meant}`?"))
+            .fix(is_free.then(|| Fix::safe(place, Edit::Replace(meant.to_owned()))));
     }
     let help = match homes(key).as_slice() {
         [] if known.len() > FEW_KEYS => {
@@ -93,7 +96,7 @@ fn unknown_key(at: &Pointer, key: &str, has_secrets: bool) -> Diagnostic {
         true => format!("unknown key `{key}`; it has no effect"),
         false => format!("unknown key `{key}` in {owner}; the server gets it unchanged"),
     };
-    Diagnostic::new(&UNKNOWN_KEY, place, message).help(help)
+    Diagnostic::new(&UNKNOWN_KEY, place, message).help(help).likely_fix(Edit::Remove)
 }
 
 /// The objects that have a key of this name.
@@ -156,7 +159,9 @@ fn wrong_type(place: Place, wanted: &[String], instance: &Value) -> Diagnostic {
     let wants = |kind: &str| wanted.iter().any(|wanted| wanted == kind);
     let help = help_with_type(&pointer, instance, &wants)
         .filter(|_| instance.is_null() || !is_secret_place(&pointer));
-    Diagnostic::new(&WRONG_TYPE, place, message).help(help.unwrap_or_else(|| format!("write {words}")))
+    let fix = fix_of_type(&pointer, instance, &wants).map(|edit| Fix::safe(place.clone(), edit));
+    let help = help.unwrap_or_else(|| format!("write {words}"));
+    Diagnostic::new(&WRONG_TYPE, place, message).help(help).fix(fix)
 }
 
 /// The value to write instead of `instance`, as close to it as possible.
@@ -207,6 +212,32 @@ fn help_with_type(pointer: &Pointer, instance: &Value, wants: &dyn Fn(&str) -> b
     }
 }
 
+/// The change that makes `instance` the same value of a wanted type.
+fn fix_of_type(pointer: &Pointer, instance: &Value, wants: &dyn Fn(&str) -> bool) -> Option<Edit> {
+    match instance {
+        _ if *pointer == Pointer::root() => None,
+        Value::Number(_) | Value::Bool(_) if wants("string") => {
+            // The number is quoted as it is written: 3.10 is not 3.1.
+            let is_text = !is_path(pointer) && !pointer.as_str().starts_with("/dependencies/");
+            is_text.then_some(Edit::Wrap("\"", "\""))
+        }
+        Value::Number(_) | Value::Bool(_) | Value::String(_) if wants("boolean") => {
+            as_bool(instance).map(|value| Edit::Replace(value.to_string()))
+        }
+        Value::String(text) if wants("integer") || wants("number") => {
+            is_plain_number(text).then(|| Edit::Replace(text.clone()))
+        }
+        Value::String(_) if wants("array") && !pointer.as_str().contains("/allowed_json_modules/") => {
+            Some(Edit::Wrap("[", "]"))
+        }
+        Value::Array(items) if wants("string") => match items.as_slice() {
+            [Value::String(only)] if pointer.as_str() != "/env" => Some(Edit::string(only)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// An example of a value at `pointer`, or the keys that it may have.
 fn shape_at(pointer: &Pointer, wants: &dyn Fn(&str) -> bool) -> Option<String> {
     let keys = keys_at(pointer);
@@ -249,7 +280,9 @@ fn unknown_value(place: Place, options: &Value, instance: &Value) -> Diagnostic 
         |text: &str, option: &str| !option.starts_with(|c: char| c.is_ascii_digit()) || text.contains(option);
     let near = |text| similar(text, options.iter().copied()).filter(|option| is_near(text, option));
     match instance.as_str().and_then(near) {
-        Some(similar) => diagnostic.help(format!("did you mean `{similar}`? Use one of {choice}")),
+        Some(similar) => diagnostic
+            .help(format!("did you mean `{similar}`? Use one of {choice}"))
+            .likely_fix(Edit::string(similar)),
         None => diagnostic.help(format!("use one of {choice}")),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Parser;
 use crate::compiler::front::document::rules::{JSON_COMMENT, JSON_SYNTAX};
+use crate::diagnostic::Edit;
 
 impl Parser<'_> {
     /// Skips white space and, reporting them, comments.
@@ -16,6 +17,7 @@ impl Parser<'_> {
                 let what = format!("U+{code:04X} is not white space in JSON");
                 self.report(&JSON_SYNTAX, self.at..self.at + space, what).help =
                     Some("replace it with a space".into());
+                self.safe_fix(Edit::Replace(" ".to_owned()));
                 self.at += space;
                 continue;
             }
@@ -37,6 +39,7 @@ impl Parser<'_> {
                 self.secrets.push(self.at..end);
             }
             self.report(&JSON_COMMENT, self.at..end, what).help = Some("remove it".into());
+            self.likely_fix(Edit::Remove);
             self.at += length;
         }
     }

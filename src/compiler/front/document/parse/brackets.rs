@@ -6,6 +6,7 @@ use indexmap::map::Entry;
 use super::{Parser, hole, is_quote};
 use crate::compiler::front::document::rules::{DUPLICATE_KEY, TRAILING_COMMA};
 use crate::compiler::front::document::{Kind, Member, Node};
+use crate::diagnostic::{Edit, Fix, Place};
 
 impl Parser<'_> {
     pub(super) fn array(&mut self) -> Kind {
@@ -96,6 +97,7 @@ impl Parser<'_> {
             }
             Some(',') => {
                 self.syntax(self.at..self.at + 1, "unexpected comma", "remove it");
+                self.safe_fix(Edit::Remove);
                 self.at += 1;
                 self.next_item(open, close, false)
             }
@@ -103,11 +105,15 @@ impl Parser<'_> {
                 if separated {
                     self.report(&TRAILING_COMMA, comma..comma + 1, "trailing comma").help =
                         Some("remove it".into());
+                    self.safe_fix(Edit::Remove);
                 }
                 self.close(open, close, c)
             }
             Some(_) if more && !separated => {
                 self.syntax(end..end + 1, "missing comma", "add `,`");
+                self.fix_last(|last| {
+                    last.fix(Fix::safe(Place::Span(end..end), Edit::Replace(",".to_owned())))
+                });
                 true
             }
             Some(_) => true,
@@ -142,6 +148,9 @@ impl Parser<'_> {
                 let shown = if self.is_torn_secret() { "***" } else { word };
                 let message = format!("the key `{shown}` is not in quotes");
                 self.syntax(start..self.at, message, format!("write `\"{shown}\"`"));
+                if shown == word {
+                    self.safe_fix(Edit::Wrap("\"", "\""));
+                }
                 Some(Some(word.to_owned()))
             }
             _ => {
@@ -169,6 +178,7 @@ impl Parser<'_> {
             let wrong = self.eat('=');
             if wrong {
                 self.syntax(start..start + 1, "expected `:`, found `=`", "write `:`");
+                self.safe_fix(Edit::Replace(":".to_owned()));
             } else {
                 self.syntax(start..start + 1, "missing `:` after the key", "write `\"key\": value`");
             }

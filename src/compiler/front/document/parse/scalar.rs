@@ -6,6 +6,7 @@ use super::{Parser, is_quote};
 use crate::compiler::front::document::rules::{JSON_NUMBER, JSON_STRING};
 use crate::compiler::front::document::{Kind, Node, string};
 use crate::compiler::front::keys;
+use crate::diagnostic::{Edit, Fix, Place};
 
 impl<'a> Parser<'a> {
     /// An unquoted key, which ends at the `:`.
@@ -66,12 +67,20 @@ impl<'a> Parser<'a> {
                 });
         } else if matches!(lower.as_str(), "true" | "false" | "null" | "none" | "undefined") {
             let help = match lower.as_str() {
-                "none" | "undefined" | "null" => "leave the key out".to_owned(),
+                "none" | "undefined" | "null" => "write `null`, or leave the key out".to_owned(),
                 right => format!("write `{right}`"),
             };
             self.syntax(start..end, format!("`{word}` is not a JSON value"), help);
+            let value =
+                if matches!(lower.as_str(), "none" | "undefined") { "null".to_owned() } else { lower };
+            if !word.starts_with(['+', '-']) {
+                self.safe_fix(Edit::Replace(value));
+            }
         } else {
             self.syntax(start..end, "text without quotes", format!("write `\"{shown}\"`"));
+            if !word.contains('\\') {
+                self.likely_fix(Edit::Wrap("\"", "\""));
+            }
         }
         Kind::Hole
     }
@@ -90,6 +99,12 @@ impl<'a> Parser<'a> {
                     let kind = if quote == '\'' { "single" } else { "curly" };
                     self.report(&JSON_STRING, start..self.at, format!("a string in {kind} quotes")).help =
                         Some("use straight double quotes".into());
+                    let (open, close) = (start..start + quote.len_utf8(), self.at - c.len_utf8()..self.at);
+                    if sound && !self.text[open.end..close.start].contains('"') {
+                        let straight = |span| (Place::Span(span), Edit::Replace("\"".to_owned()));
+                        let edits = vec![straight(open), straight(close)];
+                        self.fix_last(|last| last.fix(Fix { edits, is_safe: true }));
+                    }
                 }
                 return sound.then_some(value);
             }

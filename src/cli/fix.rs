@@ -1,0 +1,81 @@
+//! Makes the safe fixes of findings.
+
+use std::path::Path;
+
+use similar::TextDiff;
+
+use super::check::{self, Checked};
+use super::console::visible;
+use crate::compiler::front::document::{TextEdit, apply};
+
+/// Maximum number of rounds: a fix can show another mistake.
+const MAX_ROUNDS: usize = 10;
+
+/// A configuration after its fixes.
+#[derive(Debug)]
+pub struct Fixed {
+    /// As it was.
+    pub before: Checked,
+    /// With all safe fixes; none if there was nothing to fix.
+    pub after: Option<Checked>,
+    /// Number of findings that were fixed.
+    pub count: usize,
+}
+
+impl Fixed {
+    /// Makes all safe fixes of `before`, the configuration at `path`, relative to `directory`. Writes nothing.
+    pub fn new(before: Checked, directory: &Path, path: &Path) -> Self {
+        let mut fixed = Self { before, after: None, count: 0 };
+        for _ in 0..MAX_ROUNDS {
+            let checked = fixed.now();
+            let (edits, count) = safe_edits(checked);
+            if edits.is_empty() {
+                break;
+            }
+            let text = apply(&checked.source.text, edits);
+            fixed.after = Some(check::check_content(directory, path, text.into_bytes()));
+            fixed.count += count;
+        }
+        fixed
+    }
+
+    /// The configuration with the fixes.
+    pub fn now(&self) -> &Checked {
+        self.after.as_ref().unwrap_or(&self.before)
+    }
+
+    /// The configuration with the fixes.
+    pub fn into_now(self) -> Checked {
+        self.after.unwrap_or(self.before)
+    }
+
+    /// The changes as a unified diff with masked secrets; empty if there are none.
+    pub fn diff(&self) -> String {
+        let Some(after) = &self.after else { return String::new() };
+        let (before, after) = (self.before.source.shown(), after.source.shown());
+        let name = &self.before.source.name;
+        let diff = TextDiff::from_lines(&*before, &*after).unified_diff().header(name, name).to_string();
+        diff.split_inclusive('\n').map(visible_end).collect()
+    }
+}
+
+/// The line of a text, whose line end may be that of Windows, without control characters.
+fn visible_end(line: &str) -> String {
+    let content = line.trim_end_matches(['\r', '\n']);
+    format!("{}{}", visible(content), &line[content.len()..])
+}
+
+/// The edits of all safe fixes that do not overlap, and the number of these fixes.
+fn safe_edits(checked: &Checked) -> (Vec<TextEdit>, usize) {
+    let (mut edits, mut count): (Vec<TextEdit>, usize) = (Vec::new(), 0);
+    for finding in checked.safe_fixes() {
+        let overlaps = |edit: &TextEdit| {
+            edits.iter().any(|made| made.span.start <= edit.span.end && edit.span.start <= made.span.end)
+        };
+        if !finding.edits.iter().any(overlaps) {
+            edits.extend(finding.edits.iter().cloned());
+            count += 1;
+        }
+    }
+    (edits, count)
+}

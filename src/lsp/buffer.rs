@@ -1,0 +1,64 @@
+//! A configuration that is open in the editor.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use lsp_types::{TextDocumentContentChangeEvent, Uri};
+
+use super::text::Text;
+use super::uri;
+use crate::compiler::front::dialect::CONFIGURATIONS;
+use crate::compiler::{Analysis, analyze};
+use crate::project::DiskFiles;
+
+/// An open configuration: its text comes from the editor, and the project around it from the disk.
+pub(super) struct Buffer {
+    pub(super) uri: Uri,
+    pub(super) version: i32,
+    pub(super) text: Text,
+    /// The project around it.
+    pub(super) files: DiskFiles,
+    /// The file's name, which selects the dialect.
+    name: String,
+    analysis: OnceCell<Analysis>,
+    /// Whether the editor has the findings of this state.
+    pub(super) is_published: bool,
+}
+
+impl Buffer {
+    /// The document at `uri`, if it is a configuration.
+    pub(super) fn new(uri: Uri, version: i32, text: Text) -> Option<Self> {
+        let path = uri::to_path(&uri)?;
+        let name = path.file_name()?.to_str().filter(|name| CONFIGURATIONS.contains(name))?.to_owned();
+        let files = DiskFiles::new(path.parent()?);
+        Some(Self { uri, version, text, files, name, analysis: OnceCell::new(), is_published: false })
+    }
+
+    /// Applies edits.
+    pub(super) fn change(&mut self, version: i32, changes: &[TextDocumentContentChangeEvent]) {
+        changes.iter().for_each(|change| self.text.change(change));
+        self.version = version;
+        self.invalidate();
+    }
+
+    /// Forgets the findings: the text or a file of the project has changed.
+    pub(super) fn invalidate(&mut self) {
+        self.analysis = OnceCell::new();
+        self.is_published = false;
+    }
+
+    /// The text, parsed and checked.
+    pub(super) fn analysis(&self) -> &Analysis {
+        self.analysis.get_or_init(|| analyze(&self.name, self.text.as_str(), &self.files))
+    }
+
+    /// The path on disk of `path`, which is normalised and relative to the configuration's directory. Links of the project
+    /// stay as they are, but `..` leads to the real parent.
+    pub(super) fn locate(&self, path: &str) -> PathBuf {
+        let located = self.files.locate(path);
+        match Path::new(path).starts_with("..") {
+            true => located.canonicalize().unwrap_or(located),
+            false => located,
+        }
+    }
+}

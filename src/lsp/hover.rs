@@ -1,0 +1,45 @@
+//! Hover: the findings at a place, and the documentation of its key.
+
+use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
+
+use super::buffer::Buffer;
+use super::place;
+use crate::compiler::front::documentation::Documentation;
+use crate::diagnostic::Pointer;
+
+/// The explanation of the place at `offset`.
+pub(super) fn hover(buffer: &Buffer, offset: usize) -> Option<Hover> {
+    let spot = place::at(&buffer.analysis().document, offset);
+    let key = spot.pointer.ancestors().find_map(|pointer| documented(&pointer));
+    let parts: Vec<String> = rules(buffer, offset).into_iter().chain(key).collect();
+    let value = (!parts.is_empty()).then(|| parts.join("\n\n---\n\n"))?;
+    let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
+    Some(Hover { contents, range: Some(buffer.text.range(&spot.span())) })
+}
+
+/// The explanations of the findings at `offset`, each once.
+fn rules(buffer: &Buffer, offset: usize) -> Vec<String> {
+    let analysis = buffer.analysis();
+    let mut found = Vec::new();
+    for finding in &analysis.diagnostics {
+        let span = analysis.document.span(&finding.place);
+        let rule = finding.rule;
+        let text = format!("**{}**: {}\n\n{}", rule.code, rule.summary, rule.markdown());
+        if span.start <= offset && offset <= span.end && !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found
+}
+
+/// The documentation of the key at `pointer` as Markdown, if the key has any.
+pub(super) fn documented(pointer: &Pointer) -> Option<String> {
+    let Documentation { description, facts, example } = Documentation::new(pointer)?;
+    let keys: Vec<String> = pointer.keys().collect();
+    let mut text = format!("**{}**\n\n{description}\n", keys.join("."));
+    facts.iter().for_each(|(name, fact)| text.push_str(&format!("\n- {name}: {fact}")));
+    if let Some(example) = example {
+        text.push_str(&format!("\n\n```json\n{example}\n```"));
+    }
+    (!description.is_empty()).then_some(text)
+}
