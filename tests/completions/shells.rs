@@ -24,8 +24,14 @@ fn completes(shell: &str, line: &str, completed: &str) {
     // Its own words are never in what is typed, so that an echo is no answer.
     let program = "agentcli() { printf '<%s>' \"$@\"; echo; }";
     let program = if shell == "fish" { "function agentcli; printf '<%s>' $argv; echo; end" } else { program };
-    let mut command = Command::new(shell);
-    command.args(arguments).current_dir(home.path()).env("HOME", home.path()).env("TERM", "dumb");
+    // An interactive shell needs a terminal of its own session.
+    let mut command = Command::new("setsid");
+    command
+        .args(["--ctty", shell])
+        .args(arguments)
+        .current_dir(home.path())
+        .env("HOME", home.path())
+        .env("TERM", "dumb");
     let mut terminal = Terminal::start(command);
     terminal.answer(setup);
     terminal.answer(program);
