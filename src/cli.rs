@@ -11,6 +11,7 @@ pub mod check;
 pub mod command;
 pub mod compile;
 pub mod console;
+mod documented;
 pub mod env;
 pub mod fix;
 mod guard;
@@ -56,7 +57,7 @@ Exit codes: 0 success, 1 invalid configuration or failed operation, 2 invalid ar
 
 /// Compiles the configuration of an agent server.
 #[derive(Debug, Parser)]
-#[command(name = "agentcli", version = VERSION, after_help = EXAMPLES)]
+#[command(name = documented::NAME, version = VERSION, after_help = EXAMPLES)]
 #[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
@@ -101,20 +102,6 @@ pub fn run(env: &mut Env) -> u8 {
             error.exit_code()
         }
     }
-}
-
-/// The program without its hidden commands, for completions and manual pages.
-fn shown_commands() -> clap::Command {
-    let command = Arguments::command();
-    let shown = command.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
-    let about = command.get_about().cloned().unwrap_or_default();
-    clap::Command::new("agentcli")
-        .version(VERSION)
-        .about(about)
-        .after_help(EXAMPLES)
-        .disable_help_subcommand(true)
-        .args(command.get_arguments().cloned())
-        .subcommands(shown)
 }
 
 fn parse(env: &mut Env) -> Result<Arguments, Error> {

@@ -153,6 +153,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("clap", &["cli", "error"]),
     ("clap_complete", &["cli"]),
     ("clap_complete_nushell", &["cli"]),
+    ("clap_mangen", &["cli"]),
     ("flate2", &["context", "host"]),
     ("globset", &["compiler::manifests"]),
     ("hyper", &["engine", "host"]),

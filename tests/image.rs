@@ -2,6 +2,7 @@
 
 mod fresh;
 mod mixed;
+mod new;
 mod private;
 mod settings;
 pub(crate) mod workspaces;
@@ -86,13 +87,17 @@ impl Container {
 
     /// The final state of a run of `graph`.
     fn run(&self, graph: &str) -> Value {
+        self.run_with(graph, &json!({ "name": "Ada" }))
+    }
+
+    fn run_with(&self, graph: &str, input: &Value) -> Value {
         let address = self.address();
         let start = Instant::now();
         while curl(&[&format!("{address}/ok")]).is_none() {
             assert!(start.elapsed() < READY, "not ready: {}", docker(&self.host, &["logs", &self.id]));
             std::thread::sleep(Duration::from_millis(200));
         }
-        let body = json!({ "assistant_id": graph, "input": { "name": "Ada" } }).to_string();
+        let body = json!({ "assistant_id": graph, "input": input }).to_string();
         let answer =
             curl(&["-H", "content-type: application/json", "-d", &body, &format!("{address}/runs/wait")]);
         serde_json::from_str(&answer.unwrap_or_else(|| panic!("{}", docker(&self.host, &["logs", &self.id]))))

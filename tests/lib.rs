@@ -32,6 +32,7 @@ mod image;
 #[cfg(feature = "system-tests")]
 mod locks;
 mod lsp;
+mod manual;
 mod never_panics;
 mod new;
 mod output;

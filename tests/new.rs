@@ -1,19 +1,51 @@
 //! `agentcli new`: what each template makes, and what it never touches.
 
-#[cfg(feature = "system-tests")]
-mod run;
-
 use std::fs;
 use std::path::Path;
 
 use crate::harness::TestEnv;
 
-/// Each template, and the directories of its configurations.
-const TEMPLATES: &[(&str, &[&str])] = &[
-    ("python", &["."]),
-    ("python-agent", &["."]),
-    ("javascript", &["."]),
-    ("monorepo", &["apps/counter", "apps/greeter"]),
+/// A run of a graph of a template.
+pub(crate) struct Example {
+    pub(crate) template: &'static str,
+    /// Directory of the configuration.
+    pub(crate) directory: &'static str,
+    pub(crate) graph: &'static str,
+    /// JSON.
+    pub(crate) input: &'static str,
+    /// A part of the output.
+    pub(crate) output: &'static str,
+}
+
+const QUESTION: &str = r#"{ "messages": [{ "role": "user", "content": "How long is this message?" }] }"#;
+const ADA: &str = r#"{ "name": "Ada" }"#;
+const TEXT: &str = r#"{ "text": "one  two" }"#;
+
+/// A run of every graph of every template.
+pub(crate) const EXAMPLES: &[Example] = &[
+    Example { template: "python", directory: ".", graph: "agent", input: ADA, output: "Hello, Ada!" },
+    Example {
+        template: "python-agent",
+        directory: ".",
+        graph: "agent",
+        input: QUESTION,
+        output: "has 5 words",
+    },
+    Example { template: "javascript", directory: ".", graph: "agent", input: ADA, output: "Hello, Ada!" },
+    Example {
+        template: "monorepo",
+        directory: "apps/greeter",
+        graph: "greeter",
+        input: ADA,
+        output: "Hello, Ada!",
+    },
+    Example {
+        template: "monorepo",
+        directory: "apps/counter",
+        graph: "counter",
+        input: TEXT,
+        output: "\"words\":2",
+    },
 ];
 
 /// The files below `directory`, as sorted paths relative to it.
@@ -34,29 +66,29 @@ fn files(directory: &Path) -> Vec<String> {
 
 #[test]
 fn every_template_validates_and_compiles() {
-    for (template, configurations) in TEMPLATES {
+    for Example { template, directory, .. } in EXAMPLES {
         let env = TestEnv::empty();
         let run = env.run(&format!("new shop --template {template}"));
         assert_eq!(run.code, 0, "{template}: {}", run.err);
-        for directory in *configurations {
-            let env = TestEnv::inside(&env.path("shop").join(directory));
-            let run = env.run("validate --deny-warnings");
-            assert_eq!((run.code, run.out.as_str()), (0, ""), "{template}: {}", run.out);
-            assert_eq!(run.err, "agent.json is valid (1 graph)\n", "{template}");
-            for command in ["plan", "dockerfile -"] {
-                let run = env.run(command);
-                assert_eq!(run.code, 0, "{template}: {}", run.err);
-                assert!(!run.err.contains("warning"), "{template}: {}", run.err);
-                assert!(!run.out.contains("my-agent"), "{template}: {}", run.out);
-            }
+        let env = TestEnv::inside(&env.path("shop").join(directory));
+        let run = env.run("validate --deny-warnings");
+        assert_eq!((run.code, run.out.as_str()), (0, ""), "{template}: {}", run.out);
+        assert_eq!(run.err, "agent.json is valid (1 graph)\n", "{template}");
+        for command in ["plan", "dockerfile -"] {
+            let run = env.run(command);
+            assert_eq!(run.code, 0, "{template}: {}", run.err);
+            assert!(!run.err.contains("warning"), "{template}: {}", run.err);
+            assert!(!run.out.contains("my-agent"), "{template}: {}", run.out);
         }
     }
 }
 
 #[test]
 fn a_project_has_every_file_of_its_template() {
-    for (template, _) in TEMPLATES {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/new").join(template);
+    let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/new");
+    for source in fs::read_dir(templates).unwrap().map(|entry| entry.unwrap().path()) {
+        let template = source.file_name().unwrap().to_str().unwrap();
+        assert!(EXAMPLES.iter().any(|example| example.template == template), "{template} has no example");
         let env = TestEnv::empty();
         env.run(&format!("new my-agent -t {template}"));
         let mut expected = files(&source);

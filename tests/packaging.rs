@@ -65,6 +65,15 @@ fn pip_installs_the_program() {
     let version = run(program("agentcli").arg("--version"));
     assert!(version.starts_with(concat!("agentcli ", env!("CARGO_PKG_VERSION"))), "{version}");
     run(program("agentcli").arg("validate").arg(fixtures("valid/hello/agent.json")));
+    for file in [
+        "man/man1/agentcli.1",
+        "man/man1/agentcli-deploy-logs.1",
+        "bash-completion/completions/agentcli.bash",
+        "fish/vendor_completions.d/agentcli.fish",
+        "zsh/site-functions/_agentcli",
+    ] {
+        assert!(environment.path().join("share").join(file).is_file(), "{file}");
+    }
     let about = run(program("pip").args(["show", "agentcli"]));
     for line in [
         concat!("Version: ", env!("CARGO_PKG_VERSION")),

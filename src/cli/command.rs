@@ -13,6 +13,7 @@ mod guard;
 mod host;
 mod lsp;
 mod new;
+mod package_files;
 mod plan;
 mod schema;
 mod up;
@@ -126,6 +127,10 @@ commands! {
 
     /// Print the completion script of a shell
     Completions(completions),
+
+    /// Write manual pages and completion scripts for a package
+    #[command(hide = true)]
+    PackageFiles(package_files),
 
     /// Run a command until it exits or stdin ends
     #[command(hide = true)]

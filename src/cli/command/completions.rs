@@ -2,7 +2,7 @@
 
 use clap_complete::{Generator, aot, generate};
 
-use crate::cli::{self, env::Env};
+use crate::cli::{documented, env::Env};
 use crate::error::Error;
 
 #[derive(Debug, clap::Args)]
@@ -42,9 +42,7 @@ impl Completions {
 }
 
 fn script(shell: impl Generator) -> String {
-    let mut command = cli::shown_commands();
-    let name = command.get_name().to_owned();
     let mut script = Vec::new();
-    generate(shell, &mut command, name, &mut script);
+    generate(shell, &mut documented::command(), documented::NAME, &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
