@@ -160,3 +160,19 @@ fn documented_commands_exist() {
         }
     }
 }
+
+/// Cargo.toml has the version. The files that users copy, and the extension, name it, too.
+#[test]
+fn every_version_is_this_one() {
+    let version = env!("CARGO_PKG_VERSION");
+    for (file, before) in [
+        ("examples/ci/github.yml", "agentcli=="),
+        ("examples/ci/gitlab.yml", "agentcli=="),
+        ("docs/guides/check.md", "rev: v"),
+        ("editors/vscode/package.json", "\"version\": \""),
+    ] {
+        let text = text(Path::new(file));
+        let found: Vec<&str> = text.split(before).skip(1).collect();
+        assert!(!found.is_empty() && found.iter().all(|rest| rest.starts_with(version)), "{file}");
+    }
+}
