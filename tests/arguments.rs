@@ -25,7 +25,7 @@ fn wrong_usage_has_its_own_exit_code() {
         ("", "Usage: agentcli"),
         ("valdate", "a similar subcommand exists: 'validate'"),
         ("validate --fromat json", "a similar argument exists: '--format'"),
-        ("validate --format yaml", "possible values: text, json, sarif, github"),
+        ("validate --format yaml", "possible values: text, json, sarif, github, gitlab, junit"),
         ("validate a.json --config b.json", "cannot be used with"),
         ("explain no-such", "unknown code or key `no-such`"),
     ] {

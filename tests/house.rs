@@ -224,7 +224,7 @@ fn root() -> &'static Path {
 }
 
 /// Every file below `directory` of the repository.
-fn below(directory: &str) -> Vec<PathBuf> {
+pub(crate) fn below(directory: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root().join(directory)).unwrap() {
         let entry = entry.unwrap();
@@ -239,7 +239,7 @@ fn below(directory: &str) -> Vec<PathBuf> {
     found
 }
 
-fn text(path: &Path) -> String {
+pub(crate) fn text(path: &Path) -> String {
     fs::read_to_string(root().join(path)).unwrap()
 }
 

@@ -6,6 +6,8 @@
 #[cfg(feature = "host")]
 mod api;
 mod arguments;
+#[cfg(feature = "system-tests")]
+mod ci;
 mod completions;
 #[cfg(feature = "system-tests")]
 mod compose;

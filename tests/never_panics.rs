@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use agentcli::cli::check::{Checked, Finding};
-use agentcli::cli::report::text::Layout;
-use agentcli::cli::report::{self, Format};
+use agentcli::cli::report::text::{self, Layout};
+use agentcli::cli::report::{github, gitlab, json, junit, sarif};
 use agentcli::compiler::analyze;
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::front::schema;
@@ -94,14 +94,15 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     }
     let checked = [Checked { source: Source::new("agent.json", text), findings, graphs: 0 }];
     for width in [0, 60, 100] {
-        let output = report::render(Format::Text, &checked, Layout { is_coloured: false, width });
+        let output = text::render(&checked, Layout { is_coloured: false, width });
         prop_assert!(!output.chars().any(|c| c != '\n' && c.is_control()), "{output:?}");
     }
-    for format in [Format::Json, Format::Sarif] {
-        let output = report::render(format, &checked, Layout { is_coloured: false, width: 100 });
+    for output in [json::render(&checked), sarif::render(&checked), gitlab::render(&checked)] {
         prop_assert!(serde_json::from_str::<Value>(&output).is_ok(), "{output}");
     }
-    let output = report::render(Format::Github, &checked, Layout { is_coloured: false, width: 100 });
+    let output = junit::render(&checked, false);
+    prop_assert!(roxmltree::Document::parse(&output).is_ok(), "{output}");
+    let output = github::render(&checked);
     prop_assert_eq!(output.lines().count(), checked[0].findings.len());
     Ok(())
 }

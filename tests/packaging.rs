@@ -36,7 +36,7 @@ pub(crate) static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 /// Removes the variables that cargo sets for these tests: another cargo would treat them as changes and rebuild crates.
-fn forget_cargo(command: &mut Command) {
+pub(crate) fn forget_cargo(command: &mut Command) {
     for (name, _) in env::vars_os() {
         let is_said = |prefix: &&str| name.to_string_lossy().starts_with(*prefix);
         if ["CARGO_MANIFEST_", "CARGO_PKG_", "OUT_DIR"].iter().any(is_said) {

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 use crate::harness::{TestEnv, VALID};
+use crate::reports::formats;
 
 const BROKEN: &str =
     "{\n  \"dependencies\": [\".\"],\n  \"graphs\": { \"agent\": \"./agent.py:graph\" },\n}\n";
@@ -182,7 +183,7 @@ fn snippets_fit_the_terminal() {
 fn user_text_cannot_control_the_terminal() {
     let config = "{\"\u{1b}[31m\u{9b}0m\u{202e}\": \"\u{7}\", \"\\u001b]0;x\\u0007\": 1}";
     let project = TestEnv::project().file("agent.json", config).file("\u{1b}[1m.json", config);
-    for format in ["text", "json", "sarif", "github"] {
+    for format in formats() {
         let run = project.run(&format!("validate agent.json \u{1b}[1m.json --format {format}"));
         let bad: Vec<char> =
             run.out.chars().chain(run.err.chars()).filter(|&c| c != '\n' && c.is_control()).collect();

@@ -1,7 +1,9 @@
 //! Findings → text in one of several formats. Pure: the caller prints the result.
 
 pub mod github;
+pub mod gitlab;
 pub mod json;
+pub mod junit;
 pub mod keys;
 pub mod reference;
 pub mod sarif;
@@ -10,7 +12,7 @@ pub mod text;
 use super::check::Checked;
 use crate::compiler::front::source::Source;
 use crate::compiler::paths;
-use crate::diagnostic::Related;
+use crate::diagnostic::{Diagnostic, Related};
 use text::Layout;
 
 /// How findings are written.
@@ -25,6 +27,10 @@ pub enum Format {
     Sarif,
     /// Workflow commands, for annotations on GitHub
     Github,
+    /// Code quality report, for merge requests on GitLab
+    Gitlab,
+    /// JUnit XML, for the test results of other CI services
+    Junit,
 }
 
 impl Format {
@@ -34,19 +40,31 @@ impl Format {
     }
 }
 
-/// The findings of all files, in `format`; only text has a look.
-pub fn render(format: Format, checked: &[Checked], layout: Layout) -> String {
+/// The findings of all files, in `format`. Only text has a layout, and only JUnit says which findings fail.
+pub fn render(format: Format, checked: &[Checked], layout: Layout, deny_warnings: bool) -> String {
     match format {
         Format::Text => text::render(checked, layout),
         Format::Json => json::render(checked),
         Format::Sarif => sarif::render(checked),
         Format::Github => github::render(checked),
+        Format::Gitlab => gitlab::render(checked),
+        Format::Junit => junit::render(checked, deny_warnings),
     }
 }
 
 /// The path of a related file, relative to the same directory as the name of `source`.
 fn related_name(source: &Source, related: &Related) -> String {
     paths::join(&paths::parent(&source.name), &related.path)
+}
+
+/// The message, the related place and the help, each on a line.
+fn sentences(source: &Source, diagnostic: &Diagnostic) -> String {
+    let related = diagnostic.related.as_ref().map(|related| {
+        let (name, line, column) = (related_name(source, related), related.line, related.columns().0);
+        format!("\n{name}:{line}:{column}: {}", related.label)
+    });
+    let help = diagnostic.help.as_ref().map(|help| format!("\nhelp: {help}"));
+    format!("{}{}{}", diagnostic.message, related.unwrap_or_default(), help.unwrap_or_default())
 }
 
 /// `json` with control and direction characters as escapes. They can only occur in its strings.

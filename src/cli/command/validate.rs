@@ -21,6 +21,7 @@ Examples:
   agentcli validate --diff                       show these corrections
   agentcli validate - < agent.json               check stdin, as an editor does
   agentcli validate --format github              annotations in a GitHub workflow
+  agentcli validate --format gitlab              code quality of a GitLab merge request
   agentcli validate --format sarif > out.sarif   for code scanning")]
 pub(crate) struct Validate {
     /// Configurations to check; - reads stdin
@@ -118,7 +119,7 @@ impl Validate {
 
     fn report(&self, env: &mut Env, checked: &[Checked]) -> Result<(), Error> {
         let layout = Layout { is_coloured: env.out.is_coloured, width: env.width };
-        let report = report::render(self.format, checked, layout);
+        let report = report::render(self.format, checked, layout, self.deny_warnings);
         // The fixed configuration is on stdout.
         let is_filter = self.fix && self.files.iter().any(|file| file == Path::new(STDIN));
         let stream = if is_filter { &mut env.err } else { &mut env.out };

@@ -1,6 +1,6 @@
 //! Workflow commands, which GitHub shows as annotations.
 
-use super::related_name;
+use super::sentences;
 use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{visible, visible_line};
 use crate::compiler::front::source::Source;
@@ -22,14 +22,6 @@ fn command(source: &Source, finding: &Finding) -> String {
     } else {
         format!("line={},endLine={}", start.line, end.line)
     };
-    let mut message = diagnostic.message.clone();
-    if let Some(related) = &diagnostic.related {
-        let (name, line, column) = (related_name(source, related), related.line, related.columns().0);
-        message += &format!("\n{name}:{line}:{column}: {}", related.label);
-    }
-    if let Some(help) = &diagnostic.help {
-        message += &format!("\nhelp: {help}");
-    }
     let command = match diagnostic.rule.severity {
         Severity::Note => "notice",
         severity => severity.word(),
@@ -38,7 +30,7 @@ fn command(source: &Source, finding: &Finding) -> String {
         "::{command} file={},{place},title={}::{}\n",
         property(&visible_line(&source.name)),
         property(diagnostic.rule.code),
-        data(&visible(&message))
+        data(&visible(&sentences(source, diagnostic)))
     )
 }
 

@@ -1,7 +1,7 @@
 //! The table of keys: what each key of the configuration holds, and which server variable it becomes.
 //!
 //! Types and descriptions of the keys are in `schemas/agent.schema.json`. References, secrecy, the hand-over to the
-//! server, `agentcli explain KEY` and the README's table are derived from these rows and the schema.
+//! server, `agentcli explain KEY` and the table in the documentation are derived from these rows and the schema.
 
 use crate::compiler::words::similar;
 use crate::diagnostic::Pointer;

@@ -1,0 +1,180 @@
+//! What CI services and git hooks run: the action, the hook, and the examples, with the real shell, pre-commit and zizmor.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{TestEnv, VALID, python};
+use crate::output::compose_file::parsed;
+use crate::packaging::{WHEEL, forget_cargo};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const WITH_WARNING: &str =
+    "{ \"dependencies\": [\".\"], \"graphs\": { \"agent\": \"./agent.py:graph\" }, \"zzzzzz\": 1 }\n";
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
+}
+
+/// A program of the tests' Python environment.
+fn tool(name: &str) -> Command {
+    Command::new(python().with_file_name(name))
+}
+
+/// The programs of the tests' Python environment before all others.
+fn path() -> std::ffi::OsString {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::join_paths([python().parent().unwrap().to_owned()].into_iter().chain(env::split_paths(&path)))
+        .unwrap()
+}
+
+/// Makes pip find the wheel of this checkout and nothing else.
+fn with_wheel(command: &mut Command) -> &mut Command {
+    command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", WHEEL.parent().unwrap()).env("PATH", path())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn workflows_pass_zizmor() {
+    let found = tool("zizmor")
+        .args(["--offline", "--persona", "pedantic", "--no-progress", ".", "examples/ci/github.yml"])
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    assert!(found.status.success(), "{}{}", text(&found.stdout), text(&found.stderr));
+}
+
+/// Runs the steps of action.yml as a runner does, and returns the output of the last one that ran.
+fn run_action(project: &TestEnv, temporary: &Path, inputs: &[(&str, &str)]) -> Output {
+    let action = parsed(&read("action.yml"));
+    let mut last = None;
+    for step in action["runs"]["steps"].as_array().unwrap() {
+        assert_eq!(step["shell"], "bash");
+        let mut command = Command::new("bash");
+        command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"].as_str().unwrap()]);
+        for (name, value) in step["env"].as_object().unwrap() {
+            let input =
+                value.as_str().unwrap().strip_prefix("${{ inputs.").unwrap().strip_suffix(" }}").unwrap();
+            let default = action["inputs"][input]["default"].as_str().unwrap();
+            let given = inputs.iter().find(|(name, _)| *name == input);
+            command.env(name, given.map_or(default, |(_, value)| value));
+        }
+        command.env("GITHUB_ACTION_PATH", ROOT).env("RUNNER_TEMP", temporary).current_dir(project.path(""));
+        let output = with_wheel(&mut command).output().unwrap();
+        let failed = !output.status.success();
+        last = Some(output);
+        if failed {
+            break;
+        }
+    }
+    last.unwrap()
+}
+
+#[test]
+fn action_annotates_findings() {
+    let temporary = TempDir::new().unwrap();
+    let project = TestEnv::project().file("apps/b c/agent.json", "{").file("langgraph.json", WITH_WARNING);
+    let run = |inputs: &[(&str, &str)]| run_action(&project, temporary.path(), inputs);
+
+    let valid = run(&[]);
+    assert!(valid.status.success() && valid.stdout.is_empty(), "{valid:?}");
+
+    let broken = run(&[("config", "agent.json\napps/b c/agent.json\n"), ("sarif-file", "out.sarif")]);
+    assert_eq!(broken.status.code(), Some(1), "{broken:?}");
+    let annotation =
+        "::error file=apps/b c/agent.json,line=1,col=1,endLine=1,endColumn=2,title=json-syntax::";
+    assert!(text(&broken.stdout).starts_with(annotation), "{broken:?}");
+    let sarif: Value = serde_json::from_slice(&fs::read(project.path("out.sarif")).unwrap()).unwrap();
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "json-syntax");
+
+    let warned = run(&[("config", "langgraph.json")]);
+    assert!(warned.status.success() && text(&warned.stdout).starts_with("::warning "), "{warned:?}");
+    let denied = run(&[("config", "langgraph.json"), ("deny-warnings", "true"), ("sarif-file", "out.sarif")]);
+    assert_eq!(denied.status.code(), Some(1), "{denied:?}");
+
+    let missing = run(&[("version", "0.0.999")]);
+    assert!(!missing.status.success() && text(&missing.stderr).contains("agentcli==0.0.999"), "{missing:?}");
+}
+
+/// Inputs may come from a pull request.
+#[test]
+fn action_runs_nothing_in_its_inputs() {
+    let temporary = TempDir::new().unwrap();
+    let project = TestEnv::project();
+    let hostile = "$(touch pwned) `touch pwned` \"; touch pwned; '; touch pwned #\n--help";
+    for input in ["config", "deny-warnings", "sarif-file", "version"] {
+        let output = run_action(&project, temporary.path(), &[(input, hostile)]);
+        assert!(!project.path("pwned").exists(), "{input}: {output:?}");
+        assert!(!text(&output.stdout).contains("Usage"), "{input}: {output:?}");
+    }
+}
+
+/// The script of the example for GitLab, as a runner runs it.
+#[test]
+fn gitlab_example_writes_both_reports() {
+    let job = &parsed(&read("examples/ci/gitlab.yml"))["agentcli"];
+    let script: Vec<&str> =
+        job["script"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    let environment = TempDir::new().unwrap();
+    assert!(Command::new(python()).args(["-m", "venv"]).arg(environment.path()).status().unwrap().success());
+    for (config, code) in [(VALID, 0), ("{", 1)] {
+        let project = TestEnv::project().file("agent.json", config);
+        let mut shell = Command::new("sh");
+        with_wheel(&mut shell);
+        let programs = [environment.path().join("bin"), PathBuf::from("/usr/bin"), PathBuf::from("/bin")];
+        shell.env("PATH", env::join_paths(programs).unwrap());
+        let output = shell.args(["-ec", &script.join("\n")]).current_dir(project.path("")).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let report = |kind: &str| {
+            let file = job["artifacts"]["reports"][kind].as_str().unwrap();
+            fs::read_to_string(project.path(file)).unwrap()
+        };
+        let quality: Value = serde_json::from_str(&report("codequality")).unwrap();
+        assert_eq!(quality.as_array().unwrap().is_empty(), code == 0);
+        assert_eq!(report("junit").contains("<failure"), code == 1);
+    }
+}
+
+/// The hook compiles the program, here with the profile of these tests.
+#[test]
+fn pre_commit_runs_the_hook() {
+    let state = TempDir::new().unwrap();
+    let project = TestEnv::project().file("apps/a/agent.json", "{").file("notagent.json", "{");
+    let git = |arguments: &[&str]| {
+        let status = Command::new("git").args(arguments).current_dir(project.path("")).status().unwrap();
+        assert!(status.success(), "{arguments:?}");
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    let mut hook = tool("pre-commit");
+    forget_cargo(&mut hook);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let output = hook
+        .args(["try-repo", ROOT, "agentcli", "--all-files", "--verbose"])
+        .current_dir(project.path(""))
+        .env("PRE_COMMIT_HOME", state.path())
+        .env("CARGO_TARGET_DIR", target)
+        .env("MATURIN_PEP517_ARGS", "--profile dev")
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+    assert!(said.contains("--> apps/a/agent.json:1:1") && said.contains("in 1 of 2 files"), "{said}");
+}
+
+/// The examples install the version of this checkout.
+#[test]
+fn examples_install_this_version() {
+    for file in ["examples/ci/github.yml", "examples/ci/gitlab.yml"] {
+        for version in read(file).split("agentcli==").skip(1) {
+            let version = version.split_whitespace().next().unwrap();
+            assert_eq!(version, env!("CARGO_PKG_VERSION"), "{file}");
+        }
+    }
+}

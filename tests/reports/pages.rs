@@ -1,0 +1,162 @@
+//! The documentation: the pages and the picture that are generated, and the links. `AGENTCLI_BLESS=1` writes the pages.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use agentcli::compiler::paths;
+use anstyle_svg::Term;
+use regex_lite::Regex;
+
+use crate::harness::{TestEnv, golden};
+use crate::house::{below, text};
+
+fn generated(path: &str, contents: &str) {
+    golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path), contents).unwrap();
+}
+
+fn help(command: &str) -> String {
+    TestEnv::empty().run(&format!("{command} --help")).out
+}
+
+/// Every command with its help. The global options are in that of the program only.
+#[cfg(feature = "host")]
+#[test]
+fn commands_are_documented() {
+    fn add(page: &mut String, command: &str) {
+        let help = help(command);
+        let (own, global) = help.split_once("\nGlobal options:\n").unwrap();
+        let examples =
+            global.split_once("\nExamples:\n").map(|(_, examples)| format!("\nExamples:\n{examples}"));
+        let shown =
+            if command.is_empty() { help.clone() } else { format!("{own}{}", examples.unwrap_or_default()) };
+        let title = format!("agentcli {command}");
+        page.push_str(&format!("\n## {}\n\n```text\n{}\n```\n", title.trim_end(), shown.trim_end()));
+        let listed = own.split_once("\nCommands:\n").map(|(_, list)| list.split("\n\n").next().unwrap());
+        for line in listed.unwrap_or_default().lines() {
+            let name = line.split_whitespace().next().unwrap();
+            if name != "help" {
+                add(page, format!("{command} {name}").trim_start());
+            }
+        }
+    }
+    let mut page = "# Commands\n\nThis page is the output of `--help`.\n".to_owned();
+    add(&mut page, "");
+    generated("docs/reference/commands.md", &page);
+}
+
+#[test]
+fn findings_are_documented() {
+    generated("docs/reference/findings.md", &TestEnv::empty().run("explain --format markdown").out);
+}
+
+#[test]
+fn keys_are_documented() {
+    let page = text(Path::new("docs/reference/configuration.md"));
+    let table = TestEnv::empty().run("explain --keys --format markdown").out;
+    let start = page.find("| key | value | server variable |").unwrap();
+    let end = start + page[start..].find("\n\n").unwrap() + 1;
+    generated("docs/reference/configuration.md", &format!("{}{table}{}", &page[..start], &page[end..]));
+}
+
+#[test]
+fn picture_shows_a_real_run() {
+    let config = r#"{
+  "dependencies": ["."],
+  "graphs": { "agent": "./src/hello/graph.py:grahp" },
+  "python_version": "3.9",
+  "http": { "cors": { "allow_origin": ["*"] } }
+}
+"#;
+    let project = TestEnv::empty().file("agent.json", config).file("requirements.txt", "").file(
+        "src/hello/graph.py",
+        "from langgraph.graph import StateGraph\n\ngraph = StateGraph(dict).compile()\n",
+    );
+    let run = project.at_a_terminal().width(90).run("validate");
+    assert_eq!(run.code, 1);
+    let shown = format!("$ agentcli validate\n{}{}", run.out, run.err);
+    generated("docs/validate.svg", &Term::new().render_svg(&shown));
+}
+
+/// All pages, relative to the repository.
+fn pages() -> Vec<PathBuf> {
+    let root = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(PathBuf::from);
+    root.into_iter()
+        .chain(below("docs"))
+        .filter(|path| path.extension().is_some_and(|it| it == "md"))
+        .collect()
+}
+
+/// A page without its code blocks.
+fn prose(path: &Path) -> String {
+    let text = text(path);
+    text.split("\n```").step_by(2).collect::<Vec<_>>().join("\n")
+}
+
+/// The anchors of the headings of a page.
+fn anchors(path: &Path) -> BTreeSet<String> {
+    let prose = prose(path);
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| -> String {
+        let words = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = words.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
+    let code = Regex::new(r"`[^`\n]*`").unwrap();
+    let mut broken = Vec::new();
+    for page in pages() {
+        let prose = prose(&page);
+        for found in link.captures_iter(&code.replace_all(&prose, "code")) {
+            let (path, anchor) = found[1].split_once('#').unwrap_or((&found[1], ""));
+            if path.contains("://") {
+                continue;
+            }
+            let directory = paths::parent(page.to_str().unwrap());
+            let target = if path.is_empty() { page.clone() } else { paths::join(&directory, path).into() };
+            let exists = Path::new(env!("CARGO_MANIFEST_DIR")).join(&target).exists();
+            if !exists || !anchor.is_empty() && !anchors(&target).contains(anchor) {
+                broken.push(format!("{}: {}", page.display(), &found[1]));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// A page that nothing links to is not found.
+#[test]
+fn every_page_is_linked() {
+    let all: String = pages().iter().map(|page| text(page)).collect();
+    for page in below("docs") {
+        let name = page.file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(
+            all.contains(&format!("/{name})")) || all.contains(&format!("({name})")),
+            "{}",
+            page.display()
+        );
+    }
+}
+
+#[test]
+fn readme_is_short() {
+    let lines = text(Path::new("README.md")).lines().count();
+    assert!(lines < 150, "README.md has {lines} lines");
+}
+
+/// The program that the documentation names exists: `agentcli COMMAND` at the start of a console line or of inline code.
+#[test]
+fn documented_commands_exist() {
+    let command = Regex::new(r"(?m)(?:^\$ |`)agentcli ([a-z][a-z ]*[a-z])").unwrap();
+    for page in pages() {
+        let text = text(&page);
+        for found in command.captures_iter(&text) {
+            let words: Vec<&str> = found[1].split(' ').collect();
+            let run = TestEnv::empty().run(&format!("{} --help", words[0]));
+            assert_eq!(run.code, 0, "{}: agentcli {}", page.display(), &found[1]);
+        }
+    }
+}
