@@ -3,6 +3,7 @@
 //! A thread reads messages; everything else happens on the calling thread. Findings are published when no message waits,
 //! so that quick edits are checked once.
 
+mod action;
 mod buffer;
 mod client;
 mod completion;

@@ -53,6 +53,11 @@ pub struct Planned {
 }
 
 impl PlanOptions {
+    /// Whether an option, not the configuration, decides what is in the image.
+    pub(super) fn changes_image(&self) -> bool {
+        self.base_image.is_some() || self.api_version.is_some() || self.no_lock
+    }
+
     /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
         let unbuilt: &[&str] = if self.build_command.is_some() { &["reference-not-built"] } else { &[] };

@@ -6,7 +6,7 @@ use similar::TextDiff;
 
 use super::check::{self, Checked};
 use super::console::visible;
-use crate::compiler::front::document::{TextEdit, apply};
+use crate::compiler::front::document::{apply, disjoint};
 
 /// Maximum number of rounds: a fix can show another mistake.
 const MAX_ROUNDS: usize = 10;
@@ -28,7 +28,7 @@ impl Fixed {
         let mut fixed = Self { before, after: None, count: 0 };
         for _ in 0..MAX_ROUNDS {
             let checked = fixed.now();
-            let (edits, count) = safe_edits(checked);
+            let (edits, count) = disjoint(checked.safe_fixes().map(|finding| finding.edits.as_slice()));
             if edits.is_empty() {
                 break;
             }
@@ -63,19 +63,4 @@ impl Fixed {
 fn visible_end(line: &str) -> String {
     let content = line.trim_end_matches(['\r', '\n']);
     format!("{}{}", visible(content), &line[content.len()..])
-}
-
-/// The edits of all safe fixes that do not overlap, and the number of these fixes.
-fn safe_edits(checked: &Checked) -> (Vec<TextEdit>, usize) {
-    let (mut edits, mut count): (Vec<TextEdit>, usize) = (Vec::new(), 0);
-    for finding in checked.safe_fixes() {
-        let overlaps = |edit: &TextEdit| {
-            edits.iter().any(|made| made.span.start <= edit.span.end && edit.span.start <= made.span.end)
-        };
-        if !finding.edits.iter().any(overlaps) {
-            edits.extend(finding.edits.iter().cloned());
-            count += 1;
-        }
-    }
-    (edits, count)
 }

@@ -1,12 +1,13 @@
 //! What the editor can do, and what it is told that the server can do.
 
 use lsp_types::{
-    CompletionOptions, DidChangeWatchedFilesRegistrationOptions, DocumentLinkOptions, FileSystemWatcher,
-    GlobPattern, InitializeParams, InitializeResult, OneOf, Registration, RegistrationParams, SaveOptions,
-    ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, WorkDoneProgressOptions,
+    CodeActionProviderCapability, CompletionOptions, DidChangeWatchedFilesRegistrationOptions,
+    DocumentLinkOptions, FileSystemWatcher, GlobPattern, InitializeParams, InitializeResult, OneOf,
+    Registration, RegistrationParams, SaveOptions, ServerCapabilities, ServerInfo,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, WorkDoneProgressOptions,
 };
 
+use super::action;
 use super::text::Encoding;
 
 /// Files whose changes can change findings: source that a reference may name, manifests, lock files, and files of
@@ -59,6 +60,7 @@ impl Client {
         let capabilities = ServerCapabilities {
             position_encoding: Some(self.encoding.kind()),
             text_document_sync: Some(TextDocumentSyncCapability::Options(sync)),
+            code_action_provider: Some(CodeActionProviderCapability::Options(action::offered())),
             hover_provider: Some(true.into()),
             completion_provider: Some(CompletionOptions {
                 trigger_characters: Some(["\"", "/", ":"].map(str::to_owned).into()),

@@ -30,7 +30,8 @@ pub(super) fn publication(buffer: &Buffer, encoding: Encoding) -> PublishDiagnos
     }
 }
 
-fn shown(buffer: &Buffer, finding: &Diagnostic, encoding: Encoding) -> lsp_types::Diagnostic {
+/// One finding of a buffer.
+pub(super) fn shown(buffer: &Buffer, finding: &Diagnostic, encoding: Encoding) -> lsp_types::Diagnostic {
     let message = match &finding.help {
         Some(help) => format!("{}\nhelp: {help}", finding.message),
         None => finding.message.clone(),

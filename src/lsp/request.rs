@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::buffer::Buffer;
 use super::client::Client;
-use super::{completion, hover, outline, target};
+use super::{action, completion, hover, outline, target};
 
 /// The open configurations, by URI.
 pub(super) type Open = BTreeMap<String, Buffer>;
@@ -26,6 +26,11 @@ pub(super) fn answer(
     let find = |uri: &Uri| open.get(uri.as_str());
     let locate = |at: &TextDocumentPositionParams| offset(find(&at.text_document.uri)?, at.position);
     Some(match method {
+        request::CodeActionRequest::METHOD => reply::<request::CodeActionRequest>(id, params, |params| {
+            let buffer = find(&params.text_document.uri)?;
+            let span = buffer.text.offset(params.range.start)..buffer.text.offset(params.range.end);
+            Some(action::actions(buffer, &span, &params.context, client.encoding))
+        }),
         request::HoverRequest::METHOD => reply::<request::HoverRequest>(id, params, |params| {
             let (buffer, offset) = locate(&params.text_document_position_params)?;
             hover::hover(buffer, offset)

@@ -32,6 +32,8 @@ impl Encoding {
     pub(super) fn columns(self, text: &str) -> u32 {
         let columns = match self {
             Self::Utf8 => text.len(),
+            // A file may be one long line with many findings.
+            Self::Utf16 if text.is_ascii() => text.len(),
             Self::Utf16 => text.chars().map(char::len_utf16).sum(),
         };
         u32::try_from(columns).unwrap_or(u32::MAX)

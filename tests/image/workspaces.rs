@@ -21,7 +21,7 @@ pub(crate) fn rewrite_for(manager: &str, root: &Path) {
     }
     fs::remove_dir_all(root.join("packages/drafts")).unwrap();
     let members = json!(["apps/*", "packages/*"]);
-    let members = if manager == "npm" { members } else { json!({ "packages": members }) };
+    let members = if ["npm", "bun"].contains(&manager) { members } else { json!({ "packages": members }) };
     let mut manifest = json!({ "private": true, "workspaces": members });
     if manager == "yarn-4" {
         manifest["packageManager"] = json!("yarn@4.9.1");
@@ -34,6 +34,7 @@ pub(crate) fn rewrite_for(manager: &str, root: &Path) {
     fs::write(member, text).unwrap();
     let lock: &[&str] = match manager {
         "npm" => &["npm", "install", "--package-lock-only", "--no-audit", "--no-fund"],
+        "bun" => &["npx", "--yes", "bun@1", "install", "--lockfile-only"],
         "yarn" => &["npx", "--yes", "yarn@1.22.22", "install", "--non-interactive"],
         _ => &["npx", "--yes", "@yarnpkg/cli-dist@4.9.1", "install"],
     };
@@ -99,6 +100,12 @@ fn a_yarn_workspace_runs() {
 #[test]
 fn a_workspace_of_yarn_4_runs() {
     assert_runs("yarn-4", "npx --yes @yarnpkg/cli-dist@4.9.1", &hosts()[..1]);
+}
+
+/// The base image does not have the program.
+#[test]
+fn a_bun_workspace_runs() {
+    assert_runs("bun", "bun i --frozen-lockfile", &hosts()[..1]);
 }
 
 #[test]

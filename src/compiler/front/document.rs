@@ -16,7 +16,7 @@ use serde_json::{Number, Value};
 
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
 
-pub use edit::{TextEdit, apply};
+pub use edit::{TextEdit, apply, disjoint};
 pub use rules::RULES;
 
 /// A parsed configuration.

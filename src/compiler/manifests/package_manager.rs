@@ -21,6 +21,8 @@ pub struct Manager {
     here_without_lock: &'static str,
     /// Its download cache in an image.
     pub cache: &'static str,
+    /// Whether the server's images have the program.
+    is_in_image: bool,
 }
 
 const YARN: Manager = Manager {
@@ -32,6 +34,7 @@ const YARN: Manager = Manager {
     here_with_lock: "yarn install --frozen-lockfile",
     here_without_lock: "yarn install --no-lockfile",
     cache: "/usr/local/share/.cache/yarn",
+    is_in_image: true,
 };
 
 /// The file with pnpm's settings, among them the members.
@@ -46,6 +49,7 @@ static PNPM: Manager = Manager {
     here_with_lock: "pnpm install --frozen-lockfile",
     here_without_lock: "pnpm install --no-lockfile",
     cache: "/root/.local/share/pnpm/store",
+    is_in_image: true,
 };
 
 const NPM: Manager = Manager {
@@ -57,6 +61,7 @@ const NPM: Manager = Manager {
     here_with_lock: "npm ci --no-audit --no-fund",
     here_without_lock: "npm install --no-package-lock --no-save --no-audit --no-fund",
     cache: "/root/.npm",
+    is_in_image: true,
 };
 
 static BUN: Manager = Manager {
@@ -68,6 +73,7 @@ static BUN: Manager = Manager {
     here_with_lock: "bun install --frozen-lockfile",
     here_without_lock: "bun install --no-save",
     cache: "/root/.bun/install/cache",
+    is_in_image: false,
 };
 
 /// Yarn 2 and later: another package, with another cache. Its default is not to use node_modules, which the server needs.
@@ -103,9 +109,21 @@ impl Manager {
         }
     }
 
+    /// The command that installs the program in an image, from `package`, unless the base image has it.
+    pub fn bootstrap(&self, package: &str) -> Option<String> {
+        let name = self.name;
+        (!self.is_in_image)
+            .then(|| format!("command -v {name} > /dev/null || npm install --global {package}"))
+    }
+
     /// Whether it is pnpm, which reads the members of a workspace from its own settings.
     pub fn is_pnpm(&self) -> bool {
         self.name == PNPM.name
+    }
+
+    /// The download cache of npm in an image.
+    pub fn npm_cache() -> &'static str {
+        NPM.cache
     }
 
     /// Its lock files in the directory `root`.

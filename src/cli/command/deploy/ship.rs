@@ -69,7 +69,7 @@ pub(super) struct Ship {
     deployment_type: DeploymentType,
 
     /// Build remotely on the deployment service [default: if no container engine is running]
-    #[arg(long, overrides_with = "no_remote")]
+    #[arg(long, overrides_with = "no_remote", conflicts_with_all = ["base_image", "api_version", "no_lock"])]
     remote: bool,
 
     /// Do not fall back to a remote build
@@ -251,9 +251,14 @@ impl Ship {
             Some(RevisionSource::InternalSource) => Method::Source,
             None if self.remote => Method::Source,
             Some(RevisionSource::InternalContainer) => Method::Image,
-            None if self.no_remote || self.image.is_some() || !self.settings.is_empty() => Method::Image,
+            None if self.no_remote || self.image.is_some() || self.needs_local_build() => Method::Image,
             None => Method::Auto,
         }
+    }
+
+    /// Whether there are options that a remote build does not have.
+    fn needs_local_build(&self) -> bool {
+        !self.settings.is_empty() || self.options.changes_image()
     }
 
     /// The tag of --push-to, else of the first --tag.

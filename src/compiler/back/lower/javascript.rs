@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::compiler::back::lower::{Build, Input, common, npmrc};
 use crate::compiler::back::plan::{Action, Command, Mount, NodeProject};
 use crate::compiler::manifests::installation::Installation;
+use crate::compiler::manifests::package_manager::Manager;
 use crate::compiler::{paths, server};
 
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
@@ -87,6 +88,11 @@ pub(super) fn project(input: &Input<'_>) -> Option<NodeProject> {
 
 /// Runs the package manager at its root.
 fn install(input: &Input<'_>, installation: &Installation, why: &str, build: &mut Build) {
+    if let Some(command) = installation.manager.bootstrap(&installation.package) {
+        let mounts = vec![Mount::Cache { target: Manager::npm_cache().to_owned() }];
+        let commands = vec![Command::Shell(command)];
+        build.step("/graphs", installation.manager.name, Action::Run { mounts, commands });
+    }
     let root = input.layout.in_image(&installation.root);
     let is_elsewhere = root != input.layout.project;
     if is_elsewhere {

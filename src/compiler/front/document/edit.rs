@@ -28,6 +28,21 @@ pub fn apply(text: &str, mut edits: Vec<TextEdit>) -> String {
     changed + &text[at..]
 }
 
+/// The edits of all `fixes` that do not touch one before them, and the number of these fixes.
+pub fn disjoint<'a>(fixes: impl Iterator<Item = &'a [TextEdit]>) -> (Vec<TextEdit>, usize) {
+    let (mut edits, mut count): (Vec<TextEdit>, usize) = (Vec::new(), 0);
+    for fix in fixes {
+        let overlaps = |edit: &TextEdit| {
+            edits.iter().any(|made| made.span.start <= edit.span.end && edit.span.start <= made.span.end)
+        };
+        if !fix.iter().any(overlaps) {
+            edits.extend(fix.iter().cloned());
+            count += 1;
+        }
+    }
+    (edits, count)
+}
+
 impl Document {
     /// The changes of the text that make `fix`; none if it cannot be made without touching anything else.
     pub fn edits(&self, fix: &Fix) -> Option<Vec<TextEdit>> {
