@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::harness::TestEnv;
 
 /// A run of a graph of a template.
+#[cfg_attr(not(feature = "system-tests"), expect(dead_code, reason = "only these tests run graphs"))]
 pub(crate) struct Example {
     pub(crate) template: &'static str,
     /// Directory of the configuration.

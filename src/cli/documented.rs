@@ -1,6 +1,6 @@
 //! The commands as they are documented: the source of completion scripts and manual pages.
 
-use clap::builder::Resettable;
+use clap::builder::{PossibleValuesParser, Resettable};
 use clap::{Arg, ArgGroup, Command, CommandFactory as _, Id, ValueHint};
 
 use super::Arguments;
@@ -27,7 +27,7 @@ fn visible(command: &Command) -> Command {
     let mut shown = Command::new(&*command.get_name().to_owned().leak())
         .disable_help_subcommand(true)
         .groups(command.get_groups().map(members))
-        .args(arguments.iter().copied().cloned().map(with_hint))
+        .args(arguments.iter().copied().cloned().map(completed))
         .subcommands(command.get_subcommands().filter(|it| !it.is_hide_set()).map(visible));
     if let Some(version) = command.get_version() {
         shown = shown.version(&*version.to_owned().leak());
@@ -38,8 +38,13 @@ fn visible(command: &Command) -> Command {
         .after_help(Resettable::from(command.get_after_help().cloned()))
 }
 
-/// Without a hint, shells complete names of files, which only paths are.
-fn with_hint(argument: Arg) -> Arg {
+/// `argument` with its known values. Without a hint, shells complete names of files, which only paths are.
+fn completed(argument: Arg) -> Arg {
+    // Of `explain`, which accepts similar words, too, and need not list these in its help.
+    if argument.get_id() == "code" {
+        let codes = PossibleValuesParser::new(super::rules().iter().map(|rule| rule.code));
+        return argument.value_parser(codes).hide_possible_values(true);
+    }
     let is_text = argument.get_action().takes_values() && argument.get_value_hint() == ValueHint::Unknown;
     if is_text { argument.value_hint(ValueHint::Other) } else { argument }
 }

@@ -49,6 +49,10 @@ fn shells_complete_commands_options_and_values() {
         completes(shell, "agentcli new --templ", "<new><--template>");
         completes(shell, "agentcli deploy logs --level E", "<deploy><logs><--level><ERROR>");
         completes(shell, "agentcli validate --color alw", "<validate><--color><always>");
+        // The generated script of fish completes values of options only.
+        if shell != "fish" {
+            completes(shell, "agentcli explain undefined-n", "<explain><undefined-name>");
+        }
         completes(shell, "agentcli validate -c agent.j", "<validate><-c><agent.json>");
         completes(shell, "agentcli deploy logs --query agent.j", "<--query><agent.j>");
     }

@@ -78,3 +78,19 @@ fn files_are_watched_by_an_editor_that_can() {
     assert_eq!(registration["method"], "workspace/didChangeWatchedFiles");
     assert!(registration["registerOptions"]["watchers"].to_string().contains("/.env*"));
 }
+
+/// One thread works and one reads; a runtime or a connection would show here.
+#[cfg(target_os = "linux")]
+#[test]
+fn there_is_no_runtime_and_no_socket() {
+    use std::fs;
+
+    let client = Client::editing(TestEnv::project(), VALID);
+    client.findings();
+    let process = format!("/proc/{}", client.child.id());
+    let names = |directory: &str| fs::read_dir(format!("{process}/{directory}")).unwrap().flatten();
+    let targets = names("fd").filter_map(|entry| fs::read_link(entry.path()).ok());
+    let sockets: Vec<_> = targets.filter(|target| target.to_string_lossy().starts_with("socket:")).collect();
+    assert!(sockets.is_empty(), "{sockets:?}");
+    assert_eq!(names("task").count(), 2);
+}

@@ -58,11 +58,16 @@ async def test_whole_session(client: LanguageClient):
     links = await client.text_document_document_link_async(types.DocumentLinkParams(document(client)))
     assert [link.target for link in links] == [(client.directory / "agent.py").as_uri()]
 
+    context = types.CodeActionContext(diagnostics=[])
+    name = types.Range(at(2, 35), at(2, 40))
+    actions = await client.text_document_code_action_async(types.CodeActionParams(document(client), name, context))
+    assert [edit.new_text for edit in actions[0].edit.changes[client.uri]] == ["graph"]
+
     symbols = await client.text_document_document_symbol_async(types.DocumentSymbolParams(document(client)))
     assert [symbol.name for symbol in symbols] == ["dependencies", "graphs", "pip_installer"]
 
     identifier = types.VersionedTextDocumentIdentifier(uri=client.uri, version=2)
-    change = types.TextDocumentContentChangePartial(range=types.Range(at(2, 35), at(2, 40)), text="graph")
+    change = types.TextDocumentContentChangePartial(range=name, text="graph")
     client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [change]))
     await client.wait_for_notification("textDocument/publishDiagnostics")
     assert codes(client) == []

@@ -95,6 +95,10 @@ pub struct Context<'a> {
     pub config: &'a Config,
     /// The user's tree.
     pub files: &'a dyn Files,
+    /// The server that the configuration needs.
+    variant: Variant,
+    /// The Python version of the image; unknown if the tag of the base image decides it.
+    python_version: Option<PythonVersion>,
     /// Local dependencies, which may be missing. Shared, so that a check can report while it iterates.
     locals: Vec<Rc<Local>>,
     /// The same with the local directories that they require.
@@ -124,7 +128,24 @@ impl<'a> Context<'a> {
         let Closure { locals: all, refused } = closure;
         let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
         let (found, modules, variables) = (Vec::new(), HashMap::new(), OnceCell::new());
-        Self { document, config, files, locals, all_locals, refused, removed, found, modules, variables }
+        let mut context = Self {
+            document,
+            config,
+            files,
+            variant: config.variant(),
+            python_version: None,
+            locals,
+            all_locals,
+            refused,
+            removed,
+            found,
+            modules,
+            variables,
+        };
+        if context.variant != Variant::Javascript && !context.is_removed("/python_version") {
+            context.python_version = base_image::python(config).map(|(version, _)| version);
+        }
+        context
     }
 
     /// Adds a finding.
@@ -158,18 +179,9 @@ impl<'a> Context<'a> {
         self.all_locals.iter().filter(|local| local.is_directory()).cloned().collect()
     }
 
-    /// The Python version of the image; unknown if the tag of the base image decides it.
-    fn python_version(&self) -> Option<PythonVersion> {
-        if self.config.variant() == Variant::Javascript || self.is_removed("/python_version") {
-            return None;
-        }
-        Some(base_image::python(self.config)?.0)
-    }
-
     /// The module in the file at `path`, read and parsed once for all references to it.
     fn module(&mut self, path: &str) -> Option<Rc<Module>> {
-        let files = self.files;
-        let version = self.python_version();
+        let (files, version) = (self.files, self.python_version);
         let module = || Some(Rc::new(Module::new(Language::of(path)?, files.text(path)?, version)));
         self.modules.entry(path.to_owned()).or_insert_with(module).clone()
     }

@@ -11,7 +11,7 @@ use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&UNUSED_LOCK];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    if context.config.source.is_some() || context.config.variant() == Variant::Javascript {
+    if context.config.source.is_some() || context.variant == Variant::Javascript {
         return;
     }
     for local in context.directories() {

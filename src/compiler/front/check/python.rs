@@ -13,7 +13,7 @@ pub(super) const RULES: &[&Rule] = &[&INCOMPATIBLE_PYTHON, &UNTESTED_PYTHON];
 
 pub(super) fn check(context: &mut Context<'_>) {
     // The lock file of `source` has a range of its own.
-    let Some(version) = context.python_version().filter(|_| context.config.source.is_none()) else { return };
+    let Some(version) = context.python_version.filter(|_| context.config.source.is_none()) else { return };
     let mut packages: Vec<(Option<usize>, RequiresPython)> = Vec::new();
     for local in &context.directories() {
         let required = RequiresPython::read(local, context.files).map(|it| (local.index, it));

@@ -104,8 +104,7 @@ fn check_file(context: &Context<'_>, located: &Located, path: &str) -> Option<Di
     if !context.files.is_file(path) {
         return not_found(context, place, path);
     }
-    check_type(located, context.config.variant(), place.clone(), path)
-        .or_else(|| check_inside(context, place, path))
+    check_type(located, context.variant, place.clone(), path).or_else(|| check_inside(context, place, path))
 }
 
 fn not_found(context: &Context<'_>, place: Place, path: &str) -> Option<Diagnostic> {
@@ -258,7 +257,7 @@ fn check_syntax(context: &mut Context<'_>, located: &Located, path: &str) -> Opt
         return Some(Diagnostic::new(&SOURCE_SYNTAX_ERROR, place, message).related(related(mistake)));
     }
     let mistake = module.newer_syntax()?;
-    let (major, minor) = context.python_version()?;
+    let (major, minor) = context.python_version?;
     let message = format!("`{shown}` uses syntax that Python {major}.{minor} does not support");
     let diagnostic = Diagnostic::new(&UNSUPPORTED_SYNTAX, place, message).related(related(mistake));
     Some(diagnostic.help("change the code, or set `python_version` to a newer version"))

@@ -26,7 +26,7 @@ use rules::{
 pub(super) fn check(context: &mut Context<'_>) {
     let Some(source) = &context.config.source else { return };
     check_conflicts(context);
-    if context.config.variant() == Variant::Javascript {
+    if context.variant == Variant::Javascript {
         return;
     }
     let found = match Workspace::read(context.config, context.files) {

@@ -10,7 +10,7 @@ const COMPILED: &[&str] = &[".js", ".mjs", ".cjs"];
 
 /// Whether a build command can make the file at `path`. Only the JavaScript server's image has one.
 pub(in crate::compiler::front::check) fn may_be_built(context: &Context<'_>, path: &str) -> bool {
-    context.config.variant() == Variant::Javascript && COMPILED.iter().any(|ending| path.ends_with(ending))
+    context.variant == Variant::Javascript && COMPILED.iter().any(|ending| path.ends_with(ending))
 }
 
 /// How to build a file that is not there.
