@@ -92,7 +92,6 @@ mod tests {
             ("größe", "gr-e"),
             ("langgraph", "langgraph-project"),
             ("Zod", "zod-project"),
-            ("", "my-agent"),
         ] {
             assert_eq!(project_name(&Path::new("/nowhere").join(directory)), expected, "{directory}");
         }
