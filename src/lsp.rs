@@ -50,7 +50,8 @@ impl Error {
     /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let is_protocol = matches!(self, Error::Protocol { .. });
-        is_protocol.then(|| "let an editor start `agentcli lsp`; docs/editors.md shows how".to_owned())
+        is_protocol
+            .then(|| "configure an editor to start `agentcli lsp`; it does not read commands".to_owned())
     }
 }
 

@@ -83,14 +83,20 @@ fn files_are_watched_by_an_editor_that_can() {
 #[cfg(target_os = "linux")]
 #[test]
 fn there_is_no_runtime_and_no_socket() {
+    use std::collections::BTreeSet;
     use std::fs;
+    use std::path::PathBuf;
 
     let client = Client::editing(TestEnv::project(), VALID);
     client.findings();
-    let process = format!("/proc/{}", client.child.id());
-    let names = |directory: &str| fs::read_dir(format!("{process}/{directory}")).unwrap().flatten();
-    let targets = names("fd").filter_map(|entry| fs::read_link(entry.path()).ok());
-    let sockets: Vec<_> = targets.filter(|target| target.to_string_lossy().starts_with("socket:")).collect();
-    assert!(sockets.is_empty(), "{sockets:?}");
-    assert_eq!(names("task").count(), 2);
+    let sockets = |process: &str| -> BTreeSet<PathBuf> {
+        let entries = fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
+        let targets = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
+        targets.filter(|target| target.to_string_lossy().starts_with("socket:")).collect()
+    };
+    let process = client.child.id().to_string();
+    let inherited = sockets("self");
+    let own: Vec<PathBuf> = sockets(&process).difference(&inherited).cloned().collect();
+    assert!(own.is_empty(), "{own:?}");
+    assert_eq!(fs::read_dir(format!("/proc/{process}/task")).unwrap().count(), 2);
 }
