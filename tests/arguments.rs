@@ -108,7 +108,7 @@ fn an_option_selects_the_version_of_the_server() {
         assert_eq!((run.code, run.out.as_str()), (2, ""), "{arguments}");
         assert!(run.err.contains(expected), "{arguments}: {}", run.err);
     }
-    for option in ["--base-image x:1", "--api-version 0.8", "--no-lock"] {
+    for option in ["--base-image x:1", "--api-version 0.8"] {
         let run = TestEnv::project().run(&format!("deploy --remote {option}"));
         assert!(run.code == 2 && run.err.contains("cannot be used with"), "{option}: {}", run.err);
     }

@@ -55,7 +55,7 @@ pub struct Planned {
 impl PlanOptions {
     /// Whether an option, not the configuration, decides what is in the image.
     pub(super) fn changes_image(&self) -> bool {
-        self.base_image.is_some() || self.api_version.is_some() || self.no_lock
+        self.base_image.is_some() || self.api_version.is_some()
     }
 
     /// Reads, checks and plans; findings and notes are printed on stderr.

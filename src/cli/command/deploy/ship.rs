@@ -69,7 +69,7 @@ pub(super) struct Ship {
     deployment_type: DeploymentType,
 
     /// Build remotely on the deployment service [default: if no container engine is running]
-    #[arg(long, overrides_with = "no_remote", conflicts_with_all = ["base_image", "api_version", "no_lock"])]
+    #[arg(long, overrides_with = "no_remote", conflicts_with_all = ["base_image", "api_version"])]
     remote: bool,
 
     /// Do not fall back to a remote build
