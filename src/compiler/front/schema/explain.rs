@@ -1,5 +1,7 @@
 //! Validation errors as findings.
 
+use std::collections::HashMap;
+
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
@@ -26,10 +28,10 @@ pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -
     let instance = root.pointer(at.as_str()).unwrap_or(root);
     let here = Place::Value(at.clone());
     match error.kind() {
-        ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
-            .iter()
-            .map(|key| unknown_key(at, key, has_secrets(root, &at.join(key)), instance))
-            .collect(),
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let unknown = |key: &String| unknown_key(at, key, has_secrets(root, &at.join(key)), instance);
+            without_rivals(unexpected.iter().map(unknown).collect())
+        }
         ValidationErrorKind::Required { property } => {
             vec![missing_key(at, property.as_str().unwrap_or_default())]
         }
@@ -62,6 +64,27 @@ pub(super) fn explain(error: &ValidationError<'_>, at: &Pointer, root: &Value) -
 pub(super) fn misspelling<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     let (edits, meant) = nearest(key, known.iter().map(String::as_str))?;
     (edits <= MAX_EDITS && !ORDINARY.contains(&key)).then_some(meant)
+}
+
+/// Of several keys that would get the same name, none is renamed unasked.
+fn without_rivals(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    fn new_name(diagnostic: &Diagnostic) -> Option<&str> {
+        match diagnostic.fix.as_ref()?.edits.as_slice() {
+            [(Place::Key(_), Edit::Replace(name))] => Some(name),
+            _ => None,
+        }
+    }
+    let mut names: HashMap<String, usize> = HashMap::new();
+    for name in found.iter().filter_map(new_name) {
+        *names.entry(name.to_owned()).or_default() += 1;
+    }
+    for diagnostic in &mut found {
+        let is_taken = new_name(diagnostic).is_some_and(|name| names.get(name) > Some(&1));
+        if let Some(fix) = diagnostic.fix.as_mut().filter(|_| is_taken) {
+            fix.is_safe = false;
+        }
+    }
+    found
 }
 
 fn unknown_key(at: &Pointer, key: &str, has_secrets: bool, owner_value: &Value) -> Diagnostic {
