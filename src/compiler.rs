@@ -47,7 +47,7 @@ pub fn analyze(name: &str, text: &str, files: &dyn Files) -> Analysis {
     if diagnostics.is_empty() {
         return Analysis { document, config, diagnostics };
     }
-    // Where a mistake in the syntax has no fix, other findings may only follow from it.
+    // A syntax error without a fix may be the cause of other findings.
     let is_clear = !diagnostics.iter().any(|it| document::hides_others(it.rule) && it.fix.is_none());
     for diagnostic in &mut diagnostics {
         keep_secrets(diagnostic, &document);

@@ -285,6 +285,11 @@ impl Diagnostic {
         self
     }
 
+    /// The fix, if it is safe.
+    pub fn safe(&self) -> Option<&Fix> {
+        self.fix.as_ref().filter(|fix| fix.is_safe)
+    }
+
     /// Whether this finding makes the configuration unusable.
     pub fn is_error(&self) -> bool {
         self.rule.severity == Severity::Error

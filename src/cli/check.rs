@@ -52,8 +52,7 @@ impl Checked {
 
     /// The findings with a safe fix.
     pub fn safe_fixes(&self) -> impl Iterator<Item = &Finding> {
-        let is_safe = |it: &&Finding| it.diagnostic.fix.as_ref().is_some_and(|fix| fix.is_safe);
-        self.findings.iter().filter(is_safe).filter(|it| !it.edits.is_empty())
+        self.findings.iter().filter(|it| it.diagnostic.safe().is_some() && !it.edits.is_empty())
     }
 
     /// Number of warnings.

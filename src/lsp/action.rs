@@ -83,8 +83,8 @@ fn title(finding: &Diagnostic, fix: &Fix) -> String {
 
 fn fix_all(buffer: &Buffer) -> Option<CodeAction> {
     let analysis = buffer.analysis();
-    let safe = analysis.diagnostics.iter().filter_map(|finding| finding.fix.as_ref());
-    let safe = safe.filter(|fix| fix.is_safe).filter_map(|fix| analysis.document.edits(fix));
+    let safe = analysis.diagnostics.iter().filter_map(Diagnostic::safe);
+    let safe = safe.filter_map(|fix| analysis.document.edits(fix));
     let (edits, count) = disjoint(safe.collect::<Vec<_>>().iter().map(Vec::as_slice));
     (count > 0).then(|| CodeAction {
         title: "Make all safe fixes".to_owned(),

@@ -1,4 +1,4 @@
-//! What the editor can do, and what it is told that the server can do.
+//! The capabilities of the editor, and those of the server.
 
 use lsp_types::{
     CodeActionProviderCapability, CompletionOptions, DidChangeWatchedFilesRegistrationOptions,

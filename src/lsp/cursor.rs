@@ -1,4 +1,4 @@
-//! What belongs at a cursor. The text around it is mostly incomplete, so the tokens beside the cursor are read from its
+//! The kind of token at a cursor. The text around it is mostly incomplete, so the tokens beside the cursor are read from its
 //! line, and only the list or object around it from the parsed configuration.
 
 use std::ops::Range;
@@ -75,7 +75,7 @@ fn closing_quote(rest: &str) -> Option<usize> {
     rest[at..].starts_with('"').then_some(at)
 }
 
-/// What belongs at a token that starts at `start`, by the character before it.
+/// The kind of the token that starts at `start`, by the character before it.
 fn slot(document: &Document, text: &str, start: usize, is_quoted: bool) -> Option<Slot> {
     let before = text[..start].trim_end();
     let (pointer, node) = container(document, start)?;

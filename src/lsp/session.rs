@@ -14,7 +14,7 @@ use super::request::Open;
 use super::text::Text;
 use super::{Error, finding, request};
 
-/// Where a session is in its life.
+/// The phase of a session's life cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Before `initialize`.

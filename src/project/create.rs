@@ -58,7 +58,7 @@ fn shown(path: &Path) -> String {
     path.components().collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
-/// What a run has added.
+/// The files and directories that were added.
 #[derive(Default)]
 struct Made {
     directories: Vec<PathBuf>,

@@ -52,7 +52,7 @@ pub(crate) struct Validate {
     stdin_filename: Option<PathBuf>,
 }
 
-/// The argument that stands for stdin.
+/// The argument that selects stdin.
 const STDIN: &str = "-";
 
 impl Validate {
@@ -94,9 +94,7 @@ impl Validate {
         }
         env.out.flush()?;
         let fixes = fixed.iter().map(|file| file.count).sum();
-        let verb = if fixes == 1 { "has" } else { "have" };
-        let sentence = format!("{} {verb} a safe fix", count(fixes, "finding"));
-        env.print(&paint(&env.err, HEADING, &sentence));
+        env.print(&paint(&env.err, HEADING, &with_safe_fix(fixes)));
         if fixes > 0 { Err(Error::Config) } else { Ok(()) }
     }
 
@@ -146,11 +144,7 @@ impl Validate {
             let code = code.diagnostic.rule.code;
             let fixes = checked.iter().flat_map(Checked::safe_fixes).count();
             if fixes > 0 {
-                let verb = if fixes == 1 { "has" } else { "have" };
-                env.print(&format!(
-                    "{} {verb} a safe fix: `agentcli validate --fix` makes it",
-                    count(fixes, "finding")
-                ));
+                env.print(&format!("{}: `agentcli validate --fix` makes it", with_safe_fix(fixes)));
             }
             env.print(&format!("for more about a finding, try `agentcli explain {code}`"));
         }
@@ -173,6 +167,12 @@ impl Validate {
             _ => format!("{found} in {affected} of {files}{denied}"),
         }
     }
+}
+
+/// `2 findings have a safe fix`
+fn with_safe_fix(findings: usize) -> String {
+    let verb = if findings == 1 { "has" } else { "have" };
+    format!("{} {verb} a safe fix", count(findings, "finding"))
 }
 
 /// `agent.json is valid (2 graphs)`

@@ -7,7 +7,7 @@ use crate::compiler::front::schema::{describing, schema};
 use crate::compiler::words::either;
 use crate::diagnostic::Pointer;
 
-/// What there is to say about a key.
+/// The documentation of a key.
 #[derive(Debug)]
 pub struct Documentation {
     /// A few sentences.
@@ -19,7 +19,7 @@ pub struct Documentation {
 }
 
 impl Documentation {
-    /// That of the key at `pointer`, if the schema knows it.
+    /// The documentation of the key at `pointer`, if it is in the schema.
     pub fn new(pointer: &Pointer) -> Option<Self> {
         let part = describing(pointer)?;
         let key = pointer.keys().last()?;

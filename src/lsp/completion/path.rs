@@ -25,7 +25,7 @@ enum Wanted {
 }
 
 impl Wanted {
-    /// That of the value at `pointer`.
+    /// The kind of path that the value at `pointer` is, if it is one.
     fn at(pointer: &Pointer) -> Option<Self> {
         let is_dependency = || {
             let parent = pointer.parent()?;

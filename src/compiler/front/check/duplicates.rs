@@ -22,9 +22,10 @@ pub(super) fn check(context: &mut Context<'_>) {
         let Some(what) = identity(&dependency) else { continue };
         if !seen.insert(what.clone()) {
             let message = format!("{what} is already in the list");
-            let diagnostic = Diagnostic::new(&DUPLICATE_DEPENDENCY, Place::Value(entry(index)), message);
+            let place = Place::Value(entry(index));
             let is_same = matches!(dependency, Dependency::Local { .. }) || !is_new_text;
-            let fix = Fix { edits: vec![(Place::Value(entry(index)), Edit::Remove)], is_safe: is_same };
+            let fix = Fix { is_safe: is_same, ..Fix::likely(place.clone(), Edit::Remove) };
+            let diagnostic = Diagnostic::new(&DUPLICATE_DEPENDENCY, place, message);
             context.report(diagnostic.help("keep one of the two entries").fix(fix));
         }
     }

@@ -88,11 +88,9 @@ fn check_prefix(prefix: &str) -> Option<Diagnostic> {
         "" => ("leave `mount_prefix` out, or write for example `/agents`".to_owned(), None),
         trimmed => {
             let correct = format!("/{}", trimmed.replace(is_odd, "-"));
-            let edits = vec![(Place::Value(pointer.clone()), Edit::string(&correct))];
-            (
-                format!("write `{correct}`"),
-                Some(Fix { edits, is_safe: url.is_none() && !prefix.contains(is_odd) }),
-            )
+            let fix = Fix::likely(Place::Value(pointer.clone()), Edit::string(&correct));
+            let is_safe = url.is_none() && !prefix.contains(is_odd);
+            (format!("write `{correct}`"), Some(Fix { is_safe, ..fix }))
         }
     };
     let place = if part.is_empty() { Place::Value(pointer) } else { Place::Within(pointer, part) };

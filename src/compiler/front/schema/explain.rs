@@ -66,7 +66,7 @@ pub(super) fn misspelling<'a>(key: &str, known: &'a [String]) -> Option<&'a str>
     (edits <= MAX_EDITS && !ORDINARY.contains(&key)).then_some(meant)
 }
 
-/// Of several keys that would get the same name, none is renamed unasked.
+/// Makes the fixes unsafe that would rename several keys to the same name.
 fn without_rivals(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     fn new_name(diagnostic: &Diagnostic) -> Option<&str> {
         match diagnostic.fix.as_ref()?.edits.as_slice() {
