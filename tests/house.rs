@@ -187,6 +187,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("stacker", &["compiler::manifests::stack"]),
     ("tar", &["context", "host"]),
     ("tempfile", &["context", "host"]),
+    ("wild", &["cli::env"]),
     ("tokio_rustls", &["engine"]),
     ("tonic", &["engine"]),
     (
