@@ -70,6 +70,12 @@ pub enum Error {
     /// The session with an editor failed.
     #[error(transparent)]
     Lsp(#[from] lsp::Error),
+    /// The command does not run on Windows.
+    #[error("cannot run `agentcli {command}` on Windows: it needs Linux or macOS")]
+    NeedsUnix {
+        /// The command's name.
+        command: &'static str,
+    },
     /// No API key for the deployment service is set.
     #[error("no API key for the deployment service is set")]
     NoKey {
@@ -199,6 +205,7 @@ impl Error {
             | Error::Dev(_)
             | Error::Guard { .. }
             | Error::Lsp(_)
+            | Error::NeedsUnix { .. }
             | Error::Output(_)
             | Error::Project(_)
             | Error::Runtime { .. }
@@ -238,6 +245,7 @@ impl Error {
             Error::Host(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::Lsp(error) => error.hint(),
+            Error::NeedsUnix { .. } => Some("run it in the Windows Subsystem for Linux (WSL)".to_owned()),
             Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
             Error::Ship(error) => error.hint(),

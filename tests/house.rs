@@ -147,6 +147,7 @@ fn is_in(path: &str, module: &str) -> bool {
 /// Crates and the modules that may use them.
 const VENDORS: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["cli"]),
+    ("anstyle_query", &["cli"]),
     ("axum", &["host"]),
     ("bollard", &["engine"]),
     ("bollard_buildkit_proto", &["engine"]),
@@ -178,13 +179,15 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("ruff_python_ast", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_python_parser", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_text_size", &["compiler::manifests::symbols"]),
-    ("rustix", &["child"]),
+    ("rustix", &["child::unix"]),
     ("rustls", &["api", "engine"]),
+    ("same_file", &["up"]),
     ("saphyr_parser", &["compiler::manifests::yaml"]),
-    ("signal_hook", &["live"]),
+    ("signal_hook", &["live::signals"]),
     ("stacker", &["compiler::manifests::stack"]),
     ("tar", &["context", "host"]),
     ("tempfile", &["context", "host"]),
+    ("wild", &["cli::env"]),
     ("tokio_rustls", &["engine"]),
     ("tonic", &["engine"]),
     (
@@ -194,6 +197,24 @@ const VENDORS: &[(&str, &[&str])] = &[
             "up", "watch",
         ],
     ),
+];
+
+/// The modules whose code depends on the operating system.
+const OF_THE_SYSTEM: &[&str] = &["child", "cli::command", "context::walk", "engine::local", "live::signals"];
+
+/// The marks of such code.
+const SYSTEMS: &[&str] = &[
+    "(target_family",
+    "(target_os",
+    "(unix)",
+    "(windows)",
+    "MAIN_SEPARATOR",
+    "consts::OS",
+    "os::unix",
+    "os::windows",
+    "signal::unix",
+    "signal::windows",
+    "windows::named_pipe",
 ];
 
 /// Effects that a pure room must not have.
@@ -390,9 +411,19 @@ fn every_folder_of_fixtures_is_used() {
 fn only_child_starts_processes() {
     for File { path, code } in sources() {
         let found = ["std::process", "tokio::process"].map(|module| used(&code, &format!("{module}::")));
-        let is_harmless = |name: &String| matches!(name.as_str(), "ExitCode" | "id");
+        let is_harmless = |name: &String| matches!(name.as_str(), "ExitCode" | "exit" | "id");
         let starts = code.contains("::process;") || !found.concat().iter().all(is_harmless);
         assert!(!starts || is_in(&path, "child"), "{path} starts processes");
+    }
+}
+
+/// Everything else is portable, so that it runs on Windows, where these tests do not.
+#[test]
+fn only_few_modules_depend_on_the_operating_system() {
+    for File { path, code } in sources() {
+        let mark = SYSTEMS.iter().find(|mark| code.contains(**mark));
+        let may = OF_THE_SYSTEM.iter().any(|module| is_in(&path, module));
+        assert!(mark.is_none() || may, "{path} has {mark:?}");
     }
 }
 

@@ -38,6 +38,7 @@ macro_rules! commands {
         impl Command {
             /// Does it.
             pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+                self.check_system()?;
                 match self { $($(#[cfg($when)])? Self::$name(Deferred(arguments)) => arguments.run(env),)* }
             }
         }
@@ -135,6 +136,20 @@ commands! {
     /// Run a command until it exits or stdin ends
     #[command(hide = true)]
     Guard(guard),
+}
+
+impl Command {
+    /// Refuses commands that this operating system cannot run: those whose processes are stopped by signals.
+    fn check_system(&self) -> Result<(), Error> {
+        let name = match self {
+            Self::Dev(_) => "dev",
+            Self::Down(_) => "down",
+            Self::Guard(_) => "guard",
+            Self::Up(_) => "up",
+            _ => return Ok(()),
+        };
+        if cfg!(unix) { Ok(()) } else { Err(Error::NeedsUnix { command: name }) }
+    }
 }
 
 /// Arguments that are defined when their command is asked for: to define those of all takes longer than to check a

@@ -9,6 +9,7 @@ use bollard::{API_DEFAULT_VERSION, Docker};
 
 use super::endpoint::{Endpoint, EngineEnv};
 use super::error::Error;
+use super::local;
 
 /// Deadline of the ping.
 const PING_DEADLINE: Duration = Duration::from_secs(5);
@@ -83,11 +84,7 @@ impl Endpoint {
 
     fn open(&self) -> Result<Docker, Error> {
         let opened = match (self.host.split_once("://"), &self.certificates) {
-            (Some(("unix", path)), _) => {
-                // Bollard reports a socket without permissions as missing.
-                std::fs::metadata(path).map_err(|error| self.explain(&error.into()))?;
-                Docker::connect_with_unix(&self.host, TIMEOUT, API_DEFAULT_VERSION)
-            }
+            (Some((local::SCHEME, path)), _) => local::open(path, TIMEOUT, API_DEFAULT_VERSION),
             (Some(("tcp" | "http" | "https", address)), Some(directory)) => {
                 self.open_tls(address, directory)?
             }
