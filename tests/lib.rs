@@ -11,6 +11,8 @@ mod ci;
 mod completions;
 #[cfg(feature = "system-tests")]
 mod compose;
+#[cfg(all(unix, feature = "host"))]
+mod console;
 mod context;
 #[cfg(feature = "system-tests")]
 mod corpus;

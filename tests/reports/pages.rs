@@ -78,7 +78,7 @@ fn picture_shows_a_real_run() {
 }
 
 /// All pages, relative to the repository.
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     let root = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"].map(PathBuf::from);
     root.into_iter()
         .chain(below("docs"))
