@@ -61,8 +61,10 @@ pub struct Request {
 pub struct Service {
     /// Its address.
     pub host: String,
-    /// The account, if there is a key that may be sent there.
-    pub account: Result<Account, Problem>,
+    /// Where that is set, in words.
+    pub origin: String,
+    /// The account and where its key is set, if there is a key that may be sent there.
+    pub account: Result<(Account, String), Problem>,
 }
 
 /// A setting that is missing.

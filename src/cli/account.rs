@@ -66,10 +66,11 @@ struct Found {
     tenant: Option<Setting>,
 }
 
-/// A service, and the account there if its key may be sent.
+/// A service, and the account there if its key may be sent, each with the place where it is set.
 pub(super) struct Target {
     pub(super) host: String,
-    pub(super) account: Result<Account, Error>,
+    pub(super) origin: String,
+    pub(super) account: Result<(Account, String), Error>,
 }
 
 impl AccountOptions {
@@ -113,10 +114,10 @@ impl AccountOptions {
     pub(super) fn target(&self, env: &mut Env, config: Option<&Path>) -> Result<Target, Error> {
         let Found { host, key, tenant } = self.find(env, config)?;
         let account = key.and_then(|key| match may_send_key(&host.origin, &key.origin) {
-            true => Ok(self.account(&host, &key, tenant.as_ref())),
+            true => Ok((self.account(&host, &key, tenant.as_ref()), key.origin.to_string())),
             false => Err(refusal(&host, &key.origin)),
         });
-        Ok(Target { host: host.value.expose().to_owned(), account })
+        Ok(Target { host: host.value.expose().to_owned(), origin: host.origin.to_string(), account })
     }
 
     /// The settings, wherever they are.

@@ -11,6 +11,12 @@ static SERVICE: Subject =
 static KEY: Subject =
     Subject { id: "key", name: "API key", group: Group::Deployment, needed_by: &[Task::Deploy] };
 
+/// A key that the service accepts.
+struct Key<'a> {
+    origin: &'a str,
+    is_unencrypted: bool,
+}
+
 pub(super) async fn checks(request: &Request) -> Vec<Check> {
     let service = match &request.service {
         Ok(service) => service,
@@ -20,14 +26,21 @@ pub(super) async fn checks(request: &Request) -> Vec<Check> {
     let is_reached = reached.is_ok();
     let mut checks = match reached {
         Ok(time) => {
-            let found = SERVICE.fine(Account::without_secrets(&service.host));
-            [found].into_iter().chain(time.map(|time| clock::check("the deployment service", time))).collect()
+            let found = format!("{}, {}", Account::without_secrets(&service.host), service.origin);
+            [SERVICE.fine(found)]
+                .into_iter()
+                .chain(time.map(|time| clock::check("the deployment service", time)))
+                .collect()
         }
         Err(error) => vec![SERVICE.missing(error.to_string(), error.hint().unwrap_or_default())],
     };
     checks.push(match accepted {
         Err(Problem { reason, help }) => KEY.missing(reason, help),
-        Ok(Ok(())) => KEY.fine("accepted"),
+        Ok(Ok(Key { origin, is_unencrypted: false })) => KEY.fine(format!("accepted, {origin}")),
+        Ok(Ok(Key { origin, is_unencrypted: true })) => KEY.degraded(
+            format!("accepted, {origin}; it is sent unencrypted"),
+            "use an https:// address (--host-url or AGENT_HOST_URL)",
+        ),
         Ok(Err(_)) if !is_reached => {
             KEY.degraded("not checked: the service does not answer", "make the service reachable first")
         }
@@ -48,10 +61,10 @@ async fn reach(service: &Service) -> Result<Option<i64>, api::Error> {
 }
 
 /// Lists one deployment, which the service allows to every valid key.
-async fn accept(service: &Service) -> Result<Result<(), api::Error>, &Problem> {
-    let account = service.account.as_ref()?.clone();
-    let list = async { client(account)?.list_deployments(&DeploymentFilter::default(), 1, 0).await };
-    Ok(list.await.map(drop))
+async fn accept(service: &Service) -> Result<Result<Key<'_>, api::Error>, &Problem> {
+    let (account, origin) = service.account.as_ref()?;
+    let list = async { client(account.clone())?.list_deployments(&DeploymentFilter::default(), 1, 0).await };
+    Ok(list.await.map(|_| Key { origin, is_unencrypted: account.is_unencrypted() }))
 }
 
 fn client(account: Account) -> Result<Client, api::Error> {

@@ -49,17 +49,19 @@ impl Engine {
         let endpoints = env.endpoints()?;
         let is_only_one = endpoints.len() == 1;
         let mut tried = Vec::new();
-        let mut denied = None;
+        let mut failed = None;
         for endpoint in endpoints {
             match endpoint.ping(deadline).await {
                 Ok(docker) => return Ok(Self { docker, endpoint, env: env.clone() }),
                 Err(error) if is_only_one => return Err(error),
-                Err(error @ Error::Denied { .. }) => denied = denied.or(Some(error)),
+                Err(error @ (Error::Denied { .. } | Error::Timeout { .. })) => {
+                    failed = failed.or(Some(error));
+                }
                 Err(_) => {}
             }
             tried.push(endpoint.host);
         }
-        Err(denied.unwrap_or(Error::NoEngine { tried }))
+        Err(failed.unwrap_or(Error::NoEngine { tried }))
     }
 
     /// Whether it is on this machine, and so are its ports and its files.
@@ -86,8 +88,8 @@ impl Engine {
 impl Endpoint {
     async fn ping(&self, deadline: Duration) -> Result<Docker, Error> {
         let docker = self.open()?;
-        let reason = format!("no response within {} s", deadline.as_secs());
-        let late = |_| Error::Unreachable { host: self.host.clone(), reason };
+        let (host, what) = (self.host.clone(), "respond".to_owned());
+        let late = |_| Error::Timeout { host, what, after: deadline };
         tokio::time::timeout(deadline, docker.ping())
             .await
             .map_err(late)?

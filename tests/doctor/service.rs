@@ -15,8 +15,9 @@ fn keys_are_accepted_or_refused() {
     let machine = Machine::empty();
     let with = |key| machine.json("deploy", &[("AGENT_HOST_URL", &*host.url()), ("AGENT_HOST_API_KEY", key)]);
     let (report, _) = with(KEY);
-    assert_eq!(check(&report, "service"), ("fine", &*host.url(), ""));
-    assert_eq!(check(&report, "key"), ("fine", "accepted", ""));
+    let shown = format!("{}, AGENT_HOST_URL in the environment", host.url());
+    assert_eq!(check(&report, "service"), ("fine", &*shown, ""));
+    assert_eq!(check(&report, "key"), ("fine", "accepted, AGENT_HOST_API_KEY in the environment", ""));
     assert_eq!(check(&report, "clock"), ("fine", "agrees with that of the deployment service", ""));
 
     let (report, code) = with("another-key");

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
 use super::dev::{IMAGE_RULES, surroundings};
-use crate::cli::account::AccountOptions;
+use crate::cli::account::{AccountOptions, Target};
 use crate::cli::check::{ConfigOption, read_for};
 use crate::cli::compile;
 use crate::cli::console::{count, note};
@@ -154,7 +154,11 @@ impl Doctor {
         let problem =
             |error: Error| Problem { reason: error.to_string(), help: error.hint().unwrap_or_default() };
         let service = self.account.target(env, self.config.config.as_deref()).map_err(problem);
-        let service = service.map(|it| Service { host: it.host, account: it.account.map_err(problem) });
+        let service = service.map(|Target { host, origin, account }| Service {
+            host,
+            origin,
+            account: account.map_err(problem),
+        });
         let set = |names: &[&str]| -> Vec<(String, String)> {
             names.iter().filter_map(|name| Some(((*name).to_owned(), env.variable(name)?))).collect()
         };

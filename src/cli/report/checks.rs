@@ -49,3 +49,64 @@ pub fn render(checks: &[Check], stream: &Stream, width: usize) -> String {
 fn lines(text: &str, width: usize, indent: usize) -> String {
     wrap(text, width).replace('\n', &format!("\n{}", " ".repeat(indent)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Group;
+
+    fn check(name: &str, group: Group, status: Status, found: &str, help: Option<&str>) -> Check {
+        let (name, found, help) = (name.to_owned(), found.to_owned(), help.map(str::to_owned));
+        Check { id: "", name, group, needed_by: &[], status, found, help }
+    }
+
+    fn checks() -> Vec<Check> {
+        vec![
+            check(
+                "uv",
+                Group::Local,
+                Status::Degraded,
+                "not on the PATH; pip installs it first",
+                Some("install it"),
+            ),
+            check("venv module", Group::Local, Status::Fine, "in `/usr/bin/python3`", None),
+            check(
+                "Engine",
+                Group::Containers,
+                Status::Missing,
+                "none\u{1b}[31m found",
+                Some("install and start one, or set it"),
+            ),
+        ]
+    }
+
+    #[test]
+    fn long_texts_are_wrapped_in_their_column() {
+        let stream = Stream::new(Box::new(std::io::sink()), false);
+        let expected = "\
+Server on this machine (dev)
+  degraded  uv           not on the PATH; pip installs
+                         it first
+                         help: install it
+  fine      venv module  in `/usr/bin/python3`
+
+Containers (build, up, deploy)
+  missing   Engine       none\\u{1b}[31m found
+                         help: install and start one,
+                         or set it
+";
+        for width in [0, 55] {
+            assert_eq!(render(&checks(), &stream, width), expected);
+        }
+    }
+
+    #[test]
+    fn colours_are_added_to_the_same_text() {
+        let mut stream = Stream::new(Box::new(std::io::sink()), true);
+        let plain = render(&checks(), &stream, 80);
+        stream.is_coloured = true;
+        let coloured = render(&checks(), &stream, 80);
+        assert_ne!(coloured, plain);
+        assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain);
+    }
+}
