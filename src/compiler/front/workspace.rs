@@ -37,8 +37,10 @@ pub struct Locked {
     pub root: String,
     /// The Python version that they are chosen for, major.minor.
     pub python: String,
-    /// Packages that are not directories.
+    /// Packages that are neither directories nor the server's own.
     pub packages: Vec<Selected>,
+    /// Whether the lock has a version of the server.
+    pub has_server: bool,
     /// Directories, the target first.
     pub locals: Vec<Local>,
 }
@@ -133,14 +135,21 @@ impl<'a> Workspace<'a> {
             groups: groups.clone(),
             python: &self.python,
         };
-        let (directories, packages): (Vec<_>, Vec<_>) =
-            self.lock.closure(&request)?.into_iter().partition(|it| it.package.source.directory().is_some());
+        let closure = self.lock.closure(&request)?;
         let (mut first, rest): (Vec<_>, Vec<_>) =
-            directories.iter().partition(|it| it.package.name == target.name);
+            closure.iter().partition(|it| it.package.name == target.name);
         first.extend(rest);
         let locals = first.iter().filter_map(|it| self.local(&it.package)).collect();
+        let (has_server, packages) = third_party(closure);
         let file = lock_file(self.source);
-        Ok(Locked { file, root: paths::normalize(root), python: self.python.clone(), packages, locals })
+        Ok(Locked {
+            file,
+            root: paths::normalize(root),
+            python: self.python.clone(),
+            packages,
+            has_server,
+            locals,
+        })
     }
 
     fn local(&self, package: &Package) -> Option<Local> {
@@ -151,6 +160,16 @@ impl<'a> Workspace<'a> {
         };
         Some(local)
     }
+}
+
+/// The packages to download: not the directories of the workspace, and not the server, which the image has. The first
+/// part tells whether the server is among them.
+fn third_party(closure: Vec<Selected>) -> (bool, Vec<Selected>) {
+    let mut packages: Vec<_> =
+        closure.into_iter().filter(|it| it.package.source.directory().is_none()).collect();
+    let all = packages.len();
+    packages.retain(|it| !server::DISTRIBUTIONS.contains(&it.package.name.as_str()));
+    (packages.len() < all, packages)
 }
 
 /// The packages that `source` asks for, if the configuration has one without errors.

@@ -6,6 +6,7 @@ use crate::compiler::back::lower::Input;
 use crate::compiler::back::lower::tools::Tools;
 use crate::compiler::back::plan::Command;
 use crate::compiler::manifests::package::UvSettings;
+use crate::compiler::server;
 
 /// Installation arguments by the directory in the image whose uv settings apply. Most projects have no settings, and one
 /// group.
@@ -37,6 +38,14 @@ impl Groups {
         let directory = settings.map(|settings| input.layout.in_image(&settings.directory));
         if !self.groups.get(&directory).is_some_and(|group| group.contains(requirement)) {
             self.add(input, settings, [requirement.clone()]);
+        }
+    }
+
+    /// Requires the server of the image. Without this, the resolver replaces it by an older one where that lets more of the
+    /// locked versions stay.
+    pub(super) fn keep_server(&mut self) {
+        for arguments in self.groups.values_mut() {
+            arguments.extend(["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
         }
     }
 

@@ -94,6 +94,9 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
         }
     }
     if !groups.is_empty() {
+        if resolved.pins.iter().any(|it| it.has_server) {
+            groups.keep_server();
+        }
         copy_manifests(input, &groups.manifests, build);
         build.step("/dependencies", "requirements", tools.run(groups.commands(tools)));
     }
