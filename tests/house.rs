@@ -22,6 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("probe", &["api"]),
     ("child", &["live"]),
     ("compose", &["child", "compiler", "engine", "live", "probe", "project", "up"]),
+    ("doctor", &["api", "compiler", "dev", "engine", "project", "up"]),
     ("dev", &["child", "compiler", "live", "probe", "project", "watch"]),
     ("up", &["compiler", "engine", "live", "probe", "watch"]),
     ("project", &["compiler", "diagnostic"]),
@@ -36,6 +37,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "context",
             "dev",
             "diagnostic",
+            "doctor",
             "engine",
             "error",
             "host",
@@ -179,8 +181,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("ruff_python_ast", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_python_parser", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_text_size", &["compiler::manifests::symbols"]),
-    ("rustix", &["child::unix"]),
-    ("rustls", &["api", "engine"]),
+    ("rustix", &["child::unix", "doctor"]),
+    ("rustls", &["api", "doctor", "engine"]),
     ("same_file", &["up"]),
     ("saphyr_parser", &["compiler::manifests::yaml"]),
     ("signal_hook", &["live::signals"]),
@@ -193,8 +195,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "api", "child", "cli", "compose", "context", "dev", "engine", "host", "live", "probe", "ship",
-            "up", "watch",
+            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "host", "live", "probe",
+            "ship", "up", "watch",
         ],
     ),
 ];
