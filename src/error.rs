@@ -114,6 +114,12 @@ pub enum Error {
     /// The server cannot run in containers.
     #[error(transparent)]
     Up(up::Error),
+    /// Something is missing on this machine; `doctor` has printed how to get it.
+    #[error("this machine lacks what is needed here: {}", .missing.join(", "))]
+    Unready {
+        /// The names.
+        missing: Vec<String>,
+    },
     /// A signal ended the output of a log that was followed.
     #[error("interrupted")]
     Unfollowed,
@@ -209,7 +215,8 @@ impl Error {
             | Error::Output(_)
             | Error::Project(_)
             | Error::Runtime { .. }
-            | Error::Stale { .. } => 1,
+            | Error::Stale { .. }
+            | Error::Unready { .. } => 1,
             Error::Interrupted | Error::Unfollowed => INTERRUPTED,
             Error::Ship(error) => ship_code(error),
             #[cfg(feature = "host")]
@@ -233,7 +240,8 @@ impl Error {
             | Error::Guard { .. }
             | Error::Output(_)
             | Error::Runtime { .. }
-            | Error::Unfollowed => None,
+            | Error::Unfollowed
+            | Error::Unready { .. } => None,
             Error::Interrupted => {
                 Some("run the same command again to continue; completed work is kept".to_owned())
             }

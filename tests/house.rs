@@ -22,6 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("probe", &["api"]),
     ("child", &["live"]),
     ("compose", &["child", "compiler", "engine", "live", "probe", "project", "up"]),
+    ("doctor", &["api", "compiler", "dev", "engine", "project", "up"]),
     ("dev", &["child", "compiler", "live", "probe", "project", "watch"]),
     ("up", &["compiler", "engine", "live", "probe", "watch"]),
     ("project", &["compiler", "diagnostic"]),
@@ -36,6 +37,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "context",
             "dev",
             "diagnostic",
+            "doctor",
             "engine",
             "error",
             "host",
@@ -179,8 +181,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("ruff_python_ast", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_python_parser", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_text_size", &["compiler::manifests::symbols"]),
-    ("rustix", &["child::unix"]),
-    ("rustls", &["api", "engine"]),
+    ("rustix", &["child::unix", "doctor"]),
+    ("rustls", &["api", "doctor", "engine"]),
     ("same_file", &["up"]),
     ("saphyr_parser", &["compiler::manifests::yaml"]),
     ("signal_hook", &["live::signals"]),
@@ -193,8 +195,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "api", "child", "cli", "compose", "context", "dev", "engine", "host", "live", "probe", "ship",
-            "up", "watch",
+            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "host", "live", "probe",
+            "ship", "up", "watch",
         ],
     ),
 ];
@@ -456,13 +458,15 @@ fn plain_tests(file: PathBuf, directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A test that spawns another program belongs to the group `system-tests`.
+/// A test that spawns another program belongs to the group `system-tests`, but for the shell of the documentation's
+/// console blocks.
 #[test]
 fn plain_tests_spawn_only_the_program() {
     for file in plain_tests("tests/lib.rs".into(), Path::new("tests")) {
         for spawned in text(&file).split("Command::new").filter_map(|rest| rest.strip_prefix('(')) {
-            let is_allowed =
-                ["env!(\"CARGO_BIN_EXE_agentcli\")", "cargo)"].iter().any(|it| spawned.starts_with(it));
+            let is_allowed = ["env!(\"CARGO_BIN_EXE_agentcli\")", "cargo)", "\"sh\")"]
+                .iter()
+                .any(|it| spawned.starts_with(it));
             let spawned = spawned.lines().next().unwrap_or_default();
             assert!(is_allowed, "{} spawns {spawned}", file.display());
         }

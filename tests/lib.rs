@@ -11,11 +11,14 @@ mod ci;
 mod completions;
 #[cfg(feature = "system-tests")]
 mod compose;
+#[cfg(all(unix, feature = "host"))]
+mod console;
 mod context;
 #[cfg(feature = "system-tests")]
 mod corpus;
 #[cfg(feature = "system-tests")]
 mod dev;
+mod doctor;
 #[cfg(feature = "system-tests")]
 mod dotenv;
 #[cfg(feature = "system-tests")]

@@ -1,6 +1,6 @@
 //! The report formats, each against an exact golden, SARIF against its published schema, and JUnit with an XML parser.
 
-mod pages;
+pub(crate) mod pages;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -6,6 +6,7 @@ mod compose;
 mod deploy;
 mod dev;
 mod dockerfile;
+mod doctor;
 mod down;
 mod explain;
 mod guard;
@@ -107,6 +108,15 @@ commands! {
     /// The plan holds every decision: the server and its image, the build context, the steps in order, and what the
     /// server reads from its environment. Values of `env` are not part of it.
     Plan(plan),
+
+    /// Check what this machine lacks for the commands above
+    ///
+    /// Shows what `dev`, `build`, `up` and `deploy` need and what of it is there, with the next step for everything that is
+    /// not fine. Nothing is installed or changed, and no secret is shown.
+    ///
+    /// The exit code is 1 if something is missing that the named commands need; without names, that `dev`, `build` or `up`
+    /// needs for the configuration here.
+    Doctor(doctor),
 
     /// Run a deployment service on this machine
     #[cfg(feature = "host")]

@@ -39,8 +39,6 @@ pub struct Locked {
     pub python: String,
     /// Packages that are neither directories nor the server's own.
     pub packages: Vec<Selected>,
-    /// Whether the lock has a version of the server.
-    pub has_server: bool,
     /// Directories, the target first.
     pub locals: Vec<Local>,
 }
@@ -60,6 +58,11 @@ impl Locked {
         self.packages = kept;
         let removed: Vec<Selected> = removed;
         removed.into_iter().map(|it| it.package.name).collect()
+    }
+
+    /// The names of the packages.
+    pub fn names(self) -> impl Iterator<Item = String> {
+        self.packages.into_iter().map(|it| it.package.name)
     }
 
     /// The indexes of packages that do not come from the default one.
@@ -140,16 +143,9 @@ impl<'a> Workspace<'a> {
             closure.iter().partition(|it| it.package.name == target.name);
         first.extend(rest);
         let locals = first.iter().filter_map(|it| self.local(&it.package)).collect();
-        let (has_server, packages) = third_party(closure);
+        let packages = third_party(closure);
         let file = lock_file(self.source);
-        Ok(Locked {
-            file,
-            root: paths::normalize(root),
-            python: self.python.clone(),
-            packages,
-            has_server,
-            locals,
-        })
+        Ok(Locked { file, root: paths::normalize(root), python: self.python.clone(), packages, locals })
     }
 
     fn local(&self, package: &Package) -> Option<Local> {
@@ -162,14 +158,12 @@ impl<'a> Workspace<'a> {
     }
 }
 
-/// The packages to download: not the directories of the workspace, and not the server, which the image has. The first
-/// part tells whether the server is among them.
-fn third_party(closure: Vec<Selected>) -> (bool, Vec<Selected>) {
-    let mut packages: Vec<_> =
-        closure.into_iter().filter(|it| it.package.source.directory().is_none()).collect();
-    let all = packages.len();
-    packages.retain(|it| !server::DISTRIBUTIONS.contains(&it.package.name.as_str()));
-    (packages.len() < all, packages)
+/// The packages to download: not the directories of the workspace, and not the server, which the image has.
+fn third_party(closure: Vec<Selected>) -> Vec<Selected> {
+    let is_downloaded = |package: &Package| {
+        package.source.directory().is_none() && !server::DISTRIBUTIONS.contains(&package.name.as_str())
+    };
+    closure.into_iter().filter(|it| is_downloaded(&it.package)).collect()
 }
 
 /// The packages that `source` asks for, if the configuration has one without errors.

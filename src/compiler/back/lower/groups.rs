@@ -41,11 +41,13 @@ impl Groups {
         }
     }
 
-    /// Requires the server of the image. Without this, the resolver replaces it by an older one where that lets more of the
-    /// locked versions stay.
-    pub(super) fn keep_server(&mut self) {
-        for arguments in self.groups.values_mut() {
-            arguments.extend(["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
+    /// Requires the server of the image where a lock file may have older versions of what it needs. Only then does the
+    /// resolver change these, and does not take an older server for their sake.
+    pub(super) fn keep_server(&mut self, input: &Input<'_>) {
+        if !input.resolved.pins.is_empty() {
+            for arguments in self.groups.values_mut() {
+                arguments.extend(["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
+            }
         }
     }
 
@@ -87,6 +89,7 @@ impl Groups {
         for arguments in self.groups.values_mut() {
             arguments.extend(no_sources(input));
         }
+        self.keep_server(input);
         first.into_iter().chain(self.commands(tools)).collect()
     }
 }

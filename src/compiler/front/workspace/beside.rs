@@ -71,9 +71,8 @@ fn locked(
     if let Some(without) = closure.iter().find(|it| it.has_no_file(&python)) {
         return Err(format!("it has no file of `{}` for Python {python} on Linux", without.package.name));
     }
-    let (has_server, packages) = third_party(closure);
-    let (file, root, locals) = (String::new(), directory.to_owned(), Vec::new());
-    Ok(Locked { file, root, python, packages, has_server, locals })
+    let (root, packages) = (directory.to_owned(), third_party(closure));
+    Ok(Locked { file: String::new(), root, python, packages, locals: Vec::new() })
 }
 
 /// Whether an unconditional requirement of `manifest` certainly has no version in `lock`.
