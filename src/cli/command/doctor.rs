@@ -84,28 +84,15 @@ impl Doctor {
         let examined = runtime.block_on(stop.unless_asked(doctor::examine(&request)));
         // A thread may wait for a disk that does not answer.
         runtime.shutdown_background();
-        let is_for = |check: &Check, tasks: &[Task]| check.needed_by.iter().any(|it| tasks.contains(it));
-        let first = first.filter(|check| is_for(check, &request.tasks));
+        let first = first.filter(|check| check.is_for(&request.tasks));
         let found: Vec<Check> = first.into_iter().chain(examined?).collect();
-        let missing: Vec<String> = found
-            .iter()
-            .filter(|check| check.status == Status::Missing && is_for(check, &required))
-            .map(|check| check.name.clone())
-            .collect();
-        if self.json {
-            let path = path.map(|path| path.display().to_string());
-            let report = json!({
-                "version": 1,
-                "configuration": path,
-                "ready": missing.is_empty(),
-                "required_for": required,
-                "checks": found,
-            });
-            env.out.line(&report.to_string())?;
-        } else {
-            let text = checks::render(&found, &env.out, env.width);
-            env.out.write(&text)?;
-        }
+        let lacks = |check: &&Check| check.status == Status::Missing && check.is_for(&required);
+        let missing: Vec<String> = found.iter().filter(lacks).map(|check| check.name.clone()).collect();
+        let text = match self.json {
+            true => as_json(path.as_deref(), &required, &found, missing.is_empty()),
+            false => checks::render(&found, &required, &env.out, env.width),
+        };
+        env.out.write(&text)?;
         if missing.is_empty() { Ok(()) } else { Err(Error::Unready { missing }) }
     }
 
@@ -182,4 +169,15 @@ impl Doctor {
             plan,
         })
     }
+}
+
+fn as_json(configuration: Option<&Path>, required: &[Task], checks: &[Check], ready: bool) -> String {
+    let report = json!({
+        "version": 1,
+        "configuration": configuration.map(|path| path.display().to_string()),
+        "ready": ready,
+        "required_for": required,
+        "checks": checks,
+    });
+    format!("{report}\n")
 }
