@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Room, and the other rooms that it may use. `main` and `lib` are not rooms.
-const ROOMS: &[(&str, &[&str])] = &[
+pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("diagnostic", &[]),
     ("host", &["api", "context", "project"]),
@@ -393,6 +393,16 @@ fn only_child_starts_processes() {
         let is_harmless = |name: &String| matches!(name.as_str(), "ExitCode" | "id");
         let starts = code.contains("::process;") || !found.concat().iter().all(is_harmless);
         assert!(!starts || is_in(&path, "child"), "{path} starts processes");
+    }
+}
+
+/// `Env::variable` reads those of the table in `cli::environment`, which a debug build asserts.
+#[test]
+fn only_env_reads_variables() {
+    for File { path, code } in sources() {
+        let reads = ["env::var", "variables)("].iter().any(|read| code.contains(read));
+        // A panic is reported without an `Env`.
+        assert!(!reads || is_in(&path, "cli::env") || is_in(&path, "cli::guard"), "{path} reads variables");
     }
 }
 

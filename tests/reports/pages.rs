@@ -10,7 +10,7 @@ use regex_lite::Regex;
 use crate::harness::{TestEnv, golden};
 use crate::house::{below, text};
 
-fn generated(path: &str, contents: &str) {
+pub(super) fn generated(path: &str, contents: &str) {
     golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path), contents).unwrap();
 }
 
