@@ -1,29 +1,33 @@
-//! Child processes. All are started here. A [`Child`] runs under a [`guard`], so that it does not outlive this program,
+//! Child processes. All are started here. A [`Child`] runs under a [`guard()`], so that it does not outlive this program,
 //! however that ends; [`output`] runs short-lived programs; the browser is left to the user.
 
 mod command;
-mod groups;
-pub mod guard;
 mod output;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 
 use std::collections::VecDeque;
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{self, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::Signal;
-use tokio::process::{ChildStderr, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::live::{self, Lines, Reporter, read_lines};
-use groups::{Group, Reaper};
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+use system::Group;
 
 pub use command::Command;
-pub use groups::kill_all;
 pub use output::output;
+pub use system::{guard, kill_all};
 
 /// Number of last lines kept to explain why a child exited.
 const KEPT_LINES: usize = 40;
@@ -44,10 +48,24 @@ const LAST_OUTPUT: Duration = Duration::from_millis(300);
 pub struct Child {
     group: Group,
     /// Open while the child should run.
-    leash: Option<process::ChildStdin>,
+    leash: Option<ChildStdin>,
     lines: Lines<()>,
     last: VecDeque<String>,
     grace: Duration,
+}
+
+/// The ends of a child's pipes.
+struct Pipes {
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+}
+
+/// What a process group is asked to do.
+#[derive(Clone, Copy)]
+enum Signal {
+    Interrupt,
+    Kill,
 }
 
 /// What a child does next.
@@ -70,22 +88,18 @@ pub enum Status {
 impl Child {
     /// Starts `command`; when stopped, it has `grace` to exit before it is killed.
     pub fn start(command: &Command, grace: Duration) -> io::Result<Self> {
-        let mut guard = process::Command::new(own_program()?);
-        guard.arg0("agentcli").arg("guard").arg("--grace").arg(grace.as_millis().to_string()).arg("--");
+        let mut guard = system::guard_command(grace)?;
         command.configure(guard.arg(&command.program));
         guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let reaper = Reaper::start()?;
-        let mut guard = guard.spawn()?;
+        let (group, pipes) = Group::spawn(guard)?;
         let (sender, lines) = live::lines();
-        if let Some(stream) = guard.stdout.take() {
-            tokio::spawn(read_lines(ChildStdout::from_std(stream)?, (), sender.clone()));
+        if let Some(stream) = pipes.stdout {
+            tokio::spawn(read_lines(stream, (), sender.clone()));
         }
-        if let Some(stream) = guard.stderr.take() {
-            tokio::spawn(read_lines(ChildStderr::from_std(stream)?, (), sender));
+        if let Some(stream) = pipes.stderr {
+            tokio::spawn(read_lines(stream, (), sender));
         }
-        let leash = guard.stdin.take();
-        let group = reaper.watch(guard)?;
-        Ok(Self { group, leash, lines, last: VecDeque::new(), grace })
+        Ok(Self { group, leash: pipes.stdin, lines, last: VecDeque::new(), grace })
     }
 
     /// Waits for lines or for the end. Cancel safe.
@@ -141,13 +155,13 @@ impl Child {
     }
 
     /// Sends SIGINT to its process group, as Ctrl-C in a terminal does.
-    pub fn interrupt(&self) {
-        self.group.signal(Signal::INT);
+    pub fn interrupt(&mut self) {
+        self.group.signal(Signal::Interrupt);
     }
 
     /// Kills its process group.
     pub async fn kill(&mut self) {
-        self.group.signal(Signal::KILL);
+        self.group.signal(Signal::Kill);
         self.group.ended().await.ok();
     }
 
@@ -186,20 +200,14 @@ impl std::fmt::Display for Status {
 
 /// Waits until no child is left, including those that were dropped. Reports a note if that takes long.
 pub async fn all_ended(reporter: &mut dyn Reporter) {
-    if timeout(SLOW, groups::all_ended()).await.is_err() {
+    if timeout(SLOW, system::all_ended()).await.is_err() {
         reporter.note(waiting_for("child processes"));
-        groups::all_ended().await;
+        system::all_ended().await;
     }
 }
 
 fn waiting_for(name: &str) -> String {
     format!("waiting for {name} to exit; press Ctrl-C again to kill it")
-}
-
-/// This executable, even if its file has been replaced since.
-fn own_program() -> io::Result<PathBuf> {
-    let running = Path::new("/proc/self/exe");
-    if running.exists() { Ok(running.to_owned()) } else { std::env::current_exe() }
 }
 
 /// Opens `url` in the browser. The browser belongs to the user and outlives this program.

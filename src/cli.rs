@@ -52,6 +52,7 @@ Examples:
   agentcli compose compose.yaml         the server with its databases, for docker compose
   agentcli up                           the server in containers, with its database
   agentcli deploy                       deploy the server to a deployment service
+  agentcli doctor                       what these commands lack on this machine
 
 Exit codes: 0 success, 1 invalid configuration or failed operation, 2 invalid arguments,
 3 not authorised, 4 try again later, 130 interrupted";

@@ -2,6 +2,7 @@
 //!
 //! It reports [`Event`](crate::live::Event)s, and asks the user through [`Hooks`].
 
+mod answer;
 mod candidates;
 mod environment;
 mod error;
@@ -11,6 +12,7 @@ mod lock;
 mod node;
 mod node_modules;
 mod port;
+pub mod prerequisites;
 mod provision;
 mod search;
 mod server;
@@ -22,5 +24,6 @@ mod tunnel;
 
 pub use crate::project::HOME;
 pub use error::Error;
-pub use session::{Consent, Debugger, Hooks, Options, Port, Session, Surroundings, Tls};
+pub use port::choose as choose_port;
+pub use session::{Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 pub use supervise::run;

@@ -70,6 +70,12 @@ pub enum Error {
     /// The session with an editor failed.
     #[error(transparent)]
     Lsp(#[from] lsp::Error),
+    /// The command does not run on Windows.
+    #[error("cannot run `agentcli {command}` on Windows: it needs Linux or macOS")]
+    NeedsUnix {
+        /// The command's name.
+        command: &'static str,
+    },
     /// No API key for the deployment service is set.
     #[error("no API key for the deployment service is set")]
     NoKey {
@@ -108,6 +114,12 @@ pub enum Error {
     /// The server cannot run in containers.
     #[error(transparent)]
     Up(up::Error),
+    /// Something is missing on this machine; `doctor` has printed how to get it.
+    #[error("this machine lacks what is needed here: {}", .missing.join(", "))]
+    Unready {
+        /// The names.
+        missing: Vec<String>,
+    },
     /// A signal ended the output of a log that was followed.
     #[error("interrupted")]
     Unfollowed,
@@ -199,10 +211,12 @@ impl Error {
             | Error::Dev(_)
             | Error::Guard { .. }
             | Error::Lsp(_)
+            | Error::NeedsUnix { .. }
             | Error::Output(_)
             | Error::Project(_)
             | Error::Runtime { .. }
-            | Error::Stale { .. } => 1,
+            | Error::Stale { .. }
+            | Error::Unready { .. } => 1,
             Error::Interrupted | Error::Unfollowed => INTERRUPTED,
             Error::Ship(error) => ship_code(error),
             #[cfg(feature = "host")]
@@ -226,7 +240,8 @@ impl Error {
             | Error::Guard { .. }
             | Error::Output(_)
             | Error::Runtime { .. }
-            | Error::Unfollowed => None,
+            | Error::Unfollowed
+            | Error::Unready { .. } => None,
             Error::Interrupted => {
                 Some("run the same command again to continue; completed work is kept".to_owned())
             }
@@ -238,6 +253,7 @@ impl Error {
             Error::Host(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::Lsp(error) => error.hint(),
+            Error::NeedsUnix { .. } => Some("run it in the Windows Subsystem for Linux (WSL)".to_owned()),
             Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
             Error::Ship(error) => error.hint(),

@@ -36,6 +36,7 @@
 //! | [`dev`] | the server on this machine | `child`, `compiler`, `live`, `probe`, `project`, `watch` |
 //! | [`up`] | the whole server in containers | `compiler`, `engine`, `live`, `probe`, `watch` |
 //! | [`compose`] | the same with further services, through docker compose | `child`, `compiler`, `engine`, `live`, `probe`, `project`, `up` |
+//! | [`doctor`] | checks what the machine lacks for the other commands | `api`, `compiler`, `dev`, `engine`, `project`, `up` |
 //! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
 //! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live` |
 //! | `host` | our own deployment service, behind the feature `host`; the only user of axum | `api`, `context`, `project` |
@@ -62,6 +63,7 @@ pub mod compose;
 pub mod context;
 pub mod dev;
 pub mod diagnostic;
+pub mod doctor;
 pub mod engine;
 pub mod error;
 #[cfg(feature = "host")]

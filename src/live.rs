@@ -2,6 +2,7 @@
 
 mod event;
 mod lines;
+mod signals;
 mod sources;
 mod stop;
 mod urls;

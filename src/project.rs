@@ -8,7 +8,7 @@ mod load;
 mod rules;
 mod write;
 
-use std::path::Path;
+use std::path::{Path, is_separator};
 use std::{fs, io};
 
 use crate::compiler::paths;
@@ -77,6 +77,11 @@ pub fn relative(from: &Path, to: &Path) -> String {
     let up = from.components().skip(shared).map(|_| "..".to_owned());
     let down = to.components().skip(shared).map(|part| part.as_os_str().to_string_lossy().into_owned());
     paths::normalize(&up.chain(down).collect::<Vec<_>>().join("/"))
+}
+
+/// The path with `/` on every system: URIs and patterns need it, and Windows accepts it.
+pub fn with_slashes(path: &Path) -> String {
+    path.to_string_lossy().replace(is_separator, "/")
 }
 
 /// The text of a file, if it can be read.

@@ -22,7 +22,7 @@ mod stop;
 mod supervise;
 mod turn;
 
-pub use check::check;
+pub use check::{check, check_default_port};
 pub use down::down;
 pub use end::{kill, while_responsive};
 pub use error::Error;

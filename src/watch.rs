@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::compiler::back::plan;
 use crate::compiler::manifests::dockerignore::{Ignore, Trail};
 use crate::compiler::manifests::symbols::Language;
+use crate::project::with_slashes;
 
 /// A burst of changes is over after this time without a change, or after this time in total.
 const QUIET: Duration = Duration::from_millis(60);
@@ -278,7 +279,7 @@ impl Scope {
     }
 
     fn relative(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
+        with_slashes(path.strip_prefix(&self.root).unwrap_or(path))
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("probe", &["api"]),
     ("child", &["live"]),
     ("compose", &["child", "compiler", "engine", "live", "probe", "project", "up"]),
+    ("doctor", &["api", "compiler", "dev", "engine", "project", "up"]),
     ("dev", &["child", "compiler", "live", "probe", "project", "watch"]),
     ("up", &["compiler", "engine", "live", "probe", "watch"]),
     ("project", &["compiler", "diagnostic"]),
@@ -36,6 +37,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "context",
             "dev",
             "diagnostic",
+            "doctor",
             "engine",
             "error",
             "host",
@@ -147,6 +149,7 @@ fn is_in(path: &str, module: &str) -> bool {
 /// Crates and the modules that may use them.
 const VENDORS: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["cli"]),
+    ("anstyle_query", &["cli"]),
     ("axum", &["host"]),
     ("bollard", &["engine"]),
     ("bollard_buildkit_proto", &["engine"]),
@@ -178,22 +181,42 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("ruff_python_ast", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_python_parser", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_text_size", &["compiler::manifests::symbols"]),
-    ("rustix", &["child"]),
-    ("rustls", &["api", "engine"]),
+    ("rustix", &["child::unix", "doctor"]),
+    ("rustls", &["api", "doctor", "engine"]),
+    ("same_file", &["up"]),
     ("saphyr_parser", &["compiler::manifests::yaml"]),
-    ("signal_hook", &["live"]),
+    ("signal_hook", &["live::signals"]),
     ("stacker", &["compiler::manifests::stack"]),
     ("tar", &["context", "host"]),
     ("tempfile", &["context", "host"]),
+    ("wild", &["cli::env"]),
     ("tokio_rustls", &["engine"]),
     ("tonic", &["engine"]),
     (
         "tokio",
         &[
-            "api", "child", "cli", "compose", "context", "dev", "engine", "host", "live", "probe", "ship",
-            "up", "watch",
+            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "host", "live", "probe",
+            "ship", "up", "watch",
         ],
     ),
+];
+
+/// The modules whose code depends on the operating system.
+const OF_THE_SYSTEM: &[&str] = &["child", "cli::command", "context::walk", "engine::local", "live::signals"];
+
+/// The marks of such code.
+const SYSTEMS: &[&str] = &[
+    "(target_family",
+    "(target_os",
+    "(unix)",
+    "(windows)",
+    "MAIN_SEPARATOR",
+    "consts::OS",
+    "os::unix",
+    "os::windows",
+    "signal::unix",
+    "signal::windows",
+    "windows::named_pipe",
 ];
 
 /// Effects that a pure room must not have.
@@ -390,7 +413,7 @@ fn every_folder_of_fixtures_is_used() {
 fn only_child_starts_processes() {
     for File { path, code } in sources() {
         let found = ["std::process", "tokio::process"].map(|module| used(&code, &format!("{module}::")));
-        let is_harmless = |name: &String| matches!(name.as_str(), "ExitCode" | "id");
+        let is_harmless = |name: &String| matches!(name.as_str(), "ExitCode" | "exit" | "id");
         let starts = code.contains("::process;") || !found.concat().iter().all(is_harmless);
         assert!(!starts || is_in(&path, "child"), "{path} starts processes");
     }
@@ -403,6 +426,16 @@ fn only_env_reads_variables() {
         let reads = ["env::var", "variables)("].iter().any(|read| code.contains(read));
         // A panic is reported without an `Env`.
         assert!(!reads || is_in(&path, "cli::env") || is_in(&path, "cli::guard"), "{path} reads variables");
+    }
+}
+
+/// Everything else is portable, so that it runs on Windows, where these tests do not.
+#[test]
+fn only_few_modules_depend_on_the_operating_system() {
+    for File { path, code } in sources() {
+        let mark = SYSTEMS.iter().find(|mark| code.contains(**mark));
+        let may = OF_THE_SYSTEM.iter().any(|module| is_in(&path, module));
+        assert!(mark.is_none() || may, "{path} has {mark:?}");
     }
 }
 

@@ -18,6 +18,7 @@ mod context;
 mod corpus;
 #[cfg(feature = "system-tests")]
 mod dev;
+mod doctor;
 #[cfg(feature = "system-tests")]
 mod dotenv;
 #[cfg(feature = "system-tests")]

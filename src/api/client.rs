@@ -70,6 +70,12 @@ impl Client {
         self
     }
 
+    /// The service's time in milliseconds since 1970, if it tells. The request is made once, without the key; any response
+    /// will do.
+    pub async fn time(&self) -> Result<Option<i64>, Error> {
+        self.transport.time(self.policy.attempt).await.map_err(|failure| failure.error)
+    }
+
     /// A page of deployments. `limit` is from 1 to 100; `offset` is that of the previous page, or 0.
     pub async fn list_deployments(
         &self,

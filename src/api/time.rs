@@ -34,11 +34,16 @@ pub fn parse(text: &str) -> Option<i64> {
     time.ok().map(Timestamp::as_millisecond)
 }
 
-/// The time from `now` to a date in an HTTP header, or zero if it is in the past.
-pub(super) fn until_http_date(text: &str, now: i64) -> Option<Duration> {
+/// The time of a date in an HTTP header.
+pub(super) fn parse_http_date(text: &str) -> Option<i64> {
     let parsed = HTTP_DATES.iter().find_map(|format| strtime::parse(format, text).ok())?;
     let date = TimeZone::UTC.to_timestamp(parsed.to_datetime().ok()?).ok()?;
-    let left = SignedDuration::from_millis(date.as_millisecond().saturating_sub(now));
+    Some(date.as_millisecond())
+}
+
+/// The time from `now` to a date in an HTTP header, or zero if it is in the past.
+pub(super) fn until_http_date(text: &str, now: i64) -> Option<Duration> {
+    let left = SignedDuration::from_millis(parse_http_date(text)?.saturating_sub(now));
     Some(Duration::try_from(left).unwrap_or_default())
 }
 

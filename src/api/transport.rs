@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response, Url, redirect};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::failure::{Failure, Secrets, is_json, media_type};
 use super::http::{self, body_up_to};
+use super::time::parse_http_date;
 use super::vocabulary::is_public_service;
 use super::wire::expected;
 use super::{Account, Call, Error};
@@ -98,6 +99,16 @@ impl Transport {
             return Err(Failure::from_status(&call, status, &headers, &body, &secrets));
         }
         self.parse(&headers, &body).map_err(|reason| Failure::malformed(&call, reason))
+    }
+
+    /// Contacts the service without the key; returns its time, if the response has one.
+    pub(super) async fn time(&self, limit: Duration) -> Result<Option<i64>, Failure> {
+        let call = Request::new(Method::HEAD, self.base.path()).call();
+        let sent = self.http.head(self.base.clone()).timeout(limit).send().await;
+        let response =
+            sent.map_err(|error| Failure::from_transport(&call, &origin(&self.base), &error, limit))?;
+        let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
+        Ok(date.and_then(parse_http_date))
     }
 
     async fn send(&self, request: &Request, limit: Duration) -> reqwest::Result<Response> {

@@ -1,7 +1,6 @@
 //! The command of a child.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -56,9 +55,9 @@ impl Command {
         self
     }
 
-    /// Adds the arguments, the directory and the environment to `process`, which gets a process group of its own.
+    /// Adds the arguments, the directory and the environment to `process`.
     pub(super) fn configure(&self, process: &mut process::Command) {
-        process.args(&self.arguments).current_dir(&self.directory).process_group(0);
+        process.args(&self.arguments).current_dir(&self.directory);
         self.without.iter().for_each(|name| _ = process.env_remove(name));
         process.envs(self.variables.iter().map(|(name, value)| (name, value)));
     }

@@ -3,12 +3,10 @@
 use std::io;
 use std::process::{self, Stdio};
 
-use rustix::process::Signal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{ChildStdin, ChildStdout};
 
-use super::groups::{Group, Reaper};
-use super::{Command, Status};
+use super::system::Group;
+use super::{Command, Signal, Status};
 
 /// Size of the longest answer, in bytes; the rest of a longer one is dropped.
 const MAX_ANSWER: u64 = 1 << 20;
@@ -18,7 +16,7 @@ struct KillOnDrop(Group);
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
-        self.0.signal(Signal::KILL);
+        self.0.signal(Signal::Kill);
     }
 }
 
@@ -27,20 +25,19 @@ impl Drop for KillOnDrop {
 pub async fn output(command: &Command, input: &str) -> io::Result<(Status, Vec<u8>)> {
     let mut process = process::Command::new(&command.program);
     command.configure(&mut process);
-    let reaper = Reaper::start()?;
-    let mut child = process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let mut group = KillOnDrop(reaper.watch(child)?);
+    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let (group, pipes) = Group::spawn(process)?;
+    let mut group = KillOnDrop(group);
     let write = async {
-        if let Some(Ok(mut stdin)) = stdin.map(ChildStdin::from_std) {
+        if let Some(mut stdin) = pipes.stdin {
             // A command need not read its input.
             stdin.write_all(input.as_bytes()).await.ok();
         }
     };
     let read = async {
         let mut answer = Vec::new();
-        if let Some(stdout) = stdout {
-            ChildStdout::from_std(stdout)?.take(MAX_ANSWER).read_to_end(&mut answer).await?;
+        if let Some(stdout) = pipes.stdout {
+            stdout.take(MAX_ANSWER).read_to_end(&mut answer).await?;
         }
         Ok(answer)
     };

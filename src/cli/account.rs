@@ -59,6 +59,20 @@ fn redacted(text: &str) -> Result<Redacted, String> {
     if text.is_empty() { Err("it is empty".to_owned()) } else { Ok(Redacted::new(text)) }
 }
 
+/// The settings of an account.
+struct Found {
+    host: Setting,
+    key: Result<Setting, Error>,
+    tenant: Option<Setting>,
+}
+
+/// A service, and the account there if its key may be sent, each with the place where it is set.
+pub(super) struct Target {
+    pub(super) host: String,
+    pub(super) origin: String,
+    pub(super) account: Result<(Account, String), Error>,
+}
+
 impl AccountOptions {
     /// The service's address and the key: from the options, else from the environment, else from `.env` beside `config`,
     /// or in the current directory if no configuration is named.
@@ -73,24 +87,16 @@ impl AccountOptions {
         config: Option<&Path>,
         runtime: &Runtime,
     ) -> Result<Account, Error> {
-        let settings = Settings::beside(env, config);
-        let host = self.host(env, &settings, config)?;
+        let Found { host, key, tenant } = self.find(env, config)?;
         let address = host.value.expose();
         note_if_verbose(
             env,
             &format!("deployment service: {} ({})", Account::without_secrets(address), host.origin),
         );
-        let key = self.key(env, &settings)?;
-        let tenant = settings.find(env, &[TENANT]).or_else(|| settings.find(env, &[hosted::TENANT]));
+        let key = key?;
         note_if_verbose(env, &format!("API key: {}", key.origin));
         tenant.iter().for_each(|tenant| note_if_verbose(env, &format!("workspace: {}", tenant.origin)));
-        let for_address = || Vocabulary::for_address(address);
-        let account = Account {
-            host: address.to_owned(),
-            key: key.value,
-            tenant: tenant.map(|tenant| tenant.value.expose().to_owned()),
-            vocabulary: self.vocabulary.map_or_else(for_address, Vocabulary::from),
-        };
+        let account = self.account(&host, &key, tenant.as_ref());
         if account.is_unencrypted() {
             warn(env, "the API key is sent unencrypted; use an https:// address");
         }
@@ -98,6 +104,44 @@ impl AccountOptions {
             confirm_address(env, runtime, &host, &key.origin)?;
         }
         Ok(account)
+    }
+
+    /// The same for `doctor`, which asks nothing: the address, and the account or why the key is not sent.
+    ///
+    /// # Errors
+    ///
+    /// There is no address.
+    pub(super) fn target(&self, env: &mut Env, config: Option<&Path>) -> Result<Target, Error> {
+        let Found { host, key, tenant } = self.find(env, config)?;
+        let account = key.and_then(|key| match may_send_key(&host.origin, &key.origin) {
+            true => Ok((self.account(&host, &key, tenant.as_ref()), key.origin.to_string())),
+            false => Err(refusal(&host, &key.origin)),
+        });
+        Ok(Target { host: host.value.expose().to_owned(), origin: host.origin.to_string(), account })
+    }
+
+    /// The settings, wherever they are.
+    ///
+    /// # Errors
+    ///
+    /// There is no address.
+    fn find(&self, env: &mut Env, config: Option<&Path>) -> Result<Found, Error> {
+        let settings = Settings::beside(env, config);
+        let host = self.host(env, &settings, config)?;
+        let key = self.key(env, &settings);
+        let tenant = settings.find(env, &[TENANT]).or_else(|| settings.find(env, &[hosted::TENANT]));
+        Ok(Found { host, key, tenant })
+    }
+
+    fn account(&self, host: &Setting, key: &Setting, tenant: Option<&Setting>) -> Account {
+        let address = host.value.expose();
+        let for_address = || Vocabulary::for_address(address);
+        Account {
+            host: address.to_owned(),
+            key: key.value.clone(),
+            tenant: tenant.map(|tenant| tenant.value.expose().to_owned()),
+            vocabulary: self.vocabulary.map_or_else(for_address, Vocabulary::from),
+        }
     }
 
     fn host(&self, env: &Env, settings: &Settings, config: Option<&Path>) -> Result<Setting, Error> {
@@ -147,16 +191,19 @@ fn may_send_key(host: &Origin, key: &Origin) -> bool {
     !matches!(host, Origin::File { .. }) || (is_of_project(host) && is_of_project(key))
 }
 
-fn confirm_address(env: &mut Env, runtime: &Runtime, host: &Setting, key: &Origin) -> Result<(), Error> {
+fn refusal(host: &Setting, key: &Origin) -> Error {
     let (address, host) = (Account::without_secrets(host.value.expose()), &host.origin);
+    let message =
+        format!("refusing to send the API key to {address}: the address is set by {host}, the key by {key}");
+    let hint = format!("if you trust this address, pass it with --host-url or set {HOST} in the environment");
+    Error::usage(message, hint)
+}
+
+fn confirm_address(env: &mut Env, runtime: &Runtime, host: &Setting, key: &Origin) -> Result<(), Error> {
     if !env.can_ask() {
-        let message = format!(
-            "refusing to send the API key to {address}: the address is set by {host}, the key by {key}"
-        );
-        let hint =
-            format!("if you trust this address, pass it with --host-url or set {HOST} in the environment");
-        return Err(Error::usage(message, hint));
+        return Err(refusal(host, key));
     }
+    let (address, host) = (Account::without_secrets(host.value.expose()), &host.origin);
     let question =
         format!("The project sets the address {address} ({host}). Send the API key ({key}) there?");
     ask::confirm_or_decline(env, runtime, &question)

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::console::{note, visible_line};
 use super::env::Env;
 use crate::compiler::back::plan::{Action, Plan};
 use crate::compiler::words::is_variable;
-use crate::engine::{Secrets, Settings};
+use crate::engine::{Secrets, Settings, is_socket};
 use crate::error::Error;
 use crate::project;
 
@@ -187,11 +187,6 @@ fn agent(env: &Env, text: &str) -> Result<(String, PathBuf), Error> {
         return Err(Error::usage(message, hint));
     }
     Ok((id.to_owned(), path))
-}
-
-fn is_socket(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt as _;
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
 fn label(text: &str) -> Result<(String, String), Error> {

@@ -87,9 +87,7 @@ impl ConfigOption {
     /// errors end the command.
     pub(super) fn load(&self, env: &mut Env, rules: &[&str]) -> Result<(Project, Config), Error> {
         let path = self.path(env);
-        let (mut checked, usable) = read(Project::load(&env.directory, &path), &env.directory, &path);
-        checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
-        let errors = checked.errors();
+        let (mut checked, usable) = read_for(env, &path, rules);
         // A known warning is not repeated, wherever it has moved to; an error always is.
         checked.findings.retain(|finding| {
             env.is_new(&format!("{:?}", finding.diagnostic)) || finding.diagnostic.is_error()
@@ -97,8 +95,17 @@ impl ConfigOption {
         let layout = text::Layout { is_coloured: env.err.is_coloured, width: env.width };
         let report = text::render(std::slice::from_ref(&checked), layout);
         env.err.write(&report).ok();
-        usable.filter(|_| errors == 0).ok_or(Error::Config)
+        usable.ok_or(Error::Config)
     }
+}
+
+/// Reads and checks the configuration at `path` without the findings of `rules`; the second half is absent if there are
+/// errors.
+pub(super) fn read_for(env: &Env, path: &Path, rules: &[&str]) -> (Checked, Option<(Project, Config)>) {
+    let (mut checked, usable) = read(Project::load(&env.directory, path), &env.directory, path);
+    checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
+    let errors = checked.errors();
+    (checked, usable.filter(|_| errors == 0))
 }
 
 /// Calls `check` for all `paths`, on all cores; the result has their order.

@@ -6,6 +6,7 @@ mod compose;
 mod deploy;
 mod dev;
 mod dockerfile;
+mod doctor;
 mod down;
 mod explain;
 mod guard;
@@ -38,6 +39,7 @@ macro_rules! commands {
         impl Command {
             /// Does it.
             pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+                self.check_system()?;
                 match self { $($(#[cfg($when)])? Self::$name(Deferred(arguments)) => arguments.run(env),)* }
             }
         }
@@ -107,6 +109,15 @@ commands! {
     /// server reads from its environment. Values of `env` are not part of it.
     Plan(plan),
 
+    /// Check what this machine lacks for the commands above
+    ///
+    /// Shows what `dev`, `build`, `up` and `deploy` need and what of it is there, with the next step for everything that is
+    /// not fine. Nothing is installed or changed, and no secret is shown.
+    ///
+    /// The exit code is 1 if something is missing that the named commands need; without names, that `dev`, `build` or `up`
+    /// needs for the configuration here.
+    Doctor(doctor),
+
     /// Run a deployment service on this machine
     #[cfg(feature = "host")]
     Host(host),
@@ -135,6 +146,20 @@ commands! {
     /// Run a command until it exits or stdin ends
     #[command(hide = true)]
     Guard(guard),
+}
+
+impl Command {
+    /// Refuses commands that this operating system cannot run: those whose processes are stopped by signals.
+    fn check_system(&self) -> Result<(), Error> {
+        let name = match self {
+            Self::Dev(_) => "dev",
+            Self::Down(_) => "down",
+            Self::Guard(_) => "guard",
+            Self::Up(_) => "up",
+            _ => return Ok(()),
+        };
+        if cfg!(unix) { Ok(()) } else { Err(Error::NeedsUnix { command: name }) }
+    }
 }
 
 /// Arguments that are defined when their command is asked for: to define those of all takes longer than to check a

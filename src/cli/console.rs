@@ -13,6 +13,8 @@ pub const ERROR: Style = AnsiColor::BrightRed.on_default().effects(Effects::BOLD
 pub const WARNING: Style = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
 /// Style of `note` and `hint`.
 pub const NOTE: Style = AnsiColor::BrightCyan.on_default().effects(Effects::BOLD);
+/// Style of `fine`.
+pub const FINE: Style = AnsiColor::Green.on_default();
 /// Style of headings.
 pub const HEADING: Style = Style::new().effects(Effects::BOLD);
 

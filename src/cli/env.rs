@@ -53,8 +53,11 @@ pub struct Env {
 impl Env {
     /// The environment of this process.
     pub fn from_process() -> Self {
+        // Consoles of Windows print escape sequences unless told to interpret them; other systems need nothing.
+        anstyle_query::windows::enable_ansi_colors();
         Self {
-            arguments: std::env::args_os().collect(),
+            // Shells of Windows leave it to programs to expand `*`.
+            arguments: wild::args_os().collect(),
             variables: Box::new(|name| std::env::var(name).ok()),
             directory: std::env::current_dir().unwrap_or_default(),
             input: Input::new(Box::new(io::stdin()), io::stdin().is_terminal()),

@@ -1,5 +1,6 @@
 //! Findings → text in one of several formats. Pure: the caller prints the result.
 
+pub mod checks;
 pub mod github;
 pub mod gitlab;
 pub mod json;

@@ -7,6 +7,7 @@ pub mod dockerignore;
 pub mod dotenv;
 pub mod gitignore;
 pub mod image_name;
+pub mod import_names;
 pub mod installation;
 pub mod local_requirements;
 pub mod marker;

@@ -134,6 +134,15 @@ pub const OWN_PACKAGES: &[&str] = &[
     "/api/langgraph_runtime/__init__.py",
     "/api/langgraph_license/__init__.py",
 ];
+/// Normalised names of the server's own distributions. An image has them, so that those of a lock file, which are for
+/// `dev` and for tests, are not installed.
+pub const DISTRIBUTIONS: &[&str] = &[
+    "langgraph-api",
+    "langgraph-license",
+    "langgraph-runtime",
+    "langgraph-runtime-inmem",
+    "langgraph-runtime-postgres",
+];
 /// Normalised names of distributions that the server needs: a local package of the same name would replace them.
 pub const RESERVED_PACKAGES: &[&str] = &[
     "fastapi",

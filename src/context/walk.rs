@@ -1,6 +1,7 @@
 //! Lists the files of the archive.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
@@ -47,7 +48,7 @@ impl Walk<'_> {
         let mut found = false;
         for child in fs::read_dir(&directory).map_err(read)? {
             let child = child.map_err(read)?;
-            let below = path.join(child.file_name());
+            let below = below(path, &child.file_name());
             if !self.replaced.contains(&*below) {
                 found |= self.entry(below, &child, trail)?;
             }
@@ -81,6 +82,16 @@ impl Walk<'_> {
         self.entries.push(Entry { path, kind, mode: mode(&metadata) });
         Ok(true)
     }
+}
+
+/// The path of the entry `name` in `directory`, with `/` on every system, as patterns and archives have it.
+fn below(directory: &Path, name: &OsStr) -> PathBuf {
+    let mut path = directory.as_os_str().to_owned();
+    if !path.is_empty() {
+        path.push("/");
+    }
+    path.push(name);
+    path.into()
 }
 
 /// The kind of `child` in the archive; `None` for sockets, pipes and devices.

@@ -2,17 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use super::answer::answer;
 use super::interpreter::on_path;
-use super::session::Surroundings;
-use crate::child::{Child, Command};
+use super::session::{Selection, Surroundings};
+use crate::child::Command;
 
 /// Interpreters on the PATH, in order of preference.
 const NAMES: &[&str] = &["python3", "python", "python3.13", "python3.12", "python3.11", "python3.14"];
-
-/// Grace period of uv when it looks for an interpreter.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// The active environment, and the nearest `.venv` of the repository.
 pub(super) fn environments(directory: &Path, surroundings: &Surroundings) -> Vec<PathBuf> {
@@ -92,16 +89,11 @@ pub(super) fn of_pyenv(version: &str, surroundings: &Surroundings) -> Option<Pat
 }
 
 /// The interpreter that uv would choose for the project, or of a series, without downloading one.
-pub(super) async fn of_uv(
-    series: Option<&str>,
-    directory: &Path,
-    surroundings: &Surroundings,
-) -> Option<PathBuf> {
-    let uv = on_path("uv", surroundings)?;
+pub(super) async fn of_uv(series: Option<&str>, directory: &Path, selection: &Selection) -> Option<PathBuf> {
+    let uv = on_path("uv", &selection.surroundings)?;
     let find = ["python", "find", "--system", "--no-python-downloads"];
     let command = Command::new(uv, directory).arguments(find).arguments(series).without("VIRTUAL_ENV");
-    let mut child = Child::start(&command, GRACE).ok()?;
-    let status = child.finish(drop).await.ok()?;
-    let path = child.last_lines().into_iter().map(PathBuf::from).find(|path| path.is_file());
+    let (status, lines) = answer(&command, selection.timeout).await.ok()?;
+    let path = lines.into_iter().map(PathBuf::from).find(|path| path.is_file());
     path.filter(|_| status.is_success())
 }

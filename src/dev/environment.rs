@@ -78,12 +78,12 @@ pub(super) fn key(session: &Session, packages: &PythonPackages, options: &Option
     let text = |path| text(session, path);
     let manifests: Vec<_> =
         packages.manifests.iter().chain(&packages.pip_config).map(|path| text(path)).collect();
-    let surroundings = &options.surroundings;
+    let surroundings = &options.selection.surroundings;
     let environments = candidates::environments(&session.directory, surroundings);
     let settings: Vec<_> =
         environments.iter().map(|path| fs::read_to_string(path.join("pyvenv.cfg")).ok()).collect();
     hash(&json!([
-        options.python,
+        options.selection.python,
         surroundings.virtual_env,
         surroundings.pyenv_version,
         environments,

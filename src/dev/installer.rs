@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::interpreter::others;
+use super::interpreter::{on_path, others};
+use super::session::Surroundings;
 use crate::child::Command;
 use crate::compiler::back::plan::PythonPackages;
 
@@ -11,6 +12,11 @@ use crate::compiler::back::plan::PythonPackages;
 pub(super) enum Installer {
     Pip,
     Uv(PathBuf),
+}
+
+/// The uv that creates the environment and installs into it, if there is one and the project allows it.
+pub(super) fn uv(packages: &PythonPackages, surroundings: &Surroundings) -> Option<PathBuf> {
+    on_path("uv", surroundings).filter(|_| !packages.uses_pip)
 }
 
 /// The command that creates an empty environment at `home` with the interpreter `base`. Without uv, it contains pip.

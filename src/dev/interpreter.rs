@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::answer::answer;
 use super::session::Surroundings;
-use crate::child::{Child, Command};
+use crate::child::Command;
 use crate::compiler::back::plan::{PythonPackages, ServerPackage};
 use crate::compiler::manifests::requires_python::Release;
 
 /// Prints the version of an interpreter and the missing packages.
 const INSPECT: &str = include_str!("inspect.py");
-
-/// Grace period of an interpreter that is inspected.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// The result of the inspection of an interpreter.
 #[derive(Clone, Debug, Deserialize)]
@@ -74,15 +72,15 @@ pub(super) async fn inspect(
     python: &Path,
     directory: &Path,
     required: &Required,
+    limit: Duration,
 ) -> Result<Inspection, String> {
     let required = serde_json::to_string(required).map_err(|error| error.to_string())?;
     let command =
         Command::new(python, directory).argument("-I").argument("-c").argument(INSPECT).argument(required);
-    let mut child = Child::start(&command, GRACE).map_err(|error| crate::project::reason(&error))?;
-    let status = child.finish(drop).await.map_err(|error| crate::project::reason(&error))?;
+    let (status, lines) = answer(&command, limit).await?;
     // The output may contain warnings, too.
-    let answer = child.last_lines().into_iter().rev().find_map(|line| serde_json::from_str(&line).ok());
-    answer.ok_or_else(|| match status.is_success() {
+    let inspection = lines.into_iter().rev().find_map(|line| serde_json::from_str(&line).ok());
+    inspection.ok_or_else(|| match status.is_success() {
         true => "is not Python".to_owned(),
         false => format!("fails with {status}"),
     })

@@ -3,17 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::answer::answer;
 use super::error::Error;
 use super::session::Surroundings;
-use crate::child::{Child, Command};
+use crate::child::Command;
 use crate::compiler::server::OLDEST_NODE;
 
-/// Grace period of a Node.js that is inspected.
-const GRACE: Duration = Duration::from_secs(1);
+/// How to get a suitable one.
+pub(super) const ADVICE: &str =
+    "install one (`brew install node`, `nvm install --lts`, or from nodejs.org) and put it on the PATH";
 
 /// A suitable Node.js.
 pub(super) struct Node {
     pub(super) path: PathBuf,
+    /// Its version.
+    pub(super) version: String,
     /// A warning if it is not of the pinned version.
     pub(super) warning: Option<String>,
 }
@@ -34,12 +38,13 @@ pub(super) async fn find(
     directory: &Path,
     candidates: &[PathBuf],
     pinned: Option<&str>,
+    limit: Duration,
 ) -> Result<Node, Error> {
     let mut other = None;
     let mut rejected = Vec::new();
     for path in candidates {
         let shown = path.display();
-        let version = match version(path, directory).await {
+        let version = match version(path, directory, limit).await {
             Ok(version) => version,
             Err(reason) => {
                 rejected.push(format!("`{shown}` {reason}"));
@@ -52,10 +57,10 @@ pub(super) async fn find(
         }
         let is_pinned = |pinned: &str| pinned.parse().ok() == major(&version);
         let Some(pinned) = pinned.filter(|pinned| !is_pinned(pinned)) else {
-            return Ok(Node { path: path.clone(), warning: None });
+            return Ok(Node { path: path.clone(), version, warning: None });
         };
         let warning = format!("the configuration pins Node.js {pinned}, and `{shown}` is {version}");
-        other.get_or_insert(Node { path: path.clone(), warning: Some(warning) });
+        other.get_or_insert(Node { path: path.clone(), version, warning: Some(warning) });
     }
     other.ok_or_else(|| none(rejected))
 }
@@ -64,19 +69,14 @@ fn none(rejected: Vec<String>) -> Error {
     Error::NoInterpreter {
         wanted: format!("Node.js {OLDEST_NODE} or later"),
         rejected,
-        hint: "install one (`brew install node`, `nvm install --lts`, or from nodejs.org) and put it on the PATH"
-            .to_owned(),
+        hint: ADVICE.to_owned(),
     }
 }
 
 /// The version of a Node.js. The error is a fragment.
-async fn version(node: &Path, directory: &Path) -> Result<String, String> {
-    let reason = |error| crate::project::reason(&error);
-    let mut child =
-        Child::start(&Command::new(node, directory).argument("--version"), GRACE).map_err(reason)?;
-    let status = child.finish(drop).await.map_err(reason)?;
-    let answer = child.last_lines().pop().unwrap_or_default();
-    match answer.trim().strip_prefix('v') {
+async fn version(node: &Path, directory: &Path, limit: Duration) -> Result<String, String> {
+    let (status, mut lines) = answer(&Command::new(node, directory).argument("--version"), limit).await?;
+    match lines.pop().unwrap_or_default().trim().strip_prefix('v') {
         Some(version) if status.is_success() => Ok(version.to_owned()),
         _ if status.is_success() => Err("is not Node.js".to_owned()),
         _ => Err(format!("fails with {status}")),

@@ -11,7 +11,11 @@ use crate::project::reason;
 const TRIED: u16 = 100;
 
 /// Chooses the port, and returns it with the program that uses the first choice, if that is another port.
-pub(super) fn choose(host: &str, port: Port) -> Result<(u16, Option<String>), Error> {
+///
+/// # Errors
+///
+/// The server cannot listen there.
+pub fn choose(host: &str, port: Port) -> Result<(u16, Option<String>), Error> {
     let first = port.number();
     let Err(error) = bind(host, first) else { return Ok((first, None)) };
     let taken = error.kind() == ErrorKind::AddrInUse;

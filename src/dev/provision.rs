@@ -11,7 +11,7 @@ use super::HOME;
 use super::environment::{self, Environment, PYTHON};
 use super::error::Error;
 use super::installer::{self, Installer};
-use super::interpreter::{Inspection, Required, inspect, on_path};
+use super::interpreter::{Inspection, Required, inspect};
 use super::search::{self, Choice, Interpreter};
 use super::session::{Consent, Hooks, Options, Session};
 use crate::child::{Child, Command, Next, Status};
@@ -82,7 +82,7 @@ pub(super) async fn provide(
     }
     let required = Required::new(packages, debugger);
     let Choice { interpreter, is_complete, environments } =
-        search::choose(session, packages, options, &required, hooks).await?;
+        search::choose(directory, packages, &options.selection, &required, hooks).await?;
     let program = match is_complete {
         true => interpreter.path,
         false => {
@@ -144,14 +144,15 @@ async fn install(
     let directory = &session.directory;
     let home = directory.join(HOME).join(PYTHON);
     let python = home.join("bin/python");
-    let uv = on_path("uv", &options.surroundings).filter(|_| !packages.uses_pip);
+    let uv = installer::uv(packages, &options.selection.surroundings);
     // It is recorded again when it is complete.
     Environment::forget(directory, PYTHON);
     let with = if packages.uses_pip { "pip" } else { "uv" };
     let with = format!("installing the server and the project's packages with {with}");
     hooks.event(&Event::Provisioning { message: with, done: false });
     let has_version = |inspection: Inspection| inspection.version == base.inspection.version;
-    let is_usable = inspect(&python, directory, required).await.is_ok_and(has_version);
+    let is_usable =
+        inspect(&python, directory, required, options.selection.timeout).await.is_ok_and(has_version);
     if !is_usable || (uv.is_none() && !installer::has_pip(&home)) {
         fs::remove_dir_all(&home).ok();
         run(&installer::create(uv.as_deref(), &base.path, &home, directory), hooks).await?;

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use super::candidates;
 use super::error::Error;
 use super::interpreter::{Inspection, Required, inspect};
-use super::session::{Hooks, Options, Session};
+use super::session::Selection;
 use crate::compiler::back::plan::PythonPackages;
 use crate::compiler::manifests::requires_python::{Fit, Release, RequiresPython};
 use crate::compiler::server::PYTHONS;
 use crate::compiler::server::local::OLDEST_PYTHON;
+use crate::live::Reporter;
 
 /// Number of unsuitable interpreters that an error names.
 const MAX_REJECTED: usize = 5;
@@ -20,7 +21,7 @@ pub(super) struct Interpreter {
     pub(super) path: PathBuf,
     pub(super) inspection: Inspection,
     /// How it was found, in words.
-    origin: &'static str,
+    pub(super) origin: &'static str,
 }
 
 /// The chosen interpreter.
@@ -34,26 +35,25 @@ pub(super) struct Choice {
 
 /// Chooses an interpreter, and reports which and why.
 pub(super) async fn choose(
-    session: &Session,
+    directory: &Path,
     packages: &PythonPackages,
-    options: &Options,
+    selection: &Selection,
     required: &Required,
-    hooks: &mut dyn Hooks,
+    reporter: &mut dyn Reporter,
 ) -> Result<Choice, Error> {
     let pinned = packages.version.clone().filter(|pinned| {
         let series = series(pinned);
         packages.requires_python.iter().all(|it| it.fit_of_series(series) == Fit::Supported)
     });
     let (seen, rejected, second, environments) = Default::default();
-    let directory = &session.directory;
     let mut search =
-        Search { directory, packages, options, required, pinned, seen, rejected, second, environments };
-    let best = match &options.python {
+        Search { directory, packages, selection, required, pinned, seen, rejected, second, environments };
+    let best = match &selection.python {
         Some(python) => search.consider(python.clone(), "selected by --python").await,
-        None => search.best(hooks).await,
+        None => search.best(reporter).await,
     };
     let Some(interpreter) = best.or(search.second.take()) else { return Err(search.none()) };
-    search.explain(&interpreter, hooks);
+    search.explain(&interpreter, reporter);
     let is_complete = interpreter.inspection.missing.is_empty() && !packages.own;
     Ok(Choice { interpreter, is_complete, environments: search.environments })
 }
@@ -61,7 +61,7 @@ pub(super) async fn choose(
 struct Search<'a> {
     directory: &'a Path,
     packages: &'a PythonPackages,
-    options: &'a Options,
+    selection: &'a Selection,
     required: &'a Required,
     /// The series that the configuration pins, if the local packages support it.
     pinned: Option<String>,
@@ -75,8 +75,9 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The first interpreter that fits in every respect. An environment that has all packages goes before others.
-    async fn best(&mut self, hooks: &mut dyn Hooks) -> Option<Interpreter> {
-        let (directory, surroundings) = (self.directory, &self.options.surroundings);
+    async fn best(&mut self, reporter: &mut dyn Reporter) -> Option<Interpreter> {
+        let (directory, selection) = (self.directory, self.selection);
+        let surroundings = &selection.surroundings;
         let mut bases = Vec::new();
         for environment in candidates::environments(directory, surroundings) {
             let (found, why_not) = self.environment(&environment).await;
@@ -84,7 +85,7 @@ impl Search<'_> {
                 (Some(found), None) => return Some(found),
                 (found, why_not) => {
                     let shown = environment.strip_prefix(directory).unwrap_or(&environment).display();
-                    hooks.note(format!("not using `{shown}`: {}", why_not.unwrap_or_default()));
+                    reporter.note(format!("not using `{shown}`: {}", why_not.unwrap_or_default()));
                     bases.extend(found);
                 }
             }
@@ -97,7 +98,7 @@ impl Search<'_> {
         let selected = candidates::selected_series(directory);
         let preferred: Vec<String> = self.pinned.iter().cloned().chain(selected).collect();
         let pyenv = candidates::pyenv_choice(directory, surroundings);
-        let uv = candidates::of_uv(self.pinned.as_deref(), directory, surroundings).await;
+        let uv = candidates::of_uv(self.pinned.as_deref(), directory, selection).await;
         let on_path = candidates::of_path(&preferred, surroundings);
         let first = pyenv.map(|path| (path, "selected by pyenv")).into_iter();
         let first = first.chain(uv.map(|path| (path, "selected by uv")));
@@ -106,9 +107,9 @@ impl Search<'_> {
                 return Some(best);
             }
         }
-        for series in self.supported_series(preferred) {
+        for series in supported_series(self.packages, preferred) {
             let pyenv = candidates::of_pyenv(&series, surroundings).map(|path| (path, "installed by pyenv"));
-            let uv = candidates::of_uv(Some(&series), directory, surroundings).await;
+            let uv = candidates::of_uv(Some(&series), directory, selection).await;
             for (path, origin) in pyenv.into_iter().chain(uv.map(|path| (path, "found by uv"))) {
                 if let Some(best) = self.consider(path, origin).await {
                     return Some(best);
@@ -116,16 +117,6 @@ impl Search<'_> {
             }
         }
         None
-    }
-
-    /// The series that the server and the local packages support, those of `preferred` first.
-    fn supported_series(&self, preferred: Vec<String>) -> Vec<String> {
-        let ranges = &self.packages.requires_python;
-        let others = PYTHONS.iter().map(|(major, minor)| format!("{major}.{minor}"));
-        let mut found = preferred;
-        found.extend(others);
-        found.retain(|it| ranges.iter().all(|range| range.fit_of_series(series(it)) == Fit::Supported));
-        found
     }
 
     /// Inspects an environment of the user. Returns its interpreter if that is suitable, and why it cannot be used as it is.
@@ -146,7 +137,7 @@ impl Search<'_> {
                             .to_owned(),
                     ),
                     [] => None,
-                    [first, rest @ ..] if !rest.is_empty() && !self.options.verbose => {
+                    [first, rest @ ..] if !rest.is_empty() && !self.selection.verbose => {
                         Some(format!("it lacks {first} and {} more (-v lists them)", rest.len()))
                     }
                     all => Some(format!("it lacks {}", all.join(", "))),
@@ -179,7 +170,7 @@ impl Search<'_> {
     /// Inspects an interpreter. If it is unsuitable, the error is a fragment that says why.
     async fn inspect(&mut self, path: PathBuf, origin: &'static str) -> Result<Interpreter, String> {
         self.seen.push(path.clone());
-        let inspected = inspect(&path, self.directory, self.required).await;
+        let inspected = inspect(&path, self.directory, self.required, self.selection.timeout).await;
         let (major, minor) = OLDEST_PYTHON;
         let suitable = inspected.and_then(|inspection| {
             let is_new = inspection.version >= [major, minor, 0];
@@ -198,7 +189,7 @@ impl Search<'_> {
     }
 
     /// Reports the choice, and warns of what does not fit.
-    fn explain(&self, found: &Interpreter, hooks: &mut dyn Hooks) {
+    fn explain(&self, found: &Interpreter, reporter: &mut dyn Reporter) {
         let Interpreter { path, inspection, origin } = found;
         let shown = path.strip_prefix(self.directory).unwrap_or(path).display();
         let version = inspection.shown_version();
@@ -206,15 +197,16 @@ impl Search<'_> {
         if let Some(pinned) = self.packages.version.as_ref().filter(|pinned| !inspection.is_of(pinned)) {
             let why = ranges.iter().find(|it| it.fit_of_series(series(pinned)) != Fit::Supported);
             let why = why.map_or_else(String::new, |it| format!("; {} requires `{}`", it.path, it.range));
-            hooks.warn(format!("the configuration pins Python {pinned}, and `{shown}` is {version}{why}"));
+            reporter.warn(format!("the configuration pins Python {pinned}, and `{shown}` is {version}{why}"));
         }
         for RequiresPython { path, range, .. } in
             ranges.iter().filter(|it| it.fit(inspection.version) != Fit::Supported)
         {
-            hooks.warn(format!("{path} supports Python `{range}`, and `{shown}` is {version}"));
+            reporter.warn(format!("{path} supports Python `{range}`, and `{shown}` is {version}"));
         }
-        if self.options.python.is_none() {
-            hooks.note(format!("using Python {version}, {origin} (`{shown}`){}", self.reasons(inspection)));
+        if self.selection.python.is_none() {
+            reporter
+                .note(format!("using Python {version}, {origin} (`{shown}`){}", self.reasons(inspection)));
         }
     }
 
@@ -245,15 +237,28 @@ impl Search<'_> {
         let hidden = self.rejected.len().saturating_sub(MAX_REJECTED);
         self.rejected.truncate(MAX_REJECTED);
         self.rejected.extend((hidden > 0).then(|| format!("and {hidden} more")));
-        let series = self.supported_series(self.pinned.iter().cloned().collect());
-        let hint = match series.first() {
-            Some(series) => format!(
-                "install one (`uv python install {series}`, `pyenv install {series}`, or a package of the system), or \
-                 pass one with --python"
-            ),
-            None => format!("change the range to include Python {}.{}", OLDEST_PYTHON.0, OLDEST_PYTHON.1),
-        };
-        Error::NoInterpreter { wanted: self.wanted(), rejected: self.rejected, hint }
+        Error::NoInterpreter { wanted: self.wanted(), rejected: self.rejected, hint: advice(self.packages) }
+    }
+}
+
+/// The series that the server and the local packages support, those of `preferred` first.
+fn supported_series(packages: &PythonPackages, preferred: Vec<String>) -> Vec<String> {
+    let ranges = &packages.requires_python;
+    let others = PYTHONS.iter().map(|(major, minor)| format!("{major}.{minor}"));
+    let mut found = preferred;
+    found.extend(others);
+    found.retain(|it| ranges.iter().all(|range| range.fit_of_series(series(it)) == Fit::Supported));
+    found
+}
+
+/// How to get a suitable interpreter.
+pub(super) fn advice(packages: &PythonPackages) -> String {
+    match supported_series(packages, packages.version.iter().cloned().collect()).first() {
+        Some(series) => format!(
+            "install one (`uv python install {series}`, `pyenv install {series}`, or a package of the system), or pass \
+             one with --python"
+        ),
+        None => format!("change the range to include Python {}.{}", OLDEST_PYTHON.0, OLDEST_PYTHON.1),
     }
 }
 

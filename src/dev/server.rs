@@ -92,7 +92,7 @@ fn environment(
         command = command.variable(name, value);
     }
     if plan.javascript.is_some() {
-        command = command.variable("PATH", runtime.search_path(&options.surroundings.path));
+        command = command.variable("PATH", runtime.search_path(&options.selection.surroundings.path));
     }
     let has_bridge = plan.javascript.as_ref().is_some_and(|packages| packages.bridge.is_some());
     let ports = local::BRIDGE_PORTS.iter().filter(|_| has_bridge).zip(port::free(local::BRIDGE_PORTS.len()));
@@ -128,7 +128,7 @@ fn variable(session: &Session, options: &Options, name: &str) -> Option<String> 
     match session.env.iter().find(|(known, _)| known == name) {
         Some((_, value)) => value.clone(),
         None => {
-            let known = options.surroundings.mount_prefix.iter().find(|(known, _)| known == name);
+            let known = options.selection.surroundings.mount_prefix.iter().find(|(known, _)| known == name);
             known.map(|(_, value)| value.clone())
         }
     }

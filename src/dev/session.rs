@@ -34,8 +34,6 @@ pub struct Options {
     pub allow_blocking: bool,
     /// Whether a tunnel makes the server public.
     pub tunnel: bool,
-    /// The interpreter, if the user selects one.
-    pub python: Option<PathBuf>,
     /// Whether missing packages may be installed.
     pub consent: Consent,
     /// The certificate for HTTPS.
@@ -44,14 +42,25 @@ pub struct Options {
     pub log_level: String,
     /// Whether the server's log is coloured.
     pub colour: bool,
-    /// Whether everything that is missing is listed.
-    pub verbose: bool,
     /// Timeout for the server to become ready.
     pub start_timeout: Duration,
     /// The URL of the studio, without a trailing `/`.
     pub studio: String,
+    /// How interpreters and installers are found.
+    pub selection: Selection,
+}
+
+/// How interpreters and installers are found.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// The interpreter, if the user selects one.
+    pub python: Option<PathBuf>,
     /// The environment variables that select the interpreter.
     pub surroundings: Surroundings,
+    /// Timeout of a program that is inspected.
+    pub timeout: Duration,
+    /// Whether everything that is missing is listed.
+    pub verbose: bool,
 }
 
 /// The environment variables that select the interpreter.

@@ -90,7 +90,7 @@ impl<'a> Supervisor<'a> {
         let mut runtime = self.provide().await?;
         if self.options.tunnel {
             let local = urls(&self.session, self.options, &self.address).origin;
-            let surroundings = &self.options.surroundings;
+            let surroundings = &self.options.selection.surroundings;
             let tunnel = Tunnel::open(&self.session.directory, surroundings, &local).await?;
             self.address.public = Some(tunnel.url.clone());
             self.tunnel = Some(tunnel);

@@ -335,6 +335,6 @@ fn with_extras(docker: Docker, request: &BuildRequest, credentials: Option<Strin
 }
 
 /// A unique name for the session.
-fn session_id() -> String {
+pub(super) fn session_id() -> String {
     format!("agentcli{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..))
 }

@@ -9,6 +9,7 @@ use bollard::{API_DEFAULT_VERSION, Docker};
 
 use super::endpoint::{Endpoint, EngineEnv};
 use super::error::Error;
+use super::local;
 
 /// Deadline of the ping.
 const PING_DEADLINE: Duration = Duration::from_secs(5);
@@ -37,20 +38,36 @@ impl Engine {
     /// No engine is found, it does not respond within 5 s, the user may not use it, the connection cannot be made secure,
     /// or the scheme of its address is not supported.
     pub async fn connect(env: &EngineEnv) -> Result<Self, Error> {
+        Self::connect_within(env, PING_DEADLINE).await
+    }
+
+    /// The same with another deadline.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Engine::connect`].
+    pub async fn connect_within(env: &EngineEnv, deadline: Duration) -> Result<Self, Error> {
         let endpoints = env.endpoints()?;
         let is_only_one = endpoints.len() == 1;
         let mut tried = Vec::new();
-        let mut denied = None;
+        let mut failed = None;
         for endpoint in endpoints {
-            match endpoint.ping().await {
+            match endpoint.ping(deadline).await {
                 Ok(docker) => return Ok(Self { docker, endpoint, env: env.clone() }),
                 Err(error) if is_only_one => return Err(error),
-                Err(error @ Error::Denied { .. }) => denied = denied.or(Some(error)),
+                Err(error @ (Error::Denied { .. } | Error::Timeout { .. })) => {
+                    failed = failed.or(Some(error));
+                }
                 Err(_) => {}
             }
             tried.push(endpoint.host);
         }
-        Err(denied.unwrap_or(Error::NoEngine { tried }))
+        Err(failed.unwrap_or(Error::NoEngine { tried }))
+    }
+
+    /// Whether it is on this machine, and so are its ports and its files.
+    pub fn is_here(&self) -> bool {
+        self.endpoint.host.starts_with("unix:")
     }
 
     /// The engine's address.
@@ -70,11 +87,11 @@ impl Engine {
 }
 
 impl Endpoint {
-    async fn ping(&self) -> Result<Docker, Error> {
+    async fn ping(&self, deadline: Duration) -> Result<Docker, Error> {
         let docker = self.open()?;
-        let reason = format!("no response within {} s", PING_DEADLINE.as_secs());
-        let late = |_| Error::Unreachable { host: self.host.clone(), reason };
-        tokio::time::timeout(PING_DEADLINE, docker.ping())
+        let (host, what) = (self.host.clone(), "respond".to_owned());
+        let late = |_| Error::Timeout { host, what, after: deadline };
+        tokio::time::timeout(deadline, docker.ping())
             .await
             .map_err(late)?
             .map_err(|error| self.explain(&error))?;
@@ -83,11 +100,7 @@ impl Endpoint {
 
     fn open(&self) -> Result<Docker, Error> {
         let opened = match (self.host.split_once("://"), &self.certificates) {
-            (Some(("unix", path)), _) => {
-                // Bollard reports a socket without permissions as missing.
-                std::fs::metadata(path).map_err(|error| self.explain(&error.into()))?;
-                Docker::connect_with_unix(&self.host, TIMEOUT, API_DEFAULT_VERSION)
-            }
+            (Some((local::SCHEME, path)), _) => local::open(path, TIMEOUT, API_DEFAULT_VERSION),
             (Some(("tcp" | "http" | "https", address)), Some(directory)) => {
                 self.open_tls(address, directory)?
             }

@@ -227,7 +227,7 @@ impl Engine {
     ///
     /// The engine refuses or disconnects.
     pub async fn has_start_interval(&self) -> Result<bool, Error> {
-        let version = self.call("report its version", self.docker.version()).await?;
+        let version = self.version().await?;
         let version = version.api_version.unwrap_or_default();
         let version = version
             .split_once('.')

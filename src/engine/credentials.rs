@@ -189,6 +189,19 @@ impl Engine {
     }
 }
 
+/// The registry of `image`, and whether `docker login` stored credentials for it. The error is a fragment.
+pub async fn has_login(env: &EngineEnv, image: &str) -> (String, Result<bool, String>) {
+    let registry = registry(image);
+    let mut problem = None;
+    let stored = match Config::read(env) {
+        Ok(config) => {
+            config.credentials([registry.clone()], env, |reason| problem = Some(reason)).await.0.len()
+        }
+        Err(error) => return (registry, Err(error.to_string())),
+    };
+    (registry, problem.map_or(Ok(stored > 0), Err))
+}
+
 /// The value of the header of a push with `login`.
 pub(super) fn login_header(login: &Login, repository: &str) -> String {
     header(&Secret::Login(login.clone()).credentials(&registry(repository)))

@@ -10,6 +10,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::error::Error;
+use super::local;
 
 /// The environment variables that select and configure the engine.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +58,7 @@ impl EngineEnv {
             config: path("DOCKER_CONFIG").or_else(|| Some(home.as_ref()?.join(".docker"))),
             cache: caches.map(|directory| directory.join("agentcli")),
             path: set("PATH"),
-            sockets: default_sockets(home.as_deref(), path("XDG_RUNTIME_DIR").as_deref()),
+            sockets: local::default_sockets(home.as_deref(), path("XDG_RUNTIME_DIR").as_deref()),
         }
     }
 
@@ -70,7 +71,7 @@ impl EngineEnv {
         if let Some(name) = context.filter(|name| name != "default") {
             return Ok(vec![self.named_context(&name)?]);
         }
-        let host = |path: &PathBuf| format!("unix://{}", path.display());
+        let host = |path: &PathBuf| format!("{}://{}", local::SCHEME, path.display());
         Ok(self.sockets.iter().map(|path| Endpoint { host: host(path), certificates: None }).collect())
     }
 
@@ -99,20 +100,6 @@ impl EngineEnv {
         let certificates = contexts.join("tls").join(&id).join("docker");
         Ok(Endpoint { host: host.to_owned(), certificates: Some(certificates).filter(|path| path.exists()) })
     }
-}
-
-fn default_sockets(home: Option<&Path>, runtime: Option<&Path>) -> Vec<PathBuf> {
-    let in_runtime = |path: &str| runtime.map(|runtime| runtime.join(path));
-    [
-        Some(PathBuf::from("/var/run/docker.sock")),
-        in_runtime("docker.sock"),
-        home.map(|home| home.join(".docker/run/docker.sock")),
-        in_runtime("podman/podman.sock"),
-        Some(PathBuf::from("/run/podman/podman.sock")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
 }
 
 /// Reads a file of Docker's; `None` if it does not exist.

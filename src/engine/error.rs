@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::events::Step;
+use super::local::SCHEME;
 use crate::context;
 use crate::live::Interrupted;
 
@@ -327,7 +328,9 @@ impl Error {
                 "forward its socket, `ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock USER@HOST`, and set \
                  DOCKER_HOST=unix:///tmp/docker.sock"
             }
-            Error::Unsupported { .. } => "set DOCKER_HOST to an address that starts with unix:// or tcp://",
+            Error::Unsupported { .. } => {
+                return Some(format!("set DOCKER_HOST to an address that starts with {SCHEME}:// or tcp://"));
+            }
             Error::Config { .. }
             | Error::Interrupted(_)
             | Error::Push { refusal: Refusal::Other, .. }

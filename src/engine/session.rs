@@ -25,13 +25,13 @@ use hyper::header::{CONNECTION, HOST, UPGRADE};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::UnixStream;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, split};
 use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming, async_trait};
 
 use super::connect::Engine;
 use super::credentials::Credentials;
+use super::local;
 
 /// The methods that BuildKit may call.
 const METHODS: &[&str] = &[
@@ -196,7 +196,7 @@ impl Ssh for Services {
         request: Request<Streaming<BytesMessage>>,
     ) -> Result<Response<Self::ForwardAgentStream>, Status> {
         let id = request.metadata().get(SSH_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
-        let (answers, mut requests) = UnixStream::connect(self.agent(id)?).await?.into_split();
+        let (answers, mut requests) = split(local::connect(self.agent(id)?).await?);
         let mut messages = request.into_inner();
         tokio::spawn(async move {
             while let Some(Ok(message)) = messages.next().await {

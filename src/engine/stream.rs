@@ -9,11 +9,12 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::connect::{TCP_PORT, TLS_PORT, with_port};
 use super::endpoint::Endpoint;
+use super::local;
 
 /// A connection of any kind.
 pub(super) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -23,9 +24,9 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 impl Endpoint {
     /// Connects to the engine.
     pub(super) async fn stream(&self) -> io::Result<Box<dyn Connection>> {
-        let (scheme, address) = self.host.split_once("://").unwrap_or(("unix", &self.host));
+        let (scheme, address) = self.host.split_once("://").unwrap_or((local::SCHEME, &self.host));
         match &self.certificates {
-            _ if scheme == "unix" => Ok(Box::new(UnixStream::connect(address).await?)),
+            _ if scheme == local::SCHEME => Ok(Box::new(local::connect(Path::new(address)).await?)),
             None => Ok(Box::new(TcpStream::connect(with_port(address, TCP_PORT)).await?)),
             Some(directory) => {
                 let address = with_port(address, TLS_PORT);

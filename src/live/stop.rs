@@ -1,17 +1,14 @@
-//! Stopping the program: SIGINT, SIGTERM and SIGHUP, for every command alike.
+//! Stopping the program, for every command alike.
 
 use std::fmt::Display;
 use std::future::{self, Future};
 use std::io;
 use std::sync::Arc;
-use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
 use tokio::sync::watch;
 
 use super::event::Reporter;
+use super::signals;
 
 /// How urgently the program should stop. The third signal has no level: it ends the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,17 +64,7 @@ impl Stop {
         if !std::mem::take(&mut self.listens) {
             return Ok(());
         }
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-        let stop = self.clone();
-        thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            for signal in signals.forever() {
-                if stop.level() == Level::Forced {
-                    emulate_default_handler(signal).ok();
-                }
-                stop.raise();
-            }
-        })?;
-        Ok(())
+        signals::listen(self.clone())
     }
 
     /// Raises the level by one, as a signal does.

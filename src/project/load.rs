@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
-use super::{DiskFiles, reason};
+use super::{DiskFiles, reason, with_slashes};
 use crate::compiler::front::dialect::CONFIGURATIONS as NAMES;
 use crate::compiler::front::source::Source;
 use crate::compiler::words::{either, similar};
@@ -57,7 +57,7 @@ impl Project {
     pub fn load(directory: &Path, name: &Path) -> Result<Self, Box<Unreadable>> {
         let path = directory.join(name);
         let refused = |error| {
-            let shown = name.to_string_lossy();
+            let shown = with_slashes(name);
             let diagnostic = refused(&path, &shown, &error);
             Box::new(Unreadable { source: Source::new(shown, ""), diagnostic })
         };
@@ -66,7 +66,7 @@ impl Project {
 
     /// The configuration `name`, a path relative to `directory`, as if the file had this content.
     pub fn with_content(directory: &Path, name: &Path, content: Vec<u8>) -> Result<Self, Box<Unreadable>> {
-        let (shown, path) = (name.to_string_lossy(), directory.join(name));
+        let (shown, path) = (with_slashes(name), directory.join(name));
         match decode(content).map_err(|error| *error) {
             Ok(text) => {
                 let files = DiskFiles::new(path.parent().unwrap_or(directory));
@@ -86,13 +86,14 @@ fn finding(rule: &'static Rule, message: impl Into<String>) -> Diagnostic {
 fn refused(path: &Path, shown: &str, error: &io::Error) -> Diagnostic {
     match error.kind() {
         io::ErrorKind::NotFound => not_found(path, shown),
-        io::ErrorKind::IsADirectory => {
+        // Windows denies the permission to read a directory.
+        _ if path.is_dir() => {
             let found =
                 finding(&IS_A_DIRECTORY, format!("`{shown}` is a directory, not a configuration file"));
             let inside = NAMES.iter().find(|name| path.join(name).is_file());
             let inside = inside.map(|name| Path::new(shown).join(name));
             match inside {
-                Some(inside) => found.help(format!("pass the file in it: `{}`", inside.display())),
+                Some(inside) => found.help(format!("pass the file in it: `{}`", with_slashes(&inside))),
                 None => found.help("pass the path of a file; there is no `agent.json` in this directory"),
             }
         }
@@ -119,7 +120,7 @@ fn not_found(path: &Path, shown: &str) -> Diagnostic {
             .help("check the path; relative paths start at the current directory");
     }
     let found = finding(&FILE_NOT_FOUND, format!("`{shown}` does not exist"));
-    let beside = |name: &str| Path::new(shown).with_file_name(name).to_string_lossy().into_owned();
+    let beside = |name: &str| with_slashes(&Path::new(shown).with_file_name(name));
     let near: Vec<String> = near(directory, shown).iter().map(|name| beside(name)).collect();
     match near.as_slice() {
         [] => found.help(
@@ -153,7 +154,7 @@ fn near(directory: &Path, shown: &str) -> Vec<String> {
 fn usual_names(directory: &Path, below: &Path, found: &mut Vec<String>) {
     let here = directory.join(below);
     if let Some(usual) = NAMES.iter().find(|name| here.join(name).is_file()) {
-        found.push(below.join(usual).to_string_lossy().into_owned());
+        found.push(with_slashes(&below.join(usual)));
     } else if below.components().count() < SEARCH_DEPTH {
         for name in names_in(&here).iter().filter(|name| !name.starts_with('.') && *name != "node_modules") {
             if found.len() < MAX_NEAR && here.join(name).is_dir() {

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::error::Error;
 use super::labels;
 use super::session::Session;
+use crate::compiler::server::setup as contract;
 use crate::engine::{self, Container, Engine};
 
 /// Checks that the project name belongs to this directory and that its ports are free, before anything is changed.
@@ -46,14 +47,36 @@ async fn check_ports(engine: &Engine, session: &Session, containers: &[Container
         .iter()
         .flat_map(|service| service.ports.iter().map(move |port| (service, port.host)));
     for (service, port) in all {
-        if containers.iter().any(|container| container.ports.contains(&port)) {
-            continue;
-        }
-        let is_container = engine.holder_of(port).await?.is_some();
-        if is_container || is_here(engine) && is_open(session.addresses.get(&service.name), port) {
-            let holder = holder(engine, port).await;
-            return Err(Error::Port { service: service.name.clone(), port, holder });
-        }
+        let address = session.addresses.get(&service.name).copied();
+        check_port(engine, containers, &service.name, address, port).await?;
+    }
+    Ok(())
+}
+
+/// Checks that the port of a service is free or used by the containers of this project.
+///
+/// # Errors
+///
+/// [`Error::Port`]; the engine refuses, or is gone.
+pub async fn check_default_port(engine: &Engine, project: &str, port: u16) -> Result<(), Error> {
+    let containers = engine.containers(labels::PROJECT, project).await?;
+    check_port(engine, &containers, contract::SERVER, Some(Ipv4Addr::LOCALHOST.into()), port).await
+}
+
+async fn check_port(
+    engine: &Engine,
+    containers: &[Container],
+    service: &str,
+    address: Option<IpAddr>,
+    port: u16,
+) -> Result<(), Error> {
+    if containers.iter().any(|container| container.ports.contains(&port)) {
+        return Ok(());
+    }
+    let is_container = engine.holder_of(port).await?.is_some();
+    if is_container || engine.is_here() && is_open(address, port) {
+        let holder = holder(engine, port).await;
+        return Err(Error::Port { service: service.to_owned(), port, holder });
     }
     Ok(())
 }
@@ -73,18 +96,13 @@ async fn holder(engine: &Engine, port: u16) -> Option<String> {
         return Some(format!("the container `{}`", container.name));
     }
     let process = listeners::get_process_by_port(port, listeners::Protocol::TCP);
-    let process = process.ok().filter(|_| is_here(engine))?;
+    let process = process.ok().filter(|_| engine.is_here())?;
     Some(format!("{} (process {})", process.name, process.pid))
 }
 
-/// Whether the engine opens ports on this machine.
-fn is_here(engine: &Engine) -> bool {
-    engine.host().starts_with("unix:")
-}
-
 /// Whether a program listens. Other reasons for which the port cannot be opened here may not apply to the engine.
-fn is_open(address: Option<&IpAddr>, port: u16) -> bool {
-    let address = address.copied().unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+fn is_open(address: Option<IpAddr>, port: u16) -> bool {
+    let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
     let tried = TcpListener::bind((address, port));
     tried.is_err_and(|error| error.kind() == ErrorKind::AddrInUse)
 }

@@ -2,10 +2,10 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use same_file::Handle;
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
@@ -72,8 +72,7 @@ async fn lock(path: PathBuf, wait: impl FnOnce(Option<u32>)) -> Option<Turn> {
 
 /// Whether `file` is the file at `path`.
 fn is_at(file: &File, path: &Path) -> bool {
-    let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-    let (file, found) = (file.metadata().map(id), fs::metadata(path).map(id));
+    let (file, found) = (file.try_clone().and_then(Handle::from_file), Handle::from_path(path));
     file.is_ok_and(|file| found.is_ok_and(|found| found == file))
 }
 

@@ -131,7 +131,7 @@ fn an_engine_that_is_silent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let start = Instant::now();
     let error = connect(&env(&format!("tcp://{}", listener.local_addr().unwrap()))).unwrap_err();
-    assert!(error.to_string().ends_with("`: no response within 5 s"), "{error}");
+    assert!(error.to_string().ends_with("` did not respond within 5 s"), "{error}");
     assert!(start.elapsed() < Duration::from_secs(9));
 }
 

@@ -119,6 +119,19 @@ fn a_lock_beside_a_manifest_is_used_unless_the_newest_versions_are_wanted() {
     assert!(!dockerfile(&newest).contains("==1.0") && newest.notes.is_empty());
 }
 
+#[test]
+fn the_server_of_a_lock_is_not_installed() {
+    let names = ["idna", "langgraph-api", "langgraph-runtime-inmem"].map(str::to_owned);
+    let tables: String = names.iter().map(|name| table(name, PUBLIC, "")).collect();
+    for config in [SOURCE, DEPENDENCIES] {
+        let text = dockerfile(&plan(config, &names, &tables, &Options::default()));
+        assert!(text.contains("idna==1.0"), "{text}");
+        assert!(!text.contains("langgraph-api==") && !text.contains("langgraph-runtime-inmem=="), "{text}");
+        // The lock holds all requirements of `source`; where others are resolved, the server stays.
+        assert_eq!(text.matches(" -e /api").count(), if config == SOURCE { 1 } else { 2 }, "{text}");
+    }
+}
+
 /// The Dockerfile of a project that requires `idna` and has one lock file, and the codes of all findings.
 fn with_lock(name: &str, text: &str) -> (String, Vec<&'static str>) {
     let files = MemoryFiles::new([

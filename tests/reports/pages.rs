@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use agentcli::compiler::paths;
 use anstyle_svg::Term;
 use regex_lite::Regex;
+use serde_json::Value;
 
 use crate::harness::{TestEnv, golden};
 use crate::house::{below, text};
@@ -56,6 +57,21 @@ fn keys_are_documented() {
     let start = page.find("| key | value | server variable |").unwrap();
     let end = start + page[start..].find("\n\n").unwrap() + 1;
     generated("docs/reference/configuration.md", &format!("{}{table}{}", &page[..start], &page[end..]));
+}
+
+/// The schema describes the checks.
+#[test]
+fn checks_of_doctor_are_documented() {
+    let schema: Value = serde_json::from_str(&TestEnv::empty().run("schema doctor").out).unwrap();
+    let ids = schema["$defs"]["check"]["properties"]["id"]["oneOf"].as_array().unwrap();
+    let row = |id: &Value| {
+        format!("| `{}` | {} |\n", id["const"].as_str().unwrap(), id["description"].as_str().unwrap())
+    };
+    let page = text(Path::new("docs/reference/doctor.md"));
+    let start = page.find("|---|---|\n").unwrap() + "|---|---|\n".len();
+    let end = start + page[start - 1..].find("\n\n").unwrap();
+    let rows: String = ids.iter().map(row).collect();
+    generated("docs/reference/doctor.md", &format!("{}{rows}{}", &page[..start], &page[end..]));
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl Compose {
             return Ok(env.out.write(&artifacts[0].text)?);
         }
         let generated = ("compose", "options, manifests or the layout of the project");
-        let next = format!("docker compose -f {} up --wait", shell_word(&save_path.to_string_lossy()));
+        let next = format!("docker compose -f {} up --wait", shell_word(&project::with_slashes(&save_path)));
         self.save.save(env, &planned, &artifacts, generated, &next)
     }
 

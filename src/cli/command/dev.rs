@@ -11,13 +11,16 @@ use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::variables;
 use crate::compiler::server::local;
-use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Session, Surroundings, Tls};
+use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
 
 /// Rules that only apply to images: the server on this machine follows symbolic links, reads files outside of the
 /// dependencies, and runs on a Python of its own.
-const IMAGE_RULES: &[&str] =
+pub(super) const IMAGE_RULES: &[&str] =
     &["dependency-is-link", "incompatible-python", "reference-outside-dependencies", "untested-python"];
+
+/// Timeout of an interpreter that is inspected: those of slow disks take seconds.
+const INSPECTION: Duration = Duration::from_secs(30);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -152,15 +155,18 @@ impl Dev {
             }),
             allow_blocking: self.allow_blocking,
             tunnel: self.tunnel,
-            python: self.python.as_ref().map(|path| env.directory.join(path)),
             consent,
             tls: self.tls(env)?,
             log_level: self.server_log_level.to_uppercase(),
             colour: env.err.is_coloured,
-            verbose: env.verbose,
             start_timeout: Duration::from_secs(self.start_timeout),
             studio: self.studio_url.trim_end_matches('/').to_owned(),
-            surroundings: surroundings(env),
+            selection: Selection {
+                python: self.python.as_ref().map(|path| env.directory.join(path)),
+                surroundings: surroundings(env),
+                timeout: INSPECTION,
+                verbose: env.verbose,
+            },
         })
     }
 
@@ -178,7 +184,7 @@ impl Dev {
     }
 }
 
-fn surroundings(env: &Env) -> Surroundings {
+pub(super) fn surroundings(env: &Env) -> Surroundings {
     let home = env.variable("HOME").map(|home| PathBuf::from(home).join(".pyenv"));
     Surroundings {
         path: env.variable("PATH").unwrap_or_default(),

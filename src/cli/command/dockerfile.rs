@@ -57,10 +57,12 @@ pub(super) fn artifacts(planned: &Planned, save_path: &Path) -> [Artifact; 2] {
     ]
 }
 
-/// The command that builds what was written. BuildKit is asked for, since Docker before 23 has it off.
+/// The command that builds what was written. BuildKit is asked for, since Docker before 23 has it off, except on
+/// Windows, whose shells have no such assignments.
 fn build_line(planned: &Planned, save_path: &Path) -> String {
-    let word = |path: &Path| dockerfile::shell_word(&path.to_string_lossy());
-    format!("DOCKER_BUILDKIT=1 docker build -f {} -t agent {}", word(save_path), word(&planned.context))
+    let word = |path: &Path| dockerfile::shell_word(&project::with_slashes(path));
+    let builder = if cfg!(windows) { "" } else { "DOCKER_BUILDKIT=1 " };
+    format!("{builder}docker build -f {} -t agent {}", word(save_path), word(&planned.context))
 }
 
 /// Warns where a Dockerfile beside the configuration was generated, and is not `current`.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::child::guard;
+use crate::child;
 use crate::cli::env::Env;
 use crate::error::Error;
 
@@ -21,7 +21,7 @@ pub(crate) struct Guard {
 impl Guard {
     pub(super) fn run(self, _: &mut Env) -> Result<(), Error> {
         let failed = |source| Error::Guard { source };
-        match guard::run(&self.command, Duration::from_millis(self.grace)).map_err(failed)? {
+        match child::guard(&self.command, Duration::from_millis(self.grace)).map_err(failed)? {
             0 => Ok(()),
             code => Err(Error::Child { code }),
         }

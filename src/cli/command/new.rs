@@ -11,7 +11,7 @@ use template::Template;
 use crate::cli::env::Env;
 use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::error::Error;
-use crate::project;
+use crate::project::{self, with_slashes};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -38,7 +38,7 @@ impl New {
         let directory = env.directory.join(&self.path);
         let name = project_name(&directory);
         let created = project::create(&directory, &self.template.files(&name), self.force)?;
-        let shown = |file: &String| tidy(&self.path.join(file)).display().to_string();
+        let shown = |file: &String| with_slashes(&tidy(&self.path.join(file)));
         created.kept.iter().for_each(|file| env.print(&format!("kept {}", shown(file))));
         created.written.iter().for_each(|file| env.print(&format!("wrote {}", shown(file))));
         self.next_commands(&name).iter().try_for_each(|command| Ok(env.out.line(command)?))
@@ -49,7 +49,7 @@ impl New {
         let dev = "agentcli dev".to_owned();
         match start.as_os_str().is_empty() {
             true => [dev, format!("agentcli build -t {name}")],
-            false => [format!("cd {}", shell_word(&start.to_string_lossy())), dev],
+            false => [format!("cd {}", shell_word(&with_slashes(&start))), dev],
         }
     }
 }

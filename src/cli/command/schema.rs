@@ -10,6 +10,9 @@ const DEPLOY: &str = include_str!("../../../schemas/deploy.schema.json");
 /// Schema of the output of `deploy --json`.
 const DEPLOY_EVENTS: &str = include_str!("../../../schemas/deploy-events.schema.json");
 
+/// Schema of the output of `doctor --json`.
+const DOCTOR: &str = include_str!("../../../schemas/doctor.schema.json");
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
     /// Subject of the schema
@@ -27,6 +30,8 @@ enum Subject {
     Deploy,
     /// Events of `deploy --json`
     DeployEvents,
+    /// Output of `doctor --json`
+    Doctor,
 }
 
 impl Schema {
@@ -35,6 +40,7 @@ impl Schema {
             Subject::Config => schema::TEXT,
             Subject::Deploy => DEPLOY,
             Subject::DeployEvents => DEPLOY_EVENTS,
+            Subject::Doctor => DOCTOR,
         };
         Ok(env.out.write(text)?)
     }

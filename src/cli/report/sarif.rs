@@ -1,5 +1,7 @@
 //! SARIF 2.1.0, the format that code scanning services read.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::{harmless, related_name};
@@ -124,7 +126,12 @@ fn without_links(text: &str) -> String {
 /// A path as a URI reference: relative paths stay relative, absolute ones get a scheme.
 fn uri(path: &str) -> String {
     let path = path.trim_start_matches("./");
-    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    let mut uri = match (Path::new(path).is_absolute(), path.starts_with('/')) {
+        (true, true) => "file://".to_owned(),
+        // The drive of a path on Windows is below the root of a URI.
+        (true, false) => "file:///".to_owned(),
+        (false, _) => String::new(),
+    };
     for byte in path.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {

@@ -12,6 +12,7 @@ mod env;
 mod http;
 mod ignore;
 mod image;
+mod imports;
 mod ineffective;
 mod library;
 mod links;
@@ -67,6 +68,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: shadowing::check, rules: shadowing::RULES },
     Check { run: names::check, rules: names::RULES },
     Check { run: references::check, rules: references::RULES },
+    Check { run: imports::check, rules: imports::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
     Check { run: workspace::check, rules: workspace::RULES },
     Check { run: library::check, rules: library::RULES },

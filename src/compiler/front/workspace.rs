@@ -37,7 +37,7 @@ pub struct Locked {
     pub root: String,
     /// The Python version that they are chosen for, major.minor.
     pub python: String,
-    /// Packages that are not directories.
+    /// Packages that are neither directories nor the server's own.
     pub packages: Vec<Selected>,
     /// Directories, the target first.
     pub locals: Vec<Local>,
@@ -58,6 +58,11 @@ impl Locked {
         self.packages = kept;
         let removed: Vec<Selected> = removed;
         removed.into_iter().map(|it| it.package.name).collect()
+    }
+
+    /// The names of the packages.
+    pub fn names(self) -> impl Iterator<Item = String> {
+        self.packages.into_iter().map(|it| it.package.name)
     }
 
     /// The indexes of packages that do not come from the default one.
@@ -133,12 +138,12 @@ impl<'a> Workspace<'a> {
             groups: groups.clone(),
             python: &self.python,
         };
-        let (directories, packages): (Vec<_>, Vec<_>) =
-            self.lock.closure(&request)?.into_iter().partition(|it| it.package.source.directory().is_some());
+        let closure = self.lock.closure(&request)?;
         let (mut first, rest): (Vec<_>, Vec<_>) =
-            directories.iter().partition(|it| it.package.name == target.name);
+            closure.iter().partition(|it| it.package.name == target.name);
         first.extend(rest);
         let locals = first.iter().filter_map(|it| self.local(&it.package)).collect();
+        let packages = third_party(closure);
         let file = lock_file(self.source);
         Ok(Locked { file, root: paths::normalize(root), python: self.python.clone(), packages, locals })
     }
@@ -151,6 +156,14 @@ impl<'a> Workspace<'a> {
         };
         Some(local)
     }
+}
+
+/// The packages to download: not the directories of the workspace, and not the server, which the image has.
+fn third_party(closure: Vec<Selected>) -> Vec<Selected> {
+    let is_downloaded = |package: &Package| {
+        package.source.directory().is_none() && !server::DISTRIBUTIONS.contains(&package.name.as_str())
+    };
+    closure.into_iter().filter(|it| is_downloaded(&it.package)).collect()
 }
 
 /// The packages that `source` asks for, if the configuration has one without errors.

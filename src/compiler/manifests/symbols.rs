@@ -76,6 +76,7 @@ pub type PythonVersion = (u8, u8);
 pub struct Module {
     text: String,
     names: Names,
+    imports: Vec<(String, Range<usize>)>,
     syntax_error: Option<Broken>,
     newer_syntax: Option<Broken>,
 }
@@ -90,8 +91,8 @@ impl Module {
             Language::Python => python::parse(&text, version),
             _ => javascript::parse(language, &text),
         });
-        let Parsed { names, syntax_error, newer_syntax } = parsed.unwrap_or_default();
-        Self { text, names, syntax_error, newer_syntax }
+        let Parsed { names, imports, syntax_error, newer_syntax } = parsed.unwrap_or_default();
+        Self { text, names, imports, syntax_error, newer_syntax }
     }
 
     /// Its text, without a byte order mark.
@@ -107,6 +108,11 @@ impl Module {
     /// The first syntax that the version of Python does not support.
     pub fn newer_syntax(&self) -> Option<&Broken> {
         self.newer_syntax.as_ref()
+    }
+
+    /// The first parts of the absolute imports that always run, with their byte ranges. Python only.
+    pub fn imports(&self) -> &[(String, Range<usize>)] {
+        &self.imports
     }
 
     /// Looks up `name`. The rest of a dotted name is an attribute of some value, so it is [`Definition::Unknown`] if its
@@ -148,6 +154,7 @@ fn define(language: Language, text: &str, name: &str) -> Definition {
 /// The result of parsing one file.
 struct Parsed {
     names: Names,
+    imports: Vec<(String, Range<usize>)>,
     syntax_error: Option<Broken>,
     newer_syntax: Option<Broken>,
 }
@@ -155,7 +162,8 @@ struct Parsed {
 impl Default for Parsed {
     /// Nothing is known.
     fn default() -> Self {
-        Self { names: Names { open: true, ..Names::default() }, syntax_error: None, newer_syntax: None }
+        let names = Names { open: true, ..Names::default() };
+        Self { names, imports: Vec::new(), syntax_error: None, newer_syntax: None }
     }
 }
 

@@ -69,7 +69,7 @@ pub(in crate::dev) fn unsupported(session: &Session, options: &Options) -> Vec<S
     let keys = session.plan.local.unknown.iter();
     let unknown = keys.map(|key| format!("the JavaScript server ignores `{key}` outside a container"));
     let options = [
-        (options.python.is_some(), "--python", "runs without Python"),
+        (options.selection.python.is_some(), "--python", "runs without Python"),
         (options.allow_blocking, "--allow-blocking", "never checks for blocking calls"),
     ];
     let without = options.into_iter().filter(|(is_asked, ..)| *is_asked);

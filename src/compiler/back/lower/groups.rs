@@ -6,6 +6,7 @@ use crate::compiler::back::lower::Input;
 use crate::compiler::back::lower::tools::Tools;
 use crate::compiler::back::plan::Command;
 use crate::compiler::manifests::package::UvSettings;
+use crate::compiler::server;
 
 /// Installation arguments by the directory in the image whose uv settings apply. Most projects have no settings, and one
 /// group.
@@ -37,6 +38,16 @@ impl Groups {
         let directory = settings.map(|settings| input.layout.in_image(&settings.directory));
         if !self.groups.get(&directory).is_some_and(|group| group.contains(requirement)) {
             self.add(input, settings, [requirement.clone()]);
+        }
+    }
+
+    /// Requires the server of the image where a lock file may have older versions of what it needs. Only then does the
+    /// resolver change these, and does not take an older server for their sake.
+    pub(super) fn keep_server(&mut self, input: &Input<'_>) {
+        if !input.resolved.pins.is_empty() {
+            for arguments in self.groups.values_mut() {
+                arguments.extend(["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
+            }
         }
     }
 
@@ -78,6 +89,7 @@ impl Groups {
         for arguments in self.groups.values_mut() {
             arguments.extend(no_sources(input));
         }
+        self.keep_server(input);
         first.into_iter().chain(self.commands(tools)).collect()
     }
 }

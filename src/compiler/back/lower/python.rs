@@ -94,6 +94,7 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
         }
     }
     if !groups.is_empty() {
+        groups.keep_server(input);
         copy_manifests(input, &groups.manifests, build);
         build.step("/dependencies", "requirements", tools.run(groups.commands(tools)));
     }

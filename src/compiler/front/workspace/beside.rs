@@ -5,7 +5,7 @@ use std::str::FromStr;
 use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
 use toml::{Table, Value};
 
-use super::{Locked, python};
+use super::{Locked, python, third_party};
 use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
 use crate::compiler::manifests;
@@ -71,9 +71,8 @@ fn locked(
     if let Some(without) = closure.iter().find(|it| it.has_no_file(&python)) {
         return Err(format!("it has no file of `{}` for Python {python} on Linux", without.package.name));
     }
-    let is_third_party = |it: &Selected| it.package.source.directory().is_none();
-    let packages = closure.into_iter().filter(is_third_party).collect();
-    Ok(Locked { file: String::new(), root: directory.to_owned(), python, packages, locals: Vec::new() })
+    let (root, packages) = (directory.to_owned(), third_party(closure));
+    Ok(Locked { file: String::new(), root, python, packages, locals: Vec::new() })
 }
 
 /// Whether an unconditional requirement of `manifest` certainly has no version in `lock`.

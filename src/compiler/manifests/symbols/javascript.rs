@@ -47,7 +47,7 @@ pub(super) fn parse(language: Language, text: &str) -> Parsed {
     } else {
         commonjs::read(&parsed.program, &mut names);
     }
-    Parsed { names, syntax_error: None, newer_syntax: None }
+    Parsed { names, ..Parsed::default() }
 }
 
 /// Whether brackets nest deeper than [`DEEPEST`]. Brackets in strings count, which only makes more files unknown.

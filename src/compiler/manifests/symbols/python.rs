@@ -1,6 +1,7 @@
 //! The names that a Python module binds at its top level.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{
@@ -38,7 +39,27 @@ pub(super) fn parse(text: &str, version: Option<super::PythonVersion>) -> Parsed
     let newer = parsed.unsupported_syntax_errors().first();
     let newer_syntax = newer.map(|error| broken(error.to_string(), error.range));
     let Some(module) = parsed.try_into_module() else { return Parsed::default() };
-    Parsed { names: Scope::default().read(module.suite()), syntax_error: None, newer_syntax }
+    let (names, imports) = (Scope::default().read(module.suite()), imports(module.suite()));
+    Parsed { names, imports, syntax_error: None, newer_syntax }
+}
+
+/// The first parts of the absolute imports among the statements of a module, with their ranges.
+fn imports(suite: &[Stmt]) -> Vec<(String, Range<usize>)> {
+    let mut found = Vec::new();
+    let mut add = |name: &str, range: TextRange| {
+        let first = name.split('.').next().unwrap_or_default();
+        found.push((first.to_owned(), range.into()));
+    };
+    for statement in suite {
+        match statement {
+            Stmt::Import(it) => it.names.iter().for_each(|alias| add(&alias.name, alias.name.range())),
+            Stmt::ImportFrom(it) if it.level == 0 => {
+                it.module.iter().for_each(|module| add(module, module.range()));
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The top level of a module. It visits functions and classes as well, since any code may change the module.

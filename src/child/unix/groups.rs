@@ -4,32 +4,36 @@
 //! reaped, and groups signalled, under one lock.
 
 use std::io;
-use std::process::Child;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
 use std::sync::{LazyLock, mpsc};
 use std::thread;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{self, Pid, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
+
+use crate::child::{Pipes, Signal};
 
 /// The groups whose guards have not been reaped.
 static RUNNING: LazyLock<watch::Sender<Vec<Pid>>> = LazyLock::new(watch::Sender::default);
 
 /// The process group of one child.
-pub(super) struct Group {
+pub(in crate::child) struct Group {
     id: Pid,
     /// The guard's exit code, once it has exited; none if a signal killed it.
     status: watch::Receiver<Option<Option<i32>>>,
 }
 
 /// A thread that will reap a guard. It exists before the guard, so that no guard can be without it.
-pub(super) struct Reaper {
+struct Reaper {
     guards: mpsc::Sender<(Child, Pid)>,
     status: watch::Receiver<Option<Option<i32>>>,
 }
 
 impl Reaper {
     /// Starts the thread, which ends with this value unless it gets a guard.
-    pub(super) fn start() -> io::Result<Self> {
+    fn start() -> io::Result<Self> {
         let (guards, receiver) = mpsc::channel::<(Child, Pid)>();
         let (sender, status) = watch::channel(None);
         let work = move || {
@@ -37,7 +41,7 @@ impl Reaper {
             let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while waitid(WaitId::Pid(id), exited).is_err_and(|error| error == rustix::io::Errno::INTR) {}
             RUNNING.send_modify(|groups| {
-                kill_process_group(id, Signal::KILL).ok();
+                kill_process_group(id, process::Signal::KILL).ok();
                 let code = guard.wait().ok().and_then(|status| status.code());
                 groups.retain(|group| *group != id);
                 sender.send_replace(Some(code));
@@ -48,7 +52,7 @@ impl Reaper {
     }
 
     /// Watches a guard, the leader of its group. When it exits, the rest of the group is killed.
-    pub(super) fn watch(self, guard: Child) -> io::Result<Group> {
+    fn watch(self, guard: Child) -> io::Result<Group> {
         let id = i32::try_from(guard.id()).ok().and_then(Pid::from_raw);
         let id = id.ok_or_else(|| io::Error::other("the process has no valid number"))?;
         RUNNING.send_modify(|groups| groups.push(id));
@@ -58,8 +62,26 @@ impl Reaper {
 }
 
 impl Group {
+    /// Starts `command` as the leader of a group, and moves its pipes out.
+    pub(in crate::child) fn spawn(mut command: Command) -> io::Result<(Self, Pipes)> {
+        let reaper = Reaper::start()?;
+        let mut child = command.process_group(0).spawn()?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let group = reaper.watch(child)?;
+        let pipes = Pipes {
+            stdin: stdin.map(ChildStdin::from_std).transpose()?,
+            stdout: stdout.map(ChildStdout::from_std).transpose()?,
+            stderr: stderr.map(ChildStderr::from_std).transpose()?,
+        };
+        Ok((group, pipes))
+    }
+
     /// Signals every process of the group, unless it has ended.
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(in crate::child) fn signal(&mut self, signal: Signal) {
+        let signal = match signal {
+            Signal::Interrupt => process::Signal::INT,
+            Signal::Kill => process::Signal::KILL,
+        };
         let groups = RUNNING.borrow();
         if groups.contains(&self.id) {
             kill_process_group(self.id, signal).ok();
@@ -67,20 +89,20 @@ impl Group {
     }
 
     /// Waits for the end of the group; the guard's exit code. Cancel safe.
-    pub(super) async fn ended(&mut self) -> io::Result<Option<i32>> {
+    pub(in crate::child) async fn ended(&mut self) -> io::Result<Option<i32>> {
         let status = self.status.wait_for(Option::is_some).await;
         status.map(|status| status.flatten()).map_err(|_| io::Error::other("the process cannot be watched"))
     }
 }
 
 /// Waits until no group is left.
-pub(super) async fn all_ended() {
+pub(in crate::child) async fn all_ended() {
     RUNNING.subscribe().wait_for(Vec::is_empty).await.ok();
 }
 
 /// Kills all children of this process.
 pub fn kill_all() {
     for group in RUNNING.borrow().iter() {
-        kill_process_group(*group, Signal::KILL).ok();
+        kill_process_group(*group, process::Signal::KILL).ok();
     }
 }

@@ -1,0 +1,26 @@
+//! Child processes on Unix: each leads a process group, and long-running ones have a guard.
+
+mod groups;
+mod guard;
+
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, io, process};
+
+pub use groups::kill_all;
+pub(super) use groups::{Group, all_ended};
+pub use guard::run as guard;
+
+/// The command of a guard, to which the command of its child is added.
+pub(super) fn guard_command(grace: Duration) -> io::Result<process::Command> {
+    let mut guard = process::Command::new(own_program()?);
+    guard.arg0("agentcli").arg("guard").arg("--grace").arg(grace.as_millis().to_string()).arg("--");
+    Ok(guard)
+}
+
+/// This executable, even if its file has been replaced since.
+fn own_program() -> io::Result<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if running.exists() { Ok(running.to_owned()) } else { env::current_exe() }
+}

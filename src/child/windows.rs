@@ -1,0 +1,48 @@
+//! Child processes on Windows, which has neither process groups nor signals: only short-lived ones, without a guard.
+
+use std::ffi::OsString;
+use std::time::Duration;
+use std::{io, process};
+
+use tokio::process::Child;
+
+use super::{Pipes, Signal};
+
+/// A child, without its own children. Dropping it kills it.
+pub(super) struct Group(Child);
+
+impl Group {
+    /// Starts `command`, whose pipes are moved out.
+    pub(super) fn spawn(command: process::Command) -> io::Result<(Self, Pipes)> {
+        let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
+        let pipes =
+            Pipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() };
+        Ok((Self(child), pipes))
+    }
+
+    /// Kills the child, whatever the signal.
+    pub(super) fn signal(&mut self, _: Signal) {
+        self.0.start_kill().ok();
+    }
+
+    /// Waits for the end of the child; its exit code. Cancel safe.
+    pub(super) async fn ended(&mut self) -> io::Result<Option<i32>> {
+        Ok(self.0.wait().await?.code())
+    }
+}
+
+/// Completes immediately: no child outlives its [`Group`].
+pub(super) async fn all_ended() {}
+
+/// Kills nothing: no child outlives its [`Group`].
+pub fn kill_all() {}
+
+/// Fails: there are no guards.
+pub(super) fn guard_command(_: Duration) -> io::Result<process::Command> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Fails: there are no guards.
+pub fn guard(_: &[OsString], _: Duration) -> io::Result<u8> {
+    Err(io::ErrorKind::Unsupported.into())
+}

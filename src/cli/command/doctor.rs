@@ -1,0 +1,185 @@
+//! `agentcli doctor`
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use serde_json::json;
+
+use super::dev::{IMAGE_RULES, surroundings};
+use crate::cli::account::{AccountOptions, Target};
+use crate::cli::check::{ConfigOption, read_for};
+use crate::cli::compile;
+use crate::cli::console::{count, note};
+use crate::cli::env::Env;
+use crate::cli::report::checks;
+use crate::cli::setup::{ProjectName, real_directory};
+use crate::compiler::back::plan::Plan;
+use crate::compiler::server::{local, setup as contract};
+use crate::dev::{Port, Selection};
+use crate::doctor::{self, Check, Problem, Request, Service, Status, Task};
+use crate::error::Error;
+use crate::project;
+
+/// Variables that set proxies.
+const PROXIES: &[&str] =
+    &["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Variables that name files or directories of certificates: for every program, for pip, and for Node.js.
+const CERTIFICATES: &[&str] =
+    &["SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli doctor                 what the project here needs
+  agentcli doctor dev             only what `dev` needs
+  agentcli doctor build --json    for a CI service")]
+pub(crate) struct Doctor {
+    /// Commands to check for: dev, build, up or deploy [default: all]
+    #[arg(value_name = "COMMAND", value_parser = PossibleValuesParser::new(Task::ALL.map(Task::name)), hide_possible_values = true)]
+    commands: Vec<String>,
+
+    #[command(flatten)]
+    config: ConfigOption,
+
+    /// Port of the server [default: 2024 or the next free one for dev, 8123 for up]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+
+    /// Python interpreter for dev
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+
+    #[command(flatten)]
+    project: ProjectName,
+
+    #[command(flatten)]
+    account: AccountOptions,
+
+    /// Print the result as JSON (`agentcli schema doctor`)
+    #[arg(long)]
+    json: bool,
+}
+
+/// The configuration, and what it is needed for.
+struct Configuration {
+    path: PathBuf,
+    check: Check,
+    plan: Option<Plan>,
+}
+
+impl Doctor {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let configuration = self.configuration(env);
+        if configuration.is_none() {
+            note(env, "no configuration here; checking what any project needs");
+        }
+        let required = self.required(configuration.is_some());
+        let (path, first, plan) = match configuration {
+            Some(Configuration { path, check, plan }) => (Some(path), Some(check), plan),
+            None => (None, None, None),
+        };
+        let request = self.request(env, path.as_deref(), plan)?;
+        let (runtime, stop) = (env.runtime()?, env.stop.clone());
+        let examined = runtime.block_on(stop.unless_asked(doctor::examine(&request)));
+        // A thread may wait for a disk that does not answer.
+        runtime.shutdown_background();
+        let is_for = |check: &Check, tasks: &[Task]| check.needed_by.iter().any(|it| tasks.contains(it));
+        let first = first.filter(|check| is_for(check, &request.tasks));
+        let found: Vec<Check> = first.into_iter().chain(examined?).collect();
+        let missing: Vec<String> = found
+            .iter()
+            .filter(|check| check.status == Status::Missing && is_for(check, &required))
+            .map(|check| check.name.clone())
+            .collect();
+        if self.json {
+            let path = path.map(|path| path.display().to_string());
+            let report = json!({
+                "version": 1,
+                "configuration": path,
+                "ready": missing.is_empty(),
+                "required_for": required,
+                "checks": found,
+            });
+            env.out.line(&report.to_string())?;
+        } else {
+            let text = checks::render(&found, &env.out, env.width);
+            env.out.write(&text)?;
+        }
+        if missing.is_empty() { Ok(()) } else { Err(Error::Unready { missing }) }
+    }
+
+    /// The named commands, or all.
+    fn tasks(&self) -> Vec<Task> {
+        let is_named = |task: &Task| self.commands.iter().any(|name| name == task.name());
+        Task::ALL.into_iter().filter(|task| self.commands.is_empty() || is_named(task)).collect()
+    }
+
+    /// The commands for which nothing may be missing: the named ones, or those that run a project without a service.
+    fn required(&self, has_configuration: bool) -> Vec<Task> {
+        match (self.commands.is_empty(), has_configuration) {
+            (false, _) => self.tasks(),
+            (true, true) => vec![Task::Dev, Task::Build, Task::Up],
+            (true, false) => Vec::new(),
+        }
+    }
+
+    /// Checks and plans the configuration. None if there is none in this directory and none is named.
+    fn configuration(&self, env: &mut Env) -> Option<Configuration> {
+        let default = env.directory.join(project::default_config(&env.directory).name);
+        if self.config.config.is_none() && default.symlink_metadata().is_err() {
+            return None;
+        }
+        let path = self.config.path(env);
+        let (checked, usable) = read_for(env, &path, IMAGE_RULES);
+        let plan = usable.map(|(project, config)| compile::lowered(&project, &config, &Default::default()));
+        let (errors, image_errors) = (checked.errors(), read_for(env, &path, &[]).0.errors());
+        let shown = path.display();
+        let help = format!("run `agentcli validate {shown}`");
+        let check = match (errors, image_errors) {
+            (0, 0) => Check::configuration(format!("{shown}, {}", count(checked.graphs, "graph")), None),
+            (0, errors) => {
+                Check::configuration_of_images(format!("{shown} has {}", count(errors, "error")), help)
+            }
+            (errors, _) => {
+                Check::configuration(format!("{shown} has {}", count(errors, "error")), Some(help))
+            }
+        };
+        Some(Configuration { path, check, plan })
+    }
+
+    fn request(&self, env: &mut Env, config: Option<&Path>, plan: Option<Plan>) -> Result<Request, Error> {
+        let config_path = env.directory.join(config.unwrap_or(Path::new("agent.json")));
+        let directory = real_directory(&config_path);
+        let problem =
+            |error: Error| Problem { reason: error.to_string(), help: error.hint().unwrap_or_default() };
+        let service = self.account.target(env, self.config.config.as_deref()).map_err(problem);
+        let service = service.map(|Target { host, origin, account }| Service {
+            host,
+            origin,
+            account: account.map_err(problem),
+        });
+        let set = |names: &[&str]| -> Vec<(String, String)> {
+            names.iter().filter_map(|name| Some(((*name).to_owned(), env.variable(name)?))).collect()
+        };
+        let certificates = set(CERTIFICATES).into_iter();
+        Ok(Request {
+            selection: Selection {
+                python: self.python.as_ref().map(|path| env.directory.join(path)),
+                surroundings: surroundings(env),
+                timeout: doctor::TIMEOUT,
+                verbose: env.verbose,
+            },
+            dev_port: self.port.map_or(Port::From(local::PORT), Port::Exactly),
+            up_port: self.port.unwrap_or(contract::PORT),
+            project: self.project.name(env, &directory)?,
+            engine: env.engine(),
+            service,
+            proxies: set(PROXIES),
+            certificates: certificates.map(|(name, path)| (name, env.directory.join(path))).collect(),
+            tasks: self.tasks(),
+            directory,
+            plan,
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! The result of one check, as plain data.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// A command that needs something of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Task {
+    /// `agentcli dev`
+    Dev,
+    /// `agentcli build`
+    Build,
+    /// `agentcli up`
+    Up,
+    /// `agentcli deploy`
+    Deploy,
+}
+
+impl Task {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Dev, Self::Build, Self::Up, Self::Deploy];
+
+    /// The name of the command.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dev => "dev",
+            Self::Build => "build",
+            Self::Up => "up",
+            Self::Deploy => "deploy",
+        }
+    }
+}
+
+/// Whether something is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It is.
+    Fine,
+    /// It works, but not as well as it should, or it could not be checked.
+    Degraded,
+    /// It is not, or does not work.
+    Missing,
+}
+
+impl Status {
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fine => "fine",
+            Self::Degraded => "degraded",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// A part of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// The configuration.
+    Project,
+    /// The server on this machine.
+    Local,
+    /// The server in containers.
+    Containers,
+    /// The deployment service.
+    Deployment,
+    /// Everything else.
+    Machine,
+}
+
+impl Group {
+    /// The heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Project => "Project",
+            Self::Local => "Server on this machine (dev)",
+            Self::Containers => "Containers (build, up, deploy)",
+            Self::Deployment => "Deployment service (deploy)",
+            Self::Machine => "This machine",
+        }
+    }
+}
+
+/// Something that is checked.
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub(super) id: &'static str,
+    pub(super) name: &'static str,
+    pub(super) group: Group,
+    pub(super) needed_by: &'static [Task],
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What was checked, a name that does not change.
+    pub id: &'static str,
+    /// The same in words.
+    pub name: String,
+    /// The part of the table.
+    #[serde(skip)]
+    pub group: Group,
+    /// The commands that need it.
+    pub needed_by: &'static [Task],
+    /// Whether it is there.
+    pub status: Status,
+    /// What was found, a fragment.
+    pub found: String,
+    /// The next step, an imperative; null if everything is fine.
+    pub help: Option<String>,
+}
+
+impl Subject {
+    pub(super) fn fine(&self, found: impl Into<String>) -> Check {
+        self.check(Status::Fine, found.into(), None)
+    }
+
+    pub(super) fn degraded(&self, found: impl Into<String>, help: impl Into<String>) -> Check {
+        self.check(Status::Degraded, found.into(), Some(help.into()))
+    }
+
+    pub(super) fn missing(&self, found: impl Into<String>, help: impl Into<String>) -> Check {
+        self.check(Status::Missing, found.into(), Some(help.into()))
+    }
+
+    /// The check did not end in time.
+    pub(super) fn late(&self, limit: Duration) -> Check {
+        let found = format!("no answer within {} s", limit.as_secs());
+        self.missing(found, "check what blocks it, such as a network drive or a slow program on the PATH")
+    }
+
+    fn check(&self, status: Status, found: String, help: Option<String>) -> Check {
+        let Self { id, name, group, needed_by } = *self;
+        Check { id, name: name.to_owned(), group, needed_by, status, found, help }
+    }
+}
+
+static CONFIGURATION: Subject =
+    Subject { id: "configuration", name: "Configuration", group: Group::Project, needed_by: &Task::ALL };
+
+impl Check {
+    /// The configuration; `found` describes it.
+    pub fn configuration(found: String, problem: Option<String>) -> Self {
+        match problem {
+            None => CONFIGURATION.fine(found),
+            Some(help) => CONFIGURATION.missing(found, help),
+        }
+    }
+
+    /// A configuration with errors that concern only images.
+    pub fn configuration_of_images(found: String, help: String) -> Self {
+        let needed_by = &[Task::Build, Task::Up, Task::Deploy];
+        Self { needed_by, ..CONFIGURATION.missing(found, help) }
+    }
+
+    /// With a more specific name.
+    pub(super) fn named(mut self, name: String) -> Self {
+        self.name = name;
+        self
+    }
+}
