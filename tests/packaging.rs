@@ -1,5 +1,7 @@
 //! The Python package, with the real pip, maturin and uv, and the version that the program prints.
 
+mod distributions;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -31,7 +33,7 @@ pub(crate) static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
     run(pip
         .env("PATH", env::join_paths([tools].into_iter().chain(env::split_paths(&path))).unwrap())
         .env("CARGO_TARGET_DIR", temporary.parent().unwrap())
-        .env("MATURIN_PEP517_ARGS", format!("--profile {profile}")));
+        .env("MATURIN_PEP517_ARGS", format!("--profile {profile} --compatibility pypi")));
     fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path()
 });
 

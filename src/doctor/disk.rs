@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rustix::fs::{Access, access, statvfs};
+use fs4::available_space;
 
 use super::check::{Check, Group, Subject, Task};
 
@@ -36,25 +36,20 @@ const ENGINE_LIMITS: Limits = Limits { degraded: 5000 * MEGABYTE, missing: 1000 
 
 /// The disk of the project, which has to be writable.
 pub(super) fn project(directory: &Path) -> Check {
-    if let Err(error) = access(directory, Access::WRITE_OK) {
-        let error = std::io::Error::from(error);
+    if let Err(error) = tempfile::tempfile_in(directory) {
         let found = format!("cannot write to `{}`: {}", directory.display(), crate::project::reason(&error));
         return PROJECT.missing(found, "make the directory writable");
     }
     let help = "free some space there; `uv cache clean` and `npm cache clean --force` empty caches";
-    let unknown = || PROJECT.degraded("cannot be read", "check the file system");
-    free(directory).map_or_else(unknown, |free| judge(&PROJECT, &PROJECT_LIMITS, free, directory, help))
+    let unknown = |_| PROJECT.degraded("cannot be read", "check the file system");
+    available_space(directory)
+        .map_or_else(unknown, |free| judge(&PROJECT, &PROJECT_LIMITS, free, directory, help))
 }
 
 /// The disk of the engine's images, if it can be seen from here.
 pub(super) fn engine(data: &Path) -> Option<Check> {
     let help = "free some space there; `docker system prune` removes unused images and containers";
-    Some(judge(&ENGINE, &ENGINE_LIMITS, free(data)?, data, help))
-}
-
-fn free(path: &Path) -> Option<u64> {
-    let found = statvfs(path).ok()?;
-    Some(found.f_bavail.saturating_mul(found.f_frsize))
+    Some(judge(&ENGINE, &ENGINE_LIMITS, available_space(data).ok()?, data, help))
 }
 
 fn judge(subject: &Subject, limits: &Limits, free: u64, path: &Path, help: &str) -> Check {
