@@ -38,11 +38,7 @@ pub const VARIABLES: &[Row] = &[
         &["deploy", "doctor"],
         "workspace of the key; also in `.env`",
     ),
-    row(
-        &["PLATFORM_DEPLOYMENT_NAME", hosted::NAME],
-        &["deploy"],
-        "name of the deployment; also in `.env`",
-    ),
+    row(&["PLATFORM_DEPLOYMENT_NAME", hosted::NAME], &["deploy"], "name of the deployment; also in `.env`"),
     row(&["PLATFORM_AGENT_ID", hosted::AGENT_ID], &["deploy"], "ID of the agent; also in `.env`"),
     row(
         &["PLATFORM_AGENT_ENVIRONMENT", hosted::AGENT_ENVIRONMENT],
