@@ -421,16 +421,6 @@ fn only_child_starts_processes() {
     }
 }
 
-/// `Env::variable` reads those of the table in `cli::environment`, which a debug build asserts.
-#[test]
-fn only_env_reads_variables() {
-    for File { path, code } in sources() {
-        let reads = ["env::var", "variables)("].iter().any(|read| code.contains(read));
-        // A panic is reported without an `Env`.
-        assert!(!reads || is_in(&path, "cli::env") || is_in(&path, "cli::guard"), "{path} reads variables");
-    }
-}
-
 /// Everything else is portable, so that it runs on Windows, where these tests do not.
 #[test]
 fn only_few_modules_depend_on_the_operating_system() {
@@ -438,6 +428,16 @@ fn only_few_modules_depend_on_the_operating_system() {
         let mark = SYSTEMS.iter().find(|mark| code.contains(**mark));
         let may = OF_THE_SYSTEM.iter().any(|module| is_in(&path, module));
         assert!(mark.is_none() || may, "{path} has {mark:?}");
+    }
+}
+
+/// `Env::variable` reads those of the table in `cli::environment`, which a debug build asserts.
+#[test]
+fn only_env_reads_variables() {
+    for File { path, code } in sources() {
+        let reads = ["env::var", "variables)("].iter().any(|read| code.contains(read));
+        // A panic is reported without an `Env`.
+        assert!(!reads || is_in(&path, "cli::env") || is_in(&path, "cli::guard"), "{path} reads variables");
     }
 }
 

@@ -17,27 +17,33 @@ const fn row(names: &'static [&'static str], commands: &'static [&'static str], 
     Row { names, commands, value }
 }
 
-const ENGINE: &[&str] = &["build", "deploy", "doctor", "down", "up"];
+/// Variables that name a proxy.
+pub const PROXIES: &[&str] =
+    &["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
-/// All variables, by subject. Only a library reads the last ones.
+/// Variables that name files or directories of certificates, for this program and many others.
+pub const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// Variables that name files of certificates, for pip and for Node.js.
+pub const PROGRAM_CERTIFICATES: &[&str] = &["PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
+
+const ENGINE: &[&str] = &["build", "deploy", "down", "up"];
+
+/// All variables, by subject.
 pub const VARIABLES: &[Row] = &[
-    row(&["AGENT_HOST_URL"], &["deploy", "doctor"], "address of the deployment service; also in `.env`"),
+    row(&["AGENT_HOST_URL"], &["deploy"], "address of the deployment service; also in `.env`"),
     row(
         &[hosted::HOST, hosted::ENDPOINT],
-        &["deploy", "doctor"],
+        &["deploy"],
         "address of the public service, of projects with a `langgraph.json`; also in `.env`",
     ),
     row(
         &["AGENT_HOST_API_KEY", "PLATFORM_API_KEY", "FRAMEWORK_API_KEY"],
-        &["deploy", "doctor", "host serve"],
+        &["deploy", "host serve"],
         "API key of the deployment service; also in `.env`. `host serve` reads the first",
     ),
-    row(hosted::KEYS, &["deploy", "doctor"], "the same, read last"),
-    row(
-        &["PLATFORM_TENANT_ID", hosted::TENANT],
-        &["deploy", "doctor"],
-        "workspace of the key; also in `.env`",
-    ),
+    row(hosted::KEYS, &["deploy"], "the same, read last"),
+    row(&["PLATFORM_TENANT_ID", hosted::TENANT], &["deploy"], "workspace of the key; also in `.env`"),
     row(&["PLATFORM_DEPLOYMENT_NAME", hosted::NAME], &["deploy"], "name of the deployment; also in `.env`"),
     row(&["PLATFORM_AGENT_ID", hosted::AGENT_ID], &["deploy"], "ID of the agent; also in `.env`"),
     row(
@@ -59,17 +65,13 @@ pub const VARIABLES: &[Row] = &[
         ENGINE,
         "directory of Docker's `config.json` with contexts and credentials, instead of `~/.docker`",
     ),
-    row(&["COMPOSE_PROJECT_NAME"], &["doctor", "down", "up"], "name of the project"),
+    row(&["COMPOSE_PROJECT_NAME"], &["down", "up"], "name of the project"),
     row(setup::KEYS[0].found_by, &["up"], "API key that the server gets; also in `.env`"),
     row(setup::KEYS[1].found_by, &["up"], "licence key that the server gets; also in `.env`"),
     row(&["SSH_AUTH_SOCK"], &["build", "deploy", "up"], "socket of the SSH agent for `--ssh`"),
-    row(&["VIRTUAL_ENV"], &["dev", "doctor"], "the active virtual environment"),
-    row(
-        &["PYENV_ROOT", "PYENV_VERSION"],
-        &["dev", "doctor"],
-        "directory of pyenv, and the version that it selects",
-    ),
-    row(local::MOUNT_PREFIX, &["dev", "doctor"], "prefix of the server's routes"),
+    row(&["VIRTUAL_ENV"], &["dev"], "the active virtual environment"),
+    row(&["PYENV_ROOT", "PYENV_VERSION"], &["dev"], "directory of pyenv, and the version that it selects"),
+    row(local::MOUNT_PREFIX, &["dev"], "prefix of the server's routes"),
     row(&["PATH"], &[], "where programs are looked for"),
     row(&["HOME", "USERPROFILE"], &[], "home directory"),
     row(
@@ -82,22 +84,14 @@ pub const VARIABLES: &[Row] = &[
     row(&["CLICOLOR_FORCE"], &[], "any value but `0`: colours, also without a terminal"),
     row(&["CLICOLOR", "TERM"], &[], "`0` or `dumb`: no colours"),
     row(&["RUST_BACKTRACE"], &[], "`1`: a backtrace for bugs in agentcli"),
+    row(PROXIES, &["deploy"], "proxy for the deployment service"),
+    row(&["NO_PROXY", "no_proxy"], &["deploy"], "hosts without a proxy"),
     row(
-        &["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
-        &["deploy", "doctor"],
-        "proxies for the deployment service",
+        CERTIFICATES,
+        &["deploy"],
+        "file and directory with certificate authorities, instead of those of the system",
     ),
-    row(
-        &["SSL_CERT_FILE", "SSL_CERT_DIR"],
-        &["deploy", "doctor"],
-        "certificate authorities, instead of those of the system",
-    ),
-    row(
-        &["PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"],
-        &["doctor"],
-        "certificate authorities of pip and Node.js, to check that the files exist",
-    ),
-    row(&["NO_PROXY", "no_proxy"], &["deploy", "doctor"], "hosts that are reached without a proxy"),
+    row(PROGRAM_CERTIFICATES, &["doctor"], "certificate authorities of pip and Node.js"),
 ];
 
 /// Whether the variable is in the table.

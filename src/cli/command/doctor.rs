@@ -11,6 +11,7 @@ use crate::cli::check::{ConfigOption, read_for};
 use crate::cli::compile;
 use crate::cli::console::{count, note};
 use crate::cli::env::Env;
+use crate::cli::environment::{CERTIFICATES, PROGRAM_CERTIFICATES, PROXIES};
 use crate::cli::report::checks;
 use crate::cli::setup::{ProjectName, real_directory};
 use crate::compiler::back::plan::Plan;
@@ -19,14 +20,6 @@ use crate::dev::{Port, Selection};
 use crate::doctor::{self, Check, Problem, Request, Service, Status, Task};
 use crate::error::Error;
 use crate::project;
-
-/// Variables that set proxies.
-const PROXIES: &[&str] =
-    &["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-
-/// Variables that name files or directories of certificates: for every program, for pip, and for Node.js.
-const CERTIFICATES: &[&str] =
-    &["SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -162,7 +155,7 @@ impl Doctor {
         let set = |names: &[&str]| -> Vec<(String, String)> {
             names.iter().filter_map(|name| Some(((*name).to_owned(), env.variable(name)?))).collect()
         };
-        let certificates = set(CERTIFICATES).into_iter();
+        let certificates = set(CERTIFICATES).into_iter().chain(set(PROGRAM_CERTIFICATES));
         Ok(Request {
             selection: Selection {
                 python: self.python.as_ref().map(|path| env.directory.join(path)),
