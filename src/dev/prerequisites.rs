@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::answer::answer;
 use super::error::Error;
 use super::installer;
-use super::interpreter::{Required, on_path};
+use super::interpreter::Required;
 use super::node;
 use super::node_modules;
 use super::search;
@@ -132,9 +132,4 @@ pub fn package_managers(
     selection: &Selection,
 ) -> Vec<PackageManager> {
     node_modules::managers(directory, packages, node, &selection.surroundings)
-}
-
-/// The path of a program on the PATH.
-pub fn program(name: &str, selection: &Selection) -> Option<PathBuf> {
-    on_path(name, &selection.surroundings)
 }
