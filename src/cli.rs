@@ -13,6 +13,7 @@ pub mod compile;
 pub mod console;
 mod documented;
 pub mod env;
+pub mod environment;
 pub mod fix;
 mod guard;
 pub mod image;

@@ -199,6 +199,8 @@ pub enum Edit {
     Replace(String),
     /// Removes the text; for a key or value as a whole, the member of the object or the item of the array.
     Remove,
+    /// Writes this item or member at the end of the list or object, as it is in the file.
+    Add(String),
     /// Writes text before and after.
     Wrap(&'static str, &'static str),
 }
@@ -207,6 +209,11 @@ impl Edit {
     /// Writes a value that is this string.
     pub fn string(text: &str) -> Self {
         Self::Replace(serde_json::Value::from(text).to_string())
+    }
+
+    /// Adds a value that is this string.
+    pub fn item(text: &str) -> Self {
+        Self::Add(serde_json::Value::from(text).to_string())
     }
 }
 
@@ -223,7 +230,7 @@ impl Fix {
 
     /// Whether it contains text that may come from the configuration.
     pub fn has_text(&self) -> bool {
-        self.edits.iter().any(|(_, edit)| matches!(edit, Edit::Replace(_)))
+        self.edits.iter().any(|(_, edit)| matches!(edit, Edit::Add(_) | Edit::Replace(_)))
     }
 }
 

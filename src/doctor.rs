@@ -90,7 +90,7 @@ pub async fn examine(request: &Request) -> Vec<Check> {
         tokio::join!(local, containers, deployment, disk, certificates);
     let all = [local, containers, deployment, disk, vec![proxy::check(&request.proxies)], certificates];
     let mut checks: Vec<Check> = all.into_iter().flatten().collect();
-    checks.retain(|check| asked(check.needed_by));
+    checks.retain(|check| check.is_for(&request.tasks));
     checks.sort_by_key(|check| check.group);
     checks
 }

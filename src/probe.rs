@@ -59,10 +59,10 @@ impl Drop for Probe {
 async fn until_ok(url: &str, answer: &watch::Sender<Option<String>>) {
     // The server is the user's own, so that any certificate is accepted.
     let builder = http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
-    let client = match builder.build() {
+    let client = match http::build(builder) {
         Ok(client) => client,
-        Err(error) => {
-            answer.send_replace(Some(format!("the HTTP client cannot be set up: {error}")));
+        Err(reason) => {
+            answer.send_replace(Some(format!("the HTTP client cannot be set up: {reason}")));
             return pending().await;
         }
     };

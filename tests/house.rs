@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Room, and the other rooms that it may use. `main` and `lib` are not rooms.
-const ROOMS: &[(&str, &[&str])] = &[
+pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("diagnostic", &[]),
     ("host", &["api", "context", "project"]),
@@ -428,6 +428,16 @@ fn only_few_modules_depend_on_the_operating_system() {
         let mark = SYSTEMS.iter().find(|mark| code.contains(**mark));
         let may = OF_THE_SYSTEM.iter().any(|module| is_in(&path, module));
         assert!(mark.is_none() || may, "{path} has {mark:?}");
+    }
+}
+
+/// `Env::variable` reads those of the table in `cli::environment`, which a debug build asserts.
+#[test]
+fn only_env_reads_variables() {
+    for File { path, code } in sources() {
+        let reads = ["env::var", "variables)("].iter().any(|read| code.contains(read));
+        // A panic is reported without an `Env`.
+        assert!(!reads || is_in(&path, "cli::env") || is_in(&path, "cli::guard"), "{path} reads variables");
     }
 }
 

@@ -7,4 +7,6 @@ mod findings;
 mod lifecycle;
 mod navigation;
 #[cfg(feature = "system-tests")]
+mod neovim;
+#[cfg(feature = "system-tests")]
 mod other_client;

@@ -1,6 +1,8 @@
 //! The report formats, each against an exact golden, SARIF against its published schema, and JUnit with an XML parser.
 
+mod drawing;
 pub(crate) mod pages;
+mod reference;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

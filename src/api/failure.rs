@@ -146,7 +146,7 @@ fn target(headers: &HeaderMap) -> String {
 }
 
 /// The root cause: the errors around it contain addresses.
-fn innermost(error: &reqwest::Error) -> String {
+pub(super) fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn StdError = error;
     while let Some(next) = cause.source() {
         cause = next;

@@ -1,5 +1,7 @@
 //! The HTTP client of the program.
 
+use super::failure::innermost;
+
 pub use reqwest::{Client, Error, Response, Result, Url};
 
 /// A builder of clients.
@@ -7,6 +9,16 @@ pub fn builder() -> reqwest::ClientBuilder {
     // It may be installed already.
     rustls::crypto::ring::default_provider().install_default().ok();
     Client::builder()
+}
+
+/// Builds a client. The error is a fragment: mostly that there are no certificates of authorities.
+pub fn build(builder: reqwest::ClientBuilder) -> std::result::Result<Client, String> {
+    builder.build().map_err(|error| {
+        let reason = innermost(&error);
+        // rustls calls every other error unexpected.
+        let reason = reason.strip_prefix("unexpected error: ").unwrap_or(&reason);
+        reason.replacen("No CA", "no CA", 1)
+    })
 }
 
 /// The body of a response; `None` if it is larger than `limit` bytes.

@@ -70,9 +70,7 @@ impl Transport {
         if is_loopback(&base) {
             builder = builder.no_proxy();
         }
-        let http = builder
-            .build()
-            .map_err(|error| Error::Tls { host: origin(&base), reason: error.without_url().to_string() })?;
+        let http = http::build(builder).map_err(|reason| Error::Tls { host: origin(&base), reason })?;
         Ok(Self { http, base, account, key, tenant })
     }
 

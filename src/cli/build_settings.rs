@@ -86,7 +86,7 @@ impl BuildSettings {
         for text in &self.arguments {
             let (name, value) = match text.split_once('=') {
                 Some((name, value)) => (name, Some(value.to_owned())),
-                None => (&**text, (env.variables)(text)),
+                None => (&**text, env.named(text)),
             };
             if !is_variable(name) {
                 let message = format!("--build-arg: `{}` is not the name of an argument", visible_line(name));
@@ -140,10 +140,12 @@ fn secret(env: &Env, text: &str) -> Result<(String, Vec<u8>), Error> {
     if is_env {
         variable = variable.or(file.take());
     }
-    let variable = variable.or_else(|| Some(id).filter(|id| file.is_none() && env.variable(id).is_some()));
+    let variable = variable.or_else(|| {
+        Some(id).filter(|id| file.is_none() && env.named(id).is_some_and(|value| !value.is_empty()))
+    });
     let (from, value) = match variable {
         Some(name) => {
-            let value = (env.variables)(name).map(String::into_bytes);
+            let value = env.named(name).map(String::into_bytes);
             (format!("the variable `{}`", visible_line(name)), value.ok_or("it is not set".to_owned()))
         }
         None => {

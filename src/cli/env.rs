@@ -12,6 +12,7 @@ use terminal_size::terminal_size;
 use tokio::runtime::{Builder, Runtime};
 
 use super::ask::Input;
+use super::environment;
 use crate::api::RetryPolicy;
 use crate::engine::EngineEnv;
 use crate::error::{Error, OutputError};
@@ -27,7 +28,7 @@ pub type Variables = Box<dyn Fn(&str) -> Option<String>>;
 pub struct Env {
     /// The command line, the program's name first.
     pub arguments: Vec<OsString>,
-    /// Environment variables.
+    /// Environment variables; [`Env::variable`] reads them.
     pub variables: Variables,
     /// The directory that relative paths start from.
     pub directory: PathBuf,
@@ -79,12 +80,18 @@ impl Env {
 
     /// The variables that select and configure the container engine.
     pub(super) fn engine(&self) -> EngineEnv {
-        EngineEnv::new(|name| (self.variables)(name).map(OsString::from))
+        EngineEnv::new(|name| self.variable(name).map(OsString::from))
     }
 
-    /// The value of a variable that is set and not empty.
+    /// The value of a variable of the table that is set and not empty.
     pub fn variable(&self, name: &str) -> Option<String> {
-        (self.variables)(name).filter(|value| !value.is_empty())
+        debug_assert!(environment::is_known(name), "{name} is not in the table of variables");
+        self.named(name).filter(|value| !value.is_empty())
+    }
+
+    /// The value of a variable that the user or the project names.
+    pub(super) fn named(&self, name: &str) -> Option<String> {
+        (self.variables)(name)
     }
 
     /// Whether the user can be asked: questions are printed on stderr, and answers are read from stdin.

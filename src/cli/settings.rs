@@ -67,7 +67,7 @@ impl fmt::Display for Origin {
 
 /// The variables of a file of the user. Warns about lines that cannot be parsed.
 pub(super) fn parsed(env: &mut Env, text: &str, name: &str) -> Dotenv {
-    let file = dotenv::parse(text, |name| (env.variables)(name));
+    let file = dotenv::parse(text, |name| env.named(name));
     for mistake in &file.mistakes {
         warn(env, &format!("ignoring {name}:{}: not an assignment", mistake.line));
     }

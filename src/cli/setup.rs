@@ -220,8 +220,7 @@ pub(super) fn compose_project(env: &mut Env, directory: PathBuf, name: String, f
     let variable = |name: &&str| Some(((*name).to_owned(), env.variable(name)?));
     let mut variables: Vec<_> = PASSED_ON.iter().filter_map(variable).collect();
     let settings = Settings::read(env, &directory);
-    let is_free =
-        |name: &str| (env.variables)(name).is_none() && !name.is_empty() && !name.starts_with("DOCKER_");
+    let is_free = |name: &str| env.named(name).is_none() && !name.is_empty() && !name.starts_with("DOCKER_");
     let usable = settings
         .variables()
         .filter(|(name, value)| is_free(name) && !name.contains(['=', '\0']) && !value.contains('\0'));

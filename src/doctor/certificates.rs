@@ -18,14 +18,13 @@ pub(super) static CERTIFICATES: Subject = Subject {
     needed_by: &[Task::Dev, Task::Deploy],
 };
 
-/// One check for each file or directory that `variables` name, and one for those of the system if there is none.
+/// One check of whether HTTPS can be used, unless it can be, and one for each file or directory that `variables` name.
 pub(super) fn checks(variables: &[(String, PathBuf)]) -> Vec<Check> {
-    if let Err(error) = http::builder().build() {
-        let found = format!("HTTPS cannot be used: {}", error.without_url());
-        let help = "install the certificates of the system (`apt install ca-certificates` on Debian and Ubuntu), or set \
-                    SSL_CERT_FILE to a file with certificates";
-        return vec![CERTIFICATES.missing(found, help)];
-    }
+    let broken = http::build(http::builder()).err().map(|reason| {
+        let help = "install the certificates of the system (`sudo apt install ca-certificates` on Debian and Ubuntu), or \
+                    set SSL_CERT_FILE to a file with certificates";
+        CERTIFICATES.missing(format!("HTTPS cannot be used: {reason}"), help)
+    });
     let mut by_path: Vec<(&Path, Vec<&str>)> = Vec::new();
     for (name, path) in variables {
         match by_path.iter_mut().find(|(known, _)| known == path) {
@@ -33,10 +32,10 @@ pub(super) fn checks(variables: &[(String, PathBuf)]) -> Vec<Check> {
             None => by_path.push((path, vec![name])),
         }
     }
-    if by_path.is_empty() {
+    if by_path.is_empty() && broken.is_none() {
         return vec![CERTIFICATES.fine("those of the system")];
     }
-    by_path.iter().map(|(path, names)| check(path, &names.join(", "))).collect()
+    broken.into_iter().chain(by_path.iter().map(|(path, names)| check(path, &names.join(", ")))).collect()
 }
 
 fn check(path: &Path, names: &str) -> Check {

@@ -156,6 +156,11 @@ impl Check {
         Self { needed_by, ..CONFIGURATION.missing(found, help) }
     }
 
+    /// Whether one of these commands needs it.
+    pub fn is_for(&self, tasks: &[Task]) -> bool {
+        self.needed_by.iter().any(|task| tasks.contains(task))
+    }
+
     /// With a more specific name.
     pub(super) fn named(mut self, name: String) -> Self {
         self.name = name;

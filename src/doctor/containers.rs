@@ -59,7 +59,7 @@ async fn engine(request: &Request) -> Vec<Check> {
         None => BUILDKIT.late(TIMEOUT),
     });
     checks.push(match port {
-        Some(Ok(())) => PORT.fine(request.up_port.to_string()),
+        Some(Ok(())) => PORT.fine(format!("{} is free or used by this project", request.up_port)),
         Some(Err(error)) => PORT.missing(in_use(&error), "stop it, or choose another port with --port"),
         None => PORT.late(TIMEOUT),
     });

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fs4::available_space;
 
-use super::check::{Check, Group, Subject, Task};
+use super::check::{Check, Group, Status, Subject, Task};
 
 const MEGABYTE: u64 = 1_000_000;
 
@@ -36,14 +36,19 @@ const ENGINE_LIMITS: Limits = Limits { degraded: 5000 * MEGABYTE, missing: 1000 
 
 /// The disk of the project, which has to be writable.
 pub(super) fn project(directory: &Path) -> Check {
-    if let Err(error) = tempfile::tempfile_in(directory) {
-        let found = format!("cannot write to `{}`: {}", directory.display(), crate::project::reason(&error));
-        return PROJECT.missing(found, "make the directory writable");
-    }
     let help = "free some space there; `uv cache clean` and `npm cache clean --force` empty caches";
     let unknown = |_| PROJECT.degraded("cannot be read", "check the file system");
-    available_space(directory)
-        .map_or_else(unknown, |free| judge(&PROJECT, &PROJECT_LIMITS, free, directory, help))
+    let check = available_space(directory)
+        .map_or_else(unknown, |free| judge(&PROJECT, &PROJECT_LIMITS, free, directory, help));
+    match tempfile::tempfile_in(directory) {
+        // A full disk is not writable either.
+        Err(error) if check.status != Status::Missing => {
+            let reason = crate::project::reason(&error);
+            let found = format!("cannot write to `{}`: {reason}", directory.display());
+            PROJECT.missing(found, "make the directory writable")
+        }
+        _ => check,
+    }
 }
 
 /// The disk of the engine's images, if it can be seen from here.
@@ -75,7 +80,6 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Status;
 
     #[test]
     fn full_disks_are_found() {

@@ -120,7 +120,7 @@ fn interpreter(subject: &Subject, found: Result<Found, dev::Error>) -> Check {
 
 fn port(chosen: &Result<(u16, Option<String>), dev::Error>, wanted: u16) -> Check {
     match chosen {
-        Ok((port, None)) => PORT.fine(port.to_string()),
+        Ok((port, None)) => PORT.fine(format!("{port} is free")),
         Ok((port, Some(holder))) => PORT.degraded(
             format!("{wanted} is in use by {holder}; dev would use {port}"),
             "stop it, or choose another port with --port",

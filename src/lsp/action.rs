@@ -72,10 +72,11 @@ fn quick_fix(buffer: &Buffer, finding: &Diagnostic, encoding: Encoding) -> Optio
 
 fn title(finding: &Diagnostic, fix: &Fix) -> String {
     match fix.edits.as_slice() {
-        [(_, Edit::Replace(text))]
+        [(_, edit @ (Edit::Add(text) | Edit::Replace(text)))]
             if (1..=MAX_SHOWN).contains(&text.len()) && !text.contains(char::is_control) =>
         {
-            format!("Replace with `{text}`")
+            let verb = if matches!(edit, Edit::Add(_)) { "Add" } else { "Replace with" };
+            format!("{verb} `{text}`")
         }
         _ => format!("Fix: {}", finding.message),
     }

@@ -71,8 +71,17 @@ fn without_python() {
     assert_eq!((status, found), ("missing", "no Python 3.11 or later found"));
     assert!(help.starts_with("install one"), "{help}");
     assert_eq!(check(&report, "uv").0, "degraded");
-    assert_eq!(check(&report, "dev-port"), ("fine", "2024", ""));
+    assert_eq!(check(&report, "dev-port"), ("fine", "2024 is free", ""));
     assert_eq!(report["ready"], false);
+}
+
+#[test]
+fn without_certificates() {
+    let report = machine(BARE, &[], "rm -r /etc/ssl; agentcli doctor deploy --json");
+    let (status, found, help) = check(&report, "certificates");
+    assert_eq!(status, "missing");
+    assert!(found.starts_with("HTTPS cannot be used: no CA certificates"), "{found}");
+    assert!(help.contains("ca-certificates"), "{help}");
 }
 
 #[test]

@@ -70,6 +70,43 @@ fn all_safe_fixes_are_made_at_once() {
 }
 
 #[test]
+fn additions_are_offered() {
+    let graphs = r#""graphs": { "agent": "./agent.py:graph" }"#;
+    let cors = r#"{ "allow_origins": ["https://app.example.com"]"#;
+    for (before, line, column, title, after) in [
+        (
+            r#""dependencies": ["langgraph"]"#,
+            graphs.to_owned(),
+            30,
+            "Add `\".\"`",
+            format!("{{\n  \"dependencies\": [\"langgraph\", \".\"],\n  {graphs}\n}}\n"),
+        ),
+        (
+            graphs,
+            r#""dependencies": []"#.to_owned(),
+            19,
+            "Add `\".\"`",
+            format!("{{\n  {graphs},\n  \"dependencies\": [\".\"]\n}}\n"),
+        ),
+        (
+            &format!("\"dependencies\": [\".\"], {graphs}"),
+            format!("\"http\": {{ \"cors\": {cors} }} }}"),
+            14,
+            "Add `\"allow_methods\": [\"*\"]`",
+            format!(
+                "{{\n  \"dependencies\": [\".\"], {graphs},\n  \"http\": {{ \"cors\": {cors}, \"allow_methods\": [\"*\"] }} }}\n}}\n"
+            ),
+        ),
+    ] {
+        let found = actions(&format!("{{\n  {before},\n  {line}\n}}\n"), (column, column), &Value::Null);
+        assert_eq!(found.len(), 1, "{before}");
+        let (action, text) = &found[0];
+        assert_eq!((&action["title"], &action["isPreferred"]), (&json!(title), &json!(false)));
+        assert_eq!(text, &after);
+    }
+}
+
+#[test]
 fn nothing_is_offered_elsewhere() {
     let text = VALID.replace(":graph", ":grahp");
     assert!(actions(&text, (0, 5), &Value::Null).is_empty());

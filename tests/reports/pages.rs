@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::harness::{TestEnv, golden};
 use crate::house::{below, text};
 
-fn generated(path: &str, contents: &str) {
+pub(super) fn generated(path: &str, contents: &str) {
     golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path), contents).unwrap();
 }
 

@@ -12,6 +12,7 @@ use crate::cli::check::{ConfigOption, read_for};
 use crate::cli::compile;
 use crate::cli::console::{count, note};
 use crate::cli::env::Env;
+use crate::cli::environment::{CERTIFICATES, PROGRAM_CERTIFICATES, PROXIES};
 use crate::cli::report::checks;
 use crate::cli::setup::{ProjectName, real_directory};
 use crate::compiler::back::plan::Plan;
@@ -20,14 +21,6 @@ use crate::dev::{Port, Selection};
 use crate::doctor::{self, Check, Problem, Request, Service, Status, Task};
 use crate::error::Error;
 use crate::project;
-
-/// Variables that set proxies.
-const PROXIES: &[&str] =
-    &["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-
-/// Variables that name files or directories of certificates: for every program, for pip, and for Node.js.
-const CERTIFICATES: &[&str] =
-    &["SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -86,28 +79,15 @@ impl Doctor {
         let examined = runtime.block_on(stop.unless_asked(doctor::examine(&request)));
         // A thread may wait for a disk that does not answer.
         runtime.shutdown_background();
-        let is_for = |check: &Check, tasks: &[Task]| check.needed_by.iter().any(|it| tasks.contains(it));
-        let first = first.filter(|check| is_for(check, &request.tasks));
+        let first = first.filter(|check| check.is_for(&request.tasks));
         let found: Vec<Check> = first.into_iter().chain(examined?).collect();
-        let missing: Vec<String> = found
-            .iter()
-            .filter(|check| check.status == Status::Missing && is_for(check, &required))
-            .map(|check| check.name.clone())
-            .collect();
-        if self.json {
-            let path = path.map(|path| path.display().to_string());
-            let report = json!({
-                "version": 1,
-                "configuration": path,
-                "ready": missing.is_empty(),
-                "required_for": required,
-                "checks": found,
-            });
-            env.out.line(&report.to_string())?;
-        } else {
-            let text = checks::render(&found, &env.out, env.width);
-            env.out.write(&text)?;
-        }
+        let lacks = |check: &&Check| check.status == Status::Missing && check.is_for(&required);
+        let missing: Vec<String> = found.iter().filter(lacks).map(|check| check.name.clone()).collect();
+        let text = match self.json {
+            true => as_json(path.as_deref(), &required, &found, missing.is_empty()),
+            false => checks::render(&found, &required, &env.out, env.width),
+        };
+        env.out.write(&text)?;
         if missing.is_empty() { Ok(()) } else { Err(Error::Unready { missing }) }
     }
 
@@ -166,7 +146,7 @@ impl Doctor {
         let set = |names: &[&str]| -> Vec<(String, String)> {
             names.iter().filter_map(|name| Some(((*name).to_owned(), env.variable(name)?))).collect()
         };
-        let certificates = set(CERTIFICATES).into_iter();
+        let certificates = set(CERTIFICATES).into_iter().chain(set(PROGRAM_CERTIFICATES));
         Ok(Request {
             selection: Selection {
                 python: self.python.as_ref().map(|path| env.directory.join(path)),
@@ -186,4 +166,15 @@ impl Doctor {
             plan,
         })
     }
+}
+
+fn as_json(configuration: Option<&Path>, required: &[Task], checks: &[Check], ready: bool) -> String {
+    let report = json!({
+        "version": 1,
+        "configuration": configuration.map(|path| path.display().to_string()),
+        "ready": ready,
+        "required_for": required,
+        "checks": checks,
+    });
+    format!("{report}\n")
 }

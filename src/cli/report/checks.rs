@@ -4,16 +4,18 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::console::{ERROR, FINE, HEADING, NOTE, WARNING, paint, visible_line, wrap};
 use crate::cli::env::Stream;
-use crate::doctor::{Check, Status};
+use crate::doctor::{Check, Status, Task};
 
 /// Width of the column of the status.
 const STATUS: usize = "degraded".len();
 
+const NO_BREAK_SPACE: &str = "\u{a0}";
+
 /// Least width of the last column.
 const MIN_WIDTH: usize = 30;
 
-/// A table of `checks`, which are in the order of their groups.
-pub fn render(checks: &[Check], stream: &Stream, width: usize) -> String {
+/// A table of `checks`, which are in the order of their groups. What is missing is an error for `required` commands only.
+pub fn render(checks: &[Check], required: &[Task], stream: &Stream, width: usize) -> String {
     let name_width = checks.iter().map(|check| check.name.width()).max().unwrap_or_default();
     let indent = 2 + STATUS + 2 + name_width + 2;
     let last = width.saturating_sub(indent).max(MIN_WIDTH);
@@ -25,10 +27,11 @@ pub fn render(checks: &[Check], stream: &Stream, width: usize) -> String {
             table += &format!("{gap}{}\n", paint(stream, HEADING, check.group.title()));
             group = Some(check.group);
         }
-        let (word, style) = match check.status {
-            Status::Fine => ("fine", FINE),
-            Status::Degraded => ("degraded", WARNING),
-            Status::Missing => ("missing", ERROR),
+        let word = check.status.word();
+        let style = match check.status {
+            Status::Fine => FINE,
+            Status::Missing if check.is_for(required) => ERROR,
+            Status::Degraded | Status::Missing => WARNING,
         };
         let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.width()));
         let found = lines(&visible_line(&check.found), last, indent);
@@ -45,9 +48,14 @@ pub fn render(checks: &[Check], stream: &Stream, width: usize) -> String {
     table
 }
 
-/// `text` wrapped to `width`, its lines after the first indented.
+/// `text` wrapped to `width`, its lines after the first indented. Commands, which users copy, stay whole.
 fn lines(text: &str, width: usize, indent: usize) -> String {
-    wrap(text, width).replace('\n', &format!("\n{}", " ".repeat(indent)))
+    let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
+        1 => part.replace(' ', NO_BREAK_SPACE),
+        _ => part.to_owned(),
+    });
+    let wrapped = wrap(&parts.collect::<Vec<_>>().join("`"), width);
+    wrapped.replace('\n', &format!("\n{}", " ".repeat(indent))).replace(NO_BREAK_SPACE, " ")
 }
 
 #[cfg(test)]
@@ -55,29 +63,34 @@ mod tests {
     use super::*;
     use crate::doctor::Group;
 
-    fn check(name: &str, group: Group, status: Status, found: &str, help: Option<&str>) -> Check {
-        let (name, found, help) = (name.to_owned(), found.to_owned(), help.map(str::to_owned));
-        Check { id: "", name, group, needed_by: &[], status, found, help }
-    }
-
     fn checks() -> Vec<Check> {
-        vec![
-            check(
+        let rows = [
+            (
                 "uv",
                 Group::Local,
                 Status::Degraded,
-                "not on the PATH; pip installs it first",
-                Some("install it"),
+                "not on the PATH; pip installs it",
+                "get it (`curl -sSf https://it | sh`)",
             ),
-            check("venv module", Group::Local, Status::Fine, "in `/usr/bin/python3`", None),
-            check(
+            ("venv module", Group::Local, Status::Fine, "in `/usr/bin/python3`", ""),
+            (
                 "Engine",
                 Group::Containers,
                 Status::Missing,
                 "none\u{1b}[31m found",
-                Some("install and start one, or set it"),
+                "install and start one, or set it",
             ),
-        ]
+        ];
+        let check = |(name, group, status, found, help): (&str, Group, Status, &str, &str)| Check {
+            id: "",
+            name: name.to_owned(),
+            group,
+            needed_by: &[Task::Build],
+            status,
+            found: found.to_owned(),
+            help: Some(help.to_owned()).filter(|help| !help.is_empty()),
+        };
+        rows.map(check).into()
     }
 
     #[test]
@@ -86,8 +99,9 @@ mod tests {
         let expected = "\
 Server on this machine (dev)
   degraded  uv           not on the PATH; pip installs
-                         it first
-                         help: install it
+                         it
+                         help: get it
+                         (`curl -sSf https://it | sh`)
   fine      venv module  in `/usr/bin/python3`
 
 Containers (build, up, deploy)
@@ -96,17 +110,19 @@ Containers (build, up, deploy)
                          or set it
 ";
         for width in [0, 55] {
-            assert_eq!(render(&checks(), &stream, width), expected);
+            assert_eq!(render(&checks(), &[], &stream, width), expected);
         }
     }
 
     #[test]
     fn colours_are_added_to_the_same_text() {
         let mut stream = Stream::new(Box::new(std::io::sink()), true);
-        let plain = render(&checks(), &stream, 80);
+        let plain = render(&checks(), &[], &stream, 80);
         stream.is_coloured = true;
-        let coloured = render(&checks(), &stream, 80);
-        assert_ne!(coloured, plain);
-        assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain);
+        for required in [&[][..], &[Task::Build]] {
+            let coloured = render(&checks(), required, &stream, 80);
+            assert_eq!(coloured.contains(&format!("{ERROR}missing")), !required.is_empty(), "{coloured}");
+            assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain);
+        }
     }
 }

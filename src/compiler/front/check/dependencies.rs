@@ -38,7 +38,8 @@ fn check_presence(context: &mut Context<'_>) {
         let place = Place::Value(Pointer::root().join("dependencies"));
         context.report(
             Diagnostic::new(&NO_DEPENDENCIES, place, format!("no dependency contains `{graph}`"))
-                .help(r#"write `["."]` for the project itself"#),
+                .help(r#"write `["."]` for the project itself"#)
+                .likely_fix(Edit::item(".")),
         );
     }
 }

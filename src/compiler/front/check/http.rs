@@ -36,7 +36,11 @@ fn check_methods(context: &Context<'_>) -> Option<Diagnostic> {
     let place = Place::Key(Pointer::parse("/http/cors"));
     Some(
         Diagnostic::new(&CORS_ALLOWS_GET_ONLY, place, "`http.cors` allows only GET requests")
-            .help(r#"add `"allow_methods": ["*"]`, or list the methods"#),
+            .help(r#"add `"allow_methods": ["*"]`, or list the methods"#)
+            .fix(Fix::likely(
+                Place::Value(Pointer::parse("/http/cors")),
+                Edit::Add(r#""allow_methods": ["*"]"#.to_owned()),
+            )),
     )
 }
 

@@ -15,7 +15,7 @@ use crate::compiler::manifests::Broken;
 use crate::compiler::manifests::symbols::{Definition, Kind, Language};
 use crate::compiler::words::{listed, similar};
 use crate::compiler::{paths, server};
-use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[
@@ -188,10 +188,12 @@ fn check_inside(context: &Context<'_>, place: Place, path: &str) -> Option<Diagn
     }
     let message =
         format!("`{}` is in none of the `dependencies`, so the image does not contain it", written(path));
-    let entry = nearby::home(context, path);
+    let entry = written(&nearby::home(context, path));
+    let list = Place::Value(Pointer::parse("/dependencies"));
     Some(
         Diagnostic::new(&REFERENCE_OUTSIDE_DEPENDENCIES, place, message)
-            .help(format!("add `\"{}\"` to `dependencies`", written(&entry))),
+            .help(format!("add `\"{entry}\"` to `dependencies`"))
+            .fix(Fix::likely(list, Edit::item(&entry))),
     )
 }
 

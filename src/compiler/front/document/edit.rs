@@ -55,10 +55,32 @@ impl Document {
         Some(match edit {
             Edit::Replace(text) => vec![TextEdit { span, text: written(place, text) }],
             Edit::Remove => vec![TextEdit { span: self.removed(place, span)?, text: String::new() }],
+            Edit::Add(text) => vec![self.added(place, text)?],
             Edit::Wrap(before, after) => [(span.start, before), (span.end, after)]
                 .map(|(at, text)| TextEdit { span: at..at, text: (*text).to_owned() })
                 .to_vec(),
         })
+    }
+
+    /// Adds `text` after the last item or member of the value at `place`, in a line of its own if that one is.
+    fn added(&self, place: &Place, text: &str) -> Option<TextEdit> {
+        let Place::Value(pointer) = place else { return None };
+        let node = pointer.keys().try_fold(&self.root, |node, key| node.child(&key))?;
+        let last = match &node.kind {
+            Kind::Object(members) => {
+                members.values().last().map(|member| member.key_span.start..member.value.span.end)
+            }
+            Kind::Array(items) => items.last().map(|item| item.span.clone()),
+            _ => return None,
+        };
+        let Some(last) = last else {
+            let start = node.span.start + 1;
+            return Some(TextEdit { span: start..start, text: text.to_owned() });
+        };
+        let before = &self.text[..last.start];
+        let space = &before[before.trim_end().len()..];
+        let space = if space.contains('\n') { space } else { " " };
+        Some(TextEdit { span: last.end..last.end, text: format!(",{space}{text}") })
     }
 
     /// The bytes to remove at `place`, whose own are `span`.
@@ -115,6 +137,23 @@ mod tests {
 
     fn key(pointer: &str) -> Place {
         Place::Key(Pointer::parse(pointer))
+    }
+
+    #[test]
+    fn additions_follow_the_layout() {
+        let add = |text, pointer: &str, new: &str| {
+            fixed(text, Place::Value(Pointer::parse(pointer)), Edit::Add(new.to_owned()))
+        };
+        for (text, pointer, new, expected) in [
+            (r#"{"a": []}"#, "/a", "1", r#"{"a": [1]}"#),
+            (r#"{"a": [0]}"#, "/a", "1", r#"{"a": [0, 1]}"#),
+            ("{\"a\": [\r\n\t0\r\n]}", "/a", "1", "{\"a\": [\r\n\t0,\r\n\t1\r\n]}"),
+            ("{\n  \"a\": 0 // why\n}", "", r#""b": 1"#, "{\n  \"a\": 0,\n  \"b\": 1 // why\n}"),
+        ] {
+            assert_eq!(add(text, pointer, new).as_deref(), Some(expected));
+        }
+        assert_eq!(add(r#"{"a": 0}"#, "/a", "1"), None);
+        assert_eq!(add(r#"{"a": 0}"#, "/b", "1"), None);
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl PatchOptions {
         if let Some(path) = &self.secrets_from {
             let text = project::text(&env.directory.join(path))
                 .ok_or_else(|| Error::misused(format!("cannot read `{}` as text", path.display())))?;
-            let found = dotenv::parse(&text, |name| (env.variables)(name));
+            let found = dotenv::parse(&text, |name| env.named(name));
             if let Some(mistake) = found.mistakes.first() {
                 let place = format!("{}:{}", path.display(), mistake.line);
                 return Err(Error::misused(format!("{place}: not an assignment")));
@@ -165,7 +165,8 @@ fn environment_value(env: &Env, name: &str) -> Result<String, Error> {
     let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let shown = if is_name { format!("the secret `{name}`") } else { "a secret".to_owned() };
     let hint = "pass --secret NAME=VALUE, or set the environment variable NAME and pass --secret NAME";
-    env.variable(name).ok_or_else(|| Error::usage(format!("{shown} has no value"), hint))
+    let value = env.named(name).filter(|value| !value.is_empty());
+    value.ok_or_else(|| Error::usage(format!("{shown} has no value"), hint))
 }
 
 fn set<T: Clone>(field: &mut Option<T>, given: &Option<T>) {
