@@ -113,5 +113,6 @@ fn parse(env: &mut Env) -> Result<Arguments, Error> {
     let arguments = Arguments::from_arg_matches(&matches)?;
     env.colour(arguments.global.color);
     env.verbose = arguments.global.verbose;
+    matches.subcommand_name().map_or(Ok(()), command::check_system)?;
     Ok(arguments)
 }

@@ -74,7 +74,7 @@ pub enum Error {
     #[error("cannot run `agentcli {command}` on Windows: it needs Linux or macOS")]
     NeedsUnix {
         /// The command's name.
-        command: &'static str,
+        command: String,
     },
     /// No API key for the deployment service is set.
     #[error("no API key for the deployment service is set")]

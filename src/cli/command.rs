@@ -39,7 +39,6 @@ macro_rules! commands {
         impl Command {
             /// Does it.
             pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-                self.check_system()?;
                 match self { $($(#[cfg($when)])? Self::$name(Deferred(arguments)) => arguments.run(env),)* }
             }
         }
@@ -148,18 +147,15 @@ commands! {
     Guard(guard),
 }
 
-impl Command {
-    /// Refuses commands that this operating system cannot run: those whose processes are stopped by signals.
-    fn check_system(&self) -> Result<(), Error> {
-        let name = match self {
-            Self::Dev(_) => "dev",
-            Self::Down(_) => "down",
-            Self::Guard(_) => "guard",
-            Self::Up(_) => "up",
-            _ => return Ok(()),
-        };
-        if cfg!(unix) { Ok(()) } else { Err(Error::NeedsUnix { command: name }) }
+/// The commands that stop processes by signals, which Windows lacks.
+const NEED_UNIX: &[&str] = &["dev", "down", "guard", "up"];
+
+/// Fails if the command called `name` does not run on this operating system.
+pub(super) fn check_system(name: &str) -> Result<(), Error> {
+    if cfg!(unix) || !NEED_UNIX.contains(&name) {
+        return Ok(());
     }
+    Err(Error::NeedsUnix { command: name.to_owned() })
 }
 
 /// Arguments that are defined when their command is asked for: to define those of all takes longer than to check a

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
+use super::check_system;
 use super::dev::{IMAGE_RULES, surroundings};
 use crate::cli::account::{AccountOptions, Target};
 use crate::cli::check::{ConfigOption, read_for};
@@ -63,6 +64,7 @@ struct Configuration {
 
 impl Doctor {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        self.commands.iter().try_for_each(|name| check_system(name))?;
         let configuration = self.configuration(env);
         if configuration.is_none() {
             note(env, "no configuration here; checking what any project needs");
@@ -89,17 +91,19 @@ impl Doctor {
         if missing.is_empty() { Ok(()) } else { Err(Error::Unready { missing }) }
     }
 
-    /// The named commands, or all.
+    /// The named commands, or all that run on this operating system.
     fn tasks(&self) -> Vec<Task> {
         let is_named = |task: &Task| self.commands.iter().any(|name| name == task.name());
-        Task::ALL.into_iter().filter(|task| self.commands.is_empty() || is_named(task)).collect()
+        let runs = |task: &Task| check_system(task.name()).is_ok();
+        let is_asked = |task: &Task| if self.commands.is_empty() { runs(task) } else { is_named(task) };
+        Task::ALL.into_iter().filter(is_asked).collect()
     }
 
     /// The commands for which nothing may be missing: the named ones, or those that run a project without a service.
     fn required(&self, has_configuration: bool) -> Vec<Task> {
         match (self.commands.is_empty(), has_configuration) {
             (false, _) => self.tasks(),
-            (true, true) => vec![Task::Dev, Task::Build, Task::Up],
+            (true, true) => self.tasks().into_iter().filter(|task| *task != Task::Deploy).collect(),
             (true, false) => Vec::new(),
         }
     }
