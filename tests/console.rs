@@ -205,7 +205,7 @@ case " $* " in
 esac
 exec '{}' "$@"
 "#,
-        env!("CARGO_BIN_EXE_agentcli")
+        crate::harness::program()
     );
     fs::write(path, script).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();

@@ -47,7 +47,7 @@ impl Project {
     fn of(fixture: &str) -> Self {
         let directory = TempDir::new().unwrap();
         copy(&fixtures("valid").join(fixture), directory.path());
-        Self { program: env!("CARGO_BIN_EXE_agentcli").into(), directory, variables: Vec::new() }
+        Self { program: crate::harness::program().into(), directory, variables: Vec::new() }
     }
 
     fn path(&self, path: &str) -> PathBuf {

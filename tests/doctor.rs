@@ -55,7 +55,7 @@ impl Machine {
     }
 
     fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        let mut command = Command::new(crate::harness::program());
         command
             .arg("doctor")
             .args(arguments.split_whitespace())

@@ -65,11 +65,18 @@ fn build(host: &str, request: BuildRequest) -> (Result<Built, Error>, Vec<BuildE
     (built, events)
 }
 
-/// What the `docker` command says to `arguments`.
+/// The output of a `docker` command.
 pub(crate) fn docker(host: &str, arguments: &[&str]) -> String {
+    try_docker(host, arguments).unwrap_or_else(|error| panic!("docker {arguments:?}: {error}"))
+}
+
+/// The output of a `docker` command, or its errors if it fails.
+pub(crate) fn try_docker(host: &str, arguments: &[&str]) -> Result<String, String> {
     let output = std::process::Command::new("docker").args(["-H", host]).args(arguments).output().unwrap();
-    assert!(output.status.success(), "docker {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    match output.status.success() {
+        true => Ok(String::from_utf8(output.stdout).unwrap()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
 }
 
 /// A number that no earlier run has used, so that nothing is cached.

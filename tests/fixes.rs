@@ -174,7 +174,7 @@ fn stdin_is_checked_and_fixed_as_if_it_were_the_file() {
     let project =
         TestEnv::project().file("app/agent.py", "graph = object()\n").file("app/requirements.txt", "");
     let run = |arguments: &[&str], text: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        let mut command = Command::new(crate::harness::program());
         command.arg("validate").args(arguments).current_dir(project.path(""));
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

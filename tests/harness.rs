@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::LazyLock;
 use std::time::Duration;
 use std::{env, fs};
 
@@ -172,6 +173,19 @@ fn hasty() -> RetryPolicy {
         push: Duration::from_secs(60),
         ..RetryPolicy::default()
     }
+}
+
+/// The path of the program, under a name that stays: cargo replaces its own file when a test builds the wheel.
+pub(crate) fn program() -> &'static str {
+    static PROGRAM: LazyLock<String> = LazyLock::new(|| {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("program");
+        let (new, own) = (directory.join(std::process::id().to_string()), directory.join("agentcli"));
+        fs::create_dir_all(&directory).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_agentcli"), &new).unwrap();
+        fs::rename(&new, &own).unwrap();
+        own.into_os_string().into_string().unwrap()
+    });
+    &PROGRAM
 }
 
 /// Compares `actual` with the contents of `file`; AGENTCLI_BLESS=1 writes it there instead.

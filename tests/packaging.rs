@@ -10,7 +10,7 @@ use std::{env, fs};
 use agentcli::compiler::server::local;
 use tempfile::TempDir;
 
-use crate::harness::{fixtures, python};
+use crate::harness::{fixtures, program, python};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -18,6 +18,8 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// the same packaging. Maturin is that of the tests' environment, where pip would fetch one.
 pub(crate) static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    // From here on, cargo's own file may be missing for a moment.
+    program();
     let directory = temporary.join("wheel");
     if directory.exists() {
         fs::remove_dir_all(&directory).unwrap();

@@ -78,7 +78,7 @@ impl Project {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        let mut command = Command::new(crate::harness::program());
         command.args(arguments).args(["--project-name", &self.name]);
         command.current_dir(self.directory.path()).env("DOCKER_HOST", &self.host);
         command.env("XDG_CACHE_HOME", self.cache.path());

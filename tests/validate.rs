@@ -220,7 +220,7 @@ impl Write for FailingWriter {
 #[test]
 fn spawned_process_does_the_same() {
     let project = TestEnv::project().file("b.json", BROKEN);
-    let run = Command::new(env!("CARGO_BIN_EXE_agentcli"))
+    let run = Command::new(crate::harness::program())
         .args(["validate", "b.json"])
         .current_dir(project.path(""))
         .stdin(Stdio::null())

@@ -209,7 +209,7 @@ fn the_user_can_confirm_the_address_of_a_project() {
     let scene = Scene::new();
     let env = clone(&scene, "");
     let begun = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        let mut command = Command::new(crate::harness::program());
         command.args(["deploy", "list"]).current_dir(env.path("")).env("AGENT_HOST_API_KEY", KEY);
         command.env_remove("AGENT_HOST_URL");
         let mut terminal = Terminal::start(command);

@@ -269,7 +269,7 @@ fn it_can_be_interrupted_at_any_time() {
     for arguments in [vec!["list"], vec!["get", "agent"], vec!["logs", "--name", "agent"]] {
         scene.proxy.fail("", "", Fault::Hang, 1000);
         let before = scene.proxy.heads().len();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_agentcli"))
+        let mut child = Command::new(crate::harness::program())
             .arg("deploy")
             .args(&arguments)
             .args(["--host-url", &scene.proxy.url(), "--api-key", KEY])

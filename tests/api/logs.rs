@@ -234,7 +234,7 @@ fn no_more_than_the_limit_of_what_was_said_before_is_followed() {
 #[test]
 fn following_ends_when_it_is_interrupted() {
     let scene = Scene::new();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_agentcli"))
+    let mut child = Command::new(crate::harness::program())
         .args(["deploy", "logs", "--follow", "--name", "agent", "--api-key", KEY, "--host-url"])
         .arg(scene.proxy.url())
         .stdout(Stdio::piped())

@@ -22,7 +22,7 @@ const ELSEWHERE: &str = "deployments.invalid";
 
 /// Runs `agentcli deploy list` for the service at `url` in this environment, and no other proxy of the machine's.
 fn list(url: &str, environment: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let mut command = Command::new(crate::harness::program());
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
         command.env_remove(name).env_remove(name.to_lowercase());
     }

@@ -73,7 +73,7 @@ impl Project {
 
     /// `up` with the services of `file` on `engine`, in the foreground.
     pub(super) fn up(&self, engine: &str, file: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+        let mut command = Command::new(crate::harness::program());
         let port = self.port.to_string();
         command.args(["up", "--no-pull", "-d", file, "-P", &self.name, "--port", &port]);
         command.current_dir(self.app()).env("DOCKER_HOST", engine);
@@ -83,7 +83,7 @@ impl Project {
     }
 
     fn agentcli(&self, arguments: &[&str]) -> String {
-        let output = self.run(env!("CARGO_BIN_EXE_agentcli"), arguments);
+        let output = self.run(crate::harness::program(), arguments);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{arguments:?}: {said}");
         said
@@ -196,7 +196,7 @@ fn what_is_late_is_stopped() {
     let port = project.port.to_string();
     let what = ["up", "--no-pull", "-d", "extra.yaml", "-P", &project.name, "--port", &port];
     let late = ["--image", "langchain/langgraph-debugger", "--wait-timeout", "4"];
-    let output = project.run(env!("CARGO_BIN_EXE_agentcli"), &[&what[..], &late].concat());
+    let output = project.run(crate::harness::program(), &[&what[..], &late].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("the server does not answer after 4 s"), "{said}");
@@ -209,13 +209,13 @@ fn what_is_late_is_stopped() {
 fn without_compose_it_is_said_what_to_do() {
     let project = Project::new();
     fs::write(project.app().join("extra.yaml"), EXTRA).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let mut command = Command::new(crate::harness::program());
     command.args(["up", "--no-pull", "-d", "extra.yaml"]).current_dir(project.app());
     let output = command.env("DOCKER_HOST", host()).env("PATH", "/nowhere").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("docker compose is needed") && said.contains("docker-compose-plugin"), "{said}");
-    let nothing = project.run(env!("CARGO_BIN_EXE_agentcli"), &["up", "-d", "nothing.yaml"]);
+    let nothing = project.run(crate::harness::program(), &["up", "-d", "nothing.yaml"]);
     assert!(String::from_utf8_lossy(&nothing.stderr).contains("there is no file"), "{nothing:?}");
 }
 

@@ -175,7 +175,7 @@ fn without_a_reader_of_its_events_it_ends() {
 fn a_program_that_cannot_be_run_is_named() {
     let project = Project::of("hello");
     project.write("tools/python", "no program");
-    let mut guard = std::process::Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let mut guard = std::process::Command::new(crate::harness::program());
     let program = project.path("tools/python");
     let guard = guard.args(["guard", "--grace", "1000", "--"]).arg(&program).output().unwrap();
     assert_eq!(guard.status.code(), Some(126));

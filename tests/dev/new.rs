@@ -39,7 +39,7 @@ fn projects_pass_their_tests_and_run_without_a_key() {
         assert_eq!(created.code, 0, "{template}: {}", created.err);
         own_tests(template).iter().for_each(|command| run(place.path(), command));
 
-        let program = env!("CARGO_BIN_EXE_agentcli").into();
+        let program = crate::harness::program().into();
         let project = Project { program, directory: place, variables: Vec::new() };
         let dev = project.ready(&["-c", &format!("{directory}/agent.json")]);
         let input: Value = serde_json::from_str(input).unwrap();

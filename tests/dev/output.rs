@@ -206,7 +206,7 @@ fn rules_about_images_do_not_stop_dev() {
     project.write("elsewhere/graph.py", "graph = object()\n").write("libs/tools.py", "");
     project.edit("agent.json", "\".\"", "\"./libs\"");
     project.edit("agent.json", "./src/hello/graph.py", "./elsewhere/graph.py");
-    let mut validate = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let mut validate = Command::new(crate::harness::program());
     let output = validate.arg("validate").current_dir(project.path("")).output().unwrap();
     let found = String::from_utf8(output.stdout).unwrap();
     assert!(found.contains("error[reference-outside-dependencies]"), "{found}");
@@ -221,7 +221,7 @@ fn every_question_is_asked() {
     project.write("missing", "\"thing\"");
     let dev = format!(
         "{} dev --no-browser --python tools/python --port {}",
-        env!("CARGO_BIN_EXE_agentcli"),
+        crate::harness::program(),
         free_port()
     );
     let mut terminal = Command::new("script");
@@ -268,16 +268,7 @@ fn directories_past_the_inotify_limit_are_named() {
     let mut limited = Command::new("unshare");
     let port = free_port().to_string();
     let script = r#"echo 4 >/proc/sys/user/max_inotify_watches && exec "$0" "$@""#;
-    limited.args([
-        "-Ur",
-        "sh",
-        "-c",
-        script,
-        env!("CARGO_BIN_EXE_agentcli"),
-        "dev",
-        "--json",
-        "--no-browser",
-    ]);
+    limited.args(["-Ur", "sh", "-c", script, crate::harness::program(), "dev", "--json", "--no-browser"]);
     limited.args(["--python", "tools/python", "--port", &port]).current_dir(project.path(""));
     for (name, value) in project.command(&[]).get_envs() {
         value.map(|value| limited.env(name, value));

@@ -53,7 +53,7 @@ fn machine(image: &str, options: &[&str], script: &str) -> Value {
     let id = docker(&engine, &arguments).trim().to_owned();
     let container = Container { engine, id };
     let target = format!("{}:/usr/local/bin/agentcli", container.id);
-    docker(&container.engine, &["cp", env!("CARGO_BIN_EXE_agentcli"), &target]);
+    docker(&container.engine, &["cp", crate::harness::program(), &target]);
     let started = Command::new("docker")
         .args(["-H", &container.engine, "start", "-a", &container.id])
         .output()
@@ -180,7 +180,7 @@ fn this_machine_lacks_nothing() {
         let project = TempDir::new().unwrap();
         copy(&fixtures("valid").join(fixture), project.path());
         for engine in hosts() {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+            let mut command = Command::new(crate::harness::program());
             command
                 .args(["doctor", "dev", "build", "up", "deploy", "--json", "--host-url", &service.url()])
                 .args(["--port", &free_port().to_string()])

@@ -12,7 +12,7 @@ use super::service::{PATIENCE, ended, send};
 use crate::harness::TestEnv;
 
 fn start(env: &TestEnv, arguments: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let mut command = Command::new(crate::harness::program());
     command.args(["host", "serve", "--port", "0"]).args(arguments).current_dir(env.path("."));
     command.env("AGENT_HOST_API_KEY", "key-by-environment").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()

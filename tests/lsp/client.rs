@@ -26,7 +26,7 @@ pub(crate) struct Client {
 impl Client {
     /// Starts a server, and nothing else.
     pub(crate) fn start(project: TestEnv) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_agentcli"))
+        let mut child = Command::new(crate::harness::program())
             .args(["lsp", "--stdio"])
             .current_dir(std::env::temp_dir())
             .stdin(Stdio::piped())

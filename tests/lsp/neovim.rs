@@ -21,7 +21,7 @@ fn init() -> String {
 fn a_fix_is_applied_and_saved() {
     let project =
         TestEnv::project().file("agent.json", VALID.replace(":graph", ":grahp")).file("init.lua", init());
-    let directory = Path::new(env!("CARGO_BIN_EXE_agentcli")).parent().unwrap();
+    let directory = Path::new(crate::harness::program()).parent().unwrap();
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([directory.to_owned()].into_iter().chain(env::split_paths(&path))).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lsp/neovim.lua");

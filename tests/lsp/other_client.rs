@@ -12,7 +12,7 @@ fn another_client_can_work_with_it() {
     let output = Command::new(python())
         .args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", settings[0], "-o", settings[1]])
         .arg(script)
-        .env("AGENTCLI", env!("CARGO_BIN_EXE_agentcli"))
+        .env("AGENTCLI", crate::harness::program())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

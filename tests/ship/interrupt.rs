@@ -26,7 +26,7 @@ struct Ended {
 
 /// Begins a run as a process of its own.
 fn begun(stage: &Stage, url: &str, engine: Option<&str>, arguments: &str) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let mut command = Command::new(crate::harness::program());
     command.arg("deploy").args(arguments.split_whitespace()).current_dir(stage.env.path(""));
     command
         .env("AGENT_HOST_URL", url)

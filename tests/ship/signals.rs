@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const NOWHERE: &str = "unix:///nowhere/engine.sock";
 
 fn command(stage: &Stage, url: &str, engine: &str, arguments: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let mut command = Command::new(crate::harness::program());
     command.args(arguments.split_whitespace()).current_dir(stage.env.path(""));
     command.env("AGENT_HOST_URL", url).env("AGENT_HOST_API_KEY", KEY).env("DOCKER_HOST", engine);
     command.env("XDG_CACHE_HOME", stage.env.path(".cache"));

@@ -183,7 +183,7 @@ fn what_runs_is_left_alone_by_whom_it_does_not_belong_to_and_by_a_build_that_fai
         assert_eq!(project.running().len(), 3, "{up:?}");
     }
     // Where the name was not given to the command itself.
-    let mut down = std::process::Command::new(env!("CARGO_BIN_EXE_agentcli"));
+    let mut down = std::process::Command::new(crate::harness::program());
     down.args(["down", "--volumes"]).current_dir(other.path("."));
     let down =
         down.env("DOCKER_HOST", &other.host).env("COMPOSE_PROJECT_NAME", &project.name).output().unwrap();
