@@ -1,4 +1,4 @@
-//! Checks what `dev`, `build`, `up` and `deploy` need on this machine, and what of it is there.
+//! Checks this machine for the requirements of `dev`, `build`, `up` and `deploy`.
 //!
 //! Each check asks the function that the command itself asks. Nothing is installed or changed, every check has a deadline,
 //! and no text contains a secret.

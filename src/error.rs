@@ -115,7 +115,7 @@ pub enum Error {
     #[error(transparent)]
     Up(up::Error),
     /// Something is missing on this machine; `doctor` has printed how to get it.
-    #[error("this machine lacks what is needed here: {}", .missing.join(", "))]
+    #[error("missing on this machine: {}", .missing.join(", "))]
     Unready {
         /// The names.
         missing: Vec<String>,

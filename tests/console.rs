@@ -3,23 +3,27 @@
 mod block;
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 use tempfile::TempDir;
 
 use block::{Block, Shown, Step, steps};
 
+use crate::harness::free_port;
 use crate::house::text;
 use crate::reports::pages::pages;
 
 /// Timeout for a background command to print the expected lines, and to end.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs `command` in the directory and with the variables that the command before it left.
 const FOREGROUND: &str = r#"exec 2>&1
@@ -148,6 +152,7 @@ impl Shell {
     /// Starts a command, and waits until it has printed the expected lines.
     fn start(&mut self, name: String, shown: &Shown) -> Result<(), String> {
         let log = self.state(&format!("{}.log", self.running.len()));
+        allow_interrupts();
         let mut command = self.command(BACKGROUND, &shown.command);
         let process = command.stdout(File::create(&log).unwrap()).stderr(Stdio::null()).spawn().unwrap();
         let mut running = Running { name, process, log };
@@ -211,8 +216,13 @@ exec '{}' "$@"
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// Lets commands be interrupted if the tests run with SIGINT ignored, as in the background of a script: a command inherits
+/// that, but no handler. The handler does what is done without one.
+fn allow_interrupts() {
+    static ALLOWED: Once = Once::new();
+    ALLOWED.call_once(|| {
+        flag::register_conditional_default(SIGINT, Arc::new(AtomicBool::new(true))).unwrap();
+    });
 }
 
 /// Runs `steps` in a shell with nothing but the program.

@@ -26,7 +26,7 @@ use std::{env, fs, thread};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{copy, fixtures, python};
+use crate::harness::{copy, fixtures, free_port, python};
 
 /// How long anything may take that should not take long. A machine that tests are built on at the same time is slow.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -307,8 +307,4 @@ fn processes(mark: &Path) -> Vec<String> {
         is_ours.then(|| format!("{id} {}", String::from_utf8_lossy(&command).replace('\0', " ")))
     })
     .collect()
-}
-
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

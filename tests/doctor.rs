@@ -125,7 +125,7 @@ fn what_a_project_needs_decides_the_exit_code() {
 
     let run = machine.run("", &[]);
     assert_eq!(run.code, 1);
-    let lacks = "error: this machine lacks what is needed here: Python, Engine";
+    let lacks = "error: missing on this machine: Python, Engine";
     assert!(run.err.starts_with(lacks), "{}", run.err);
 }
 

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "system-tests")]
 mod machine;
+mod ports;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +18,8 @@ use agentcli::cli;
 use agentcli::cli::ask::Input;
 use agentcli::cli::env::{Env, Stream};
 #[cfg(feature = "system-tests")]
-pub(crate) use machine::{copy, free_port, outside, python};
+pub(crate) use machine::{copy, outside, python};
+pub(crate) use ports::free_port;
 use tempfile::TempDir;
 
 /// A valid configuration for the tree of [`TestEnv::project`].

@@ -108,10 +108,10 @@ commands! {
     /// server reads from its environment. Values of `env` are not part of it.
     Plan(plan),
 
-    /// Check what this machine lacks for the commands above
+    /// Check this machine for the requirements of dev, build, up and deploy
     ///
-    /// Shows what `dev`, `build`, `up` and `deploy` need and what of it is there, with the next step for everything that is
-    /// not fine. Nothing is installed or changed, and no secret is shown.
+    /// Shows each requirement, and the next step for everything that is not fine. Nothing is installed or changed, and no
+    /// secret is shown.
     ///
     /// The exit code is 1 if something is missing that the named commands need; without names, that `dev`, `build` or `up`
     /// needs for the configuration here.

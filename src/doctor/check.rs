@@ -128,8 +128,13 @@ impl Subject {
 
     /// The check did not end in time.
     pub(super) fn late(&self, limit: Duration) -> Check {
+        Check { status: Status::Missing, ..self.unknown(limit) }
+    }
+
+    /// The same, of something that is not certainly needed.
+    pub(super) fn unknown(&self, limit: Duration) -> Check {
         let found = format!("no answer within {} s", limit.as_secs());
-        self.missing(found, "check what blocks it, such as a network drive or a slow program on the PATH")
+        self.degraded(found, "check what blocks it, such as a network drive or a slow program on the PATH")
     }
 
     fn check(&self, status: Status, found: String, help: Option<String>) -> Check {

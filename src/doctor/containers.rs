@@ -56,7 +56,7 @@ async fn engine(request: &Request) -> Vec<Check> {
             "not supported: builds work without --secret and --ssh",
             "use Docker for builds that need --secret or --ssh",
         ),
-        None => BUILDKIT.late(TIMEOUT),
+        None => BUILDKIT.unknown(TIMEOUT),
     });
     checks.push(match port {
         Some(Ok(())) => PORT.fine(format!("{} is free or used by this project", request.up_port)),
@@ -64,7 +64,7 @@ async fn engine(request: &Request) -> Vec<Check> {
         None => PORT.late(TIMEOUT),
     });
     if let Some(data) = data.filter(|_| engine.is_here()) {
-        checks.extend(blocking(&disk::PROJECT, move || disk::engine(&data).into_iter().collect()).await);
+        checks.extend(blocking(&disk::ENGINE, move || disk::engine(&data).into_iter().collect()).await);
     }
     let time = time.as_deref().and_then(time::parse);
     checks.extend(time.map(|time| clock::check("the engine", time)));
@@ -90,7 +90,7 @@ async fn registry(request: &Request) -> Option<Check> {
         }
         Some((registry, Err(reason))) => REGISTRY
             .degraded(reason, format!("run `docker login {registry}`, or correct Docker's config.json")),
-        None => REGISTRY.late(TIMEOUT),
+        None => REGISTRY.unknown(TIMEOUT),
     })
 }
 

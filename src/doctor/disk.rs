@@ -14,17 +14,13 @@ struct Limits {
     missing: u64,
 }
 
-pub(super) static PROJECT: Subject = Subject {
-    id: "disk",
-    name: "Disk space",
-    group: Group::Machine,
-    needed_by: &[Task::Dev, Task::Build, Task::Up, Task::Deploy],
-};
+pub(super) static PROJECT: Subject =
+    Subject { id: "disk", name: "Disk space", group: Group::Machine, needed_by: &[Task::Dev] };
 
 /// The server's packages take about 500 MB.
 const PROJECT_LIMITS: Limits = Limits { degraded: 2000 * MEGABYTE, missing: 500 * MEGABYTE };
 
-static ENGINE: Subject = Subject {
+pub(super) static ENGINE: Subject = Subject {
     id: "engine-disk",
     name: "Disk space",
     group: Group::Containers,

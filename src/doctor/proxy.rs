@@ -22,9 +22,13 @@ pub(super) fn check(variables: &[(String, String)]) -> Check {
     PROXY.fine(variables.iter().filter_map(shown).collect::<Vec<_>>().join(", "))
 }
 
-/// Scheme, host and port.
+/// Scheme, host and port, if the host can be told from a password.
 fn address(value: &str) -> Option<String> {
     let with_scheme = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+    let (_, rest) = with_scheme.split_once("://")?;
+    if rest.split_once(['/', '?', '#']).is_some_and(|(_, path)| path.contains('@')) {
+        return None;
+    }
     let url = Url::parse(&with_scheme).ok()?;
     let port = url.port().map_or_else(String::new, |port| format!(":{port}"));
     Some(format!("{}://{}{port}", url.scheme(), url.host_str()?))
@@ -43,6 +47,9 @@ mod tests {
             ("user:hidden@proxy:8080", Some("http://proxy:8080")),
             ("socks5h://hidden@[::1]:1080", Some("socks5h://[::1]:1080")),
             ("http://user:hid#den@proxy", None),
+            ("http://user:12345#hidden@proxy", None),
+            ("http://hidden/x@proxy:3128", None),
+            ("hidden?x@proxy", None),
             ("http://", None),
         ] {
             assert_eq!(address(value).as_deref(), shown, "{value}");

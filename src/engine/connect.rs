@@ -67,7 +67,7 @@ impl Engine {
 
     /// Whether it is on this machine, and so are its ports and its files.
     pub fn is_here(&self) -> bool {
-        self.endpoint.host.starts_with("unix:")
+        self.endpoint.host.split_once("://").is_some_and(|(scheme, _)| scheme == local::SCHEME)
     }
 
     /// The engine's address.

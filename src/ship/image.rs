@@ -61,9 +61,11 @@ impl<H: Hooks> Shipment<'_, H> {
         }
         match self.service.stop.unless_asked(Engine::connect(&self.request.engine)).await? {
             Ok(engine) => Ok(Route::Image(Box::new(engine))),
-            Err(error @ (engine::Error::NoEngine { .. } | engine::Error::Unreachable { .. }))
-                if self.request.method == Method::Auto =>
-            {
+            Err(
+                error @ (engine::Error::NoEngine { .. }
+                | engine::Error::Timeout { .. }
+                | engine::Error::Unreachable { .. }),
+            ) if self.request.method == Method::Auto => {
                 self.hooks.note(format!("{error}; building remotely"));
                 Ok(Route::Source)
             }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{PATIENCE, Project, call, free_port};
+use super::{PATIENCE, Project, call};
+use crate::harness::free_port;
 
 struct Client {
     stream: BufReader<TcpStream>,

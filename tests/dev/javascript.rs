@@ -12,8 +12,9 @@ use std::{env, fs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Dev, PATIENCE, Project, call, free_port};
+use super::{Dev, PATIENCE, Project, call};
 use crate::harness::fixtures;
+use crate::harness::free_port;
 
 const GRAPH: &str = "src/graph.ts";
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use super::{Project, free_port, processes};
+use super::{Project, processes};
+use crate::harness::free_port;
 use crate::signals::{Running, assert_stops};
 
 fn command(project: &Project) -> Command {

@@ -36,7 +36,7 @@ struct Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        Command::new("docker").args(["-H", &self.engine, "rm", "-f", &self.id]).output().ok();
+        Command::new("docker").args(["-H", &self.engine, "rm", "-f", "-v", &self.id]).output().ok();
     }
 }
 
@@ -49,7 +49,7 @@ fn machine(image: &str, options: &[&str], script: &str) -> Value {
     let script = format!("set -e\n{project}\n{script}");
     let config = format!("CONFIG={VALID}");
     let create = ["create", "--workdir", "/project", "--env", &config, "--entrypoint", "sh"];
-    let arguments = [&create, options, &[image, "-c", &script]].concat();
+    let arguments = [&create, options, &[image, "-c", "exec timeout 180 sh -c \"$0\"", &script]].concat();
     let id = docker(&engine, &arguments).trim().to_owned();
     let container = Container { engine, id };
     let target = format!("{}:/usr/local/bin/agentcli", container.id);
@@ -107,7 +107,8 @@ fn without_the_venv_module() {
 
 #[test]
 fn without_rights_to_use_the_engine() {
-    let doctor = "HOME=/tmp setpriv --reuid=65534 --regid=65534 --clear-groups agentcli doctor build --json";
+    let doctor =
+        "HOME=/tmp setpriv --reuid=65534 --regid=65534 --clear-groups agentcli doctor dev build --json";
     let report = machine(PYTHON, &[], &format!("{HUNG_ENGINE}{doctor}"));
     let (status, found, help) = check(&report, "engine");
     assert_eq!(status, "missing");
@@ -169,6 +170,17 @@ fn with_a_full_disk() {
     assert_eq!(report["ready"], false);
 }
 
+/// The report of the first of a few runs without a late answer: other tests keep the engine busy.
+fn in_time(doctor: &mut Command) -> Value {
+    for _ in 0..10 {
+        let output = String::from_utf8(doctor.output().unwrap().stdout).unwrap();
+        if !output.contains(" within 4 s") && !output.contains(" within 6 s") {
+            return checked(&output);
+        }
+    }
+    panic!("{doctor:?} has no answer in time");
+}
+
 /// How full its disks are is another matter.
 #[test]
 fn this_machine_lacks_nothing() {
@@ -190,8 +202,7 @@ fn this_machine_lacks_nothing() {
                     ("DOCKER_HOST", engine.as_ref()),
                     ("AGENT_HOST_API_KEY", KEY.as_ref()),
                 ]);
-            let output = command.output().unwrap();
-            let report = checked(&String::from_utf8(output.stdout).unwrap());
+            let report = in_time(&mut command);
             let mut checks = report["checks"].as_array().unwrap().clone();
             checks.retain(|check| !check["id"].as_str().unwrap().ends_with("disk"));
             for id in own.iter().chain(&[

@@ -42,7 +42,7 @@ impl<'a> Container<'a> {
 
 impl Drop for Container<'_> {
     fn drop(&mut self) {
-        docker(self.host, &["rm", "--force", &self.id]);
+        try_docker(self.host, &["rm", "--force", &self.id]).ok();
     }
 }
 

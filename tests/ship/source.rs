@@ -1,8 +1,10 @@
 //! What is sent for the service to build, and which deployment it goes to.
 
 use std::fs;
+use std::os::unix::net::UnixListener;
 
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::{SECRET, Stage, deployments, named, revisions};
 use crate::host::service::Host;
@@ -50,6 +52,20 @@ fn without_an_engine_the_service_builds_unless_that_is_forbidden() {
     assert!(deployments(&host).is_empty());
     let events = stage.events("--name x");
     assert!(named(&events, "note")[0]["message"].as_str().unwrap().contains("building remotely"));
+    assert_eq!(events.last().unwrap()["status"], "deployed");
+}
+
+#[test]
+fn the_service_builds_if_the_engine_hangs() {
+    let host = Host::start(|_| {});
+    let directory = TempDir::new().unwrap();
+    let socket = directory.path().join("engine.sock");
+    let _engine = UnixListener::bind(&socket).unwrap();
+    let address = format!("unix://{}", socket.display());
+    let stage = Stage::new(&host.url()).with(|env| env.variable("DOCKER_HOST", &address));
+    let events = stage.events("--name x");
+    let note = named(&events, "note")[0]["message"].as_str().unwrap();
+    assert!(note.contains("did not respond within") && note.contains("building remotely"), "{note}");
     assert_eq!(events.last().unwrap()["status"], "deployed");
 }
 

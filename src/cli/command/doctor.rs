@@ -146,7 +146,13 @@ impl Doctor {
         let set = |names: &[&str]| -> Vec<(String, String)> {
             names.iter().filter_map(|name| Some(((*name).to_owned(), env.variable(name)?))).collect()
         };
-        let certificates = set(CERTIFICATES).into_iter().chain(set(PROGRAM_CERTIFICATES));
+        let paths = |(name, value): (String, String)| -> Vec<(String, PathBuf)> {
+            match &*name {
+                "SSL_CERT_DIR" => std::env::split_paths(&value).map(|path| (name.clone(), path)).collect(),
+                _ => vec![(name, value.into())],
+            }
+        };
+        let certificates = set(CERTIFICATES).into_iter().chain(set(PROGRAM_CERTIFICATES)).flat_map(paths);
         Ok(Request {
             selection: Selection {
                 python: self.python.as_ref().map(|path| env.directory.join(path)),

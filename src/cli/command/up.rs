@@ -113,7 +113,7 @@ fn services_project(
     let mut project = compose_project(env, session.directory.clone(), session.setup.name.clone(), file);
     let setup = compose::without_values(session, &mut project);
     // The engine may have been found without a variable that names it.
-    if engine.host().starts_with("unix://") {
+    if engine.is_here() {
         project.variables.push(("DOCKER_HOST".to_owned(), engine.host().to_owned()));
     }
     let addresses = session.addresses.clone();

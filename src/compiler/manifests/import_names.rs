@@ -34,44 +34,55 @@ const SERVER: &str = "annotated_types anyio blockbuster certifi cffi charset_nor
 
 /// Modules that only these distributions have.
 const DISTRIBUTIONS: &[(&str, &[&str])] = &[
-    ("PIL", &["pillow"]),
+    ("PIL", &["pillow", "pillow-simd"]),
     ("bs4", &["beautifulsoup4"]),
+    ("chromadb", &["chromadb", "chromadb-client"]),
     (
         "cv2",
         &[
-            "opencv-python",
-            "opencv-python-headless",
             "opencv-contrib-python",
             "opencv-contrib-python-headless",
+            "opencv-contrib-python-rolling",
+            "opencv-python",
+            "opencv-python-headless",
+            "opencv-python-rolling",
+            "opencv-python-headless-rolling",
         ],
     ),
     ("docx", &["python-docx"]),
     ("dotenv", &["python-dotenv"]),
     ("exa_py", &["exa-py"]),
+    ("fastapi", &["fastapi", "fastapi-slim"]),
     ("fitz", &["pymupdf"]),
     ("git", &["gitpython"]),
     ("github", &["pygithub"]),
     ("googleapiclient", &["google-api-python-client"]),
+    ("neo4j", &["neo4j", "neo4j-driver"]),
     ("pinecone", &["pinecone", "pinecone-client"]),
+    ("polars", &["polars", "polars-lts-cpu", "polars-u64-idx"]),
     ("pptx", &["python-pptx"]),
     ("psycopg2", &["psycopg2", "psycopg2-binary"]),
     ("qdrant_client", &["qdrant-client"]),
     ("skimage", &["scikit-image"]),
     ("sklearn", &["scikit-learn"]),
+    ("spacy", &["spacy", "spacy-nightly"]),
+    ("streamlit", &["streamlit", "streamlit-nightly"]),
     ("tavily", &["tavily-python"]),
     ("weaviate", &["weaviate-client"]),
     ("wikipedia", &["wikipedia"]),
 ];
 
 /// Modules that only the distribution of the same name has.
-const NAMESAKES: &str = "aiofiles aiohttp anthropic arxiv asyncpg boto3 chromadb copilotkit deepagents duckduckgo_search elasticsearch \
-     fastapi flask groq jinja2 langchain langfuse langmem litellm markdownify matplotlib mcp motor nltk neo4j \
-     networkx numpy ollama openai openpyxl pandas playwright plotly polars psutil pydantic_settings pymongo pypdf \
-     rich scipy seaborn selenium sentence_transformers slack_sdk spacy sqlalchemy streamlit supabase tiktoken torch \
-     tqdm transformers trustcall twilio yfinance";
-
-/// Prefix of modules that the distribution of the same name has.
-const PREFIX: &str = "langchain_";
+const NAMESAKES: &str = "aiofiles aiohttp anthropic arxiv asyncpg boto3 copilotkit deepagents duckduckgo_search elasticsearch flask \
+     groq jinja2 langchain langchain_anthropic langchain_aws langchain_chroma langchain_classic langchain_cohere \
+     langchain_community langchain_deepseek langchain_experimental langchain_fireworks langchain_google_genai \
+     langchain_google_vertexai langchain_groq langchain_huggingface langchain_mcp_adapters langchain_milvus \
+     langchain_mistralai langchain_mongodb langchain_nvidia_ai_endpoints langchain_ollama langchain_openai \
+     langchain_perplexity langchain_pinecone langchain_postgres langchain_qdrant langchain_tavily \
+     langchain_text_splitters langchain_together langchain_voyageai langchain_xai langfuse langmem litellm \
+     markdownify matplotlib mcp motor networkx nltk numpy ollama openai openpyxl pandas playwright plotly psutil \
+     pydantic_settings pymongo pypdf rich scipy seaborn selenium sentence_transformers slack_sdk sqlalchemy \
+     supabase tiktoken torch tqdm transformers trustcall twilio yfinance";
 
 /// Whether the image has the module without any requirement.
 pub fn is_provided(module: &str) -> bool {
@@ -83,7 +94,7 @@ pub fn distributions(module: &str) -> Option<Vec<String>> {
     if let Some((_, names)) = DISTRIBUTIONS.iter().find(|(name, _)| *name == module) {
         return Some(names.iter().map(|&name| name.to_owned()).collect());
     }
-    (module.starts_with(PREFIX) || has(NAMESAKES, module)).then(|| vec![normalized_name(module)])
+    has(NAMESAKES, module).then(|| vec![normalized_name(module)])
 }
 
 fn has(list: &str, module: &str) -> bool {

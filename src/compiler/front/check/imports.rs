@@ -169,15 +169,20 @@ fn environment(context: &Context<'_>) -> Option<BTreeSet<String>> {
         .filter_map(|it| it.distribution_name(context.files))
         .map(|it| normalized_name(&it))
         .collect();
-    let is_own = |path_file: &str| {
-        PATH_FILES.contains(&path_file) || own.iter().any(|it| normalized_name(path_file).contains(it))
-    };
+    let is_own =
+        |path_file: &str| PATH_FILES.contains(&path_file) || own.contains(&editable_package(path_file));
     let is_closed = names().filter(|name| name.ends_with(".pth")).all(is_own);
     let module = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
     (is_complete && is_closed).then(|| names().map(module).collect())
 }
 
-/// The names of the unconditional requirements, if all are known.
+/// The normalised name of the package that build backends name the path file of an editable installation after.
+fn editable_package(path_file: &str) -> String {
+    let name = path_file.trim_end_matches(".pth").trim_start_matches("__editable__.").trim_start_matches('_');
+    normalized_name(name.split('-').next().unwrap_or_default())
+}
+
+/// The names of the requirements, if all are known.
 fn required(context: &Context<'_>) -> Option<BTreeSet<String>> {
     let files = context.files;
     let mut texts = Vec::new();
@@ -192,14 +197,24 @@ fn required(context: &Context<'_>) -> Option<BTreeSet<String>> {
             continue;
         }
         for part in requirements_txt::parts(&local.path, files) {
-            texts.extend(part.entries.ok()?.into_iter().filter_map(|entry| match entry.kind {
-                Kind::Requirement(text) => Some(text),
-                _ => None,
-            }));
+            for entry in part.entries.ok()? {
+                match entry.kind {
+                    Kind::Requirement(text) => texts.push(text),
+                    Kind::Constraint(_) | Kind::Known => {}
+                    Kind::Include(file) if !file.contains("://") => {}
+                    _ => return None,
+                }
+            }
         }
     }
-    let all: Option<Vec<_>> = texts.iter().map(|text| requirement::read(text).ok()).collect();
-    all?.into_iter().filter(|it| !it.is_conditional).map(|it| it.name).collect()
+    texts.iter().map(|text| required_name(text)).collect()
+}
+
+/// The name of a requirement; `None` if it may require more or less than the package of that name.
+fn required_name(text: &str) -> Option<String> {
+    let requirement = requirement::read(text).ok()?;
+    let is_plain = !requirement.is_conditional && requirement::extras(text).is_empty();
+    requirement.name.filter(|_| is_plain)
 }
 
 static UNDECLARED_IMPORT: Rule = Rule {
