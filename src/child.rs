@@ -61,7 +61,7 @@ struct Pipes {
     stderr: Option<ChildStderr>,
 }
 
-/// What a process group is asked to do.
+/// A request to a process group.
 #[derive(Clone, Copy)]
 enum Signal {
     Interrupt,

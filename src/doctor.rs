@@ -31,7 +31,7 @@ use check::Subject;
 /// Deadline of a check that asks several programs.
 const SEARCH: Duration = Duration::from_secs(6);
 
-/// What is checked. There is no `Debug`: proxies can have passwords.
+/// The input of the checks. There is no `Debug`: proxies can have passwords.
 pub struct Request {
     /// The configuration's directory, absolute.
     pub directory: PathBuf,
@@ -61,7 +61,7 @@ pub struct Request {
 pub struct Service {
     /// Its address.
     pub host: String,
-    /// Where that is set, in words.
+    /// The place where it is set, in words.
     pub origin: String,
     /// The account and where its key is set, if there is a key that may be sent there.
     pub account: Result<(Account, String), Problem>,

@@ -87,7 +87,7 @@ impl ConfigOption {
     /// errors end the command.
     pub(super) fn load(&self, env: &mut Env, rules: &[&str]) -> Result<(Project, Config), Error> {
         let path = self.path(env);
-        let (mut checked, usable) = read_for(env, &path, rules);
+        let Reading { mut checked, usable, .. } = read_for(env, &path, rules);
         // A known warning is not repeated, wherever it has moved to; an error always is.
         checked.findings.retain(|finding| {
             env.is_new(&format!("{:?}", finding.diagnostic)) || finding.diagnostic.is_error()
@@ -99,13 +99,22 @@ impl ConfigOption {
     }
 }
 
-/// Reads and checks the configuration at `path` without the findings of `rules`; the second half is absent if there are
-/// errors.
-pub(super) fn read_for(env: &Env, path: &Path, rules: &[&str]) -> (Checked, Option<(Project, Config)>) {
+/// A configuration that was checked without some rules.
+pub(super) struct Reading {
+    pub(super) checked: Checked,
+    /// Absent if there are errors.
+    pub(super) usable: Option<(Project, Config)>,
+    /// Number of errors of the rules that were left out.
+    pub(super) left_out: usize,
+}
+
+/// Reads and checks the configuration at `path` without the findings of `rules`.
+pub(super) fn read_for(env: &Env, path: &Path, rules: &[&str]) -> Reading {
     let (mut checked, usable) = read(Project::load(&env.directory, path), &env.directory, path);
+    let all = checked.errors();
     checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
     let errors = checked.errors();
-    (checked, usable.filter(|_| errors == 0))
+    Reading { usable: usable.filter(|_| errors == 0), left_out: all - errors, checked }
 }
 
 /// Calls `check` for all `paths`, on all cores; the result has their order.

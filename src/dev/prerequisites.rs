@@ -26,7 +26,7 @@ pub struct Found {
     pub version: String,
     /// How it was found, in words.
     pub origin: &'static str,
-    /// What does not fit.
+    /// Reasons why it does not fit.
     pub warnings: Vec<String>,
     /// How to get one that fits.
     pub advice: String,

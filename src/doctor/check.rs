@@ -33,15 +33,15 @@ impl Task {
     }
 }
 
-/// Whether something is there.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It is.
+    /// Everything works.
     Fine,
-    /// It works, but not as well as it should, or it could not be checked.
+    /// The commands work, but not as well as they could, or it could not be checked.
     Degraded,
-    /// It is not, or does not work.
+    /// It is absent, or does not work.
     Missing,
 }
 
@@ -96,9 +96,9 @@ pub(super) struct Subject {
 /// The result of a check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// What was checked, a name that does not change.
+    /// Identifier of the check, which is the same in all versions.
     pub id: &'static str,
-    /// The same in words.
+    /// Name for people.
     pub name: String,
     /// The part of the table.
     #[serde(skip)]
@@ -107,7 +107,7 @@ pub struct Check {
     pub needed_by: &'static [Task],
     /// Whether it is there.
     pub status: Status,
-    /// What was found, a fragment.
+    /// The finding, a fragment.
     pub found: String,
     /// The next step, an imperative; null if everything is fine.
     pub help: Option<String>,

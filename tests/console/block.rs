@@ -5,7 +5,7 @@ use std::str::Lines;
 
 use regex_lite::Regex;
 
-/// What a page does, in order.
+/// The steps of a page, in order.
 pub(super) enum Step {
     /// Writes a file.
     File {
@@ -150,7 +150,7 @@ impl Shown {
     }
 }
 
-/// A line `...` stands for any lines.
+/// A line `...` matches any lines.
 fn lines_match(expected: &[&str], actual: &[&str]) -> bool {
     match expected.split_first() {
         None => actual.is_empty(),
@@ -161,7 +161,7 @@ fn lines_match(expected: &[&str], actual: &[&str]) -> bool {
     }
 }
 
-/// `…` stands for any text. Durations, sizes, UUIDs and digests are different in each run.
+/// `…` matches any text. Durations, sizes, UUIDs and digests are different in each run.
 fn line_matches(expected: &str, actual: &str) -> bool {
     let (expected, actual) = (normal(expected), normal(actual));
     let mut parts = expected.split('…');

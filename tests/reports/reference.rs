@@ -28,7 +28,7 @@ fn variables_are_documented() {
         "# Environment variables\n\nagentcli reads these environment variables. An empty one counts as unset. Of several \
          in a row, the first one that is set\napplies. An option of the command line overrides them, and they override \
          `.env`.\n\n| variable | commands | value |\n|---|---|---|\n{rows}\n\
-         `deploy` stands for all its subcommands, and `doctor` also reads the variables of the commands that it checks.\n\
+         `deploy` includes all its subcommands, and `doctor` also reads the variables of the commands that it checks.\n\
          Options, secrets and values in `.env` can name further variables, such as\n`--build-arg NAME`, \
          `--secret id=ID,env=NAME` and `${{NAME}}`.\n\n\
          The programs that agentcli starts, such as uv, pip and npm, get its environment and read variables of their own; \

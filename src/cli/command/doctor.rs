@@ -8,7 +8,7 @@ use serde_json::json;
 use super::check_system;
 use super::dev::{IMAGE_RULES, surroundings};
 use crate::cli::account::{AccountOptions, Target};
-use crate::cli::check::{ConfigOption, read_for};
+use crate::cli::check::{ConfigOption, Reading, read_for};
 use crate::cli::compile;
 use crate::cli::console::{count, note};
 use crate::cli::env::Env;
@@ -115,12 +115,11 @@ impl Doctor {
             return None;
         }
         let path = self.config.path(env);
-        let (checked, usable) = read_for(env, &path, IMAGE_RULES);
+        let Reading { checked, usable, left_out } = read_for(env, &path, IMAGE_RULES);
         let plan = usable.map(|(project, config)| compile::lowered(&project, &config, &Default::default()));
-        let (errors, image_errors) = (checked.errors(), read_for(env, &path, &[]).0.errors());
         let shown = path.display();
         let help = format!("run `agentcli validate {shown}`");
-        let check = match (errors, image_errors) {
+        let check = match (checked.errors(), left_out) {
             (0, 0) => Check::configuration(format!("{shown}, {}", count(checked.graphs, "graph")), None),
             (0, errors) => {
                 Check::configuration_of_images(format!("{shown} has {}", count(errors, "error")), help)

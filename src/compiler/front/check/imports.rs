@@ -28,7 +28,7 @@ const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
 /// Path files of virtual environments that lead to no modules.
 const PATH_FILES: &[&str] = &["_virtualenv.pth", "distutils-precedence.pth"];
 
-/// What is known about the packages that are installed.
+/// The installed packages, as far as they are known.
 enum Installed {
     /// The names of all distributions, by lock files.
     Locked(BTreeSet<String>),
