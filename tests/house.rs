@@ -8,10 +8,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("diagnostic", &[]),
-    (
-        "error",
-        &["api", "compose", "context", "dev", "engine", "live", "lsp", "project", "ship", "up"],
-    ),
+    ("error", &["api", "compose", "context", "dev", "engine", "live", "lsp", "project", "ship", "up"]),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["child", "compiler", "context", "live"]),
@@ -194,8 +191,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "live", "probe",
-            "ship", "up", "watch",
+            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "live", "probe", "ship",
+            "up", "watch",
         ],
     ),
 ];

@@ -9,7 +9,7 @@ use clap::Parser;
 
 /// Runs a deployment service for agent servers.
 #[derive(Debug, Parser)]
-#[command(name = "agentcli-host", version = cli::VERSION)]
+#[command(name = "agentcli-host", bin_name = "agentcli host", version = cli::VERSION)]
 #[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]

@@ -6,13 +6,13 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use crate::{Faults, Keys, Limits, Login, Options, Registry, Service};
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
 use agentcli::cli::account::Dialect;
 use agentcli::cli::console::visible_line;
 use agentcli::cli::env::Env;
 use agentcli::error::Error;
-use crate::{Faults, Keys, Limits, Login, Options, Registry, Service};
 use agentcli::project;
 
 /// Variable of the API key, which `deploy` reads, too.
