@@ -109,19 +109,21 @@ impl Proxy {
         tokio::pin!(end);
         loop {
             let next = async {
-                let permit = permits.clone().acquire_owned().await;
+                let permit = permits.clone().acquire_owned().await.ok();
                 (listener.accept().await, permit)
             };
             tokio::select! {
                 (accepted, permit) = next => match accepted {
                     Ok((stream, peer)) => {
                         backend::prepare(&stream);
-                        let service = exchange::Service::new(&routes, &options, peer, "http");
-                        let connection = connection(TokioIo::new(stream), service, stop.subscribe());
-                        tasks.spawn(async move {
-                            connection.await;
-                            drop(permit);
-                        });
+                        let service = exchange::Service {
+                            routes: routes.clone(),
+                            options: options.clone(),
+                            peer,
+                            scheme: "http",
+                            permit: Arc::new(permit),
+                        };
+                        tasks.spawn(connection(TokioIo::new(stream), service, stop.subscribe()));
                     }
                     Err(_) => tokio::time::sleep(PAUSE).await,
                 },
@@ -146,7 +148,7 @@ async fn connection(
     mut stop: watch::Receiver<()>,
 ) {
     let mut builder = http1::Builder::new();
-    let options = service.options();
+    let options = &service.options;
     builder.timer(TokioTimer::new()).header_read_timeout(options.header).max_header_size(options.header_size);
     let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
     tokio::select! {

@@ -10,7 +10,7 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -28,6 +28,9 @@ const MAX_IDLE_CONNECTIONS: usize = 64;
 
 /// Time for which a backend that did not accept a connection is chosen last.
 const AVOIDED: Duration = Duration::from_secs(1);
+
+/// Silence after which the system probes whether the peer still exists.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// One replica of a revision.
 pub(super) struct Backend {
@@ -159,5 +162,5 @@ impl Drop for Open {
 /// Sends small pieces at once, and notices a peer that vanished.
 pub(super) fn prepare(stream: &TcpStream) {
     stream.set_nodelay(true).ok();
-    SockRef::from(stream).set_keepalive(true).ok();
+    SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE)).ok();
 }

@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::Options;
@@ -27,33 +27,26 @@ use super::usage::{Held, Visit};
 /// The body of a response to a client: from a backend, or of the proxy itself.
 pub(super) type ResponseBody = Either<Counted, Full<Bytes>>;
 
+/// One of the connections that [`Options`] allow.
+pub(super) type Permit = Arc<Option<OwnedSemaphorePermit>>;
+
 /// The most responses that a request may lose on new connections before it is given up: each may have killed a server.
 const MAX_LOST: usize = 2;
 
 /// Answers the requests of one connection.
 #[derive(Clone)]
 pub(super) struct Service {
-    routes: Arc<Routes>,
-    options: Arc<Options>,
-    peer: SocketAddr,
-    scheme: &'static str,
+    pub(super) routes: Arc<Routes>,
+    pub(super) options: Arc<Options>,
+    /// The address of the client.
+    pub(super) peer: SocketAddr,
+    /// The scheme of the connection, `http` or `https`.
+    pub(super) scheme: &'static str,
+    /// Counts the connection, even after an upgrade.
+    pub(super) permit: Permit,
 }
 
 impl Service {
-    /// `scheme` is that of the connection, `http` or `https`.
-    pub(super) fn new(
-        routes: &Arc<Routes>,
-        options: &Arc<Options>,
-        peer: SocketAddr,
-        scheme: &'static str,
-    ) -> Self {
-        Self { routes: routes.clone(), options: options.clone(), peer, scheme }
-    }
-
-    pub(super) fn options(&self) -> &Options {
-        &self.options
-    }
-
     async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<ResponseBody>, Refusal> {
         if request.method() == Method::CONNECT {
             return Err(Refusal::Connect);
@@ -74,7 +67,8 @@ impl Service {
             held: None,
         };
         let (response, open) = search.run(Outgoing::new(parts, body, &client)).await?;
-        respond(response, Guard { open, _visit: visit }, upgrade)
+        let guard = Guard { open, _visit: visit, _permit: self.permit.clone() };
+        respond(response, guard, upgrade)
     }
 }
 
@@ -188,10 +182,11 @@ async fn tunnel(client: OnUpgrade, backend: OnUpgrade, guard: Guard) {
     }
 }
 
-/// Counts a request as open, at its backend and at its route.
+/// Counts a request as open: at its backend, at its route, and among the connections of clients.
 struct Guard {
     open: Open,
     _visit: Visit,
+    _permit: Permit,
 }
 
 /// The body of a response, whose request is open until it ends.

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use hyper::HeaderMap;
 use hyper::header::{
-    CONNECTION, FORWARDED, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-    TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
 };
 
 /// Headers of one connection (RFC 9110, section 7.6.1), besides those that the Connection header names.
@@ -53,8 +53,12 @@ pub(super) fn to_backend(headers: &mut HeaderMap, client: &Client) {
     }
 }
 
-/// Removes the headers of the backend's connection from its response, and announces the upgrade to `protocol`.
+/// Removes the headers of the backend's connection from its response, and announces an upgrade to `protocol`.
 pub(super) fn to_client(headers: &mut HeaderMap, protocol: Option<HeaderValue>) {
+    if headers.contains_key(TRANSFER_ENCODING) {
+        // The encoding took precedence (RFC 9112, section 6.3); the next reader must not see another length.
+        headers.remove(CONTENT_LENGTH);
+    }
     let named: Vec<HeaderName> =
         tokens(headers, &CONNECTION).filter_map(|token| token.parse().ok()).collect();
     for name in named.iter().chain(&HOP_BY_HOP) {

@@ -151,6 +151,30 @@ async fn connections_are_bounded() {
 }
 
 #[tokio::test]
+async fn upgraded_connections_count_until_the_proxy_stops() {
+    let proxy = Running::start(|options| {
+        options.connections = 1;
+        options.grace = Duration::from_millis(50);
+    })
+    .await;
+    let backend = Backend::start("backend").await;
+    proxy.ready("app", &[&backend]);
+    let mut upgraded = Raw::connect(proxy.address).await;
+    upgraded
+        .write("GET /ws HTTP/1.1\r\nHost: app.localhost\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n")
+        .await;
+    upgraded.read_until("backend").await;
+    let second = tokio::spawn(get(proxy.address, "app.localhost", "/name"));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(backend.requests(), 1);
+    upgraded.write("x").await;
+    upgraded.read_until("x").await;
+    second.abort();
+    proxy.stop().await;
+    assert_eq!(upgraded.rest().await, "");
+}
+
+#[tokio::test]
 async fn open_requests_complete_when_the_proxy_stops() {
     let proxy = Running::start(|options| options.grace = crate::SOON).await;
     let backend = Backend::start("backend").await;

@@ -50,6 +50,41 @@ async fn body_of_a_get_request_is_forwarded() {
     client.read_until("\nbody").await;
 }
 
+/// Two lengths of one body would let a client hide a second request in it.
+#[tokio::test]
+async fn body_has_one_length() {
+    let proxy = Running::start(|_| {}).await;
+    let backend = Backend::start("backend").await;
+    let raw = Backend::raw(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+    )
+    .await;
+    proxy.ready("app", &[&backend]);
+    proxy.ready("raw", &[&raw]);
+    let lengths = [
+        "Content-Length: 1\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 1",
+    ];
+    for lengths in lengths {
+        let mut client = Raw::connect(proxy.address).await;
+        client
+            .write(&format!(
+                "POST /echo HTTP/1.1\r\nHost: app.localhost\r\n{lengths}\r\n\r\n4\r\nbody\r\n0\r\n\r\n"
+            ))
+            .await;
+        let answer = client.read_until("\nbody").await;
+        let (_, request) = answer.split_once("POST /echo").unwrap();
+        assert!(request.contains("\ntransfer-encoding: chunked\n"), "{answer}");
+        assert!(!request.contains("\ncontent-length: "), "{answer}");
+    }
+    let mut client = Client::connect(proxy.address).await;
+    let answer = client.send(Method::GET, "raw.localhost", "/", &[], "").await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.headers.get("content-length")), ("body", None));
+    let headers = [("connection", "content-length")];
+    let answer = client.send(Method::POST, "app.localhost", "/echo", &headers, "body").await.unwrap();
+    assert!(answer.text.contains("\ntransfer-encoding: chunked\n"), "{}", answer.text);
+}
+
 #[tokio::test]
 async fn client_is_asked_to_continue_when_the_backend_reads() {
     let proxy = Running::start(|_| {}).await;
