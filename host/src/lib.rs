@@ -17,6 +17,7 @@ mod listener;
 mod logs;
 mod merge;
 mod name;
+pub mod proxy;
 mod query;
 mod registry;
 mod repositories;
