@@ -50,8 +50,14 @@ pub struct PythonPackages {
     pub requirements: Vec<String>,
     /// Indexes of some of them, beside the default one.
     pub indexes: Vec<String>,
+    /// Lock files beside local packages.
+    pub locks: Vec<String>,
+    /// Their versions, as lines of a constraints file.
+    pub constraints: Vec<String>,
     /// Requirements files.
     pub files: Vec<String>,
+    /// Those of them that have hashes.
+    pub hashed: Vec<String>,
     /// Local packages, installed as editable.
     pub editable: Vec<String>,
     /// Whether the user's own environment cannot be used, since JavaScript packages are installed into it.

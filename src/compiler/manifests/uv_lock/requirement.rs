@@ -1,7 +1,7 @@
 //! Locked packages as requirements (PEP 508) for exactly their version.
 
 use super::closure::Selected;
-use super::{DEFAULT_INDEX, File, Source};
+use super::{DEFAULT_INDEX, File, Package, Source};
 use crate::compiler::manifests::marker::MACHINES;
 use crate::compiler::paths;
 
@@ -24,6 +24,22 @@ impl Selected {
             [machine] if MACHINES.len() > 1 => format!("{name}{from} ; platform_machine == \"{machine}\""),
             _ => format!("{name}{from}"),
         }
+    }
+
+    /// The constraint to its version, which holds for this Python version if the lock has others. `None` if it does not come
+    /// from an index, or is a build that the default index does not have.
+    pub fn constraint(&self, python: &str) -> Option<String> {
+        let Package { name, version, source, .. } = &self.package;
+        let version = version.as_ref().filter(|version| !version.contains('+'))?;
+        let is_indexed = matches!(source, Source::Registry(url) if url.contains("://"));
+        let marker = match &self.machines[..] {
+            _ if !self.is_forked => String::new(),
+            [machine] if MACHINES.len() > 1 => {
+                format!(" ; python_version == \"{python}\" and platform_machine == \"{machine}\"")
+            }
+            _ => format!(" ; python_version == \"{python}\""),
+        };
+        is_indexed.then(|| format!("{name}=={version}{marker}"))
     }
 
     /// The local archive that it is installed from, relative to the directory of the lock file.
