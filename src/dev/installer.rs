@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::interpreter::{on_path, others};
 use super::session::Surroundings;
 use crate::child::Command;
-use crate::compiler::back::plan::PythonPackages;
+use crate::compiler::back::plan::{PythonPackages, ServerPackage};
 
 /// The program that installs packages.
 pub(super) enum Installer {
@@ -79,6 +79,13 @@ impl Installer {
         let is_alone = packages.without_requirements && !packages.editable.is_empty();
         let alone = is_alone.then(|| command().argument("--no-deps").arguments(editable(packages)));
         hashed.chain([all]).chain(alone).collect()
+    }
+
+    /// The command that fails if the project's packages exclude the newest server, and installs nothing.
+    pub(super) fn check_newest(&self, python: &Path, packages: &PythonPackages, directory: &Path) -> Command {
+        let server = packages.server.iter().map(ServerPackage::tested);
+        let command = self.command(python, packages, directory).argument("--dry-run").arguments(server);
+        self.project(command, packages, false)
     }
 
     /// `command` with the project's requirements, and its local packages unless they are installed without theirs.

@@ -15,7 +15,7 @@ use super::interpreter::{Inspection, Required, inspect};
 use super::search::{self, Choice, Interpreter};
 use super::session::{Consent, Hooks, Options, Session};
 use crate::child::{Child, Command, Next, Status};
-use crate::compiler::back::plan::PythonPackages;
+use crate::compiler::back::plan::{PythonPackages, ServerPackage};
 use crate::compiler::server::local::SERVER;
 use crate::compiler::words::listed;
 use crate::live::Event;
@@ -184,8 +184,44 @@ async fn install(
     for command in installer.install(&python, packages, options.debugger.is_some(), directory) {
         run(&command, hooks).await?;
     }
+    let library = home.join("lib").join(base.inspection.library()).join("site-packages");
+    if let Some((package, version)) = held_back(packages, &library) {
+        let check = installer.check_newest(&python, packages, directory);
+        warn_of_old_server(package, &version, &check, hooks).await?;
+    }
     hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{PYTHON}"), done: true });
     Ok(python)
+}
+
+/// The package of the server that is older than the newest one, and its version in the directory `library`.
+fn held_back<'a>(packages: &'a PythonPackages, library: &Path) -> Option<(&'a ServerPackage, String)> {
+    let entries: Vec<_> = fs::read_dir(library).ok()?.flatten().map(|entry| entry.file_name()).collect();
+    packages.server.iter().find_map(|package| {
+        let start = format!("{}-", package.name.replace('-', "_"));
+        let version = |name: &str| Some(name.strip_prefix(&start)?.strip_suffix(".dist-info")?.to_owned());
+        let version = entries.iter().find_map(|name| version(name.to_str()?))?;
+        (package.newest.as_ref()? != &version).then_some((package, version))
+    })
+}
+
+/// Warns that an older server is installed. The failure of `check` says why.
+async fn warn_of_old_server(
+    package: &ServerPackage,
+    version: &str,
+    check: &Command,
+    hooks: &mut dyn Hooks,
+) -> Result<(), Error> {
+    let (status, last) = attempt(check, hooks).await?;
+    let text = last.join(" ");
+    let cause = text.find("Because ").filter(|_| !status.is_success());
+    let cause = cause.map(|at| text[at..].split_whitespace().collect::<Vec<_>>().join(" "));
+    let cause = cause.unwrap_or_else(|| "The project's requirements exclude it.".to_owned());
+    let ServerPackage { name, newest, .. } = package;
+    hooks.warn(format!(
+        "installed {name} {version} instead of {}. {cause} Change these requirements, or select the server with `api_version`.",
+        newest.as_deref().unwrap_or_default()
+    ));
+    Ok(())
 }
 
 /// uv, which pip installs into our environment at `home`; pip itself if that fails.

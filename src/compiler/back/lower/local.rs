@@ -146,6 +146,8 @@ fn server_packages(api_version: Option<&str>) -> Vec<ServerPackage> {
         name: name.to_owned(),
         selected,
         newest: api_version.is_none().then(|| tested.to_owned()),
+        oldest: (api_version.is_none() && name == server::local::SERVER[0].0)
+            .then(|| server::local::OLDEST_SERVER.to_owned()),
     };
     server::local::SERVER.iter().zip(selected).map(package).collect()
 }
