@@ -9,6 +9,7 @@ mod unix;
 mod windows;
 
 use std::collections::VecDeque;
+use std::env::consts::EXE_EXTENSION;
 use std::io;
 use std::ops::RangeInclusive;
 use std::process::Stdio;
@@ -28,6 +29,23 @@ use system::Group;
 pub use command::Command;
 pub use output::output;
 pub use system::{guard, kill_all};
+
+/// Replaces this process with `command`: a program beside this one, or else on the PATH. Where processes cannot be replaced,
+/// runs it to its end, and returns its exit code.
+///
+/// # Errors
+///
+/// The program does not exist or cannot be started.
+pub fn replace(mut command: Command) -> io::Result<u8> {
+    let own = std::env::current_exe().ok();
+    let beside = own.map(|own| own.with_file_name(&command.program).with_extension(EXE_EXTENSION));
+    if let Some(beside) = beside.filter(|beside| beside.is_file()) {
+        command.program = beside;
+    }
+    let mut process = std::process::Command::new(&command.program);
+    command.configure(&mut process);
+    system::replace(process)
+}
 
 /// Number of last lines kept to explain why a child exited.
 const KEPT_LINES: usize = 40;

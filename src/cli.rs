@@ -3,7 +3,7 @@
 //! Results go to stdout, talk to stderr. Each command is one file under `command/` and one row in its table; each
 //! report format is one pure function under `report/`.
 
-mod account;
+pub mod account;
 mod artifact;
 pub mod ask;
 mod build_settings;
@@ -26,7 +26,7 @@ mod setup;
 mod table;
 mod variables;
 
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgMatches, ColorChoice, Parser};
 
 use crate::compiler;
 use crate::diagnostic::Rule;
@@ -72,7 +72,7 @@ struct Arguments {
 /// The options of every command.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
-struct Global {
+pub struct Global {
     /// When to colour the output: auto, always or never; NO_COLOR and CLICOLOR_FORCE are honoured
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     #[arg(hide_possible_values = true, hide_default_value = true)]
@@ -94,9 +94,50 @@ pub fn rules() -> Vec<&'static Rule> {
     rules
 }
 
+/// A program with this command line: its arguments, and what runs them.
+pub trait Program: Parser {
+    /// The options of every command.
+    fn global(&self) -> &Global;
+
+    /// Checks the parsed arguments before they become values.
+    ///
+    /// # Errors
+    ///
+    /// The command cannot run here.
+    fn check(_: &ArgMatches) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Runs the command.
+    ///
+    /// # Errors
+    ///
+    /// The command failed.
+    fn run(self, env: &mut Env) -> Result<(), Error>;
+}
+
+impl Program for Arguments {
+    fn global(&self) -> &Global {
+        &self.global
+    }
+
+    fn check(matches: &ArgMatches) -> Result<(), Error> {
+        matches.subcommand_name().map_or(Ok(()), command::check_system)
+    }
+
+    fn run(self, env: &mut Env) -> Result<(), Error> {
+        self.command.run(env)
+    }
+}
+
 /// Does what the command line asks for; the answer is the exit code (see [`crate::error`]).
 pub fn run(env: &mut Env) -> u8 {
-    let done = parse(env).and_then(|arguments| arguments.command.run(env));
+    run_program::<Arguments>(env)
+}
+
+/// The same for another program.
+pub fn run_program<P: Program>(env: &mut Env) -> u8 {
+    let done = parse::<P>(env).and_then(|program| program.run(env));
     match done.and_then(|()| Ok(env.out.flush()?)) {
         Ok(()) => 0,
         Err(error) => {
@@ -106,13 +147,13 @@ pub fn run(env: &mut Env) -> u8 {
     }
 }
 
-fn parse(env: &mut Env) -> Result<Arguments, Error> {
+fn parse<P: Program>(env: &mut Env) -> Result<P, Error> {
     env.colour(env::colour_of(&env.arguments));
-    let command = Arguments::command().term_width(env.width.min(HELP_WIDTH));
+    let command = P::command().term_width(env.width.min(HELP_WIDTH));
     let matches = command.try_get_matches_from(&env.arguments)?;
-    let arguments = Arguments::from_arg_matches(&matches)?;
-    env.colour(arguments.global.color);
-    env.verbose = arguments.global.verbose;
-    matches.subcommand_name().map_or(Ok(()), command::check_system)?;
-    Ok(arguments)
+    let program = P::from_arg_matches(&matches)?;
+    env.colour(program.global().color);
+    env.verbose = program.global().verbose;
+    P::check(&matches)?;
+    Ok(program)
 }

@@ -11,8 +11,6 @@
 //! | 130 | interrupted |
 
 use crate::engine::Refusal;
-#[cfg(feature = "host")]
-use crate::host;
 use crate::live::Interrupted;
 use crate::{api, compose, dev, engine, lsp, project, ship, up};
 
@@ -57,10 +55,14 @@ pub enum Error {
     /// The container engine is unreachable, or the build failed.
     #[error(transparent)]
     Engine(engine::Error),
-    /// The local deployment service cannot start.
-    #[cfg(feature = "host")]
-    #[error(transparent)]
-    Host(#[from] host::Error),
+    /// The deployment service of the package agentcli-host failed.
+    #[error("{message}")]
+    Host {
+        /// A lowercase fragment.
+        message: String,
+        /// The next step.
+        hint: Option<String>,
+    },
     /// A bug in this program.
     #[error("internal error: {0}")]
     Internal(String),
@@ -191,12 +193,12 @@ impl From<ship::Error> for Error {
 
 impl Error {
     /// Invalid use of the command line, with the next step as an imperative.
-    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), hint: Some(hint.into()) }
     }
 
     /// Invalid use of the command line whose message says all.
-    pub(crate) fn misused(message: impl Into<String>) -> Self {
+    pub fn misused(message: impl Into<String>) -> Self {
         Self::Usage { message: message.into(), hint: None }
     }
 
@@ -210,6 +212,7 @@ impl Error {
             | Error::Declined
             | Error::Dev(_)
             | Error::Guard { .. }
+            | Error::Host { .. }
             | Error::Lsp(_)
             | Error::NeedsUnix { .. }
             | Error::Output(_)
@@ -219,8 +222,6 @@ impl Error {
             | Error::Unready { .. } => 1,
             Error::Interrupted | Error::Unfollowed => INTERRUPTED,
             Error::Ship(error) => ship_code(error),
-            #[cfg(feature = "host")]
-            Error::Host(_) => 1,
             Error::NoKey { .. } => 3,
             Error::Engine(error) => engine_code(error),
             Error::Up(up::Error::AtWork { .. }) => 4,
@@ -249,8 +250,6 @@ impl Error {
             Error::Api(error) => error.hint(),
             Error::Compose(error) => error.hint(),
             Error::Dev(error) => error.hint(),
-            #[cfg(feature = "host")]
-            Error::Host(error) => error.hint(),
             Error::Engine(error) => error.hint(),
             Error::Lsp(error) => error.hint(),
             Error::NeedsUnix { .. } => Some("run it in the Windows Subsystem for Linux (WSL)".to_owned()),
@@ -259,7 +258,7 @@ impl Error {
             Error::Ship(error) => error.hint(),
             Error::Up(error) => error.hint(),
             Error::Stale { command, .. } => Some(format!("run `agentcli {command}` again")),
-            Error::Usage { hint, .. } => hint.clone(),
+            Error::Host { hint, .. } | Error::Usage { hint, .. } => hint.clone(),
         }
     }
 }

@@ -39,9 +39,10 @@
 //! | [`doctor`] | checks what the machine lacks for the other commands | `api`, `compiler`, `dev`, `engine`, `project`, `up` |
 //! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
 //! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live` |
-//! | `host` | our own deployment service, behind the feature `host`; the only user of axum | `api`, `context`, `project` |
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
 //! | [`cli`] | arguments, prompts, reports, progress | every room but `watch` and `probe` |
+//!
+//! The deployment service of our own is the package `agentcli-host` in `host/`, which uses these rooms.
 //!
 //! # Invariants
 //!
@@ -66,8 +67,6 @@ pub mod diagnostic;
 pub mod doctor;
 pub mod engine;
 pub mod error;
-#[cfg(feature = "host")]
-pub mod host;
 pub mod live;
 pub mod lsp;
 pub mod probe;

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "system-tests")]
 mod machines;
-#[cfg(feature = "host")]
 mod service;
 
 use std::fs;

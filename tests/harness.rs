@@ -124,11 +124,15 @@ impl TestEnv {
         self.run_with(&arguments.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// Like [`run`](Self::run), with arguments that may have spaces.
+    /// Like [`run`](Self::run), with arguments that may have spaces. `host` is run by its own program in this process.
     pub(crate) fn run_with(&self, arguments: &[&str]) -> Output {
         let out = Captured::default();
         let err = Captured::default();
-        let code = cli::run(&mut self.env(arguments, Box::new(out.clone()), Box::new(err.clone())));
+        let env = |arguments| self.env(arguments, Box::new(out.clone()), Box::new(err.clone()));
+        let code = match arguments.split_first() {
+            Some((&"host", rest)) => agentcli_host::run(&mut env(rest)),
+            _ => cli::run(&mut env(arguments)),
+        };
         Output { code, out: out.text(), err: err.text() }
     }
 
@@ -177,15 +181,21 @@ fn hasty() -> RetryPolicy {
     }
 }
 
-/// The path of the program, under a name that stays: cargo replaces its own file when a test builds the wheel.
+/// The path of the program, under a name that stays: cargo replaces its own file when a test builds the wheel. The program
+/// of the deployment service is beside it.
 pub(crate) fn program() -> &'static str {
     static PROGRAM: LazyLock<String> = LazyLock::new(|| {
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("program");
-        let (new, own) = (directory.join(std::process::id().to_string()), directory.join("agentcli"));
         fs::create_dir_all(&directory).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_agentcli"), &new).unwrap();
-        fs::rename(&new, &own).unwrap();
-        own.into_os_string().into_string().unwrap()
+        let built = Path::new(env!("CARGO_BIN_EXE_agentcli"));
+        for name in ["agentcli-host", "agentcli"] {
+            let built = built.with_file_name(name).with_extension(env::consts::EXE_EXTENSION);
+            assert!(built.exists(), "{} is not built: run `cargo test` for the workspace", built.display());
+            let new = directory.join(std::process::id().to_string());
+            fs::copy(built, &new).unwrap();
+            fs::rename(&new, directory.join(name)).unwrap();
+        }
+        directory.join("agentcli").into_os_string().into_string().unwrap()
     });
     &PROGRAM
 }

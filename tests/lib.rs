@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
-#[cfg(feature = "host")]
 mod api;
 mod arguments;
 #[cfg(feature = "system-tests")]
@@ -11,7 +10,7 @@ mod ci;
 mod completions;
 #[cfg(feature = "system-tests")]
 mod compose;
-#[cfg(all(unix, feature = "host"))]
+#[cfg(unix)]
 mod console;
 mod context;
 #[cfg(feature = "system-tests")]
@@ -27,7 +26,6 @@ mod explain;
 mod fixes;
 mod fixtures;
 mod harness;
-#[cfg(feature = "host")]
 mod host;
 mod house;
 #[cfg(feature = "system-tests")]
@@ -42,18 +40,15 @@ mod output;
 #[cfg(feature = "system-tests")]
 mod packaging;
 mod project;
-#[cfg(feature = "host")]
 mod proxy;
 #[cfg(feature = "system-tests")]
 mod registry;
 mod reports;
-#[cfg(feature = "host")]
 mod ship;
 #[cfg(feature = "system-tests")]
 mod signals;
 #[cfg(feature = "system-tests")]
 mod specification;
-#[cfg(feature = "host")]
 mod terminal;
 #[cfg(feature = "system-tests")]
 mod up;

@@ -54,7 +54,7 @@ impl Vocabulary {
     }
 
     /// Address of the deployment service of a platform whose trace endpoint is `endpoint`; `None` if that is not a URL.
-    pub(crate) fn host_beside(endpoint: &str) -> Option<String> {
+    pub fn host_beside(endpoint: &str) -> Option<String> {
         let (scheme, rest) = endpoint.trim_end_matches('/').split_once("://")?;
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let region = host.strip_suffix(PUBLIC_TRACES);
@@ -75,7 +75,7 @@ impl Vocabulary {
     }
 
     /// The name of a field of `record` in the other dialect.
-    pub(crate) fn field<'a>(self, record: &str, name: &'a str) -> &'a str {
+    pub fn field<'a>(self, record: &str, name: &'a str) -> &'a str {
         match self {
             Self::Specification => name,
             Self::Public => other_name(record, name, Direction::Both),
@@ -83,7 +83,7 @@ impl Vocabulary {
     }
 
     /// Translates a record of either dialect into that of the specification.
-    pub(crate) fn specified(value: &mut Value) {
+    pub fn specified(value: &mut Value) {
         translate(value, "", Direction::FromPublic);
     }
 

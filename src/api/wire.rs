@@ -21,7 +21,7 @@ pub use deployment::{
 };
 pub use listener::{ComputeConfig, Listener};
 pub use log::{Cursor, LogEntry, LogPage, LogRequest, Timestamp};
-pub(crate) use problem::expected;
+pub use problem::expected;
 pub use problem::{Detail, Location, Problem, ValidationError};
 pub use redacted::Redacted;
 pub use resources::{

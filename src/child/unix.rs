@@ -24,3 +24,8 @@ fn own_program() -> io::Result<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() { Ok(running.to_owned()) } else { env::current_exe() }
 }
+
+/// Replaces this process with `command`; returns only if that fails.
+pub(super) fn replace(mut command: process::Command) -> io::Result<u8> {
+    Err(command.exec())
+}

@@ -39,7 +39,7 @@ pub(super) struct AccountOptions {
 
 /// API dialect of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Dialect {
+pub enum Dialect {
     /// As in the API specification
     Specification,
     /// As in the public service

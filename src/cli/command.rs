@@ -10,7 +10,6 @@ mod doctor;
 mod down;
 mod explain;
 mod guard;
-#[cfg(feature = "host")]
 mod host;
 mod lsp;
 mod new;
@@ -28,18 +27,18 @@ use crate::error::Error;
 
 /// Defines the commands: what `--help` says of them, in their order, and what runs them.
 macro_rules! commands {
-    ($($(#[doc = $help:literal])* $(#[command($attribute:meta)])? $(#[cfg($when:meta)])? $name:ident($file:ident),)*) => {
+    ($($(#[doc = $help:literal])* $(#[command($attribute:meta)])? $name:ident($file:ident),)*) => {
         /// One command and its arguments.
         #[derive(Debug, clap::Subcommand)]
         #[allow(clippy::large_enum_variant, reason = "there is one, and it lives shortly")]
         pub(super) enum Command {
-            $($(#[doc = $help])* $(#[command($attribute)])? $(#[cfg($when)])? $name(Deferred<$file::$name>),)*
+            $($(#[doc = $help])* $(#[command($attribute)])? $name(Deferred<$file::$name>),)*
         }
 
         impl Command {
             /// Does it.
             pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-                match self { $($(#[cfg($when)])? Self::$name(Deferred(arguments)) => arguments.run(env),)* }
+                match self { $(Self::$name(Deferred(arguments)) => arguments.run(env),)* }
             }
         }
     };
@@ -118,7 +117,6 @@ commands! {
     Doctor(doctor),
 
     /// Run a deployment service on this machine
-    #[cfg(feature = "host")]
     Host(host),
 
     /// Explain a finding, with an invalid and a valid example

@@ -72,14 +72,14 @@ impl Env {
     }
 
     /// Starts the async runtime of a command. From then on `stop` handles signals.
-    pub(super) fn runtime(&mut self) -> Result<Runtime, Error> {
+    pub fn runtime(&mut self) -> Result<Runtime, Error> {
         let failed = |source| Error::Runtime { source };
         self.stop.listen().map_err(failed)?;
         Builder::new_current_thread().enable_all().build().map_err(failed)
     }
 
     /// The variables that select and configure the container engine.
-    pub(super) fn engine(&self) -> EngineEnv {
+    pub fn engine(&self) -> EngineEnv {
         EngineEnv::new(|name| self.variable(name).map(OsString::from))
     }
 
@@ -95,7 +95,7 @@ impl Env {
     }
 
     /// Whether the user can be asked: questions are printed on stderr, and answers are read from stdin.
-    pub(super) fn can_ask(&self) -> bool {
+    pub fn can_ask(&self) -> bool {
         self.input.is_terminal && self.err.is_terminal
     }
 

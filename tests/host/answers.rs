@@ -1,6 +1,6 @@
 //! What holds for every route: keys, bodies, what there is not.
 
-use agentcli::host::{Keys, ROUTES};
+use agentcli_host::{Keys, ROUTES};
 use serde_json::{Value, json};
 
 use super::created;

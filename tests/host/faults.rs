@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use agentcli::host::Faults;
+use agentcli_host::Faults;
 use serde_json::json;
 
 use super::creation;

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use agentcli::host::Limits;
+use agentcli_host::Limits;
 use serde_json::json;
 
 use super::created;

@@ -1,6 +1,6 @@
 //! Whatever is asked: an answer, and not that the service is broken.
 
-use agentcli::host::{ROUTES, Route};
+use agentcli_host::{ROUTES, Route};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};

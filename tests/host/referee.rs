@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
-use agentcli::host::{Login, Registry};
+use agentcli_host::{Login, Registry};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use agentcli::api::wire::Redacted;
-use agentcli::host;
+use agentcli_host;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

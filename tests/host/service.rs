@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use agentcli::api::Vocabulary;
-use agentcli::host::{Faults, Keys, Limits, Options, Service};
+use agentcli_host::{Faults, Keys, Limits, Options, Service};
 use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use agentcli::host::{Basis, ROUTES};
+use agentcli_host::{Basis, ROUTES};
 
 #[test]
 fn the_table_of_the_docs_is_that_of_the_service() {

@@ -20,7 +20,6 @@ fn help(command: &str) -> String {
 }
 
 /// Every command with its help. The global options are in that of the program only.
-#[cfg(feature = "host")]
 #[test]
 fn commands_are_documented() {
     fn add(page: &mut String, command: &str) {

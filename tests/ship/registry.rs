@@ -1,7 +1,7 @@
 //! The deployment service beside a registry.
 
 use agentcli::api::wire::Redacted;
-use agentcli::host::{Login, Options};
+use agentcli_host::{Login, Options};
 
 use crate::host::service::Host;
 use crate::registry::{Registry, USER};
@@ -16,6 +16,6 @@ pub(super) fn with_registry_at(address: &str, password: &str) -> Host {
     Host::start(|options: &mut Options| {
         let login = Login { username: USER.to_owned(), password: Redacted::new(password) };
         let address = format!("{address}/agents");
-        options.registry = Some(agentcli::host::Registry::new(&address, Some(login)).unwrap());
+        options.registry = Some(agentcli_host::Registry::new(&address, Some(login)).unwrap());
     })
 }

@@ -55,7 +55,7 @@ pub enum Location {
 }
 
 /// A type that serde expected, in terms of JSON.
-pub(crate) fn expected(kind: &str) -> &str {
+pub fn expected(kind: &str) -> &str {
     match kind {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of at least 0",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",

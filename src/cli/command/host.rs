@@ -1,27 +1,38 @@
-//! `agentcli host`: a deployment service on this machine.
+//! `agentcli host`: hands over to the program of the package agentcli-host.
 
-mod serve;
+use std::ffi::OsString;
+use std::io::ErrorKind;
 
+use crate::child::{self, Command};
 use crate::cli::env::Env;
 use crate::error::Error;
+use crate::project;
+
+/// Name of the program.
+const PROGRAM: &str = "agentcli-host";
 
 #[derive(Debug, clap::Args)]
-#[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_flag = true)]
 pub(crate) struct Host {
-    #[command(subcommand)]
-    command: HostCommand,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum HostCommand {
-    #[allow(missing_docs, reason = "documented in its file")]
-    Serve(serve::Serve),
+    /// Arguments of agentcli-host
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
 }
 
 impl Host {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        match self.command {
-            HostCommand::Serve(serve) => serve.run(env),
+        let command = Command::new(PROGRAM, &env.directory).arguments(self.arguments);
+        match child::replace(command) {
+            Ok(0) => Ok(()),
+            Ok(code) => Err(Error::Child { code }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::Host {
+                message: format!("cannot run `agentcli host`: the program {PROGRAM} is not installed"),
+                hint: Some(format!("run `pip install {PROGRAM}`")),
+            }),
+            Err(error) => Err(Error::Host {
+                message: format!("cannot run {PROGRAM}: {}", project::reason(&error)),
+                hint: None,
+            }),
         }
     }
 }

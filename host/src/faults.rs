@@ -23,7 +23,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::api::wire::RevisionStatus;
+use agentcli::api::wire::RevisionStatus;
 
 use super::lock;
 

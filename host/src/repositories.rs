@@ -7,7 +7,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::json;
 
-use crate::api::wire::Repository;
+use agentcli::api::wire::Repository;
 
 use super::Shared;
 use super::answer::{Refusal, json_response};

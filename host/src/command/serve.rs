@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::api::Vocabulary;
-use crate::api::wire::Redacted;
-use crate::cli::account::Dialect;
-use crate::cli::console::visible_line;
-use crate::cli::env::Env;
-use crate::error::Error;
-use crate::host::{Faults, Keys, Limits, Login, Options, Registry, Service};
-use crate::project;
+use crate::{Faults, Keys, Limits, Login, Options, Registry, Service};
+use agentcli::api::Vocabulary;
+use agentcli::api::wire::Redacted;
+use agentcli::cli::account::Dialect;
+use agentcli::cli::console::visible_line;
+use agentcli::cli::env::Env;
+use agentcli::error::Error;
+use agentcli::project;
 
 /// Variable of the API key, which `deploy` reads, too.
 const KEY: &str = "AGENT_HOST_API_KEY";
@@ -91,7 +91,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+    pub(crate) fn run(self, env: &mut Env) -> Result<(), Error> {
         let options = self.options(env)?;
         let runtime = env.runtime()?;
         let served = runtime.block_on(async {

@@ -6,8 +6,8 @@ use axum::http::{StatusCode, header};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::api::http::{self, Client, Response, Url, body_up_to};
-use crate::api::wire::Redacted;
+use agentcli::api::http::{self, Client, Response, Url, body_up_to};
+use agentcli::api::wire::Redacted;
 
 /// Timeout for a response of the registry.
 const ANSWER: Duration = Duration::from_secs(20);

@@ -1,7 +1,7 @@
 //! Names of new deployments.
 
 use super::answer::Refusal;
-use crate::api::wire::{Agent, AgentEnvironment, DeploymentCreation};
+use agentcli::api::wire::{Agent, AgentEnvironment, DeploymentCreation};
 
 /// Maximum length of the name of a deployment, which becomes part of a host name.
 const NAME_LENGTH: usize = 63;

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::json;
 
-use crate::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest, Object};
+use agentcli::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest, Object};
 
 use super::answer::{Detail, Refusal, json_response};
 use super::body;
@@ -15,7 +15,7 @@ use super::deployments::missing;
 use super::query::{Ids, Query};
 use super::store::{Line, LogKind};
 use super::{Shared, revisions};
-use crate::api::time;
+use agentcli::api::time;
 
 /// Maximum and default number of entries per page.
 const MOST: u32 = 1000;

@@ -8,7 +8,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde_json::json;
 
-use crate::api::wire::{Object, PushToken, PushTokenRequest, Redacted, Source, UploadUrl, UploadUrlRequest};
+use agentcli::api::wire::{
+    Object, PushToken, PushTokenRequest, Redacted, Source, UploadUrl, UploadUrlRequest,
+};
 
 use super::answer::{Refusal, json_response};
 use super::deployments::missing;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::api::wire::{
+use agentcli::api::wire::{
     DeploymentType, ResourceSpec, Secret, SecretReference, Source, SourceConfig, SourceRevisionConfig,
 };
 

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use flate2::read::GzDecoder;
 use tar::{Archive, Entry, EntryType};
 
-use crate::context;
+use agentcli::context;
 
 use names::Names;
 

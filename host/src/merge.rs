@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::wire::{Object, Source, SourceConfig, SourceRevisionConfig};
+use agentcli::api::wire::{Object, Source, SourceConfig, SourceRevisionConfig};
 
 use super::rules;
 

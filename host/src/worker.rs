@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::wire::{DeploymentStatus, LogLevel, Revision, RevisionStatus, Source};
+use agentcli::api::wire::{DeploymentStatus, LogLevel, Revision, RevisionStatus, Source};
 
 use super::faults::{Failure, Mishap};
 use super::store::LogKind;

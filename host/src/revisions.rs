@@ -8,14 +8,14 @@ use axum::response::Response;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::api::wire::{LogLevel, Object, Revision, RevisionStatus, Source, SourceRevisionConfig};
+use agentcli::api::wire::{LogLevel, Object, Revision, RevisionStatus, Source, SourceRevisionConfig};
 
 use super::answer::Refusal;
 use super::deployments::{found, missing, spoken};
 use super::query::{Ids, Query};
 use super::store::LogKind;
 use super::{Shared, worker};
-use crate::api::time;
+use agentcli::api::time;
 
 /// Creates a revision and starts processing it.
 pub(super) fn add(shared: &Arc<Shared>, deployment: &str, source: Source, config: SourceRevisionConfig) {

@@ -9,7 +9,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 
-use crate::api::Vocabulary;
+use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
 use super::{Shared, deployments, listener, logs, repositories, revisions, transfer, uploads};

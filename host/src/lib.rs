@@ -7,6 +7,7 @@
 mod answer;
 mod archive;
 mod body;
+mod command;
 mod connection;
 mod deployments;
 mod error;
@@ -35,11 +36,12 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::api::Vocabulary;
-use crate::api::wire::{Listener, Repository, Source};
+use agentcli::api::Vocabulary;
+use agentcli::api::wire::{Listener, Repository, Source};
 use store::Store;
 use uploads::Uploads;
 
+pub use command::run;
 pub use error::Error;
 pub use faults::Faults;
 pub use keys::Keys;

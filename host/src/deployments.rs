@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::api::wire::{
+use agentcli::api::wire::{
     AgentEnvironment, Deployment, DeploymentCreation, DeploymentPatch, DeploymentStatus, DeploymentType,
     Object, Source,
 };
@@ -20,7 +20,7 @@ use super::query::{Ids, Query};
 use super::rules::Occasion;
 use super::store::{self, Taken};
 use super::{Shared, listener, merge, name, revisions, rules, worker};
-use crate::api::time;
+use agentcli::api::time;
 
 /// `GET /v2/deployments`
 pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<Response, Refusal> {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::project;
+use agentcli::project;
 
 /// A failed start.
 #[derive(Debug, thiserror::Error)]
@@ -35,5 +35,11 @@ impl Error {
             Self::Bind { .. } => None,
             Self::Uploads { .. } => Some("set TMPDIR to a writable directory".to_owned()),
         }
+    }
+}
+
+impl From<Error> for agentcli::error::Error {
+    fn from(error: Error) -> Self {
+        Self::Host { message: error.to_string(), hint: error.hint() }
     }
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use serde_path_to_error::Segment;
 
-use crate::api::wire::expected;
+use agentcli::api::wire::expected;
 
 use super::Shared;
 use super::answer::{Detail, Refusal};

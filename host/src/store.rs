@@ -3,12 +3,12 @@
 
 use std::sync::Mutex;
 
-use crate::api::wire::{
+use agentcli::api::wire::{
     Deployment, DeploymentStatus, LogEntry, LogLevel, Object, Revision, RevisionStatus, Timestamp,
 };
 
 use super::lock;
-use crate::api::time;
+use agentcli::api::time;
 
 /// Maximum number of entries of a log; the oldest are removed.
 const LOG_LENGTH: usize = 10_000;

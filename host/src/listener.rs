@@ -11,7 +11,7 @@ use super::Shared;
 use super::answer::Refusal;
 use super::deployments::spoken;
 use super::query::{Ids, Query};
-use crate::api::wire::{Listener, Source, SourceConfig};
+use agentcli::api::wire::{Listener, Source, SourceConfig};
 
 /// `GET /v2/listeners`
 pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<Response, Refusal> {

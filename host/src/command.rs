@@ -1,0 +1,43 @@
+//! The command line of `agentcli-host`, which is also `agentcli host`.
+
+mod serve;
+
+use agentcli::cli::env::Env;
+use agentcli::cli::{self, Global, Program};
+use agentcli::error::Error;
+use clap::Parser;
+
+/// Runs a deployment service for agent servers.
+#[derive(Debug, Parser)]
+#[command(name = "agentcli-host", bin_name = "agentcli host", version = cli::VERSION)]
+#[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+
+    #[command(flatten)]
+    global: Global,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    #[allow(missing_docs, reason = "documented in its file")]
+    Serve(serve::Serve),
+}
+
+impl Program for Arguments {
+    fn global(&self) -> &Global {
+        &self.global
+    }
+
+    fn run(self, env: &mut Env) -> Result<(), Error> {
+        match self.command {
+            Command::Serve(serve) => serve.run(env),
+        }
+    }
+}
+
+/// Does what the command line asks for; the answer is the exit code (see [`agentcli::error`]).
+pub fn run(env: &mut Env) -> u8 {
+    cli::run_program::<Arguments>(env)
+}
