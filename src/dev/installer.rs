@@ -7,6 +7,7 @@ use super::interpreter::{on_path, others};
 use super::session::Surroundings;
 use crate::child::Command;
 use crate::compiler::back::plan::{PythonPackages, ServerPackage};
+use crate::compiler::manifests::requirement::file_url;
 
 /// The program that installs packages.
 pub(super) enum Installer {
@@ -58,7 +59,7 @@ impl Installer {
         directory: &Path,
     ) -> Command {
         let command = self.command(python, packages, directory).argument("-c").argument(constraints);
-        self.project(command, packages, false)
+        self.project(command, packages, false, directory)
     }
 
     /// The commands that install everything: all at once, so that the versions are compatible. Apart from the others are
@@ -73,7 +74,7 @@ impl Installer {
     ) -> Vec<Command> {
         let command = || self.command(python, packages, directory);
         let server = packages.server.iter().map(|package| package.installed(self.is_pip()));
-        let all = self.project(command().arguments(server), packages, debugger);
+        let all = self.project(command().arguments(server), packages, debugger, directory);
         let hashed = packages.hashed.iter().filter(|_| self.is_pip());
         let hashed = hashed.map(|path| command().arguments(["-r", path]));
         let is_alone = packages.without_requirements && !packages.editable.is_empty();
@@ -85,14 +86,21 @@ impl Installer {
     pub(super) fn check_newest(&self, python: &Path, packages: &PythonPackages, directory: &Path) -> Command {
         let server = packages.server.iter().map(ServerPackage::tested);
         let command = self.command(python, packages, directory).argument("--dry-run").arguments(server);
-        self.project(command, packages, false)
+        self.project(command, packages, false, directory)
     }
 
     /// `command` with the project's requirements, and its local packages unless they are installed without theirs.
-    fn project(&self, command: Command, packages: &PythonPackages, debugger: bool) -> Command {
+    fn project(
+        &self,
+        command: Command,
+        packages: &PythonPackages,
+        debugger: bool,
+        directory: &Path,
+    ) -> Command {
+        let others = others(packages, debugger).map(|it| with_absolute_path(&it, directory));
         let is_apart = |path: &&String| self.is_pip() && packages.hashed.contains(path);
         let files = packages.files.iter().filter(|path| !is_apart(path)).flat_map(|path| ["-r", path]);
-        let all = command.arguments(others(packages, debugger)).arguments(files);
+        let all = command.arguments(others).arguments(files);
         let all = packages.indexes.iter().fold(all, |all, index| all.arguments(self.index(index)));
         if packages.without_requirements { all } else { all.arguments(editable(packages)) }
     }
@@ -125,6 +133,15 @@ impl Installer {
     fn is_pip(&self) -> bool {
         matches!(self, Self::Pip)
     }
+}
+
+/// The requirement, whose archive is relative to `directory`. pip refuses relative URLs.
+fn with_absolute_path(requirement: &str, directory: &Path) -> String {
+    let (name, path) = requirement.split_once(" @ file:").unwrap_or((requirement, ""));
+    if path.is_empty() || path.starts_with('/') {
+        return requirement.to_owned();
+    }
+    format!("{name} @ {}/{path}", file_url(&directory.display().to_string()))
 }
 
 /// The options that install the local packages as editable.

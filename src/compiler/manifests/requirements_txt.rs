@@ -334,7 +334,8 @@ fn is_path(requirement: &str) -> bool {
     is_own(source) && (is_named || source.starts_with("file:") || is_archive(source))
 }
 
-fn is_archive(source: &str) -> bool {
+/// Whether a path or URL is a wheel or a source archive, by its ending.
+pub fn is_archive(source: &str) -> bool {
     [".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2"].iter().any(|ending| source.ends_with(ending))
 }
 

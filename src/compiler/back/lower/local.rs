@@ -91,6 +91,7 @@ fn requirements(resolved: &Resolved) -> Vec<String> {
     if resolved.locked.is_some() {
         return found;
     }
+    found.extend(resolved.archives.iter().map(|archive| archive.requirement(&archive.path)));
     found.extend(resolved.files.iter().flat_map(|file| file.others.iter().flatten().cloned()));
     let packages = resolved.packages.iter().filter(|_| resolved.lists_requirements());
     for requirement in packages.chain(&resolved.virtuals).flat_map(|it| it.requirements.iter().flatten()) {

@@ -3,10 +3,8 @@
 use super::closure::Selected;
 use super::{DEFAULT_INDEX, File, Package, Source};
 use crate::compiler::manifests::marker::MACHINES;
+use crate::compiler::manifests::requirement::file_url;
 use crate::compiler::paths;
-
-/// Characters of a path that a URL can have.
-const URL_CHARACTERS: &str = "-._~/!$'()*+,:@=";
 
 impl Selected {
     /// The requirement. `place` maps the path of a local archive to its path for the installer.
@@ -90,12 +88,4 @@ fn with_directory(url: &str, subdirectory: Option<&str>) -> String {
         Some(directory) => format!("{url}#subdirectory={directory}"),
         None => url.to_owned(),
     }
-}
-
-/// The URL of a file. Installers take a relative one from their working directory.
-fn file_url(path: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || URL_CHARACTERS.contains(char::from(byte));
-    let letter = |byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    let scheme = if path.starts_with('/') { "file://" } else { "file:" };
-    path.bytes().map(letter).fold(scheme.to_owned(), |url, letter| url + &letter)
 }
