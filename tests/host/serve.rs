@@ -66,7 +66,6 @@ fn what_it_cannot_use_is_told() {
         .file("repositories.json", "{}")
         .file("listeners.json", "[{}]");
     for (arguments, code, expected) in [
-        ("--data login", 1, "cannot use the data directory"),
         ("--faults rules.json", 2, "cannot read rules from `rules.json`: unknown variant `explode`"),
         ("--faults rules.json", 2, "line 2 column"),
         ("--repositories repositories.json", 2, "cannot read repositories from"),
@@ -79,6 +78,9 @@ fn what_it_cannot_use_is_told() {
         assert_eq!((run.code, &*run.out), (code, ""), "{arguments}: {}", run.err);
         assert!(run.err.contains(expected), "{arguments}: {}", run.err);
     }
+    let run = env.run("host serve --port 0 --data login");
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(run.err.contains("cannot use the data directory"), "{}", run.err);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let run = env.run(&format!("host serve --data data --port {port}"));
