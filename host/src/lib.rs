@@ -18,6 +18,7 @@ mod logs;
 mod merge;
 mod name;
 mod query;
+pub mod reconcile;
 mod registry;
 mod repositories;
 mod revisions;
