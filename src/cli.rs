@@ -20,6 +20,7 @@ pub mod image;
 mod printer;
 pub mod progress;
 pub mod report;
+mod resources;
 mod service;
 mod settings;
 mod setup;
@@ -51,6 +52,7 @@ Examples:
   agentcli build -t my-agent            the image of the server
   agentcli compose compose.yaml         the server with its databases, for docker compose
   agentcli up                           the server in containers, with its database
+  agentcli manifests k8s.yaml           the server with its databases, for Kubernetes
   agentcli deploy                       deploy the server to a deployment service
   agentcli doctor                       what these commands lack on this machine
 

@@ -8,6 +8,7 @@
 //!                             └─resolve→ Resolved ─lower→ Plan ─emit→ Dockerfile, .dockerignore ─→ disk
 //!                                                          ├─→ BuildRequest ─→ engine
 //!                                                          ├─→ ship::Request ─→ image or archive ─→ deployment service
+//!                                                          ├─→ kubernetes::Manifests ─emit→ manifests ─→ disk
 //!                                                          ├─→ Setup ─→ containers
 //!                                                          │     └─emit→ compose file ─→ disk
 //!                                                          └─→ Session ─→ server on this machine
@@ -38,6 +39,7 @@
 //! | [`compose`] | the same with further services, through docker compose | `child`, `compiler`, `engine`, `live`, `probe`, `project`, `up` |
 //! | [`doctor`] | checks what the machine lacks for the other commands | `api`, `compiler`, `dev`, `engine`, `project`, `up` |
 //! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
+//! | [`kubernetes`] | plan and resources to objects of Kubernetes | `api`, `compiler` |
 //! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live` |
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
 //! | [`cli`] | arguments, prompts, reports, progress | every room but `watch` and `probe` |
@@ -67,6 +69,7 @@ pub mod diagnostic;
 pub mod doctor;
 pub mod engine;
 pub mod error;
+pub mod kubernetes;
 pub mod live;
 pub mod lsp;
 pub mod probe;

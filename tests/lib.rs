@@ -33,6 +33,7 @@ mod image;
 #[cfg(feature = "system-tests")]
 mod locks;
 mod lsp;
+mod manifests;
 mod manual;
 mod never_panics;
 mod new;

@@ -5,6 +5,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::store::Broken;
+
 /// A validation error of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Detail {
@@ -31,6 +33,19 @@ pub(super) enum Refusal {
     Plain(StatusCode, String),
     /// `{"detail": [{"loc", "msg", "type"}]}`, with status 422: the request is invalid.
     Invalid(Vec<Detail>),
+}
+
+impl From<Broken> for Refusal {
+    fn from(broken: Broken) -> Self {
+        let status = match &broken {
+            Broken::Database(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull) => {
+                StatusCode::INSUFFICIENT_STORAGE
+            }
+            Broken::Closed => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::Plain(status, format!("The request failed: {broken}."))
+    }
 }
 
 impl Refusal {

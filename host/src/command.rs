@@ -1,5 +1,6 @@
 //! The command line of `agentcli-host`, which is also `agentcli host`.
 
+mod keys;
 mod serve;
 
 use agentcli::cli::env::Env;
@@ -22,6 +23,8 @@ struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     #[allow(missing_docs, reason = "documented in its file")]
+    Keys(keys::Keys),
+    #[allow(missing_docs, reason = "documented in its file")]
     Serve(serve::Serve),
 }
 
@@ -32,6 +35,7 @@ impl Program for Arguments {
 
     fn run(self, env: &mut Env) -> Result<(), Error> {
         match self.command {
+            Command::Keys(keys) => keys.run(env),
             Command::Serve(serve) => serve.run(env),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
@@ -18,15 +19,20 @@ use super::answer::{Refusal, json_response};
 use super::body::{self, Record};
 use super::query::{Ids, Query};
 use super::rules::Occasion;
-use super::store::{self, Taken};
-use super::{Shared, listener, merge, name, revisions, rules, worker};
+use super::routes::Tenant;
+use super::store::{Selection, Taken, Tx};
+use super::{Shared, listener, merge, name, rules, uploads, worker};
 use agentcli::api::time;
 
 /// `GET /v2/deployments`
-pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<Response, Refusal> {
+pub(super) async fn list(
+    State(shared): State<Arc<Shared>>,
+    Extension(Tenant(tenant)): Extension<Tenant>,
+    uri: Uri,
+) -> Result<Response, Refusal> {
     let mut query = Query::parse(&uri);
     let (offset, limit) = query.page(100, 20);
-    let filter = Filter {
+    let selection = Selection {
         name: query.text("name"),
         name_contains: query.text("name_contains"),
         statuses: query.list("status"),
@@ -39,77 +45,61 @@ pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<
         ids: query.ids("deployment_ids"),
     };
     query.done()?;
-    let resources = shared.store.list(|record| filter.takes(record), offset, limit);
+    let resources = shared.store.read(|tx| tx.deployments(&tenant, &selection, offset, limit));
+    let resources = resources.map_err(Refusal::from)?;
     let next = offset.saturating_add(resources.len());
     Ok(spoken(&shared, StatusCode::OK, &json!({ "resources": resources, "offset": next })))
 }
 
-/// A filter of deployments; all conditions must match.
-struct Filter {
-    name: Option<String>,
-    name_contains: Option<String>,
-    statuses: Option<Vec<String>>,
-    remote_reconciled: Option<bool>,
-    tags: Option<Vec<String>>,
-    image_version: Option<String>,
-    deployment_type: Option<String>,
-    agent_id: Option<String>,
-    agent_environment: Option<String>,
-    ids: Option<Vec<String>>,
-}
-
-impl Filter {
-    fn takes(&self, record: &store::Record) -> bool {
-        let deployment = &record.deployment;
-        let config = &deployment.source_config;
-        let kind = config.deployment_type.as_ref().map(DeploymentType::word);
-        let agent = |field: &str| deployment.other.get("agent").and_then(|agent| agent[field].as_str());
-        self.name.as_ref().is_none_or(|name| deployment.name == *name)
-            && self.name_contains.as_ref().is_none_or(|part| deployment.name.contains(part))
-            && self
-                .statuses
-                .as_ref()
-                .is_none_or(|any| any.iter().any(|word| word == deployment.status.word()))
-            && self.remote_reconciled.is_none_or(|wanted| wanted == config.listener_id.is_some())
-            && self.tags.as_ref().is_none_or(|any| any.iter().any(|tag| record.tags.contains(tag)))
-            && self.image_version.as_ref().is_none_or(|it| deployment.image_version.as_ref() == Some(it))
-            && self.deployment_type.as_ref().is_none_or(|wanted| kind == Some(wanted))
-            && self.agent_id.as_deref().is_none_or(|wanted| agent("agent_id") == Some(wanted))
-            && self.agent_environment.as_deref().is_none_or(|wanted| agent("environment") == Some(wanted))
-            && self.ids.as_ref().is_none_or(|ids| ids.contains(&deployment.id))
-    }
-}
-
 /// `POST /v2/deployments`
-pub(super) async fn create(State(shared): State<Arc<Shared>>, request: Request) -> Result<Response, Refusal> {
+pub(super) async fn create(
+    State(shared): State<Arc<Shared>>,
+    Extension(Tenant(tenant)): Extension<Tenant>,
+    request: Request,
+) -> Result<Response, Refusal> {
     let Record { record, value } = body::read::<DeploymentCreation>(&shared, request).await?;
     rules::settable(&value, Occasion::Creation)?;
     let tags = tags(&record.other)?;
-    let deployment = new(&shared, record)?;
-    let (id, name) = (deployment.id.clone(), deployment.name.clone());
-    let (source, config) = (deployment.source.clone(), deployment.source_revision_config.clone());
-    let is_deployed = rules::fields(&config).iter().any(|(_, value)| value.is_some())
+    let deployment = new(&shared, tenant, record)?;
+    let (source, config) = (&deployment.source, &deployment.source_revision_config);
+    let is_deployed = rules::fields(config).iter().any(|(_, value)| value.is_some())
         || !matches!(source, Source::InternalContainer | Source::InternalSource);
     if is_deployed {
-        rules::revision_config(&shared, &source, &config, &config)?;
-        shared.uploads.check(&id, config.source_tarball_path.as_deref())?;
+        rules::revision_config(&shared, source, config, config)?;
     }
-    shared.store.create(deployment, tags).map_err(|taken| {
+    let created = shared.store.change(move |tx| insert(tx, deployment, &tags, is_deployed)).await?;
+    worker::prepare(&shared, &created.id);
+    if let Some(revision) = &created.latest_revision_id {
+        worker::start(&shared, &created.id, revision)?;
+    }
+    Ok(spoken(&shared, StatusCode::CREATED, &created))
+}
+
+/// Adds a deployment, and its first revision if it is to be deployed.
+fn insert(
+    tx: &Tx<'_>,
+    mut deployment: Deployment,
+    tags: &[String],
+    is_deployed: bool,
+) -> Result<Deployment, Refusal> {
+    if let Some(taken) = tx.create(&deployment, tags)? {
         let detail = match taken {
-            Taken::Name => format!("A deployment named '{name}' already exists."),
+            Taken::Name => format!("A deployment named '{}' already exists.", deployment.name),
             Taken::Agent => "The agent already has a deployment in this environment.".to_owned(),
         };
-        Refusal::Plain(StatusCode::CONFLICT, detail)
-    })?;
-    worker::prepare(&shared, &id);
-    if is_deployed {
-        revisions::add(&shared, &id, source, config);
+        return Err(Refusal::Plain(StatusCode::CONFLICT, detail));
     }
-    found(&shared, &id, StatusCode::CREATED)
+    if is_deployed {
+        let config = &deployment.source_revision_config;
+        uploads::check(tx, &deployment.id, config.source_tarball_path.as_deref())?;
+        let source = deployment.source.clone();
+        tx.add_revision(&mut deployment, source)?;
+    }
+    tx.deployment(&deployment.tenant_id, &deployment.id)?.ok_or_else(|| missing(&deployment.id))
 }
 
 /// A new deployment, without a revision.
-fn new(shared: &Shared, asked: DeploymentCreation) -> Result<Deployment, Refusal> {
+fn new(shared: &Shared, tenant: String, asked: DeploymentCreation) -> Result<Deployment, Refusal> {
     let id = Uuid::new_v4().to_string();
     let name = name::of_new(&asked, &id)?;
     let agent = asked.agent.map(|agent| ("agent".to_owned(), json!(agent)));
@@ -132,7 +122,7 @@ fn new(shared: &Shared, asked: DeploymentCreation) -> Result<Deployment, Refusal
         source_revision_config,
         secrets: asked.secrets,
         id,
-        tenant_id: shared.tenant.clone(),
+        tenant_id: tenant,
         created_at: now.clone(),
         updated_at: now,
         status: DeploymentStatus::AwaitingDatabase,
@@ -157,35 +147,48 @@ fn tags(other: &Object) -> Result<Vec<String>, Refusal> {
 }
 
 /// `GET /v2/deployments/{deployment_id}`
-pub(super) async fn get(State(shared): State<Arc<Shared>>, ids: Ids) -> Result<Response, Refusal> {
-    found(&shared, ids.get("deployment_id"), StatusCode::OK)
+pub(super) async fn get(
+    State(shared): State<Arc<Shared>>,
+    Extension(Tenant(tenant)): Extension<Tenant>,
+    ids: Ids,
+) -> Result<Response, Refusal> {
+    let deployment = shared.store.read(|tx| find(tx, &tenant, ids.get("deployment_id")))?;
+    Ok(spoken(&shared, StatusCode::OK, &deployment))
 }
 
 /// `PATCH /v2/deployments/{deployment_id}`
 pub(super) async fn patch(
     State(shared): State<Arc<Shared>>,
+    Extension(Tenant(tenant)): Extension<Tenant>,
     ids: Ids,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let id = ids.get("deployment_id");
+    let id = ids.get("deployment_id").to_owned();
     let Record { record: patch, value } = body::read::<DeploymentPatch>(&shared, request).await?;
     rules::settable(&value, Occasion::Patch)?;
-    let tarball = patch.source_revision_config.as_ref().and_then(|it| it.source_tarball_path.clone());
-    let latest = latest_source(&shared, id);
-    let changed = shared.store.change(id, |deployment| {
-        let source = revised(&shared, deployment, &patch, latest)?;
-        shared.uploads.check(id, tarball.as_deref())?;
-        Ok(source.map(|source| (source, deployment.source_revision_config.clone())))
-    });
-    let revised = changed.ok_or_else(|| missing(id))??;
-    if let Some((source, config)) = revised {
-        revisions::add(&shared, id, source, config);
+    let service = shared.clone();
+    let (deployment, revision) =
+        shared.store.change(move |tx| apply(&service, tx, find(tx, &tenant, &id)?, &patch)).await?;
+    if let Some(revision) = revision {
+        worker::start(&shared, &deployment.id, &revision)?;
     }
-    found(&shared, id, StatusCode::OK)
+    Ok(spoken(&shared, StatusCode::OK, &deployment))
 }
 
-fn latest_source(shared: &Shared, id: &str) -> Option<Source> {
-    shared.store.revisions(id, |_| true, 0, 1).pop().map(|revision| revision.source)
+/// Applies a patch, and adds a revision if it creates one; the deployment, and the ID of that revision.
+fn apply(
+    shared: &Shared,
+    tx: &Tx<'_>,
+    mut deployment: Deployment,
+    patch: &DeploymentPatch,
+) -> Result<(Deployment, Option<String>), Refusal> {
+    let latest = tx.latest(&deployment.id)?.map(|revision| revision.source);
+    let source = revised(shared, &mut deployment, patch, latest)?;
+    let tarball = patch.source_revision_config.as_ref().and_then(|it| it.source_tarball_path.as_deref());
+    uploads::check(tx, &deployment.id, tarball)?;
+    tx.save(&mut deployment)?;
+    let revision = source.map(|source| tx.add_revision(&mut deployment, source)).transpose()?;
+    Ok((find(tx, &deployment.tenant_id, &deployment.id)?, revision))
 }
 
 /// Applies a patch; returns the source of the new revision, if it creates one.
@@ -241,6 +244,7 @@ fn revised(
 /// `DELETE /v2/deployments/{deployment_id}`
 pub(super) async fn delete(
     State(shared): State<Arc<Shared>>,
+    Extension(Tenant(tenant)): Extension<Tenant>,
     ids: Ids,
     uri: Uri,
 ) -> Result<Response, Refusal> {
@@ -248,23 +252,23 @@ pub(super) async fn delete(
     query.boolean("delete_tracing_project");
     query.boolean("force");
     query.done()?;
-    let id = ids.get("deployment_id");
-    if !shared.store.delete(id) {
-        return Err(missing(id));
-    }
-    shared.uploads.forget(id);
-    super::lock(&shared.turns).remove(id);
+    let id = ids.get("deployment_id").to_owned();
+    shared
+        .store
+        .change(move |tx| if tx.delete(&tenant, &id)? { Ok(()) } else { Err(missing(&id)) })
+        .await?;
+    uploads::tidy(&shared.store)?;
+    super::lock(&shared.turns).remove(ids.get("deployment_id"));
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// The deployment in its current state.
-pub(super) fn found(shared: &Shared, id: &str, status: StatusCode) -> Result<Response, Refusal> {
-    let deployment = shared.store.get(id).ok_or_else(|| missing(id))?;
-    Ok(spoken(shared, status, &deployment))
+/// A deployment of a tenant.
+pub(super) fn find(tx: &Tx<'_>, tenant: &str, id: &str) -> Result<Deployment, Refusal> {
+    tx.deployment(tenant, id)?.ok_or_else(|| missing(id))
 }
 
-/// The error of a deployment that does not exist.
-pub(super) fn missing(id: &str) -> Refusal {
+/// The error of a deployment that does not exist, or belongs to another tenant.
+fn missing(id: &str) -> Refusal {
     Refusal::missing("Deployment", id)
 }
 

@@ -4,6 +4,8 @@ use std::io;
 
 use agentcli::project;
 
+use super::store;
+
 /// A failed start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -17,12 +19,12 @@ pub enum Error {
         /// The reason of the system.
         source: io::Error,
     },
-    /// There is no directory for uploads.
-    #[error("cannot create a temporary directory for uploads: {}", project::reason(.source))]
-    Uploads {
-        /// The reason of the system.
-        source: io::Error,
-    },
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The database failed.
+    #[error(transparent)]
+    Broken(#[from] store::Broken),
 }
 
 impl Error {
@@ -33,7 +35,8 @@ impl Error {
                 Some("the port is in use; choose another port with --port, or 0 for any".to_owned())
             }
             Self::Bind { .. } => None,
-            Self::Uploads { .. } => Some("set TMPDIR to a writable directory".to_owned()),
+            Self::Broken(_) => None,
+            Self::Store(error) => error.hint(),
         }
     }
 }

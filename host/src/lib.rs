@@ -17,6 +17,7 @@ mod listener;
 mod logs;
 mod merge;
 mod name;
+pub mod proxy;
 mod query;
 pub mod reconcile;
 mod registry;
@@ -31,23 +32,22 @@ mod worker;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use uuid::Uuid;
 
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::{Listener, Repository, Source};
-use store::Store;
-use uploads::Uploads;
 
 pub use command::run;
 pub use error::Error;
 pub use faults::Faults;
-pub use keys::Keys;
+pub use keys::token;
 pub use registry::{Login, Registry};
 pub use routes::{Basis, ROUTES, Route};
+pub use store::{Access, Broken, DEFAULT_TENANT, Error as StoreError, Store};
 pub use uploads::LARGEST_UPLOAD;
 
 /// Options of the service.
@@ -56,8 +56,8 @@ pub struct Options {
     pub host: String,
     /// Port to listen on; 0 for any.
     pub port: u16,
-    /// The API keys.
-    pub keys: Keys,
+    /// The data directory.
+    pub data: PathBuf,
     /// API dialect.
     pub vocabulary: Vocabulary,
     /// Whether it deploys images of external registries only (self-hosted), or all other sources.
@@ -108,11 +108,8 @@ pub struct Service {
 /// State shared by all requests.
 struct Shared {
     store: Store,
-    uploads: Uploads,
     options: Options,
     address: SocketAddr,
-    /// UUID of the owner of the keys.
-    tenant: String,
     /// By deployment: the lock of the revision that is being processed.
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -132,10 +129,9 @@ impl Service {
         let refused = |source| Error::Bind { host: options.host.clone(), port: options.port, source };
         let listener = TcpListener::bind((&*options.host, options.port)).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let uploads = Uploads::new().map_err(|source| Error::Uploads { source })?;
-        let tenant = Uuid::new_v4().to_string();
-        let (store, turns) = (Store::default(), Mutex::default());
-        let shared = Arc::new(Shared { store, uploads, options, address, tenant, turns });
+        let store = Store::open(&options.data)?;
+        uploads::tidy(&store)?;
+        let shared = Arc::new(Shared { store, options, address, turns: Mutex::default() });
         Ok(Self { listener, address, shared })
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
@@ -11,10 +12,10 @@ use agentcli::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequ
 
 use super::answer::{Detail, Refusal, json_response};
 use super::body;
-use super::deployments::missing;
 use super::query::{Ids, Query};
-use super::store::{Line, LogKind};
-use super::{Shared, revisions};
+use super::routes::Tenant;
+use super::store::{Line, LogKind, Order};
+use super::{Shared, deployments, revisions};
 use agentcli::api::time;
 
 /// Maximum and default number of entries per page.
@@ -22,7 +23,12 @@ const MOST: u32 = 1000;
 const USUAL: u32 = 50;
 
 /// `GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs`
-pub(super) async fn get(State(shared): State<Arc<Shared>>, ids: Ids, uri: Uri) -> Result<Response, Refusal> {
+pub(super) async fn get(
+    State(shared): State<Arc<Shared>>,
+    Extension(tenant): Extension<Tenant>,
+    ids: Ids,
+    uri: Uri,
+) -> Result<Response, Refusal> {
     let mut query = Query::parse(&uri);
     let kind = query.word("type", &["deploy", "build"]);
     let limit = query.integer("limit", 1..=i64::from(MOST), USUAL as usize);
@@ -40,46 +46,49 @@ pub(super) async fn get(State(shared): State<Arc<Shared>>, ids: Ids, uri: Uri) -
     query.done()?;
     let filter = filter?;
     let kind = if kind.as_deref() == Some("build") { LogKind::Build } else { LogKind::Deploy };
-    let (deployment, id) = (ids.get("deployment_id"), ids.get("revision_id"));
-    revisions::find(&shared, deployment, id)?;
-    Ok(filter.answer(&shared, deployment, Some(id), kind))
+    filter.answer(&shared, &tenant, ids.get("deployment_id"), Some(ids.get("revision_id")), kind)
 }
 
 /// `POST /v1/projects/{project_id}/deploy_logs`; a project is a deployment.
 pub(super) async fn server_log(
     State(shared): State<Arc<Shared>>,
+    Extension(tenant): Extension<Tenant>,
     ids: Ids,
     request: Request,
 ) -> Result<Response, Refusal> {
     let filter = EntryFilter::read(&shared, request).await?;
-    let id = ids.get("project_id");
-    shared.store.get(id).ok_or_else(|| missing(id))?;
-    Ok(filter.answer(&shared, id, None, LogKind::Deploy))
+    filter.answer(&shared, &tenant, ids.get("project_id"), None, LogKind::Deploy)
 }
 
 /// `POST /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs`
 pub(super) async fn revision_log(
     State(shared): State<Arc<Shared>>,
+    Extension(tenant): Extension<Tenant>,
     ids: Ids,
     request: Request,
 ) -> Result<Response, Refusal> {
-    one(&shared, &ids, request, LogKind::Deploy).await
+    one(&shared, &tenant, &ids, request, LogKind::Deploy).await
 }
 
 /// `POST /v1/projects/{project_id}/revisions/{revision_id}/build_logs`
 pub(super) async fn build_log(
     State(shared): State<Arc<Shared>>,
+    Extension(tenant): Extension<Tenant>,
     ids: Ids,
     request: Request,
 ) -> Result<Response, Refusal> {
-    one(&shared, &ids, request, LogKind::Build).await
+    one(&shared, &tenant, &ids, request, LogKind::Build).await
 }
 
-async fn one(shared: &Shared, ids: &Ids, request: Request, kind: LogKind) -> Result<Response, Refusal> {
+async fn one(
+    shared: &Shared,
+    tenant: &Tenant,
+    ids: &Ids,
+    request: Request,
+    kind: LogKind,
+) -> Result<Response, Refusal> {
     let filter = EntryFilter::read(shared, request).await?;
-    let (deployment, id) = (ids.get("project_id"), ids.get("revision_id"));
-    revisions::find(shared, deployment, id)?;
-    Ok(filter.answer(shared, deployment, Some(id), kind))
+    filter.answer(shared, tenant, ids.get("project_id"), Some(ids.get("revision_id")), kind)
 }
 
 /// A filter of entries.
@@ -150,26 +159,36 @@ impl EntryFilter {
     }
 
     fn takes(&self, line: &Line) -> bool {
-        let is_next = |after: u64| match self.order {
-            LogOrder::Descending => line.number < after,
-            _ => line.number > after,
-        };
-        self.after.is_none_or(is_next)
-            && self.level.as_ref().is_none_or(|level| line.level == *level)
+        self.level.as_ref().is_none_or(|level| line.level == *level)
             && self.text.as_ref().is_none_or(|text| line.message.to_lowercase().contains(text))
             && self.start.is_none_or(|start| line.milliseconds >= start)
             && self.end.is_none_or(|end| line.milliseconds <= end)
     }
 
-    /// A page. More entries may follow, now or later, so only an empty page is the last.
-    fn answer(&self, shared: &Shared, deployment: &str, revision: Option<&str>, kind: LogKind) -> Response {
-        let mut lines = shared.store.read_log(deployment, revision, kind, |line| self.takes(line));
-        if self.order == LogOrder::Descending {
-            lines.reverse();
-        }
-        lines.truncate(self.limit);
+    /// A page of the log of a revision, or of all revisions of a deployment. More entries may follow, now or later, so only
+    /// an empty page is the last.
+    fn answer(
+        &self,
+        shared: &Shared,
+        Tenant(tenant): &Tenant,
+        deployment: &str,
+        revision: Option<&str>,
+        kind: LogKind,
+    ) -> Result<Response, Refusal> {
+        let order = match self.order {
+            LogOrder::Descending => Order::NewestBefore(self.after.unwrap_or(u64::MAX)),
+            _ => Order::OldestAfter(self.after.unwrap_or(0)),
+        };
+        let lines = shared.store.read(|tx| {
+            match revision {
+                None => drop(deployments::find(tx, tenant, deployment)?),
+                Some(id) => drop(revisions::find(tx, tenant, deployment, id)?),
+            }
+            let takes = |line: &Line| self.takes(line);
+            Ok::<_, Refusal>(tx.read_log(deployment, revision, kind, order, self.limit, takes)?)
+        })?;
         let next_offset = lines.last().map(|line| Cursor::Text(line.number.to_string()));
         let logs: Vec<LogEntry> = lines.into_iter().map(Line::entry).collect();
-        json_response(StatusCode::OK, &json!(LogPage { logs, next_offset, other: Object::new() }))
+        Ok(json_response(StatusCode::OK, &json!(LogPage { logs, next_offset, other: Object::new() })))
     }
 }

@@ -12,7 +12,7 @@ use axum::routing::{MethodFilter, on};
 use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
-use super::{Shared, deployments, listener, logs, repositories, revisions, transfer, uploads};
+use super::{Shared, deployments, keys, listener, logs, repositories, revisions, transfer, uploads};
 
 /// The basis of the behaviour of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,12 +81,18 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
+/// UUID of the tenant whose key a request has.
+#[derive(Clone)]
+pub(super) struct Tenant(pub(super) String);
+
 async fn authorized(
     State(shared): State<Arc<Shared>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
-    if shared.options.keys.open(request.headers()) {
+    let tenant = keys::given(request.headers()).find_map(|key| shared.store.tenant_of(key).transpose());
+    if let Some(tenant) = tenant.transpose()? {
+        request.extensions_mut().insert(Tenant(tenant));
         return Ok(next.run(request).await);
     }
     Err(Refusal::Plain(StatusCode::UNAUTHORIZED, "Invalid API key.".to_owned()))

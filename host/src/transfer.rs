@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
@@ -13,9 +14,9 @@ use agentcli::api::wire::{
 };
 
 use super::answer::{Refusal, json_response};
-use super::deployments::missing;
 use super::query::Ids;
-use super::{Shared, body};
+use super::routes::Tenant;
+use super::{Shared, body, deployments, uploads};
 
 /// Content type of archives.
 pub(super) const ARCHIVE: &str = "application/gzip";
@@ -26,12 +27,13 @@ const ANYBODY: &str = "anonymous";
 /// `POST /v2/deployments/{deployment_id}/push-token`
 pub(super) async fn push_token(
     State(shared): State<Arc<Shared>>,
+    Extension(Tenant(tenant)): Extension<Tenant>,
     ids: Ids,
     request: Request,
 ) -> Result<Response, Refusal> {
     body::read::<PushTokenRequest>(&shared, request).await?;
     let id = ids.get("deployment_id");
-    let deployment = shared.store.get(id).ok_or_else(|| missing(id))?;
+    let deployment = shared.store.read(|tx| deployments::find(tx, &tenant, id))?;
     if deployment.source != Source::InternalContainer {
         let word = shared.word(&Source::InternalContainer);
         return Err(Refusal::bad(format!("Push tokens are only available for '{word}' source deployments.")));
@@ -53,18 +55,19 @@ pub(super) async fn push_token(
 /// `POST /v2/deployments/{deployment_id}/upload-url`
 pub(super) async fn upload_url(
     State(shared): State<Arc<Shared>>,
+    Extension(Tenant(tenant)): Extension<Tenant>,
     ids: Ids,
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refusal> {
     let asked = body::read::<UploadUrlRequest>(&shared, request).await?.record;
     let id = ids.get("deployment_id");
-    let deployment = shared.store.get(id).ok_or_else(|| missing(id))?;
+    let deployment = shared.store.read(|tx| deployments::find(tx, &tenant, id))?;
     if deployment.source == Source::ExternalContainer {
         let word = shared.word(&deployment.source);
         return Err(Refusal::bad(format!("Uploads are not available for '{word}' source deployments.")));
     }
-    let upload = shared.uploads.expect(id, &shared.store.archives(&deployment));
+    let upload = uploads::expect(&shared.store, id).await?;
     // A client behind a proxy uploads through the same proxy.
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
     let host = host.filter(|host| is_authority(host)).unwrap_or_else(|| shared.address.to_string());

@@ -1,51 +1,35 @@
-//! Uploaded archives, in a temporary directory that is removed with the service.
+//! Uploaded archives: files in the data directory.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::NamedTempFile;
 use uuid::Uuid;
 
 use super::answer::Refusal;
 use super::query::{Ids, Query};
+use super::store::{Broken, Store, Tx};
 use super::transfer::ARCHIVE;
-use super::{Shared, keys, lock};
+use super::{Shared, keys};
 
 /// Maximum size of an archive, in bytes.
 pub const LARGEST_UPLOAD: u64 = 209_715_200;
 
-/// Maximum numbers of archives and of open upload addresses of a deployment; the oldest are removed.
-const KEPT: usize = 5;
-
-/// Validity of an upload address.
-const VALID: Duration = Duration::from_secs(3600);
-
 /// Accepted content types.
 const KINDS: [&str; 4] = [ARCHIVE, "application/x-gzip", "application/octet-stream", "application/tar+gzip"];
 
-/// Archives and open upload addresses.
-pub(super) struct Uploads {
-    directory: TempDir,
-    all: Mutex<Vec<Upload>>,
-}
-
-struct Upload {
-    place: Place,
-    deployment: String,
-    made: Instant,
-    /// The directory of archives; removed with this value.
-    file: Option<Arc<NamedTempFile>>,
-}
+/// File name extension of an archive.
+const EXTENSION: &str = ".tar.gz";
 
 /// An upload address.
-#[derive(Clone)]
 pub(super) struct Place {
     /// UUID.
     pub(super) id: String,
@@ -55,76 +39,59 @@ pub(super) struct Place {
     pub(super) path: String,
 }
 
-impl Uploads {
-    pub(super) fn new() -> io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix("agentcli-host-").tempdir()?;
-        Ok(Self { directory, all: Mutex::default() })
+/// Creates an upload address for a deployment.
+pub(super) async fn expect(store: &Store, deployment: &str) -> Result<Place, Broken> {
+    let (id, token) = (Uuid::new_v4().to_string(), keys::token());
+    let path = format!("uploads/{deployment}/{id}{EXTENSION}");
+    let place = Place { id, token, path };
+    let (id, token, deployment) = (place.id.clone(), place.token.clone(), deployment.to_owned());
+    let removed = store.change(move |tx| tx.expect_upload(&deployment, &id, &token)).await?;
+    for id in removed {
+        fs::remove_file(file(store, &id)).ok();
     }
+    Ok(place)
+}
 
-    /// Creates an upload address for a deployment. Archives whose paths are `in_use` are kept.
-    pub(super) fn expect(&self, deployment: &str, in_use: &[String]) -> Place {
-        let id = Uuid::new_v4().to_string();
-        let path = format!("uploads/{deployment}/{id}.tar.gz");
-        let place = Place { id, token: keys::token(), path };
-        let mut all = lock(&self.all);
-        // Counted separately, so that aborted uploads remove no archive.
-        for has_file in [false, true] {
-            let is_one =
-                |upload: &Upload| upload.deployment == deployment && upload.file.is_some() == has_file;
-            let can_go = |upload: &Upload| is_one(upload) && !in_use.contains(&upload.place.path);
-            while all.iter().filter(|upload| is_one(upload)).count() >= KEPT
-                && let Some(oldest) = all.iter().position(can_go)
-            {
-                all.remove(oldest);
-            }
-        }
-        all.push(Upload {
-            place: place.clone(),
-            deployment: deployment.to_owned(),
-            made: Instant::now(),
-            file: None,
-        });
-        place
-    }
+/// Checks that `path` is an uploaded archive of this deployment.
+pub(super) fn check(tx: &Tx<'_>, deployment: &str, path: Option<&str>) -> Result<(), Refusal> {
+    let Some(path) = path else { return Ok(()) };
+    let received = match id_of(path).filter(|id| path == format!("uploads/{deployment}/{id}{EXTENSION}")) {
+        Some(id) => tx.is_received(deployment, id)?,
+        None => None,
+    };
+    let reason = match received {
+        Some(true) => return Ok(()),
+        Some(false) => "nothing was uploaded there",
+        None => "it is no object_path of this deployment",
+    };
+    Err(Refusal::bad(format!("source_revision_config.source_tarball_path cannot be used: {reason}.")))
+}
 
-    /// Checks that `path` is an uploaded archive of this deployment.
-    pub(super) fn check(&self, deployment: &str, path: Option<&str>) -> Result<(), Refusal> {
-        let Some(path) = path else { return Ok(()) };
-        let all = lock(&self.all);
-        let of = |upload: &&Upload| upload.place.path == path && upload.deployment == deployment;
-        let reason = match all.iter().find(of) {
-            Some(Upload { file: Some(_), .. }) => return Ok(()),
-            Some(_) => "nothing was uploaded there",
-            None => "it is no object_path of this deployment",
-        };
-        Err(Refusal::bad(format!("source_revision_config.source_tarball_path cannot be used: {reason}.")))
-    }
+/// The archive at `path`, as revisions name it.
+pub(super) fn open(store: &Store, path: &str) -> io::Result<File> {
+    File::open(file(store, id_of(path).ok_or(io::ErrorKind::NotFound)?))
+}
 
-    /// The archive at `path`.
-    pub(super) fn open(&self, path: &str) -> io::Result<File> {
-        let all = lock(&self.all);
-        let file =
-            all.iter().find(|upload| upload.place.path == path).and_then(|upload| upload.file.as_ref());
-        file.ok_or(io::ErrorKind::NotFound)?.reopen()
-    }
+fn id_of(path: &str) -> Option<&str> {
+    let id = path.rsplit('/').next()?.strip_suffix(EXTENSION)?;
+    Uuid::parse_str(id).is_ok().then_some(id)
+}
 
-    /// Removes the archives of a deployment.
-    pub(super) fn forget(&self, deployment: &str) {
-        lock(&self.all).retain(|upload| upload.deployment != deployment);
-    }
+fn file(store: &Store, id: &str) -> PathBuf {
+    store.uploads().join(format!("{id}{EXTENSION}"))
+}
 
-    fn may_put(&self, id: &str, token: &str) -> bool {
-        let all = lock(&self.all);
-        let upload = all.iter().find(|upload| upload.place.id == id);
-        upload.is_some_and(|upload| keys::same(&upload.place.token, token) && upload.made.elapsed() < VALID)
-    }
-
-    /// Adds an uploaded archive; a second upload replaces the first.
-    fn keep(&self, id: &str, file: NamedTempFile) {
-        if let Some(upload) = lock(&self.all).iter_mut().find(|upload| upload.place.id == id) {
-            upload.file = Some(Arc::new(file));
+/// Removes the files that belong to no upload: those of deleted deployments, and those whose upload was cut off.
+pub(super) fn tidy(store: &Store) -> Result<(), Broken> {
+    let known = store.read(|tx| tx.uploads())?;
+    for entry in fs::read_dir(store.uploads()).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let id = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
+        if id.is_none_or(|id| !known.iter().any(|known| known == id)) {
+            fs::remove_file(entry.path()).ok();
         }
     }
+    Ok(())
 }
 
 /// `PUT /v2/uploads/{upload_id}?token=…`
@@ -135,16 +102,30 @@ pub(super) async fn put(
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let id = ids.get("upload_id");
-    if !shared.uploads.may_put(id, &Query::parse(&uri).text("token").unwrap_or_default()) {
+    let id = ids.get("upload_id").to_owned();
+    let token = Query::parse(&uri).text("token").unwrap_or_default();
+    let refused = || {
         let detail = "The address of the upload is not valid, or not any more.".to_owned();
-        return Err(Refusal::Plain(StatusCode::FORBIDDEN, detail));
+        Refusal::Plain(StatusCode::FORBIDDEN, detail)
+    };
+    if !shared.store.read(|tx| tx.may_upload(&id, &token))? {
+        return Err(refused());
     }
     let length = length(&headers)?;
-    let file = NamedTempFile::new_in(shared.uploads.directory.path()).map_err(|error| full(&error))?;
-    let file = receive(request.into_body(), file, length, shared.options.limits.piece).await?;
-    shared.uploads.keep(id, file);
-    Ok(StatusCode::OK.into_response())
+    let new = NamedTempFile::new_in(shared.store.uploads()).map_err(|error| full(&error))?;
+    let new = receive(request.into_body(), new, length, shared.options.limits.piece).await?;
+    let path = file(&shared.store, &id);
+    let kept = tokio::task::spawn_blocking(move || keep(new, &path)).await;
+    kept.map_err(io::Error::other).flatten().map_err(|error| full(&error))?;
+    let is_known = shared.store.change(move |tx| tx.received(&id)).await?;
+    if is_known { Ok(StatusCode::OK.into_response()) } else { Err(refused()) }
+}
+
+/// Puts a received archive into its place, on the disk; a second upload replaces the first.
+fn keep(new: NamedTempFile, path: &Path) -> io::Result<()> {
+    new.as_file().sync_all()?;
+    new.persist(path)?;
+    Ok(())
 }
 
 /// The Content-Length of the archive.

@@ -7,32 +7,40 @@ use std::time::Duration;
 use agentcli::api::wire::{DeploymentStatus, LogLevel, Revision, RevisionStatus, Source};
 
 use super::faults::{Failure, Mishap};
-use super::store::LogKind;
-use super::{Shared, archive, lock};
+use super::store::{Broken, LogKind};
+use super::{Shared, archive, lock, uploads};
 
 /// Makes a new deployment ready.
 pub(super) fn prepare(shared: &Arc<Shared>, deployment: &str) {
     let (shared, id) = (shared.clone(), deployment.to_owned());
     tokio::spawn(async move {
         tokio::time::sleep(shared.options.pace).await;
-        shared.store.change(&id, |deployment| {
+        let ready = shared.store.change(move |tx| {
+            let Some(mut deployment) = tx.any_deployment(&id)? else { return Ok(()) };
             deployment.status = DeploymentStatus::Ready;
-            Ok::<_, ()>(())
+            tx.save(&mut deployment)
         });
+        // The next start tries again.
+        ready.await.ok();
     });
 }
 
-/// Processes a new revision, the `number`th of its deployment.
-pub(super) fn start(shared: &Arc<Shared>, deployment: &str, revision: Revision, number: u64) {
+/// Processes a new revision.
+pub(super) fn start(shared: &Arc<Shared>, deployment: &str, revision: &str) -> Result<(), Broken> {
+    let found = shared.store.read(|tx| {
+        Ok::<_, Broken>(tx.revision(deployment, revision)?.zip(tx.ordinal(revision)?))
+    })?;
+    let Some((revision, number)) = found else { return Ok(()) };
     let turn = lock(&shared.turns).entry(deployment.to_owned()).or_default().clone();
     let mishap = shared.options.faults.for_revision(number);
     let job = Job { shared: shared.clone(), deployment: deployment.to_owned(), revision, number, mishap };
     tokio::spawn(async move {
         if let Err(Stopped::Failed(status, kind, line)) = job.run(&turn).await {
-            job.log(kind, LogLevel::Error, &line);
-            job.advance(status);
+            job.log(kind, LogLevel::Error, &line).await;
+            job.advance(status).await;
         }
     });
+    Ok(())
 }
 
 /// The reason to stop processing a revision.
@@ -58,12 +66,12 @@ impl Job {
         let _turn = match turn.try_lock() {
             Ok(turn) => turn,
             Err(_) => {
-                self.step(RevisionStatus::Queued)?;
+                self.step(RevisionStatus::Queued).await?;
                 turn.lock().await
             }
         };
         if self.is_outdated() {
-            self.step(RevisionStatus::Skipped)?;
+            self.step(RevisionStatus::Skipped).await?;
             return Err(Stopped::Over);
         }
         match self.revision.source {
@@ -77,22 +85,24 @@ impl Job {
     }
 
     async fn build(&self) -> Result<(), Stopped> {
-        self.step(RevisionStatus::AwaitingBuild)?;
+        self.step(RevisionStatus::AwaitingBuild).await?;
         self.pause().await;
-        self.step(RevisionStatus::Building)?;
-        let say = |line: &str| self.log(LogKind::Build, LogLevel::Info, line);
-        say(&format!("revision {} of this deployment", self.number));
+        self.step(RevisionStatus::Building).await?;
+        let say = async |line: &str| self.log(LogKind::Build, LogLevel::Info, line).await;
+        say(&format!("revision {} of this deployment", self.number)).await;
         self.pause_for(self.shared.options.pace / 3).await;
         let config = &self.revision.source_revision_config;
         match (&config.source_tarball_path, &config.graph_config_path, &config.repo_ref) {
-            (Some(path), Some(config), _) => say(&self.unpack(path, config).await?),
-            (_, _, Some(name)) => say(&format!("{name} was not fetched: this service reaches no code host")),
+            (Some(path), Some(config), _) => say(&self.unpack(path, config).await?).await,
+            (_, _, Some(name)) => {
+                say(&format!("{name} was not fetched: this service reaches no code host")).await;
+            }
             _ => {}
         }
         self.pause_for(self.shared.options.pace / 3).await;
         self.stall().await?;
         self.mishap(RevisionStatus::BuildFailed, LogKind::Build)?;
-        say("the image was not built: this service builds none as yet");
+        say("the image was not built: this service builds none as yet").await;
         self.pause_for(self.shared.options.pace / 3).await;
         Ok(())
     }
@@ -100,7 +110,7 @@ impl Job {
     /// Checks the archive and returns its contents.
     async fn unpack(&self, path: &str, config: &str) -> Result<String, Stopped> {
         let failed = |reason: String| Stopped::Failed(RevisionStatus::BuildFailed, LogKind::Build, reason);
-        let file = self.shared.uploads.open(path);
+        let file = uploads::open(&self.shared.store, path);
         let file =
             file.map_err(|_| failed("the archive is not kept any more; upload it again".to_owned()))?;
         let wanted = config.to_owned();
@@ -110,34 +120,38 @@ impl Job {
     }
 
     async fn deploy(&self) -> Result<(), Stopped> {
-        self.step(RevisionStatus::AwaitingDeploy)?;
+        self.step(RevisionStatus::AwaitingDeploy).await?;
         self.pause().await;
-        self.step(RevisionStatus::Deploying)?;
-        let say = |level, line: &str| self.log(LogKind::Deploy, level, line);
-        say(LogLevel::Info, &format!("deploying revision {}", self.revision.id));
+        self.step(RevisionStatus::Deploying).await?;
+        let say = async |level, line: &str| self.log(LogKind::Deploy, level, line).await;
+        say(LogLevel::Info, &format!("deploying revision {}", self.revision.id)).await;
         let version = self.look_up().await?;
         self.pause().await;
         if !matches!(self.revision.source, Source::Codehost | Source::InternalSource) {
             self.stall().await?;
         }
         self.mishap(RevisionStatus::DeployFailed, LogKind::Deploy)?;
-        let deployment = &self.deployment;
-        self.shared.store.change(deployment, |deployment| {
+        let deployment = self.deployment.clone();
+        let saved = self.shared.store.change(move |tx| {
+            let Some(mut deployment) = tx.any_deployment(&deployment)? else { return Ok(()) };
             deployment.image_version = version;
-            Ok::<_, ()>(())
+            tx.save(&mut deployment)
         });
-        self.step(RevisionStatus::Deployed)?;
-        say(LogLevel::Info, &format!("revision {} is deployed; nothing is run as yet", self.revision.id));
+        saved.await.map_err(|broken: Broken| {
+            Stopped::Failed(RevisionStatus::DeployFailed, LogKind::Deploy, broken.to_string())
+        })?;
+        self.step(RevisionStatus::Deployed).await?;
+        say(LogLevel::Info, &format!("revision {} is deployed; nothing is run as yet", self.revision.id)).await;
         Ok(())
     }
 
     /// Looks up the image in its registry and returns its version.
     async fn look_up(&self) -> Result<Option<String>, Stopped> {
         let Some(image) = &self.revision.source_revision_config.image_uri else { return Ok(None) };
-        let say = |level, line: &str| self.log(LogKind::Deploy, level, line);
+        let say = async |level, line: &str| self.log(LogKind::Deploy, level, line).await;
         let registry = self.shared.options.registry.as_ref().filter(|registry| registry.holds(image));
         let Some(registry) = registry else {
-            say(LogLevel::Warning, &format!("{image} was not looked up: its registry is not this service's"));
+            say(LogLevel::Warning, &format!("{image} was not looked up: its registry is not this service's")).await;
             return Ok(None);
         };
         let failed = |reason| Stopped::Failed(RevisionStatus::DeployFailed, LogKind::Deploy, reason);
@@ -145,9 +159,9 @@ impl Job {
         if !image.contains('@') {
             let text =
                 format!("{image} names no digest; it is {} now, and may be another later", found.digest);
-            say(LogLevel::Warning, &text);
+            say(LogLevel::Warning, &text).await;
         }
-        say(LogLevel::Info, &format!("the registry has {image}"));
+        say(LogLevel::Info, &format!("the registry has {image}")).await;
         Ok(found.version)
     }
 
@@ -159,17 +173,18 @@ impl Job {
         tokio::spawn(async move {
             for beat in 1_u64.. {
                 tokio::time::sleep(interval).await;
-                let active = shared.store.get(&deployment).and_then(|it| it.active_revision_id);
-                if active.as_ref() != Some(&id) {
+                let (deployment, id) = (deployment.clone(), id.clone());
+                let written = shared.store.change(move |tx| {
+                    let active = tx.any_deployment(&deployment)?.and_then(|it| it.active_revision_id);
+                    let is_active = active.as_ref() == Some(&id);
+                    if is_active {
+                        tx.log(&id, LogKind::Deploy, &LogLevel::Info, &format!("heartbeat {beat}"))?;
+                    }
+                    Ok::<_, Broken>(is_active)
+                });
+                if !written.await.unwrap_or(false) {
                     return;
                 }
-                shared.store.log(
-                    &deployment,
-                    &id,
-                    LogKind::Deploy,
-                    LogLevel::Info,
-                    &format!("heartbeat {beat}"),
-                );
             }
         });
     }
@@ -179,8 +194,8 @@ impl Job {
         let Some(Mishap::Stall) = self.mishap else { return Ok(()) };
         loop {
             self.pause_for(self.shared.options.pace.max(Duration::from_millis(10))).await;
-            let now = self.shared.store.revision(&self.deployment, &self.revision.id);
-            if now.is_none_or(|revision| revision.status.is_final()) {
+            let now = self.shared.store.read(|tx| tx.revision(&self.deployment, &self.revision.id));
+            if now.ok().flatten().is_none_or(|revision| revision.status.is_final()) {
                 return Err(Stopped::Over);
             }
         }
@@ -197,20 +212,23 @@ impl Job {
     }
 
     fn is_outdated(&self) -> bool {
-        let latest = self.shared.store.get(&self.deployment).and_then(|it| it.latest_revision_id);
-        latest.as_ref() != Some(&self.revision.id)
+        let latest = self.shared.store.read(|tx| tx.latest(&self.deployment));
+        latest.ok().flatten().is_none_or(|latest| latest.id != self.revision.id)
     }
 
-    fn step(&self, status: RevisionStatus) -> Result<(), Stopped> {
-        if self.advance(status) { Ok(()) } else { Err(Stopped::Over) }
+    async fn step(&self, status: RevisionStatus) -> Result<(), Stopped> {
+        if self.advance(status).await { Ok(()) } else { Err(Stopped::Over) }
     }
 
-    fn advance(&self, status: RevisionStatus) -> bool {
-        self.shared.store.advance(&self.deployment, &self.revision.id, status)
+    async fn advance(&self, status: RevisionStatus) -> bool {
+        let (deployment, id) = (self.deployment.clone(), self.revision.id.clone());
+        let advanced = self.shared.store.change(move |tx| tx.advance(&deployment, &id, status));
+        advanced.await.unwrap_or(false)
     }
 
-    fn log(&self, kind: LogKind, level: LogLevel, line: &str) {
-        self.shared.store.log(&self.deployment, &self.revision.id, kind, level, line);
+    async fn log(&self, kind: LogKind, level: LogLevel, line: &str) {
+        let (id, line) = (self.revision.id.clone(), line.to_owned());
+        self.shared.store.change(move |tx| tx.log(&id, kind, &level, &line)).await.ok();
     }
 
     async fn pause(&self) {

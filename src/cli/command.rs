@@ -12,6 +12,7 @@ mod explain;
 mod guard;
 mod host;
 mod lsp;
+mod manifests;
 mod new;
 mod package_files;
 mod plan;
@@ -100,6 +101,15 @@ commands! {
     /// it, *.Dockerfile and *.Dockerfile.dockerignore, build the server's image. Run it again whenever the configuration
     /// changes; --check fails if the files are out of date.
     Compose(compose),
+
+    /// Write Kubernetes manifests for the server and its database
+    ///
+    /// They define a Deployment of the server with its Service, ConfigMap, autoscaler and migrations, PostgreSQL and Redis, and
+    /// what the resources of the deployment ask for. The image has to be in a registry that the cluster pulls from. Secrets
+    /// are named, not written, unless --with-secrets is given.
+    ///
+    /// Run it again whenever the configuration or the image changes; --check fails if the file is out of date.
+    Manifests(manifests),
 
     /// Print what a build would do, as JSON
     ///

@@ -9,7 +9,7 @@ use super::ask;
 use super::console::{NOTE, say};
 use super::env::Env;
 use crate::api::wire::Deployment;
-use crate::api::{self, Client};
+use crate::api::{self, Client, rules};
 use crate::error::Error;
 use crate::ship;
 
@@ -66,6 +66,14 @@ impl<'a> Service<'a> {
             return Err(Error::usage(message, format!("pass {option}")));
         }
         ask::confirm_or_decline(self.env, &self.runtime, question)
+    }
+
+    /// The deployment with this ID or name.
+    pub(super) fn deployment(&mut self, which: &str) -> Result<Deployment, Error> {
+        match rules::id(which, "a deployment").is_ok() {
+            true => self.call(async |client| client.deployment(which).await),
+            false => self.deployment_named(which),
+        }
     }
 
     /// The deployment of exactly this name.

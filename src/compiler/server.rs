@@ -1,6 +1,7 @@
 //! The contract of the server that images are built on, as data. No other module knows its names, except for the
 //! variables in the table of keys.
 
+pub mod cluster;
 pub mod hosted;
 pub mod local;
 pub mod setup;

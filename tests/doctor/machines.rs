@@ -146,9 +146,10 @@ fn with_ports_in_use() {
 
 #[test]
 fn with_a_key_that_is_refused() {
-    let serve = "AGENT_HOST_API_KEY=right agentcli host serve --port 8900 & export AGENT_HOST_URL=http://127.0.0.1:8900\n\
+    let serve = "right=$(agentcli host keys create --data /tmp/data)\n\
+                 agentcli host serve --data /tmp/data --port 8900 & export AGENT_HOST_URL=http://127.0.0.1:8900\n\
                  doctor() { AGENT_HOST_API_KEY=$1 agentcli doctor deploy --json; }\n\
-                 until doctor right | grep -q accepted; do sleep 0.1; done";
+                 until doctor $right | grep -q accepted; do sleep 0.1; done";
     let report = machine(BARE, &[], &format!("{serve}\ndoctor wrong"));
     assert_eq!(
         check(&report, "service"),

@@ -68,7 +68,7 @@ fn what_is_given_replaces_and_what_is_absent_stays() {
         "install_command": "npm ci",
     });
     assert_eq!(patched["source_config"], config);
-    assert_eq!(patched["secrets"], json!([{ "name": "B", "value": "3" }]));
+    assert_eq!(patched["secrets"], json!([{ "name": "B" }]));
     assert_eq!(patched["latest_revision_id"], Value::Null, "nothing is there to be deployed");
     assert_eq!(host.expect(200, "PATCH", &path, Some(&json!({}))), host.expect(200, "GET", &path, None));
 }

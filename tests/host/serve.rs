@@ -13,8 +13,8 @@ use crate::harness::TestEnv;
 
 fn start(env: &TestEnv, arguments: &[&str]) -> Child {
     let mut command = Command::new(crate::harness::program());
-    command.args(["host", "serve", "--port", "0"]).args(arguments).current_dir(env.path("."));
-    command.env("AGENT_HOST_API_KEY", "key-by-environment").stdin(Stdio::null());
+    command.args(["host", "serve", "--data", "data", "--port", "0"]).args(arguments).current_dir(env.path("."));
+    command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -33,6 +33,7 @@ fn first_line(child: &mut Child) -> String {
 #[test]
 fn it_says_where_it_is_and_ends_well() {
     let env = TestEnv::empty();
+    let key = env.run("host keys create --data data").out;
     for (json, signal) in [(true, Signal::INT), (false, Signal::TERM)] {
         let mut child = start(&env, if json { &["--json"] } else { &[] });
         let line = first_line(&mut child);
@@ -47,7 +48,7 @@ fn it_says_where_it_is_and_ends_well() {
         assert!(url.starts_with("http://127.0.0.1:"), "{url}");
         // A connection that asks nothing does not hold it up.
         let _idle = std::net::TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
-        let key = [("X-Api-Key", "key-by-environment")];
+        let key = [("X-Api-Key", key.trim())];
         let list = send("GET", &format!("{url}/v2/deployments"), &key, None).unwrap();
         assert_eq!((list.status, &*list.text), (200, r#"{"resources":[],"offset":0}"#));
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -60,15 +61,11 @@ fn it_says_where_it_is_and_ends_well() {
 #[test]
 fn what_it_cannot_use_is_told() {
     let env = TestEnv::empty()
-        .file("none", "# no key\n")
         .file("rules.json", "[{\n  \"do\": \"explode\" }]")
         .file("login", "nobody")
         .file("repositories.json", "{}")
         .file("listeners.json", "[{}]");
     for (arguments, code, expected) in [
-        ("", 2, "no API key is set"),
-        ("--api-key-file none", 2, "cannot read keys from `none`: it has none"),
-        ("--api-key-file gone", 2, "cannot read `gone`: no such file or directory"),
         ("--faults rules.json", 2, "cannot read rules from `rules.json`: unknown variant `explode`"),
         ("--faults rules.json", 2, "line 2 column"),
         ("--repositories repositories.json", 2, "cannot read repositories from"),
@@ -77,13 +74,16 @@ fn what_it_cannot_use_is_told() {
         ("--registry a --registry-login-file login", 2, "it is not USERNAME:PASSWORD"),
         ("--registry-login-file login", 2, "--registry"),
     ] {
-        let run = env.run(&format!("host serve --port 0 {arguments}"));
+        let run = env.run(&format!("host serve --port 0 --data data {arguments}"));
         assert_eq!((run.code, &*run.out), (code, ""), "{arguments}: {}", run.err);
         assert!(run.err.contains(expected), "{arguments}: {}", run.err);
     }
+    let run = env.run("host serve --port 0 --data login");
+    assert_eq!(run.code, 1, "{}", run.err);
+    assert!(run.err.contains("cannot use the data directory"), "{}", run.err);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let run = env.variable("AGENT_HOST_API_KEY", "k").run(&format!("host serve --port {port}"));
+    let run = env.run(&format!("host serve --data data --port {port}"));
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(
         run.err.contains(&format!("cannot listen on 127.0.0.1:{port}: address already in use")),

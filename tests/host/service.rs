@@ -7,10 +7,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use agentcli::api::Vocabulary;
-use agentcli_host::{Faults, Keys, Limits, Options, Service};
+use agentcli_host::{DEFAULT_TENANT, Faults, Limits, Options, Service, Store};
 use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 /// The key of every service of the tests.
@@ -24,6 +25,8 @@ pub(crate) struct Host {
     address: SocketAddr,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// Removed after the service.
+    _data: TempDir,
 }
 
 /// What it answered.
@@ -38,10 +41,11 @@ pub(crate) struct Answer {
 impl Host {
     /// Starts one that is quick and does nothing wrong, but for what `change` says.
     pub(crate) fn start(change: impl FnOnce(&mut Options)) -> Self {
+        let data = TempDir::new().unwrap();
         let mut options = Options {
+            data: data.path().to_owned(),
             host: "127.0.0.1".to_owned(),
             port: 0,
-            keys: Keys::new([KEY]),
             vocabulary: Vocabulary::Specification,
             is_self_hosted: false,
             pace: Duration::from_millis(5),
@@ -58,6 +62,9 @@ impl Host {
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
+                let store = Store::attach(&options.data).unwrap();
+                store.add_key(DEFAULT_TENANT, KEY).await.unwrap();
+                drop(store);
                 let service = Service::bind(options).await.unwrap();
                 ready.send(service.address()).unwrap();
                 service.serve(async { drop(ended.await) }).await;
@@ -67,6 +74,7 @@ impl Host {
             address: address.recv_timeout(PATIENCE).expect("the service does not start"),
             end: Some(end),
             thread: Some(thread),
+            _data: data,
         }
     }
 

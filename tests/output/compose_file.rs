@@ -6,8 +6,15 @@ use serde_json::Value;
 
 const SCHEMA: &str = include_str!("compose.schema.json");
 
-/// The file as another YAML parser reads it, as JSON.
+/// The only document of the file as another YAML parser reads it, as JSON.
 pub(crate) fn parsed(yaml: &str) -> Value {
+    let mut documents = documents(yaml);
+    assert_eq!(documents.len(), 1, "{yaml}");
+    documents.remove(0)
+}
+
+/// The documents of the file as another YAML parser reads them, as JSON.
+pub(crate) fn documents(yaml: &str) -> Vec<Value> {
     fn value(yaml: &Yaml<'_>) -> Value {
         if let Some(text) = yaml.as_str() {
             return text.into();
@@ -26,8 +33,7 @@ pub(crate) fn parsed(yaml: &str) -> Value {
         }
     }
     let documents = Yaml::load_from_str(yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
-    assert_eq!(documents.len(), 1, "{yaml}");
-    value(&documents[0])
+    documents.iter().map(value).collect()
 }
 
 /// Checks `file` against the schema.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::{Faults, Keys, Limits, Login, Options, Registry, Service};
+use crate::{Faults, Limits, Login, Options, Registry, Service};
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
 use agentcli::cli::account::Dialect;
@@ -15,26 +15,21 @@ use agentcli::cli::env::Env;
 use agentcli::error::Error;
 use agentcli::project;
 
-/// Variable of the API key, which `deploy` reads, too.
-const KEY: &str = "AGENT_HOST_API_KEY";
-
 /// Variables of the registry credentials.
 const USERNAME: &str = "AGENT_HOST_REGISTRY_USERNAME";
 const PASSWORD: &str = "AGENT_HOST_REGISTRY_PASSWORD";
 
 /// Run a deployment service to try out `deploy` without an account
 ///
-/// State is kept in memory, and nothing is built or run: images are looked up in their registry and archives are checked,
-/// and then the revision counts as deployed. Press Ctrl-C to stop.
+/// Deployments are kept in the data directory, and survive restarts. Nothing is built or run as yet: images are looked up
+/// in their registry and archives are checked, and then the revision counts as deployed. Press Ctrl-C to stop.
 ///
-/// Every request needs an API key, from --api-key-file or AGENT_HOST_API_KEY. Without either, a key is generated and
-/// printed if stderr is a terminal.
+/// Every request needs an API key; `agentcli host keys create` makes one, also while the service runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  agentcli host serve                                      on http://127.0.0.1:8900
-  agentcli host serve --registry localhost:5000            with a registry for images
-  agentcli host serve --pace 50 --faults faults.json       fast, with injected faults")]
+  agentcli host serve --data data                            on http://127.0.0.1:8900
+  agentcli host serve --data data --registry localhost:5000  with a registry for images")]
 pub(crate) struct Serve {
     /// Address to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
@@ -44,9 +39,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "PORT", default_value_t = 8900)]
     port: u16,
 
-    /// File with API keys, one per line [env: AGENT_HOST_API_KEY]
-    #[arg(long, value_name = "FILE")]
-    api_key_file: Option<PathBuf>,
+    /// Data directory; created if it does not exist
+    #[arg(long, value_name = "DIRECTORY")]
+    data: PathBuf,
 
     /// API dialect of the service
     #[arg(long, value_name = "DIALECT", value_enum, default_value_t = Dialect::Specification)]
@@ -122,7 +117,7 @@ impl Serve {
         };
         Ok(Options {
             registry: self.registry(env)?,
-            keys: self.keys(env)?,
+            data: env.directory.join(&self.data),
             host: self.host.clone(),
             port: self.port,
             vocabulary: self.vocabulary.into(),
@@ -134,27 +129,6 @@ impl Serve {
             faults,
             limits: Limits::default(),
         })
-    }
-
-    fn keys(&self, env: &mut Env) -> Result<Keys, Error> {
-        let keys = match &self.api_key_file {
-            Some(path) => Keys::parse(&text(env, path)?),
-            None => Keys::new(env.variable(KEY).as_deref()),
-        };
-        if !keys.is_empty() {
-            return Ok(keys);
-        }
-        if let Some(path) = &self.api_key_file {
-            return Err(wrong(path, "keys", "it has none".to_owned()));
-        }
-        if !env.can_ask() {
-            let hint = format!("pass --api-key-file, or set {KEY} in the environment");
-            let message = "no API key is set, and there is no terminal to print a new one on";
-            return Err(Error::usage(message, hint));
-        }
-        let key = Keys::generate();
-        env.print(&format!("generated API key, printed only once: {KEY}={key}"));
-        Ok(Keys::new([&*key]))
     }
 
     fn registry(&self, env: &Env) -> Result<Option<Registry>, Error> {

@@ -3,5 +3,6 @@
 pub mod compose;
 pub mod dockerfile;
 pub mod heading;
+pub mod kubernetes;
 mod quote;
 mod template;

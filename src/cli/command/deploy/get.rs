@@ -1,7 +1,6 @@
 //! `agentcli deploy get`
 
 use super::shown::{or_dash, print_json, shown};
-use crate::api::rules;
 use crate::api::wire::Deployment;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
@@ -22,10 +21,7 @@ pub(super) struct Get {
 impl Get {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let mut service = Service::new(env, &self.options.account, None)?;
-        let found = match rules::id(&self.which, "a deployment").is_ok() {
-            true => service.call(async |client| client.deployment(&self.which).await)?,
-            false => service.deployment_named(&self.which)?,
-        };
+        let found = service.deployment(&self.which)?;
         if self.options.json {
             return print_json(env, &shown(&found));
         }

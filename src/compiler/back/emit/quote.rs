@@ -69,6 +69,11 @@ pub(super) fn yaml_key(name: &str) -> String {
     if is_plain { name.to_owned() } else { yaml(name) }
 }
 
+/// Text of a YAML comment, without characters that end the comment or the document.
+pub(super) fn comment(text: &str) -> String {
+    text.chars().filter(|c| is_yaml_text(*c)).collect()
+}
+
 /// Whether a character can be part of a YAML string. Unicode line separators are excluded, since some parsers break lines.
 fn is_yaml_text(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')

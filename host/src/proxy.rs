@@ -1,0 +1,161 @@
+//! The reverse proxy: takes requests to the replicas of deployments by their Host header.
+//!
+//! It knows neither the database nor the container engine: the reconciler writes the [`Routes`], and learns from them which
+//! deployments are used ([`Routes::activity`]), which are to be started ([`Routes::wanted`]), and when a backend can be
+//! stopped ([`Routes::drain`]).
+//!
+//! - A change of a route affects later requests only: those that are open, streams and upgraded connections included, stay
+//!   with their backend. Connections of clients outlive it.
+//! - Bodies are streamed both ways with backpressure, and never stored. There is no timeout on responses and streams.
+//! - While no backend accepts a request, it is held, at most for [`Options::hold`], and then answered 503 with the reason and
+//!   Retry-After. 503 means that no backend got the request.
+//! - When a backend closes the connection before it responds, an idempotent request without a body is sent to another one;
+//!   every other is answered 502 with the reason: it may have been processed. After the first byte of the response, the
+//!   client sees the response break off.
+//! - Requests go to the replica with the fewest open ones. One that does not accept connections is avoided for a second.
+//!   HTTP/1.1 is spoken on both sides.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::rt::{Read, Write};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+mod attempt;
+mod backend;
+mod exchange;
+mod headers;
+mod host_name;
+mod refusal;
+mod routes;
+mod usage;
+
+pub use host_name::{HostName, InvalidHost};
+pub use routes::{HostTaken, Route, Routes};
+pub use usage::Activity;
+
+/// Pause after a connection could not be accepted, usually for lack of file descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Limits of the proxy.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Maximum number of connections of clients; further ones wait to be accepted. Each needs up to two file descriptors.
+    pub connections: usize,
+    /// Timeout for the header of a request, and so for an idle connection of a client.
+    pub header: Duration,
+    /// Maximum size of the header of a request, in bytes.
+    pub header_size: usize,
+    /// Timeout for a backend to accept a connection.
+    pub connect: Duration,
+    /// Pause before another attempt when no replica accepts connections.
+    pub reconnect: Duration,
+    /// Maximum time for which a request is held.
+    pub hold: Duration,
+    /// Maximum number of held requests of a deployment; further ones are answered 503.
+    pub held: usize,
+    /// Timeout for open requests when the proxy stops.
+    pub grace: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            header: Duration::from_secs(60),
+            header_size: 64 * 1024,
+            connect: Duration::from_secs(5),
+            reconnect: Duration::from_millis(100),
+            hold: Duration::from_secs(30),
+            held: 256,
+            grace: Duration::from_secs(3),
+        }
+    }
+}
+
+/// A proxy that listens.
+pub struct Proxy {
+    listener: TcpListener,
+    routes: Arc<Routes>,
+    options: Arc<Options>,
+}
+
+impl Proxy {
+    /// Listens on `address`.
+    pub async fn bind(address: SocketAddr, routes: Arc<Routes>, options: Options) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        Ok(Self { listener, routes, options: Arc::new(options) })
+    }
+
+    /// The address that it listens on.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until `end`, and then completes the open requests within [`Options::grace`].
+    pub async fn serve(self, end: impl Future<Output = ()>) {
+        let Self { listener, routes, options } = self;
+        let permits = Arc::new(Semaphore::new(options.connections));
+        let stop = watch::Sender::new(());
+        let mut tasks = JoinSet::new();
+        tokio::pin!(end);
+        loop {
+            let next = async {
+                let permit = permits.clone().acquire_owned().await.ok();
+                (listener.accept().await, permit)
+            };
+            tokio::select! {
+                (accepted, permit) = next => match accepted {
+                    Ok((stream, peer)) => {
+                        backend::prepare(&stream);
+                        let service = exchange::Service {
+                            routes: routes.clone(),
+                            options: options.clone(),
+                            peer,
+                            scheme: "http",
+                            permit: Arc::new(permit),
+                        };
+                        tasks.spawn(connection(TokioIo::new(stream), service, stop.subscribe()));
+                    }
+                    Err(_) => tokio::time::sleep(PAUSE).await,
+                },
+                Some(_) = tasks.join_next() => {}
+                () = &mut end => break,
+            }
+        }
+        drop(listener);
+        stop.send_replace(());
+        let deadline = Instant::now() + options.grace;
+        let finished = async { while tasks.join_next().await.is_some() {} };
+        timeout_at(deadline, finished).await.ok();
+        // Upgraded connections have left their tasks.
+        routes.drain_all(deadline).await;
+    }
+}
+
+/// Serves the requests of one connection; after `stop`, only the open one.
+async fn connection(
+    io: impl Read + Write + Unpin + Send + 'static,
+    service: exchange::Service,
+    mut stop: watch::Receiver<()>,
+) {
+    let mut builder = http1::Builder::new();
+    let options = &service.options;
+    builder.timer(TokioTimer::new()).header_read_timeout(options.header).max_header_size(options.header_size);
+    let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
+    tokio::select! {
+        // The client may close the connection at any time.
+        _ = &mut connection => return,
+        _ = stop.changed() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    connection.await.ok();
+}

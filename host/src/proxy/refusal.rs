@@ -1,0 +1,70 @@
+//! Answers of the proxy itself.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{Either, Full};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Response, StatusCode};
+
+use super::exchange::ResponseBody;
+use super::host_name::{HostName, InvalidHost};
+
+/// Seconds after which a client should try again when nothing is known about the wait.
+const RETRY_SECONDS: u16 = 5;
+
+/// The reason not to forward a request or its response.
+///
+/// 503 means that no backend got the request, so that it can be repeated; 502 that one got it, and may have acted on it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("cannot route the request: {0}")]
+    InvalidHost(#[from] InvalidHost),
+    /// It names no other host: those belong to others.
+    #[error(
+        "no deployment is served at `{0}`; request the URL of the deployment, which `agentcli deploy` prints"
+    )]
+    UnknownHost(HostName),
+    #[error("CONNECT is not supported; send the request to the URL of the deployment")]
+    Connect,
+    #[error("no backend available: {max} requests of the deployment are waiting already: {reason}")]
+    TooManyHeld { max: usize, reason: String },
+    #[error("no backend available within {} s: {reason}", .after.as_secs())]
+    Unavailable { after: Duration, reason: String },
+    #[error("the request body ended early")]
+    IncompleteRequest,
+    #[error(
+        "the connection to the server was closed before it responded; the request may have been processed"
+    )]
+    NoResponse,
+    #[error("the server sent a response that is not valid HTTP; the request may have been processed")]
+    InvalidResponse,
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::InvalidHost(_) | Self::IncompleteRequest => StatusCode::BAD_REQUEST,
+            Self::UnknownHost(_) => StatusCode::NOT_FOUND,
+            Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooManyHeld { .. } | Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoResponse | Self::InvalidResponse => StatusCode::BAD_GATEWAY,
+        }
+    }
+
+    pub(super) fn response(&self) -> Response<ResponseBody> {
+        let body = serde_json::json!({ "detail": self.to_string() }).to_string();
+        let mut response = Response::new(Either::Right(Full::new(Bytes::from(body))));
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.status() == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, RETRY_SECONDS.into());
+        }
+        if matches!(self, Self::Connect) {
+            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
+        }
+        response
+    }
+}

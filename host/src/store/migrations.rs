@@ -1,0 +1,66 @@
+//! The schema of the database, and the way from older versions to it.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::BUSY;
+use super::directory::{Directory, Error};
+
+/// The changes of the schema, oldest first. The version of a database is the number of those that it has.
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+
+/// Opens the database for changes, and migrates it; the older one is kept as `host.db.VERSION`.
+pub(super) fn open(directory: &Directory) -> Result<Connection, Error> {
+    let path = directory.database();
+    let damaged = |error: rusqlite::Error| Error::Damaged { path: path.clone(), reason: error.to_string() };
+    let mut db = Connection::open(&path).map_err(damaged)?;
+    db.busy_timeout(BUSY).map_err(damaged)?;
+    check(&db, &path)?;
+    let version: i64 =
+        db.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(damaged)?;
+    let newest = MIGRATIONS.len() as i64;
+    if version > newest {
+        return Err(Error::Newer { path, version });
+    }
+    db.pragma_update(None, "journal_mode", "WAL").map_err(damaged)?;
+    db.pragma_update(None, "synchronous", "FULL").map_err(damaged)?;
+    db.pragma_update(None, "foreign_keys", true).map_err(damaged)?;
+    if version < newest {
+        if version > 0 {
+            keep(&db, &path, version)?;
+        }
+        migrate(&mut db, version, newest).map_err(damaged)?;
+    }
+    Ok(db)
+}
+
+/// Fails if the file is damaged.
+fn check(db: &Connection, path: &Path) -> Result<(), Error> {
+    let checked = db.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    let reason = match checked {
+        Ok(answer) if answer == "ok" => return Ok(()),
+        Ok(answer) => answer,
+        Err(error) => error.to_string(),
+    };
+    Err(Error::Damaged { path: path.to_owned(), reason })
+}
+
+fn keep(db: &Connection, path: &Path, version: i64) -> Result<(), Error> {
+    let mut copy = path.as_os_str().to_owned();
+    copy.push(format!(".{version}"));
+    // Left by a migration that was stopped.
+    fs::remove_file(&copy).ok();
+    let copied = db.execute("VACUUM INTO ?1", [copy.to_string_lossy()]);
+    copied.map(drop).map_err(|error| Error::Damaged { path: path.to_owned(), reason: error.to_string() })
+}
+
+fn migrate(db: &mut Connection, version: i64, newest: i64) -> rusqlite::Result<()> {
+    let transaction = db.transaction()?;
+    for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or_default()) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", newest)?;
+    transaction.commit()
+}

@@ -1,0 +1,66 @@
+-- Records are JSON in the dialect of the specification; columns are made from them where queries need them.
+CREATE TABLE tenants (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+);
+
+-- SHA-256 of each API key. `id` is shown by `host keys list`.
+CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    tenant TEXT NOT NULL REFERENCES tenants (id),
+    digest BLOB NOT NULL UNIQUE,
+    created TEXT NOT NULL
+);
+
+-- `record` has no values of secrets; `secrets` has them, encrypted.
+CREATE TABLE deployments (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    record TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    secrets BLOB NOT NULL,
+    tenant TEXT AS (record ->> '$.tenant_id'),
+    name TEXT AS (record ->> '$.name') UNIQUE,
+    status TEXT AS (record ->> '$.status'),
+    image_version TEXT AS (record ->> '$.image_version'),
+    type TEXT AS (record ->> '$.source_config.deployment_type'),
+    listener TEXT AS (record ->> '$.source_config.listener_id'),
+    agent TEXT AS (record ->> '$.agent.agent_id'),
+    environment TEXT AS (record ->> '$.agent.environment')
+);
+CREATE INDEX deployments_of_tenant ON deployments (tenant, number);
+CREATE UNIQUE INDEX deployments_of_agent ON deployments (tenant, agent, environment) WHERE agent IS NOT NULL;
+
+-- `ordinal` counts the revisions of a deployment from 1. `secrets` are those that the revision runs with.
+CREATE TABLE revisions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    deployment TEXT NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    secrets BLOB NOT NULL,
+    status TEXT AS (record ->> '$.status'),
+    UNIQUE (deployment, ordinal)
+);
+
+-- `kind` is 0 for builds and 1 for deployments.
+CREATE TABLE logs (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    revision INTEGER NOT NULL REFERENCES revisions (number) ON DELETE CASCADE,
+    kind INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    level TEXT NOT NULL,
+    message TEXT NOT NULL
+);
+CREATE INDEX logs_of_revision ON logs (revision, kind, number);
+
+-- Upload addresses, and whether there is an archive. `token` is a SHA-256, `made` in milliseconds since 1970.
+CREATE TABLE uploads (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    deployment TEXT NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
+    token BLOB NOT NULL,
+    made INTEGER NOT NULL,
+    has_file INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX uploads_of_deployment ON uploads (deployment, number);

@@ -1,0 +1,200 @@
+//! Plan and resources → objects of Kubernetes. It is pure, and decides everything that the objects say.
+//!
+//! Values of variables and containers are in Secrets alone, and there only if they are asked for. docs/guides/kubernetes.md
+//! has the table of each resource field and its place.
+
+mod compute;
+mod container;
+mod databases;
+mod distributed;
+mod metadata;
+mod migrations;
+mod pod;
+mod secrets;
+mod server;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::api::wire::{Redacted, ResourceSpec, SecretReference};
+use crate::compiler::back::plan::Plan;
+use crate::compiler::server::{cluster, setup};
+
+/// Time between the end of the drain and the kill of a server, in seconds. It covers the `preStop` hook.
+const MARGIN: u64 = 30;
+
+/// What the manifests are made from.
+#[derive(Clone)]
+pub struct Request<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Name of the deployment, which starts the name of every object.
+    pub name: String,
+    /// Namespace of the objects; without it, the one of the client that applies them.
+    pub namespace: Option<String>,
+    /// Image of the server.
+    pub image: String,
+    /// Image of the executors of the distributed runtime.
+    pub executor_image: Option<String>,
+    /// Resources.
+    pub resources: ResourceSpec,
+    /// Variables from secrets of the cluster.
+    pub references: Vec<SecretReference>,
+    /// Variables of the server, with their values if they are known.
+    pub variables: IndexMap<String, Option<Redacted>>,
+    /// Whether the manifests contain Secrets with these values. Otherwise they refer to Secrets that have to exist.
+    pub writes_secrets: bool,
+}
+
+/// The objects, in the order in which they are applied.
+#[derive(Debug)]
+pub struct Manifests {
+    /// The objects.
+    pub objects: Vec<Value>,
+    /// What the cluster has to have before, as sentences.
+    pub requirements: Vec<String>,
+    /// Remarks for the user, as lowercase fragments.
+    pub notes: Vec<String>,
+}
+
+/// A request that no manifests fulfil.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// A lowercase fragment.
+    pub message: String,
+    /// The next step.
+    pub hint: String,
+}
+
+impl Refused {
+    fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+}
+
+/// The objects that run the server of a plan.
+///
+/// # Errors
+///
+/// A name is not one of Kubernetes, or the resources contradict each other.
+pub fn manifests(request: &Request<'_>) -> Result<Manifests, Refused> {
+    metadata::check_names(request)?;
+    let mut notes = Vec::new();
+    let scope = Scope::new(request, &mut notes)?;
+    let mut objects = vec![scope.config_map()?];
+    let (secrets, requirements) = secrets::secrets(&scope, &mut notes)?;
+    objects.extend(secrets);
+    if scope.has_database {
+        objects.extend(databases::postgres(&scope)?);
+    }
+    if scope.has_redis {
+        objects.extend(databases::redis(&scope)?);
+    }
+    objects.push(migrations::job(&scope)?);
+    objects.extend(server::server(&scope, &mut notes)?);
+    objects.extend(distributed::objects(&scope, &mut notes)?);
+    objects.iter_mut().for_each(remove_nulls);
+    Ok(Manifests { objects, requirements, notes })
+}
+
+/// A request with what is derived from it once.
+struct Scope<'a> {
+    request: &'a Request<'a>,
+    /// Whether the manifests run PostgreSQL.
+    has_database: bool,
+    /// Whether the manifests run Redis.
+    has_redis: bool,
+    /// Whether queue workers execute the runs.
+    has_queue: bool,
+    /// Whether the distributed runtime executes the runs.
+    is_distributed: bool,
+    /// Time that a stopping server gives its runs, in seconds.
+    drain: u64,
+    /// The variables that are keys of the Secret of the server.
+    variables: IndexMap<&'a str, Option<&'a Redacted>>,
+}
+
+impl<'a> Scope<'a> {
+    fn new(request: &'a Request<'a>, notes: &mut Vec<String>) -> Result<Self, Refused> {
+        let is_referred = |names: &[&str]| {
+            request.references.iter().any(|it| it.name.as_deref().is_some_and(|name| names.contains(&name)))
+        };
+        let has_database = !is_referred(setup::DATABASE_VARIABLES);
+        let has_redis = !is_referred(&[setup::REDIS_URI.0]);
+        let variables = secrets::variables(request, notes)?;
+        let resources = &request.resources;
+        let unknown =
+            resources.other.keys().map(|name| format!("ignoring the unknown resource field `{name}`"));
+        notes.extend(unknown);
+        Ok(Self {
+            request,
+            has_database,
+            has_redis,
+            has_queue: server::has_queue(resources),
+            is_distributed: distributed::is_asked_for(resources),
+            drain: drain(request, notes),
+            variables,
+        })
+    }
+
+    /// The name of an object: that of the deployment, and `suffix`.
+    fn name(&self, suffix: &str) -> String {
+        format!("{}-{suffix}", self.request.name)
+    }
+
+    /// The settings that are no secrets.
+    fn config_map(&self) -> Result<Value, Refused> {
+        let mut object = metadata::object(self, ("v1", "ConfigMap"), self.name("config"), "config")?;
+        object["data"] = self.settings();
+        Ok(object)
+    }
+
+    fn settings(&self) -> Value {
+        let port = self.request.plan.server.port.to_string();
+        let mut settings = serde_json::json!({
+            (setup::PORT_VARIABLE): port,
+            (cluster::DRAIN_VARIABLE): self.drain.to_string(),
+        });
+        if self.has_redis {
+            settings[setup::REDIS_URI.0] = cluster::redis_uri(&self.name("redis")).into();
+        }
+        settings
+    }
+
+    /// Time until a stopping server is killed, in seconds.
+    fn grace_period(&self) -> u64 {
+        self.drain.saturating_add(MARGIN)
+    }
+}
+
+/// The drain that `env` sets, or else the default of the server.
+fn drain(request: &Request<'_>, notes: &mut Vec<String>) -> u64 {
+    let name = cluster::DRAIN_VARIABLE;
+    let Some(value) = request.variables.get(name) else { return cluster::DRAIN };
+    let seconds = value.as_ref().and_then(|value| value.expose().trim().parse::<u32>().ok());
+    if seconds.is_none() {
+        let default = cluster::DRAIN;
+        notes.push(format!(
+            "using {default} for `{name}`, since its value is not known or not a number of seconds"
+        ));
+    }
+    seconds.map_or(cluster::DRAIN, u64::from)
+}
+
+/// The first digits of the SHA-256 of a value, which tell versions of an object apart.
+fn digest(value: &Value) -> String {
+    Sha256::digest(value.to_string()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Removes absent members.
+fn remove_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(remove_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        _ => {}
+    }
+}

@@ -1,0 +1,147 @@
+//! CPU, memory and replicas.
+
+use serde_json::{Value, json};
+
+use super::{Refused, Scope, metadata};
+
+/// CPU utilisation at which the autoscaler adds replicas, in percent of the request.
+const UTILIZATION: u32 = 80;
+
+/// Requests and limits of a container. CPU is in cores, memory in Mi.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Compute {
+    pub(super) cpu: Option<f64>,
+    pub(super) cpu_limit: Option<f64>,
+    pub(super) memory: Option<u64>,
+    pub(super) memory_limit: Option<u64>,
+}
+
+impl Compute {
+    /// The same, and those of `other` where there is neither a request nor a limit.
+    pub(super) fn or(self, other: Self) -> Self {
+        let (cpu, cpu_limit) = match (self.cpu, self.cpu_limit) {
+            (None, None) => (other.cpu, other.cpu_limit),
+            own => own,
+        };
+        let (memory, memory_limit) = match (self.memory, self.memory_limit) {
+            (None, None) => (other.memory, other.memory_limit),
+            own => own,
+        };
+        Self { cpu, cpu_limit, memory, memory_limit }
+    }
+
+    /// The member `resources` of a container; null if nothing is set. A limit that is not set is twice the request.
+    pub(super) fn resources(self, prefix: &str) -> Result<Value, Refused> {
+        let cpu_limit = self.cpu_limit.or(self.cpu.map(|cpu| cpu * 2.0));
+        let memory_limit = self.memory_limit.or(self.memory.map(|memory| memory.saturating_mul(2)));
+        check(&format!("{prefix}cpu"), self.cpu, cpu_limit)?;
+        check(&format!("{prefix}memory_mb"), self.memory, memory_limit)?;
+        let amounts = |cpu: Option<f64>, memory: Option<u64>| match (cpu, memory) {
+            (None, None) => Value::Null,
+            _ => json!({ "cpu": cpu.map(cores), "memory": memory.map(|it| format!("{it}Mi")) }),
+        };
+        match (amounts(self.cpu, self.memory), amounts(cpu_limit, memory_limit)) {
+            (Value::Null, Value::Null) => Ok(Value::Null),
+            (requests, limits) => Ok(json!({ "requests": requests, "limits": limits })),
+        }
+    }
+}
+
+/// Refuses a request that is not positive or above its limit.
+fn check<T: PartialOrd + Default + Copy>(
+    field: &str,
+    request: Option<T>,
+    limit: Option<T>,
+) -> Result<(), Refused> {
+    let hint = "change the resources";
+    if [request, limit].into_iter().flatten().any(|amount| amount <= T::default()) {
+        return Err(Refused::new(
+            format!("the resource field `{field}` or its limit is not greater than 0"),
+            hint,
+        ));
+    }
+    match (request, limit) {
+        (Some(request), Some(limit)) if request > limit => {
+            Err(Refused::new(format!("the resource field `{field}` is greater than its limit"), hint))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `2` or `500m`, at least `1m`.
+fn cores(cpu: f64) -> String {
+    let milli = (cpu * 1000.0).round().max(1.0);
+    if milli % 1000.0 == 0.0 { format!("{}", milli / 1000.0) } else { format!("{milli}m") }
+}
+
+/// Number of replicas.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Scale {
+    min: u32,
+    max: u32,
+}
+
+impl Scale {
+    /// The scale that the fields `PREFIXmin_scale` and `PREFIXmax_scale` ask for. Nothing starts a server at its first
+    /// request, so at least one replica runs.
+    pub(super) fn new(
+        prefix: &str,
+        (min, max): (Option<u32>, Option<u32>),
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Refused> {
+        let asked = min.unwrap_or_else(|| max.unwrap_or(1).min(1));
+        let max = max.unwrap_or(asked);
+        if asked > max {
+            return Err(Refused::new(
+                format!("the resource field `{prefix}min_scale` is greater than `{prefix}max_scale`"),
+                "change the resources",
+            ));
+        }
+        if asked == 0 {
+            notes.push(format!(
+                "one replica runs although `{prefix}min_scale` is 0: Kubernetes alone does not start a server at a request"
+            ));
+        }
+        Ok(Self { min: asked.max(1), max: max.max(1) })
+    }
+
+    /// The member `replicas` of a Deployment; null if an autoscaler sets it.
+    pub(super) fn replicas(self) -> Value {
+        if self.min == self.max { self.min.into() } else { Value::Null }
+    }
+
+    /// The autoscaler of the Deployment `name`, if the scale has a range.
+    pub(super) fn autoscaler(
+        self,
+        scope: &Scope<'_>,
+        (name, component): (&str, &str),
+        (prefix, cpu): (&str, Option<f64>),
+    ) -> Result<Option<Value>, Refused> {
+        if self.min == self.max {
+            return Ok(None);
+        }
+        if cpu.is_none() {
+            return Err(Refused::new(
+                format!("cannot scale between {} and {} replicas without a CPU request", self.min, self.max),
+                format!(
+                    "set the resource field `{prefix}cpu`, which the autoscaler compares the use of CPU with"
+                ),
+            ));
+        }
+        let kind = ("autoscaling/v2", "HorizontalPodAutoscaler");
+        let mut object = metadata::object(scope, kind, name.to_owned(), component)?;
+        object["spec"] = json!({
+            "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": name },
+            "minReplicas": self.min,
+            "maxReplicas": self.max,
+            "metrics": [{
+                "type": "Resource",
+                "resource": {
+                    "name": "cpu",
+                    "target": { "type": "Utilization", "averageUtilization": UTILIZATION },
+                },
+            }],
+        });
+        Ok(Some(object))
+    }
+}

@@ -1,0 +1,115 @@
+//! PostgreSQL and Redis, where no secret reference names those of the user.
+
+use serde_json::{Value, json};
+
+use super::compute::Compute;
+use super::{Refused, Scope, container, metadata, secrets, server};
+use crate::compiler::server::{cluster, setup};
+
+/// Default storage of the database, in Gi.
+const STORAGE: u64 = 10;
+/// Name of the volume of the database.
+const DATA: &str = "data";
+
+/// The Service and the StatefulSet of PostgreSQL.
+pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
+    let it = &scope.request.resources;
+    let (name, component, data) = (scope.name("postgres"), "postgres", &setup::POSTGRES);
+    let compute = Compute {
+        cpu: it.db_cpu,
+        cpu_limit: it.db_cpu_limit,
+        memory: it.db_memory_mb,
+        memory_limit: it.db_memory_limit_mb,
+    };
+    let (_, directory) = setup::DATA;
+    let own = |(variable, _): &&(&str, &str)| *variable != cluster::PASSWORD_VARIABLE;
+    let mut variables: Vec<Value> = data
+        .environment
+        .iter()
+        .filter(own)
+        .map(|(name, value)| json!({ "name": name, "value": value }))
+        .collect();
+    let password = container::reference(&scope.name(secrets::PASSWORD), secrets::PASSWORD_KEY);
+    variables.push(json!({ "name": cluster::PASSWORD_VARIABLE, "valueFrom": password }));
+    variables.push(json!({ "name": cluster::DATA_VARIABLE, "value": format!("{directory}/pgdata") }));
+    let mut arguments: Vec<String> = data.command.iter().map(|&word| word.to_owned()).collect();
+    if let Some(connections) = it.db_max_connections {
+        arguments.extend(["-c".to_owned(), format!("{}={connections}", cluster::CONNECTIONS)]);
+    }
+    let mut container = beside(data, ("postgres", cluster::POSTGRES_PORT), compute.resources("db_")?);
+    container["args"] = arguments.into();
+    container["env"] = variables.into();
+    container["volumeMounts"] = json!([{ "name": DATA, "mountPath": directory }]);
+    let storage = it.db_storage_gi.unwrap_or(STORAGE);
+    let mut object = metadata::object(scope, ("apps/v1", "StatefulSet"), name.clone(), component)?;
+    object["spec"] = json!({
+        "replicas": 1,
+        "serviceName": name,
+        "selector": { "matchLabels": metadata::selector(scope, component) },
+        "template": template(scope, component, &container)?,
+        "volumeClaimTemplates": [{
+            "metadata": { "name": DATA },
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": { "requests": { "storage": format!("{storage}Gi") } },
+            },
+        }],
+    });
+    Ok([server::service(scope, &name, component, ("postgres", cluster::POSTGRES_PORT))?, object])
+}
+
+/// The Service and the Deployment of Redis, which keeps nothing.
+pub(super) fn redis(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
+    let it = &scope.request.resources;
+    let (name, component) = (scope.name("redis"), "redis");
+    let compute = Compute {
+        cpu: it.redis_cpu,
+        cpu_limit: it.redis_cpu_limit,
+        memory: it.redis_memory_mb,
+        memory_limit: it.redis_memory_limit_mb,
+    };
+    let container = beside(&setup::REDIS, ("redis", cluster::REDIS_PORT), compute.resources("redis_")?);
+    let mut object = metadata::object(scope, ("apps/v1", "Deployment"), name.clone(), component)?;
+    object["spec"] = json!({
+        "replicas": 1,
+        "selector": { "matchLabels": metadata::selector(scope, component) },
+        "strategy": { "type": "Recreate" },
+        "template": template(scope, component, &container)?,
+    });
+    Ok([server::service(scope, &name, component, ("redis", cluster::REDIS_PORT))?, object])
+}
+
+/// The container of a service beside the server.
+fn beside(data: &setup::Service, (port_name, port): (&str, u16), resources: Value) -> Value {
+    let probe = |failures: u32| {
+        json!({
+            "exec": { "command": data.health },
+            "periodSeconds": setup::INTERVAL,
+            "timeoutSeconds": setup::TIMEOUT,
+            "failureThreshold": failures,
+        })
+    };
+    json!({
+        "name": port_name,
+        "image": data.image,
+        "ports": [{ "name": port_name, "containerPort": port }],
+        "startupProbe": probe(data.start_period / setup::INTERVAL + setup::RETRIES),
+        "readinessProbe": probe(setup::RETRIES),
+        "resources": resources,
+    })
+}
+
+fn template(scope: &Scope<'_>, component: &str, container: &Value) -> Result<Value, Refused> {
+    let resources = &scope.request.resources;
+    Ok(json!({
+        "metadata": {
+            "labels": metadata::labels(scope, component)?,
+            "annotations": metadata::annotations(scope, [])?,
+        },
+        "spec": {
+            "automountServiceAccountToken": false,
+            "imagePullSecrets": resources.image_pull_secrets,
+            "containers": [container],
+        },
+    }))
+}

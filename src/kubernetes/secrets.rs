@@ -1,0 +1,105 @@
+//! Secrets: the variables of the server, those of other containers, and the password of the database.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use super::container::{self, is_key};
+use super::{Refused, Request, Scope, metadata};
+use crate::api::wire::Redacted;
+use crate::compiler::server::{cluster, setup};
+use crate::compiler::words::listed;
+
+/// Suffix of the name of the Secret with the variables of the server.
+pub(super) const VARIABLES: &str = "env";
+/// Suffix of the name of the Secret with the password of the database.
+pub(super) const PASSWORD: &str = "postgres";
+/// Its key.
+pub(super) const PASSWORD_KEY: &str = "password";
+
+/// The variables that are keys of the Secret of the server: without those that the manifests set.
+pub(super) fn variables<'a>(
+    request: &'a Request<'a>,
+    notes: &mut Vec<String>,
+) -> Result<IndexMap<&'a str, Option<&'a Redacted>>, Refused> {
+    let is_referred = |name: &str| request.references.iter().any(|it| it.name.as_deref() == Some(name));
+    let mut variables = IndexMap::new();
+    for (name, value) in &request.variables {
+        let name = name.as_str();
+        let is_database = setup::DATABASE_VARIABLES.contains(&name) || name == setup::REDIS_URI.0;
+        if !is_key(name) {
+            let message = format!("the variable `{}` cannot be a key of a Secret", name.escape_debug());
+            return Err(Refused::new(message, "use letters, digits, `.`, `_` and `-` in its name"));
+        } else if is_referred(name) {
+            notes.push(format!("ignoring `{name}` of `env`: a secret reference takes precedence"));
+        } else if is_database {
+            notes.push(format!(
+                "ignoring `{name}` of `env`: the manifests run their own; use --secret-reference {name}=SECRET/KEY for \
+                 another"
+            ));
+        } else if name == setup::PORT_VARIABLE {
+            notes.push(format!("ignoring `{name}` of `env`: the manifests set it"));
+        } else if name != cluster::DRAIN_VARIABLE {
+            variables.insert(name, value.as_ref());
+        }
+    }
+    Ok(variables)
+}
+
+/// The Secrets that are written, and those that have to exist, as sentences.
+pub(super) fn secrets(
+    scope: &Scope<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(Vec<Value>, Vec<String>), Refused> {
+    let (mut objects, mut requirements) = (Vec::new(), Vec::new());
+    let containers = container::values(scope)?;
+    let of_server = scope.variables.iter().map(|(name, value)| ((*name).to_owned(), value.cloned()));
+    let of_containers = containers.into_iter().map(|(key, value)| (key, Some(value)));
+    let all: [(&str, IndexMap<_, _>); 2] =
+        [(VARIABLES, of_server.collect()), (container::SECRET, of_containers.collect())];
+    for (suffix, values) in all.into_iter().filter(|(_, values)| !values.is_empty()) {
+        let name = scope.name(suffix);
+        match scope.request.writes_secrets {
+            true => objects.push(secret(scope, name, values, notes)?),
+            false => {
+                let keys = listed(values.keys().map(String::as_str));
+                requirements.push(format!("a Secret {name} with the keys {keys}; --with-secrets writes it"));
+            }
+        }
+    }
+    if scope.has_database {
+        let name = scope.name(PASSWORD);
+        requirements.push(format!(
+            "a Secret {name} with the password of the database: kubectl create secret generic {name} \
+             --from-literal={PASSWORD_KEY}=\"$(openssl rand -hex 24)\""
+        ));
+    }
+    requirements.extend(
+        scope
+            .request
+            .resources
+            .image_pull_secrets
+            .iter()
+            .flatten()
+            .filter_map(|secret| Some(format!("a Secret {} that pulls images", secret.name.as_deref()?))),
+    );
+    Ok((objects, requirements))
+}
+
+fn secret(
+    scope: &Scope<'_>,
+    name: String,
+    values: IndexMap<String, Option<Redacted>>,
+    notes: &mut Vec<String>,
+) -> Result<Value, Refused> {
+    let mut object = metadata::object(scope, ("v1", "Secret"), name.clone(), "config")?;
+    let mut data = Map::new();
+    for (key, value) in values {
+        match value {
+            Some(value) => _ = data.insert(key, value.expose().into()),
+            None => notes.push(format!("the Secret {name} lacks `{key}`, whose value is not known")),
+        }
+    }
+    object["type"] = "Opaque".into();
+    object["stringData"] = Value::Object(data);
+    Ok(object)
+}
