@@ -25,6 +25,7 @@ mod repositories;
 mod revisions;
 mod routes;
 mod rules;
+pub mod runner;
 mod store;
 mod transfer;
 mod uploads;
