@@ -2,7 +2,6 @@
 
 mod answers;
 mod deployments;
-mod faults;
 mod limits;
 mod list;
 mod listeners;
@@ -19,7 +18,9 @@ mod revisions;
 mod runner;
 mod serve;
 pub(crate) mod service;
+mod store;
 mod table;
+mod tenants;
 mod uploads;
 
 use serde_json::{Value, json};
