@@ -85,6 +85,7 @@ fn insert(
     if let Some(taken) = tx.create(&deployment, tags)? {
         let detail = match taken {
             Taken::Name => format!("A deployment named '{}' already exists.", deployment.name),
+            Taken::Deleted => format!("A deployment named '{}' is being deleted.", deployment.name),
             Taken::Agent => "The agent already has a deployment in this environment.".to_owned(),
         };
         return Err(Refusal::Plain(StatusCode::CONFLICT, detail));
@@ -93,7 +94,7 @@ fn insert(
         let config = &deployment.source_revision_config;
         uploads::check(tx, &deployment.id, config.source_tarball_path.as_deref())?;
         let source = deployment.source.clone();
-        tx.add_revision(&mut deployment, source)?;
+        tx.add_revision(&mut deployment, source, None)?;
     }
     tx.deployment(&deployment.tenant_id, &deployment.id)?.ok_or_else(|| missing(&deployment.id))
 }
@@ -187,7 +188,7 @@ fn apply(
     let tarball = patch.source_revision_config.as_ref().and_then(|it| it.source_tarball_path.as_deref());
     uploads::check(tx, &deployment.id, tarball)?;
     tx.save(&mut deployment)?;
-    let revision = source.map(|source| tx.add_revision(&mut deployment, source)).transpose()?;
+    let revision = source.map(|source| tx.add_revision(&mut deployment, source, None)).transpose()?;
     Ok((find(tx, &deployment.tenant_id, &deployment.id)?, revision))
 }
 

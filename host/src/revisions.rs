@@ -87,10 +87,13 @@ fn repeat(tx: &Tx<'_>, tenant: &str, deployment: &str, id: &str) -> Result<Deplo
         let word = &revision.status;
         return Err(Refusal::bad(format!("The revision is {word}; it can be redeployed when it is done.")));
     }
-    uploads::check(tx, deployment, revision.source_revision_config.source_tarball_path.as_deref())?;
+    let kept = tx.kept_image(id)?;
+    if kept.is_none() {
+        uploads::check(tx, deployment, revision.source_revision_config.source_tarball_path.as_deref())?;
+    }
     let mut changed = deployments::find(tx, tenant, deployment)?;
     changed.source_revision_config = revision.source_revision_config;
-    tx.add_revision(&mut changed, revision.source)?;
+    tx.add_revision(&mut changed, revision.source, kept.as_deref())?;
     deployments::find(tx, tenant, deployment)
 }
 
@@ -109,7 +112,7 @@ pub(super) async fn interrupt(
 
 fn stop(tx: &Tx<'_>, tenant: &str, deployment: &str, id: &str) -> Result<Revision, Refusal> {
     let revision = find(tx, tenant, deployment, id)?;
-    if !tx.advance(deployment, id, RevisionStatus::Interrupted)? {
+    if !tx.interrupt(&revision)? {
         let word = &revision.status;
         return Err(Refusal::bad(format!("The revision is {word}, and cannot be interrupted any more.")));
     }

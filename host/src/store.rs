@@ -5,6 +5,7 @@
 
 mod access;
 mod deployments;
+mod desired;
 mod directory;
 mod logs;
 mod migrations;

@@ -130,6 +130,26 @@ impl Phase {
     }
 }
 
+impl From<&RevisionStatus> for Phase {
+    fn from(status: &RevisionStatus) -> Self {
+        match status {
+            RevisionStatus::Creating => Self::Creating,
+            RevisionStatus::Queued => Self::Queued,
+            RevisionStatus::AwaitingBuild => Self::AwaitingBuild,
+            RevisionStatus::Building => Self::Building,
+            RevisionStatus::AwaitingDeploy => Self::AwaitingDeploy,
+            RevisionStatus::Deploying => Self::Deploying,
+            RevisionStatus::Deployed => Self::Deployed,
+            RevisionStatus::Skipped => Self::Skipped,
+            RevisionStatus::CreateFailed => Self::CreateFailed,
+            RevisionStatus::BuildFailed => Self::BuildFailed,
+            RevisionStatus::DeployFailed => Self::DeployFailed,
+            // This service writes no others.
+            RevisionStatus::Interrupted | RevisionStatus::Unknown | RevisionStatus::Other(_) => Self::Interrupted,
+        }
+    }
+}
+
 impl From<Phase> for RevisionStatus {
     fn from(phase: Phase) -> Self {
         match phase {

@@ -11,6 +11,8 @@ use super::{Broken, Tx};
 pub(crate) enum Taken {
     /// Its name is in use.
     Name,
+    /// A deployment of its name is being removed.
+    Deleted,
     /// Its agent has a deployment in its environment.
     Agent,
 }
@@ -36,7 +38,7 @@ pub(crate) struct Selection {
 impl Selection {
     /// The condition in SQL for a tenant, and its parameters.
     fn condition(&self, tenant: &str) -> (String, Vec<Sql>) {
-        let mut condition = "tenant = ?".to_owned();
+        let mut condition = "NOT deleted AND tenant = ?".to_owned();
         let mut parameters = vec![Sql::Text(tenant.to_owned())];
         let mut texts = |sql: &str, wanted: &[String]| {
             let marks = vec!["?"; wanted.len()].join(", ");
@@ -74,13 +76,18 @@ impl Tx<'_> {
         let is_used = |sql: &str, parameters: &[&str]| {
             self.db.prepare_cached(sql)?.exists(params_from_iter(parameters))
         };
-        if is_used("SELECT 1 FROM deployments WHERE name = ?1", &[&deployment.name])? {
-            return Ok(Some(Taken::Name));
+        for (sql, taken) in [
+            ("SELECT 1 FROM deployments WHERE name = ?1 AND NOT deleted", Taken::Name),
+            ("SELECT 1 FROM deployments WHERE name = ?1", Taken::Deleted),
+        ] {
+            if is_used(sql, &[&deployment.name])? {
+                return Ok(Some(taken));
+            }
         }
         let agent = |field: &str| deployment.other.get("agent")?[field].as_str();
         if let Some((agent, environment)) = agent("agent_id").zip(agent("environment"))
             && is_used(
-                "SELECT 1 FROM deployments WHERE tenant = ?1 AND agent = ?2 AND environment = ?3",
+                "SELECT 1 FROM deployments WHERE tenant = ?1 AND agent = ?2 AND environment = ?3 AND NOT deleted",
                 &[&deployment.tenant_id, agent, environment],
             )?
         {
@@ -97,7 +104,7 @@ impl Tx<'_> {
     /// A deployment of a tenant, with the names of its secrets.
     pub(crate) fn deployment(&self, tenant: &str, id: &str) -> Result<Option<Deployment>, Broken> {
         let mut statement =
-            self.db.prepare_cached("SELECT record FROM deployments WHERE id = ?1 AND tenant = ?2")?;
+            self.db.prepare_cached("SELECT record FROM deployments WHERE id = ?1 AND tenant = ?2 AND NOT deleted")?;
         let found = statement.query_row([id, tenant], |row| row.get::<_, String>(0)).optional()?;
         Ok(found.map(|record| serde_json::from_str(&record)).transpose()?)
     }
@@ -107,14 +114,6 @@ impl Tx<'_> {
         let mut statement = self.db.prepare_cached("SELECT record FROM deployments WHERE id = ?1")?;
         let found = statement.query_row([id], |row| row.get::<_, String>(0)).optional()?;
         Ok(found.map(|record| serde_json::from_str(&record)).transpose()?)
-    }
-
-    /// The IDs of the deployments that are not ready.
-    pub(crate) fn unprepared(&self) -> Result<Vec<String>, Broken> {
-        let sql = "SELECT id FROM deployments WHERE status = 'AWAITING_DATABASE'";
-        let mut statement = self.db.prepare_cached(sql)?;
-        let rows = statement.query_map([], |row| row.get(0))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// The selected deployments of a tenant, newest first.
@@ -152,9 +151,9 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Removes a deployment with its revisions, logs and archives, and returns whether it existed.
+    /// Hides a deployment until the reconciler has removed it, and returns whether it existed.
     pub(crate) fn delete(&self, tenant: &str, id: &str) -> Result<bool, Broken> {
-        let sql = "DELETE FROM deployments WHERE id = ?1 AND tenant = ?2";
+        let sql = "UPDATE deployments SET deleted = 1 WHERE id = ?1 AND tenant = ?2 AND NOT deleted";
         Ok(self.db.execute(sql, [id, tenant])? > 0)
     }
 }

@@ -1,16 +1,28 @@
 //! Revisions of the database.
 
 use agentcli::api::time;
-use agentcli::api::wire::{Deployment, DeploymentStatus, Object, Revision, RevisionStatus, Source};
+use agentcli::api::wire::{Deployment, Object, Revision, RevisionStatus, Source};
+use agentcli::compiler::server::cluster;
 use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension as _, params, params_from_iter};
 use uuid::Uuid;
 
 use super::{Broken, Tx};
+use crate::reconcile::Phase;
+
+/// Maximum time that a server has to finish runs, in seconds.
+const MAX_GRACE: u32 = 3600;
+const DEFAULT_GRACE: u32 = 180;
 
 impl Tx<'_> {
-    /// Adds a revision of the deployment's configuration as its latest, with the deployment's secrets; its ID.
-    pub(crate) fn add_revision(&self, deployment: &mut Deployment, source: Source) -> Result<String, Broken> {
+    /// Adds a revision of the deployment's configuration as its latest, with the deployment's secrets; its ID. `kept` is the
+    /// image of the revision that it repeats.
+    pub(crate) fn add_revision(
+        &self,
+        deployment: &mut Deployment,
+        source: Source,
+        kept: Option<&str>,
+    ) -> Result<String, Broken> {
         let now = time::now_as_text();
         let revision = Revision {
             id: Uuid::new_v4().to_string(),
@@ -22,14 +34,36 @@ impl Tx<'_> {
             other: Object::new(),
         };
         self.db.execute(
-            "INSERT INTO revisions (id, deployment, ordinal, record, secrets)
-             SELECT ?1, id, 1 + (SELECT coalesce(max(ordinal), 0) FROM revisions WHERE deployment = ?2), ?3, secrets
-             FROM deployments WHERE id = ?2",
-            params![revision.id, deployment.id, serde_json::to_string(&revision)?],
+            "INSERT INTO revisions (id, deployment, ordinal, record, secrets, grace, kept)
+             SELECT ?1, id, 1 + (SELECT coalesce(max(ordinal), 0) FROM revisions WHERE deployment = ?2), ?3, secrets,
+             ?4, ?5 FROM deployments WHERE id = ?2",
+            params![
+                revision.id,
+                deployment.id,
+                serde_json::to_string(&revision)?,
+                self.grace(&deployment.id)?,
+                kept
+            ],
         )?;
         deployment.latest_revision_id = Some(revision.id.clone());
         self.save(deployment)?;
         Ok(revision.id)
+    }
+
+    /// Time that the server of a deployment has to finish runs, in seconds.
+    fn grace(&self, deployment: &str) -> Result<u32, Broken> {
+        let mut statement = self.db.prepare_cached("SELECT secrets FROM deployments WHERE id = ?1")?;
+        let sealed: Vec<u8> = statement.query_row([deployment], |row| row.get(0))?;
+        let secrets = self.vault.open_sealed(deployment, &sealed)?;
+        let given = secrets.iter().find(|secret| secret.name == cluster::DRAIN_VARIABLE);
+        let given = given.and_then(|secret| secret.value.as_ref()?.expose().trim().parse().ok());
+        Ok(given.unwrap_or(DEFAULT_GRACE).min(MAX_GRACE))
+    }
+
+    /// The image of a revision, if it is kept.
+    pub(crate) fn kept_image(&self, id: &str) -> Result<Option<String>, Broken> {
+        let mut statement = self.db.prepare_cached("SELECT image FROM revisions WHERE id = ?1")?;
+        Ok(statement.query_row([id], |row| row.get(0)).optional()?.flatten())
     }
 
     /// A revision of a deployment.
@@ -38,12 +72,6 @@ impl Tx<'_> {
             self.db.prepare_cached("SELECT record FROM revisions WHERE id = ?1 AND deployment = ?2")?;
         let found = statement.query_row([id, deployment], |row| row.get::<_, String>(0)).optional()?;
         Ok(found.map(|record| serde_json::from_str(&record)).transpose()?)
-    }
-
-    /// The number of a revision in its deployment, from 1.
-    pub(crate) fn ordinal(&self, id: &str) -> Result<Option<u64>, Broken> {
-        let mut statement = self.db.prepare_cached("SELECT ordinal FROM revisions WHERE id = ?1")?;
-        Ok(statement.query_row([id], |row| row.get::<_, i64>(0)).optional()?.map(i64::unsigned_abs))
     }
 
     /// The revisions of a deployment with any of `statuses`, newest first.
@@ -72,41 +100,14 @@ impl Tx<'_> {
         rows.map(|record| Ok(serde_json::from_str(&record?)?)).collect()
     }
 
-    /// The IDs of the revisions whose status is not final, each after that of its deployment, oldest first.
-    pub(crate) fn unfinished(&self) -> Result<Vec<(String, String)>, Broken> {
-        let is_open = |word: &&&str| !RevisionStatus::from(**word).is_final();
-        let open: Vec<&str> = RevisionStatus::WORDS.iter().filter(is_open).copied().collect();
-        let marks = vec!["?"; open.len()].join(", ");
-        let sql = format!("SELECT deployment, id FROM revisions WHERE status IN ({marks}) ORDER BY number");
-        let mut statement = self.db.prepare_cached(&sql)?;
-        let rows = statement.query_map(params_from_iter(open), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
     /// The latest revision of a deployment.
     pub(crate) fn latest(&self, deployment: &str) -> Result<Option<Revision>, Broken> {
         Ok(self.revisions(deployment, None, 0, 1)?.pop())
     }
 
-    /// Changes the status of a revision unless it is final or the revision was removed; returns whether it changed.
-    pub(crate) fn advance(&self, deployment: &str, id: &str, status: RevisionStatus) -> Result<bool, Broken> {
-        let Some(mut revision) = self.revision(deployment, id)? else { return Ok(false) };
-        if revision.status.is_final() {
-            return Ok(false);
-        }
-        revision.status = status;
-        revision.updated_at = time::now_as_text();
-        self.db.execute(
-            "UPDATE revisions SET record = ?2 WHERE id = ?1",
-            params![id, serde_json::to_string(&revision)?],
-        )?;
-        if revision.status == RevisionStatus::Deployed
-            && let Some(mut deployment) = self.any_deployment(deployment)?
-        {
-            deployment.active_revision_id = Some(id.to_owned());
-            deployment.status = DeploymentStatus::Ready;
-            self.save(&mut deployment)?;
-        }
-        Ok(true)
+    /// Stops a revision that is not deployed yet; returns whether it was changed.
+    pub(crate) fn interrupt(&self, revision: &Revision) -> Result<bool, Broken> {
+        let phase = Phase::from(&revision.status);
+        Ok(phase.may_become(Phase::Interrupted) && self.advance(&revision.id, phase, Phase::Interrupted)?)
     }
 }

@@ -12,13 +12,16 @@ CREATE TABLE keys (
     created TEXT NOT NULL
 );
 
--- `record` has no values of secrets; `secrets` has them, encrypted.
+-- `record` has no values of secrets; `secrets` has them, encrypted. A deployment with `deleted` exists only for the
+-- reconciler, until nothing of it is left.
 CREATE TABLE deployments (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     record TEXT NOT NULL,
     tags TEXT NOT NULL,
     secrets BLOB NOT NULL,
+    deleted INTEGER NOT NULL DEFAULT 0,
+    active TEXT AS (record ->> '$.active_revision_id'),
     tenant TEXT AS (record ->> '$.tenant_id'),
     name TEXT AS (record ->> '$.name') UNIQUE,
     status TEXT AS (record ->> '$.status'),
@@ -29,9 +32,12 @@ CREATE TABLE deployments (
     environment TEXT AS (record ->> '$.agent.environment')
 );
 CREATE INDEX deployments_of_tenant ON deployments (tenant, number);
-CREATE UNIQUE INDEX deployments_of_agent ON deployments (tenant, agent, environment) WHERE agent IS NOT NULL;
+CREATE UNIQUE INDEX deployments_of_agent ON deployments (tenant, agent, environment)
+    WHERE agent IS NOT NULL AND NOT deleted;
 
--- `ordinal` counts the revisions of a deployment from 1. `secrets` are those that the revision runs with.
+-- `ordinal` counts the revisions of a deployment from 1. `secrets` are those that the revision runs with, and `grace` the
+-- seconds that its server has to finish runs. `image` is its own name of its image, `kept` that of the revision that it
+-- repeats, `attempts` the number of failed starts, and `error` the last reason.
 CREATE TABLE revisions (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -39,9 +45,15 @@ CREATE TABLE revisions (
     ordinal INTEGER NOT NULL,
     record TEXT NOT NULL,
     secrets BLOB NOT NULL,
+    grace INTEGER NOT NULL,
+    image TEXT,
+    kept TEXT,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    error TEXT,
     status TEXT AS (record ->> '$.status'),
     UNIQUE (deployment, ordinal)
 );
+CREATE INDEX revisions_by_status ON revisions (status, deployment);
 
 -- `kind` is 0 for builds and 1 for deployments.
 CREATE TABLE logs (

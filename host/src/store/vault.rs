@@ -50,7 +50,6 @@ impl Vault {
         Ok([&nonce[..], &text].concat())
     }
 
-    #[cfg(test)]
     /// Decrypts what [`Vault::seal`] returned for the same deployment.
     pub(super) fn open_sealed(&self, deployment: &str, sealed: &[u8]) -> Result<Vec<Secret>, Broken> {
         let (nonce, text) = sealed.split_at_checked(NONCE_LEN).ok_or(Broken::Secrets)?;

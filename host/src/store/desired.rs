@@ -1,0 +1,150 @@
+//! The wanted state of the deployments that the reconciler has work with, and what it records.
+
+use std::time::Duration;
+
+use agentcli::api::time;
+use agentcli::api::wire::{Deployment, DeploymentStatus, Revision as Record, RevisionStatus, Secret, Source as From};
+use rusqlite::{OptionalExtension as _, params};
+
+use super::{Broken, Tx};
+use crate::reconcile::{Desired, Phase, Revision, Scale, Source};
+
+/// Number of revisions that are considered, the newest; older ones are only if they have an image.
+const CONSIDERED: i64 = 20;
+
+/// Type of a deployment that scales to zero, in the public service.
+const SCALE_TO_ZERO: &str = "dev_zero";
+
+impl Tx<'_> {
+    /// The deployments that are being changed, run, or removed.
+    pub(crate) fn desired(&self) -> Result<Vec<Desired>, Broken> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT record, deleted FROM deployments
+             WHERE deleted OR active IS NOT NULL OR id IN (
+                SELECT deployment FROM revisions WHERE status IN (
+                    'CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'
+                )
+             ) ORDER BY number",
+        )?;
+        let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        let mut desired = Vec::new();
+        for row in rows {
+            let (record, is_deleted) = row?;
+            desired.push(self.desired_of(serde_json::from_str(&record)?, is_deleted)?);
+        }
+        Ok(desired)
+    }
+
+    fn desired_of(&self, deployment: Deployment, is_deleted: bool) -> Result<Desired, Broken> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT id, ordinal, record, image, kept, attempts, error, grace FROM revisions
+             WHERE deployment = ?1 AND (image IS NOT NULL OR id = ?2 OR ordinal > (
+                SELECT max(ordinal) FROM revisions WHERE deployment = ?1
+             ) - ?3) ORDER BY ordinal",
+        )?;
+        let active = deployment.active_revision_id.clone();
+        let mut rows = statement.query(params![deployment.id, active, CONSIDERED])?;
+        let mut revisions = Vec::new();
+        let mut grace = Duration::ZERO;
+        while let Some(row) = rows.next()? {
+            let record: Record = serde_json::from_str(&row.get::<_, String>(2)?)?;
+            grace = grace.max(Duration::from_secs(row.get::<_, u32>(7)?.into()));
+            revisions.push(Revision {
+                id: row.get(0)?,
+                number: row.get::<_, i64>(1)?.unsigned_abs(),
+                phase: Phase::from(&record.status),
+                source: source(&record, row.get(4)?),
+                image: row.get(3)?,
+                attempts: row.get(5)?,
+                last_error: row.get(6)?,
+            });
+        }
+        let Deployment { id, name, source_config, .. } = deployment;
+        let spec = source_config.resource_spec.unwrap_or_default();
+        let is_zero = source_config.deployment_type.is_some_and(|kind| kind.word() == SCALE_TO_ZERO);
+        let min = spec.min_scale.unwrap_or(u32::from(!is_zero));
+        let max = spec.max_scale.unwrap_or(min.max(1));
+        Ok(Desired { id, name, is_deleted, scale: Scale { min, max }, grace, revisions, active })
+    }
+
+    /// Marks new deployments as ready.
+    pub(crate) fn prepare(&self) -> Result<(), Broken> {
+        let mut statement =
+            self.db.prepare_cached("SELECT record FROM deployments WHERE status = 'AWAITING_DATABASE'")?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+        for record in rows {
+            let mut deployment: Deployment = serde_json::from_str(&record?)?;
+            deployment.status = DeploymentStatus::Ready;
+            self.save(&mut deployment)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the status of a revision by compare-and-set; returns whether it was changed.
+    pub(crate) fn advance(&self, id: &str, from: Phase, to: Phase) -> Result<bool, Broken> {
+        let mut statement = self.db.prepare_cached("SELECT record FROM revisions WHERE id = ?1")?;
+        let found = statement.query_row([id], |row| row.get::<_, String>(0)).optional()?;
+        let Some(found) = found else { return Ok(false) };
+        let mut record: Record = serde_json::from_str(&found)?;
+        if record.status != RevisionStatus::from(from) {
+            return Ok(false);
+        }
+        record.status = to.into();
+        record.updated_at = time::now_as_text();
+        self.db.execute(
+            "UPDATE revisions SET record = ?2 WHERE id = ?1",
+            params![id, serde_json::to_string(&record)?],
+        )?;
+        Ok(true)
+    }
+
+    /// Makes a revision the active one of a deployment, whose active one is `from`; returns whether it did.
+    pub(crate) fn switch(&self, deployment: &str, from: Option<&str>, to: &str) -> Result<bool, Broken> {
+        let Some(mut found) = self.any_deployment(deployment)? else { return Ok(false) };
+        if found.active_revision_id.as_deref() != from || !self.advance(to, Phase::Deploying, Phase::Deployed)? {
+            return Ok(false);
+        }
+        self.db.execute("UPDATE revisions SET attempts = 0, error = NULL WHERE id = ?1", [to])?;
+        found.active_revision_id = Some(to.to_owned());
+        self.save(&mut found)?;
+        Ok(true)
+    }
+
+    /// Records the image of a revision, or that it has none any more.
+    pub(crate) fn set_image(&self, revision: &str, image: Option<&str>) -> Result<(), Broken> {
+        self.db.execute("UPDATE revisions SET image = ?2 WHERE id = ?1", params![revision, image])?;
+        Ok(())
+    }
+
+    /// Records the number of failed attempts of a revision, and the last reason.
+    pub(crate) fn set_attempts(&self, revision: &str, attempts: u32, error: Option<&str>) -> Result<(), Broken> {
+        self.db.execute(
+            "UPDATE revisions SET attempts = ?2, error = coalesce(?3, error) WHERE id = ?1",
+            params![revision, attempts, error],
+        )?;
+        Ok(())
+    }
+
+    /// Removes a deleted deployment.
+    pub(crate) fn forget(&self, deployment: &str) -> Result<(), Broken> {
+        self.db.execute("DELETE FROM deployments WHERE id = ?1 AND deleted", [deployment])?;
+        Ok(())
+    }
+
+    /// The secrets that a revision runs with.
+    pub(crate) fn secrets(&self, deployment: &str, revision: &str) -> Result<Vec<Secret>, Broken> {
+        let mut statement =
+            self.db.prepare_cached("SELECT secrets FROM revisions WHERE id = ?1 AND deployment = ?2")?;
+        let sealed = statement.query_row([revision, deployment], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+        sealed.map_or(Ok(Vec::new()), |sealed| self.vault.open_sealed(deployment, &sealed))
+    }
+}
+
+/// The source of a revision's image; `kept` is that of the revision that it repeats.
+fn source(record: &Record, kept: Option<String>) -> Source {
+    match (kept, &record.source, &record.source_revision_config.image_uri) {
+        (Some(kept), _, _) => Source::Kept(kept),
+        (None, From::ExternalContainer | From::InternalContainer, Some(image)) => Source::Image(image.clone()),
+        (None, _, _) => Source::Build,
+    }
+}
