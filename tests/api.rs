@@ -41,7 +41,7 @@ impl Scene {
         Self::with(|_| {})
     }
 
-    fn with(change: impl FnOnce(&mut agentcli_host::Options)) -> Self {
+    fn with(change: impl FnOnce(&mut crate::host::service::Knobs)) -> Self {
         let mut is_public = false;
         let host = Host::start(|options| {
             options.repositories = vec![repository()];

@@ -11,13 +11,12 @@ mod patch;
 mod proxy;
 #[cfg(feature = "system-tests")]
 mod referee;
-#[cfg(feature = "system-tests")]
-mod registry;
 mod revisions;
 #[cfg(feature = "system-tests")]
 mod runner;
 mod serve;
 pub(crate) mod service;
+pub(crate) mod stand_in;
 mod store;
 mod table;
 mod tenants;

@@ -21,7 +21,7 @@ use super::query::{Ids, Query};
 use super::routes::Tenant;
 use super::rules::Occasion;
 use super::store::{Selection, Taken, Tx};
-use super::{Shared, listener, merge, name, rules, uploads, worker};
+use super::{Shared, listener, merge, name, rules, uploads};
 use agentcli::api::time;
 
 /// `GET /v2/deployments`
@@ -47,6 +47,7 @@ pub(super) async fn list(
     query.done()?;
     let resources = shared.store.read(|tx| tx.deployments(&tenant, &selection, offset, limit));
     let resources = resources.map_err(Refusal::from)?;
+    let resources: Vec<_> = resources.into_iter().map(|deployment| shown(&shared, deployment)).collect();
     let next = offset.saturating_add(resources.len());
     Ok(spoken(&shared, StatusCode::OK, &json!({ "resources": resources, "offset": next })))
 }
@@ -68,11 +69,8 @@ pub(super) async fn create(
         rules::revision_config(&shared, source, config, config)?;
     }
     let created = shared.store.change(move |tx| insert(tx, deployment, &tags, is_deployed)).await?;
-    worker::prepare(&shared, &created.id);
-    if let Some(revision) = &created.latest_revision_id {
-        worker::start(&shared, &created.id, revision)?;
-    }
-    Ok(spoken(&shared, StatusCode::CREATED, &created))
+    shared.wake.notify_one();
+    Ok(spoken(&shared, StatusCode::CREATED, &shown(&shared, created)))
 }
 
 /// Adds a deployment, and its first revision if it is to be deployed.
@@ -154,7 +152,7 @@ pub(super) async fn get(
     ids: Ids,
 ) -> Result<Response, Refusal> {
     let deployment = shared.store.read(|tx| find(tx, &tenant, ids.get("deployment_id")))?;
-    Ok(spoken(&shared, StatusCode::OK, &deployment))
+    Ok(spoken(&shared, StatusCode::OK, &shown(&shared, deployment)))
 }
 
 /// `PATCH /v2/deployments/{deployment_id}`
@@ -168,28 +166,28 @@ pub(super) async fn patch(
     let Record { record: patch, value } = body::read::<DeploymentPatch>(&shared, request).await?;
     rules::settable(&value, Occasion::Patch)?;
     let service = shared.clone();
-    let (deployment, revision) =
+    let deployment =
         shared.store.change(move |tx| apply(&service, tx, find(tx, &tenant, &id)?, &patch)).await?;
-    if let Some(revision) = revision {
-        worker::start(&shared, &deployment.id, &revision)?;
-    }
-    Ok(spoken(&shared, StatusCode::OK, &deployment))
+    shared.wake.notify_one();
+    Ok(spoken(&shared, StatusCode::OK, &shown(&shared, deployment)))
 }
 
-/// Applies a patch, and adds a revision if it creates one; the deployment, and the ID of that revision.
+/// Applies a patch, and adds a revision if it creates one.
 fn apply(
     shared: &Shared,
     tx: &Tx<'_>,
     mut deployment: Deployment,
     patch: &DeploymentPatch,
-) -> Result<(Deployment, Option<String>), Refusal> {
+) -> Result<Deployment, Refusal> {
     let latest = tx.latest(&deployment.id)?.map(|revision| revision.source);
     let source = revised(shared, &mut deployment, patch, latest)?;
     let tarball = patch.source_revision_config.as_ref().and_then(|it| it.source_tarball_path.as_deref());
     uploads::check(tx, &deployment.id, tarball)?;
     tx.save(&mut deployment)?;
-    let revision = source.map(|source| tx.add_revision(&mut deployment, source, None)).transpose()?;
-    Ok((find(tx, &deployment.tenant_id, &deployment.id)?, revision))
+    if let Some(source) = source {
+        tx.add_revision(&mut deployment, source, None)?;
+    }
+    find(tx, &deployment.tenant_id, &deployment.id)
 }
 
 /// Applies a patch; returns the source of the new revision, if it creates one.
@@ -255,14 +253,22 @@ pub(super) async fn delete(
     query.done()?;
     let id = ids.get("deployment_id").to_owned();
     shared.store.change(move |tx| if tx.delete(&tenant, &id)? { Ok(()) } else { Err(missing(&id)) }).await?;
-    uploads::tidy(&shared.store)?;
-    super::lock(&shared.turns).remove(ids.get("deployment_id"));
+    shared.wake.notify_one();
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// A deployment of a tenant.
 pub(super) fn find(tx: &Tx<'_>, tenant: &str, id: &str) -> Result<Deployment, Refusal> {
     tx.deployment(tenant, id)?.ok_or_else(|| missing(id))
+}
+
+/// A deployment in responses: with its address, unless the user sets that.
+pub(super) fn shown(shared: &Shared, mut deployment: Deployment) -> Deployment {
+    if deployment.source != Source::ExternalContainer {
+        let url = format!("http://{}.localhost:{}", deployment.name, shared.proxy.port());
+        deployment.source_config.custom_url = Some(url);
+    }
+    deployment
 }
 
 /// The error of a deployment that does not exist, or belongs to another tenant.

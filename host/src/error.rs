@@ -1,6 +1,7 @@
 //! Errors at the start of the service.
 
 use std::io;
+use std::net::SocketAddr;
 
 use agentcli::project;
 
@@ -9,16 +10,23 @@ use super::store;
 /// A failed start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be bound.
-    #[error("cannot listen on {host}:{port}: {}", project::reason(.source))]
+    /// An address cannot be bound.
+    #[error("cannot listen on {address}: {}", project::reason(.source))]
     Bind {
-        /// Address.
-        host: String,
-        /// Port.
-        port: u16,
+        /// The address.
+        address: SocketAddr,
         /// The reason of the system.
         source: io::Error,
     },
+    /// Others can reach the address, and there is no API key.
+    #[error("cannot listen on {address}: other machines can reach it, and there is no API key")]
+    NoKeys {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The runner cannot be set up.
+    #[error("cannot run deployments: {0}")]
+    Runner(String),
     /// The data directory cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -32,9 +40,10 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Bind { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-                Some("the port is in use; choose another port with --port, or 0 for any".to_owned())
+                Some("the port is in use; choose another one, or 0 for any".to_owned())
             }
-            Self::Bind { .. } => None,
+            Self::Bind { .. } | Self::Runner(_) => None,
+            Self::NoKeys { .. } => Some("run `agentcli host keys create` with the same --data".to_owned()),
             Self::Broken(_) => None,
             Self::Store(error) => error.hint(),
         }

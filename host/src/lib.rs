@@ -1,8 +1,13 @@
-//! A deployment service of our own, to try and test `deploy` without an account.
+//! A deployment service: it keeps what is deployed in a database, runs it in containers on this machine, and takes requests
+//! to it.
 //!
 //! It implements the specification, and where that is silent, it behaves like the public service;
-//! docs/deployment-service.md lists both. Its state is in memory, and it runs nothing: it looks up images in their
-//! registry and checks archives, and then counts the revision as deployed.
+//! docs/deployment-service.md lists both.
+//!
+//! - Handlers of requests change the database, in one transaction each, and wake the reconciler.
+//! - The [`reconcile`]r compares the database with the containers of the engine, and does what [`reconcile::decide`] says.
+//! - The [`runner`] does single acts on the engine.
+//! - The [`proxy`] takes requests to the containers.
 
 mod answer;
 mod archive;
@@ -11,7 +16,7 @@ mod command;
 mod connection;
 mod deployments;
 mod error;
-mod faults;
+mod journal;
 mod keys;
 mod listener;
 mod logs;
@@ -29,22 +34,24 @@ pub mod runner;
 mod store;
 mod transfer;
 mod uploads;
-mod worker;
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
 
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::{Listener, Repository, Source};
 
+use journal::Record;
+use proxy::{Proxy, Routes};
+use reconcile::Reconciler;
+use runner::Runner;
+
 pub use command::run;
 pub use error::Error;
-pub use faults::Faults;
 pub use keys::token;
 pub use registry::{Login, Registry};
 pub use routes::{Basis, ROUTES, Route};
@@ -53,28 +60,20 @@ pub use uploads::LARGEST_UPLOAD;
 
 /// Options of the service.
 pub struct Options {
-    /// Address to listen on.
-    pub host: String,
-    /// Port to listen on; 0 for any.
-    pub port: u16,
-    /// The data directory.
-    pub data: PathBuf,
+    /// Address to listen on; port 0 for any.
+    pub listen: SocketAddr,
+    /// Address of the proxy to the deployments; port 0 for any.
+    pub proxy: SocketAddr,
     /// API dialect.
     pub vocabulary: Vocabulary,
     /// Whether it deploys images of external registries only (self-hosted), or all other sources.
     pub is_self_hosted: bool,
-    /// Duration of each status of a revision.
-    pub pace: Duration,
-    /// Interval at which running deployments write to their logs, if they do.
-    pub heartbeat: Option<Duration>,
-    /// The registry for images; without one, there are no push tokens, and images are not looked up.
+    /// The registry for images; without one, there are no push tokens.
     pub registry: Option<Registry>,
     /// The repositories of all integrations.
     pub repositories: Vec<Repository>,
     /// The listeners; without any, those of new deployments are not checked.
     pub listeners: Vec<Listener>,
-    /// Injected faults.
-    pub faults: Faults,
     /// Limits for clients.
     pub limits: Limits,
 }
@@ -100,19 +99,22 @@ impl Default for Limits {
 }
 
 /// A listening service.
-pub struct Service {
+pub struct Service<R> {
     listener: TcpListener,
-    address: SocketAddr,
+    proxy: Proxy,
+    reconciler: Reconciler<Record, R>,
     shared: Arc<Shared>,
 }
 
 /// State shared by all requests.
 struct Shared {
-    store: Store,
+    store: Arc<Store>,
     options: Options,
+    /// Addresses of the service and of its proxy.
     address: SocketAddr,
-    /// By deployment: the lock of the revision that is being processed.
-    turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    proxy: SocketAddr,
+    /// Wakes the reconciler.
+    wake: Arc<Notify>,
 }
 
 impl Shared {
@@ -124,28 +126,57 @@ impl Shared {
     }
 }
 
-impl Service {
-    /// Binds the address; requests are answered by [`Service::serve`].
-    pub async fn bind(options: Options) -> Result<Self, Error> {
-        let refused = |source| Error::Bind { host: options.host.clone(), port: options.port, source };
-        let listener = TcpListener::bind((&*options.host, options.port)).await.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        let store = Store::open(&options.data)?;
+impl<R: Runner> Service<R> {
+    /// Binds the addresses; requests are answered, and deployments run by `runner`, in [`Service::serve`].
+    ///
+    /// # Errors
+    ///
+    /// An address cannot be bound, or others can reach it and there is no API key.
+    pub async fn bind(options: Options, store: Arc<Store>, runner: Arc<R>) -> Result<Self, Error> {
+        if !options.listen.ip().is_loopback() && store.keys()?.is_empty() {
+            return Err(Error::NoKeys { address: options.listen });
+        }
+        let refused = |address| move |source| Error::Bind { address, source };
+        let listener = TcpListener::bind(options.listen).await.map_err(refused(options.listen))?;
+        let address = listener.local_addr().map_err(refused(options.listen))?;
+        let routes = Arc::new(Routes::default());
+        let proxy = Proxy::bind(options.proxy, routes.clone(), proxy::Options::default()).await;
+        let proxy = proxy.map_err(refused(options.proxy))?;
+        let proxy_address = proxy.address().map_err(refused(options.proxy))?;
         uploads::tidy(&store)?;
-        let shared = Arc::new(Shared { store, options, address, turns: Mutex::default() });
-        worker::resume(&shared)?;
-        Ok(Self { listener, address, shared })
+        let reconciler = Reconciler::new(Arc::new(Record::new(store.clone())), runner, routes);
+        let wake = reconciler.wake();
+        let shared = Arc::new(Shared { store, options, address, proxy: proxy_address, wake });
+        Ok(Self { listener, proxy, reconciler, shared })
     }
 
     /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.shared.address
     }
 
-    /// Answers requests until `end`.
+    /// The address of the proxy.
+    pub fn proxy_address(&self) -> SocketAddr {
+        self.shared.proxy
+    }
+
+    /// Answers requests and runs deployments until `end`. The containers run on.
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let router = routes::router(self.shared.clone());
-        connection::serve(self.listener, router, self.shared.options.limits, end).await;
+        let (stop, stopped) = watch::channel(());
+        let ended = || {
+            let mut stopped = stopped.clone();
+            async move { drop(stopped.changed().await) }
+        };
+        tokio::join!(
+            async {
+                end.await;
+                drop(stop);
+            },
+            connection::serve(self.listener, router, self.shared.options.limits, ended()),
+            self.proxy.serve(ended()),
+            self.reconciler.run(ended()),
+        );
     }
 }
 

@@ -15,7 +15,7 @@ use super::deployments::spoken;
 use super::query::{Ids, Query};
 use super::routes::Tenant;
 use super::store::{LogKind, Tx};
-use super::{Shared, deployments, uploads, worker};
+use super::{Shared, deployments, uploads};
 
 /// `GET /v2/deployments/{deployment_id}/revisions`
 pub(super) async fn list(
@@ -74,10 +74,8 @@ pub(super) async fn redeploy(
         .store
         .change(move |tx| repeat(tx, &tenant, ids.get("deployment_id"), ids.get("revision_id")))
         .await?;
-    if let Some(revision) = &deployment.latest_revision_id {
-        worker::start(&shared, &deployment.id, revision)?;
-    }
-    Ok(spoken(&shared, StatusCode::OK, &deployment))
+    shared.wake.notify_one();
+    Ok(spoken(&shared, StatusCode::OK, &deployments::shown(&shared, deployment)))
 }
 
 /// Adds a revision with the configuration of an older one.
@@ -107,6 +105,7 @@ pub(super) async fn interrupt(
         .store
         .change(move |tx| stop(tx, &tenant, ids.get("deployment_id"), ids.get("revision_id")))
         .await?;
+    shared.wake.notify_one();
     Ok(spoken(&shared, StatusCode::OK, &revision))
 }
 

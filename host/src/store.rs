@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 use super::lock;
 pub use access::{Access, DEFAULT_TENANT};
 pub(crate) use deployments::{Selection, Taken};
+pub(crate) use desired::Work;
 pub use directory::Error;
 use directory::Lock;
 pub(crate) use logs::{Line, LogKind, Order};
@@ -131,6 +132,15 @@ impl Store {
         let changes = self.changes.as_ref().ok_or(Broken::Closed)?;
         changes.send(job).map_err(|_| Broken::Closed)?;
         answer.await.unwrap_or_else(|_| Err(Broken::Closed.into()))
+    }
+
+    /// Changes the database later. A failure is lost.
+    pub(crate) fn change_later(&self, change: impl FnOnce(&Tx<'_>) -> Result<(), Broken> + Send + 'static) {
+        let vault = self.vault.clone();
+        let job: Change = Box::new(move |db| _ = transact(db, &vault, change));
+        if let Some(changes) = &self.changes {
+            changes.send(job).ok();
+        }
     }
 
     /// Reads the database.

@@ -1,6 +1,6 @@
 //! Uploaded archives: files in the data directory.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,9 +67,9 @@ pub(super) fn check(tx: &Tx<'_>, deployment: &str, path: Option<&str>) -> Result
     Err(Refusal::bad(format!("source_revision_config.source_tarball_path cannot be used: {reason}.")))
 }
 
-/// The archive at `path`, as revisions name it.
-pub(super) fn open(store: &Store, path: &str) -> io::Result<File> {
-    File::open(file(store, id_of(path).ok_or(io::ErrorKind::NotFound)?))
+/// The archive at `path`, as revisions name it, if it is kept.
+pub(super) fn path(store: &Store, path: &str) -> Option<PathBuf> {
+    id_of(path).map(|id| file(store, id)).filter(|path| path.exists())
 }
 
 fn id_of(path: &str) -> Option<&str> {

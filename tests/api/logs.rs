@@ -84,7 +84,7 @@ fn what_is_wrong_with_the_options() {
 
 #[test]
 fn more_than_one_page() {
-    let scene = Scene::with(|options| options.heartbeat = Some(Duration::from_millis(1)));
+    let scene = Scene::with(|options| options.runner.heartbeat = Some(Duration::from_millis(1)));
     let path = format!("/v1/projects/{}/deploy_logs", scene.id);
     let is_long = || {
         let body = json!({"limit": 1000, "query": "heartbeat 250"});
@@ -131,7 +131,7 @@ impl Write for Reader {
 
 #[test]
 fn each_entry_is_followed_once_and_in_order() {
-    let scene = Scene::with(|options| options.heartbeat = Some(Duration::from_millis(15)));
+    let scene = Scene::with(|options| options.runner.heartbeat = Some(Duration::from_millis(15)));
     let Scene { host, proxy, .. } = scene;
     let (seen, proxy) = (Rc::new(RefCell::new(String::new())), Arc::new(proxy));
     let reader = Reader { seen: seen.clone(), enough: 80, proxy: proxy.clone() };
@@ -180,7 +180,7 @@ fn an_entry_that_comes_late_is_followed_too() {
 fn a_build_is_followed_to_its_end() {
     let host = Host::start(|options| {
         options.repositories = vec![super::repository()];
-        options.pace = Duration::from_millis(100);
+        options.runner.pace = Duration::from_millis(100);
     });
     let creation = json!({
         "name": "built",

@@ -67,7 +67,10 @@ fn what_is_given_replaces_and_what_is_absent_stays() {
         "resource_spec": { "min_scale": 1, "max_scale": 5, "cpu": 0.5, "labels": { "c": "3" } },
         "install_command": "npm ci",
     });
-    assert_eq!(patched["source_config"], config);
+    let mut given = patched["source_config"].clone();
+    let url = given.as_object_mut().unwrap().remove("custom_url").unwrap();
+    assert!(url.as_str().unwrap().starts_with("http://app.localhost:"), "{url}");
+    assert_eq!(given, config);
     assert_eq!(patched["secrets"], json!([{ "name": "B" }]));
     assert_eq!(patched["latest_revision_id"], Value::Null, "nothing is there to be deployed");
     assert_eq!(host.expect(200, "PATCH", &path, Some(&json!({}))), host.expect(200, "GET", &path, None));

@@ -158,7 +158,7 @@ fn the_existing_tool_deploys_lists_and_deletes() {
     let host = Host::start(|options| {
         options.vocabulary = Vocabulary::Public;
         options.registry = Some(of_host);
-        options.pace = Duration::from_millis(50);
+        options.runner.pace = Duration::from_millis(50);
     });
     let project = project();
     let engine = crate::engine::hosts().remove(0);

@@ -14,7 +14,7 @@ use crate::harness::TestEnv;
 fn start(env: &TestEnv, arguments: &[&str]) -> Child {
     let mut command = Command::new(crate::harness::program());
     command
-        .args(["host", "serve", "--data", "data", "--port", "0"])
+        .args(["host", "serve", "--data", "data", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0"])
         .args(arguments)
         .current_dir(env.path("."));
     command.stdin(Stdio::null());
@@ -46,7 +46,7 @@ fn it_says_where_it_is_and_ends_well() {
                 assert_eq!(event["event"], "ready");
                 event["url"].as_str().unwrap().to_owned()
             }
-            false => line.strip_prefix("listening on ").unwrap().to_owned(),
+            false => line.strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned(),
         };
         assert!(url.starts_with("http://127.0.0.1:"), "{url}");
         // A connection that asks nothing does not hold it up.
@@ -74,21 +74,21 @@ fn what_it_cannot_use_is_told() {
         ("--registry a --registry-login-file login", 2, "it is not USERNAME:PASSWORD"),
         ("--registry-login-file login", 2, "--registry"),
     ] {
-        let run = env.run(&format!("host serve --port 0 --data data {arguments}"));
+        let run = env.run(&format!("host serve --listen 127.0.0.1:0 --data data {arguments}"));
         assert_eq!((run.code, &*run.out), (code, ""), "{arguments}: {}", run.err);
         assert!(run.err.contains(expected), "{arguments}: {}", run.err);
     }
-    let run = env.run("host serve --port 0 --data login");
+    let run = env.run("host serve --data login");
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(run.err.contains("cannot use the data directory"), "{}", run.err);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let run = env.run(&format!("host serve --data data --port {port}"));
+    let run = env.run(&format!("host serve --data data --listen 127.0.0.1:{port}"));
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(
         run.err.contains(&format!("cannot listen on 127.0.0.1:{port}: address already in use")),
         "{}",
         run.err
     );
-    assert!(run.err.contains("choose another port with --port"), "{}", run.err);
+    assert!(run.err.contains("choose another one"), "{}", run.err);
 }

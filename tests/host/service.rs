@@ -1,19 +1,22 @@
 //! A service in this process, for one test, and a client that asks it anything.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use agentcli::api::Vocabulary;
-use agentcli_host::{DEFAULT_TENANT, Faults, Limits, Options, Service, Store};
+use agentcli_host::{DEFAULT_TENANT, Limits, Options, Service, Store};
 use reqwest::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
+
+use super::stand_in::StandIn;
 
 /// The key of every service of the tests.
 pub(crate) const KEY: &str = "key-of-the-tests-0123456789";
@@ -30,6 +33,28 @@ pub(crate) struct Host {
     data: TempDir,
 }
 
+/// What a test may change of a service.
+pub(crate) struct Knobs {
+    /// The data directory.
+    pub(crate) data: PathBuf,
+    pub(crate) runner: StandIn,
+    options: Options,
+}
+
+impl Deref for Knobs {
+    type Target = Options;
+
+    fn deref(&self) -> &Options {
+        &self.options
+    }
+}
+
+impl DerefMut for Knobs {
+    fn deref_mut(&mut self) -> &mut Options {
+        &mut self.options
+    }
+}
+
 /// What it answered.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -41,32 +66,33 @@ pub(crate) struct Answer {
 
 impl Host {
     /// Starts one that is quick and does nothing wrong, but for what `change` says.
-    pub(crate) fn start(change: impl FnOnce(&mut Options)) -> Self {
+    pub(crate) fn start(change: impl FnOnce(&mut Knobs)) -> Self {
         let data = TempDir::new().unwrap();
-        let mut options = Options {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut knobs = Knobs {
             data: data.path().to_owned(),
-            host: "127.0.0.1".to_owned(),
-            port: 0,
-            vocabulary: Vocabulary::Specification,
-            is_self_hosted: false,
-            pace: Duration::from_millis(5),
-            heartbeat: None,
-            registry: None,
-            repositories: Vec::new(),
-            listeners: Vec::new(),
-            faults: Faults::default(),
-            limits: Limits::default(),
+            runner: StandIn::new(Duration::from_millis(5)),
+            options: Options {
+                listen: any,
+                proxy: any,
+                vocabulary: Vocabulary::Specification,
+                is_self_hosted: false,
+                registry: None,
+                repositories: Vec::new(),
+                listeners: Vec::new(),
+                limits: Limits::default(),
+            },
         };
-        change(&mut options);
+        change(&mut knobs);
+        let Knobs { data: directory, runner, options } = knobs;
         let (end, ended) = oneshot::channel::<()>();
         let (ready, address) = mpsc::channel();
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let store = Store::attach(&options.data).unwrap();
+                let store = Store::open(&directory).unwrap();
                 store.add_key(DEFAULT_TENANT, KEY).await.unwrap();
-                drop(store);
-                let service = Service::bind(options).await.unwrap();
+                let service = Service::bind(options, Arc::new(store), Arc::new(runner)).await.unwrap();
                 ready.send(service.address()).unwrap();
                 service.serve(async { drop(ended.await) }).await;
             });

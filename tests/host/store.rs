@@ -21,7 +21,7 @@ struct Process {
 
 fn serve(env: &TestEnv) -> Child {
     let mut command = Command::new(crate::harness::program());
-    command.args(["host", "serve", "--data", "data", "--port", "0"]).current_dir(env.path("."));
+    command.args(["host", "serve", "--data", "data", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0"]).current_dir(env.path("."));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
@@ -30,7 +30,8 @@ impl Process {
     fn start(env: &TestEnv) -> Self {
         let key = env.run("host keys create --data data").out.trim().to_owned();
         let mut child = serve(env);
-        let url = first_line(&mut child).strip_prefix("listening on ").unwrap().to_owned();
+        let url = first_line(&mut child);
+        let url = url.strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned();
         Self { child, url, key }
     }
 

@@ -2,18 +2,20 @@
 
 use super::{Stage, deployments, events, named};
 use crate::host::service::Host;
+use crate::host::stand_in::Fault;
 
-fn host(faults: &str) -> Host {
-    Host::start(|options| options.faults = faults.parse().unwrap())
+/// A service on which this happens to the first revision.
+fn host(fault: Fault) -> Host {
+    Host::start(|knobs| knobs.runner.faults = vec![(1, fault)])
 }
 
 #[test]
 fn a_failure_says_why() {
-    for (status, type_of_log) in [("BUILD_FAILED", " --type build"), ("DEPLOY_FAILED", "")] {
-        let fault = format!(
-            r#"[{{ "revision": 1, "do": {{ "fail": {{ "status": "{status}", "line": "out of memory" }} }} }}]"#
-        );
-        let host = host(&fault);
+    for (status, type_of_log, fault) in [
+        ("BUILD_FAILED", " --type build", Fault::Build("out of memory")),
+        ("DEPLOY_FAILED", "", Fault::Deploy("out of memory")),
+    ] {
+        let host = host(fault);
         let stage = Stage::new(&host.url());
         let output = stage.deploy("--name x --remote --json");
         assert_eq!(output.code, 1, "{}", output.err);
@@ -38,7 +40,7 @@ fn a_failure_says_why() {
 
 #[test]
 fn what_takes_too_long_is_an_error() {
-    let host = host(r#"[{ "revision": 1, "do": "stall" }]"#);
+    let host = host(Fault::Stall);
     let output = Stage::new(&host.url()).deploy("--name x --remote --json --timeout 1");
     assert_eq!(output.code, 4, "{}", output.err);
     assert!(output.err.contains("is still BUILDING after 1 s"), "{}", output.err);
@@ -47,7 +49,7 @@ fn what_takes_too_long_is_an_error() {
 
 #[test]
 fn nobody_has_to_wait() {
-    let host = host(r#"[{ "revision": 1, "do": "stall" }]"#);
+    let host = host(Fault::Stall);
     let events = Stage::new(&host.url()).events("--name x --remote --no-wait");
     assert_eq!(events.last().unwrap()["status"], "submitted");
     assert!(named(&events, "status").is_empty());

@@ -1,7 +1,7 @@
 //! The deployment service beside a registry.
 
 use agentcli::api::wire::Redacted;
-use agentcli_host::{Login, Options};
+use agentcli_host::Login;
 
 use crate::host::service::Host;
 use crate::registry::{Registry, USER};
@@ -13,7 +13,7 @@ pub(super) fn with_registry(registry: &Registry, password: &str) -> Host {
 
 /// The same, where the registry is at another address.
 pub(super) fn with_registry_at(address: &str, password: &str) -> Host {
-    Host::start(|options: &mut Options| {
+    Host::start(|options| {
         let login = Login { username: USER.to_owned(), password: Redacted::new(password) };
         let address = format!("{address}/agents");
         options.registry = Some(agentcli_host::Registry::new(&address, Some(login)).unwrap());

@@ -1,12 +1,14 @@
 //! `agentcli host serve`
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::{Faults, Limits, Login, Options, Registry, Service};
+use crate::runner::{self, Databases, EngineRunner};
+use crate::{Limits, Login, Options, Registry, Service, Store};
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
 use agentcli::cli::account::Dialect;
@@ -15,17 +17,14 @@ use agentcli::cli::env::Env;
 use agentcli::error::Error;
 use agentcli::project;
 
-/// Duration of each status of a revision.
-const PACE: Duration = Duration::from_millis(200);
-
 /// Variables of the registry credentials.
 const USERNAME: &str = "AGENT_HOST_REGISTRY_USERNAME";
 const PASSWORD: &str = "AGENT_HOST_REGISTRY_PASSWORD";
 
-/// Run a deployment service to try out `deploy` without an account
+/// Run a deployment service on this machine
 ///
-/// Deployments are kept in the data directory, and survive restarts. Nothing is built or run as yet: images are looked up
-/// in their registry and archives are checked, and then the revision counts as deployed. Press Ctrl-C to stop.
+/// It keeps what is deployed in the data directory, builds images of uploaded source, and runs deployments in containers on
+/// the container engine. They run on when it stops, and are found again when it starts. Press Ctrl-C to stop.
 ///
 /// Every request needs an API key; `agentcli host keys create` makes one, also while the service runs.
 #[derive(Debug, clap::Args)]
@@ -34,13 +33,13 @@ Examples:
   agentcli host serve --data data                            on http://127.0.0.1:8900
   agentcli host serve --data data --registry localhost:5000  with a registry for images")]
 pub(crate) struct Serve {
-    /// Address to listen on
-    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
-    host: String,
+    /// Address of the API; port 0 for any
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8900")]
+    listen: SocketAddr,
 
-    /// Port to listen on; 0 for any
-    #[arg(long, value_name = "PORT", default_value_t = 8900)]
-    port: u16,
+    /// Address of the proxy, which takes requests for NAME.localhost to the deployment; port 0 for any
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8980")]
+    proxy: SocketAddr,
 
     /// Data directory; created if it does not exist
     #[arg(long, value_name = "DIRECTORY")]
@@ -53,6 +52,22 @@ pub(crate) struct Serve {
     /// Deploy images of external registries only (source external_container)
     #[arg(long)]
     self_hosted: bool,
+
+    /// PostgreSQL server with pgvector for the databases of the deployments [default: one in a container]
+    #[arg(long, value_name = "URI")]
+    postgres_uri: Option<String>,
+
+    /// Redis server for the deployments [default: one in a container]
+    #[arg(long, value_name = "URI")]
+    redis_uri: Option<String>,
+
+    /// Pull newer images
+    #[arg(long, overrides_with = "no_pull")]
+    pull: bool,
+
+    /// Use local images where there are any (default)
+    #[arg(long, overrides_with = "pull")]
+    no_pull: bool,
 
     /// Registry for images; contacted over HTTPS, or over HTTP on this machine
     #[arg(long, value_name = "HOST[:PORT][/PREFIX]")]
@@ -79,41 +94,55 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn run(self, env: &mut Env) -> Result<(), Error> {
         let options = self.options(env)?;
+        let store = Store::open(&env.directory.join(&self.data)).map_err(crate::Error::from)?;
+        let runner = Arc::new(self.runner(env, &store)?);
         let runtime = env.runtime()?;
         let served = runtime.block_on(async {
-            let service = Service::bind(options).await?;
-            self.ready(env, &format!("http://{}", service.address()))?;
+            let service = Service::bind(options, Arc::new(store), runner).await?;
+            self.ready(env, &service)?;
             service.serve(env.stop.asked()).await;
             Ok(())
         });
-        // Does not wait for archive checks.
+        // Does not wait for builds.
         runtime.shutdown_background();
         served
     }
 
-    fn ready(&self, env: &mut Env, url: &str) -> Result<(), Error> {
+    fn ready(&self, env: &mut Env, service: &Service<EngineRunner>) -> Result<(), Error> {
+        let url = format!("http://{}", service.address());
+        let proxy = format!("http://NAME.localhost:{}", service.proxy_address().port());
         let line = match self.json {
-            true => json!({ "event": "ready", "url": url }).to_string(),
-            false => format!("listening on {url}"),
+            true => json!({ "event": "ready", "url": url, "deployments": proxy }).to_string(),
+            false => format!("listening on {url}, for deployments on {proxy}"),
         };
         Ok(env.out.line(&line)?)
     }
 
+    fn runner(&self, env: &Env, store: &Store) -> Result<EngineRunner, Error> {
+        let databases = Databases::new(
+            self.postgres_uri.as_deref(),
+            self.redis_uri.as_deref(),
+            &store.database_key(),
+        );
+        let options = runner::Options {
+            engine: env.engine(),
+            host: store.host_id().map_err(crate::Error::from)?,
+            pull: self.pull,
+            environment: Vec::new(),
+            databases: databases.map_err(Error::misused)?,
+        };
+        Ok(EngineRunner::new(options).map_err(crate::Error::Runner)?)
+    }
+
     fn options(&self, env: &mut Env) -> Result<Options, Error> {
-        let repositories = records(env, self.repositories.as_deref(), "repositories")?;
-        let listeners = records(env, self.listeners.as_deref(), "listeners")?;
         Ok(Options {
+            listen: self.listen,
+            proxy: self.proxy,
             registry: self.registry(env)?,
-            data: env.directory.join(&self.data),
-            host: self.host.clone(),
-            port: self.port,
             vocabulary: self.vocabulary.into(),
             is_self_hosted: self.self_hosted,
-            pace: PACE,
-            heartbeat: None,
-            repositories,
-            listeners,
-            faults: Faults::default(),
+            repositories: records(env, self.repositories.as_deref(), "repositories")?,
+            listeners: records(env, self.listeners.as_deref(), "listeners")?,
             limits: Limits::default(),
         })
     }

@@ -15,7 +15,6 @@ use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
 use agentcli::project::{self, Project};
 
 use super::{BuildJob, Failure, LogSink};
-use crate::archive;
 
 /// Width of the findings in a log, in columns.
 const WIDTH: usize = 100;
@@ -64,14 +63,11 @@ fn prepare(job: &BuildJob, log: &LogSink) -> Result<(TempDir, BuildRequest), Str
     Ok((tree, request))
 }
 
-/// Checks an archive, and unpacks it.
+/// Unpacks an archive, which was checked.
 fn unpack(job: &BuildJob, root: &Path) -> Result<(), String> {
-    let open = || {
-        File::open(&job.archive)
-            .map_err(|error| format!("cannot read the archive: {}", project::reason(&error)))
-    };
-    archive::check(open()?, &job.config)?;
-    let mut archive = tar::Archive::new(GzDecoder::new(open()?));
+    let file = File::open(&job.archive)
+        .map_err(|error| format!("cannot read the archive: {}", project::reason(&error)))?;
+    let mut archive = tar::Archive::new(GzDecoder::new(file));
     archive.unpack(root).map_err(|error| format!("cannot unpack the archive: {error}"))
 }
 
@@ -167,11 +163,5 @@ mod tests {
         let reason = prepared.err().unwrap();
         assert!(reason.starts_with("app/agent.json is invalid: "), "{reason}");
         assert!(lines.iter().any(|line| line.starts_with("error[reference-not-found]")), "{lines:?}");
-    }
-
-    #[test]
-    fn archive_without_the_configuration_is_refused() {
-        let (prepared, _) = prepared(&[("agent.json", VALID)]);
-        assert!(prepared.err().unwrap().contains("does not hold the configuration, `app/agent.json`"));
     }
 }

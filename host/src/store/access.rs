@@ -44,6 +44,20 @@ impl Store {
         self.change(move |tx| Ok(tx.db.execute("DELETE FROM keys WHERE id = ?1", [id])? > 0)).await
     }
 
+    /// The ID of this host.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub fn host_id(&self) -> Result<String, Broken> {
+        self.read(|tx| Ok(tx.db.query_row("SELECT id FROM host", [], |row| row.get(0))?))
+    }
+
+    /// A secret of this host for the passwords of databases.
+    pub fn database_key(&self) -> [u8; 32] {
+        self.vault.derived(b"databases")
+    }
+
     /// UUID of the tenant that `key` belongs to.
     pub(crate) fn tenant_of(&self, key: &[u8]) -> Result<Option<String>, Broken> {
         let digest = digest(key);

@@ -12,8 +12,21 @@ use crate::reconcile::{Desired, Phase, Revision, Scale, Source};
 /// Number of revisions that are considered, the newest; older ones are only if they have an image.
 const CONSIDERED: i64 = 20;
 
+/// Field of a revision with the reason of its failure, which the specification does not know.
+const REASON: &str = "reason";
+
 /// Type of a deployment that scales to zero, in the public service.
 const SCALE_TO_ZERO: &str = "dev_zero";
+
+/// A revision that is worked on.
+pub(crate) struct Work {
+    pub(crate) deployment: Deployment,
+    pub(crate) revision: Record,
+    /// Its number in the deployment, from 1.
+    pub(crate) number: u64,
+    /// Its own name of its image.
+    pub(crate) image: Option<String>,
+}
 
 impl Tx<'_> {
     /// The deployments that are being changed, run, or removed.
@@ -60,11 +73,33 @@ impl Tx<'_> {
             });
         }
         let Deployment { id, name, source_config, .. } = deployment;
+        let hosts = source_config.custom_url.iter().filter_map(|url| host_of(url)).collect();
         let spec = source_config.resource_spec.unwrap_or_default();
         let is_zero = source_config.deployment_type.is_some_and(|kind| kind.word() == SCALE_TO_ZERO);
         let min = spec.min_scale.unwrap_or(u32::from(!is_zero));
         let max = spec.max_scale.unwrap_or(min.max(1));
-        Ok(Desired { id, name, is_deleted, scale: Scale { min, max }, grace, revisions, active })
+        Ok(Desired { id, name, hosts, is_deleted, scale: Scale { min, max }, grace, revisions, active })
+    }
+
+    /// Whether there are new deployments.
+    pub(crate) fn has_new(&self) -> Result<bool, Broken> {
+        let sql = "SELECT 1 FROM deployments WHERE status = 'AWAITING_DATABASE'";
+        Ok(self.db.prepare_cached(sql)?.exists([])?)
+    }
+
+    /// A revision with its number, its image and its deployment.
+    pub(crate) fn work(&self, revision: &str) -> Result<Option<Work>, Broken> {
+        let mut statement =
+            self.db.prepare_cached("SELECT deployment, ordinal, record, image FROM revisions WHERE id = ?1")?;
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?, row.get(3)?))
+        };
+        let Some((deployment, number, record, image)) = statement.query_row([revision], row).optional()? else {
+            return Ok(None);
+        };
+        let Some(deployment) = self.any_deployment(&deployment)? else { return Ok(None) };
+        let revision = serde_json::from_str(&record)?;
+        Ok(Some(Work { deployment, revision, number: number.unsigned_abs(), image }))
     }
 
     /// Marks new deployments as ready.
@@ -80,8 +115,15 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Changes the status of a revision by compare-and-set; returns whether it was changed.
-    pub(crate) fn advance(&self, id: &str, from: Phase, to: Phase) -> Result<bool, Broken> {
+    /// Changes the status of a revision by compare-and-set, and records the reason of a failure; returns whether it was
+    /// changed.
+    pub(crate) fn advance(
+        &self,
+        id: &str,
+        from: Phase,
+        to: Phase,
+        reason: Option<&str>,
+    ) -> Result<bool, Broken> {
         let mut statement = self.db.prepare_cached("SELECT record FROM revisions WHERE id = ?1")?;
         let found = statement.query_row([id], |row| row.get::<_, String>(0)).optional()?;
         let Some(found) = found else { return Ok(false) };
@@ -91,6 +133,9 @@ impl Tx<'_> {
         }
         record.status = to.into();
         record.updated_at = time::now_as_text();
+        if let Some(reason) = reason {
+            record.other.insert(REASON.to_owned(), reason.into());
+        }
         self.db.execute(
             "UPDATE revisions SET record = ?2 WHERE id = ?1",
             params![id, serde_json::to_string(&record)?],
@@ -101,7 +146,7 @@ impl Tx<'_> {
     /// Makes a revision the active one of a deployment, whose active one is `from`; returns whether it did.
     pub(crate) fn switch(&self, deployment: &str, from: Option<&str>, to: &str) -> Result<bool, Broken> {
         let Some(mut found) = self.any_deployment(deployment)? else { return Ok(false) };
-        if found.active_revision_id.as_deref() != from || !self.advance(to, Phase::Deploying, Phase::Deployed)? {
+        if found.active_revision_id.as_deref() != from || !self.advance(to, Phase::Deploying, Phase::Deployed, None)? {
             return Ok(false);
         }
         self.db.execute("UPDATE revisions SET attempts = 0, error = NULL WHERE id = ?1", [to])?;
@@ -138,6 +183,12 @@ impl Tx<'_> {
         let sealed = statement.query_row([revision, deployment], |row| row.get::<_, Vec<u8>>(0)).optional()?;
         sealed.map_or(Ok(Vec::new()), |sealed| self.vault.open_sealed(deployment, &sealed))
     }
+}
+
+/// The host of a URL.
+fn host_of(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    rest.split(['/', '?', '#']).next().map(str::to_owned)
 }
 
 /// The source of a revision's image; `kept` is that of the revision that it repeats.

@@ -48,10 +48,22 @@ impl Tx<'_> {
         level: &LogLevel,
         message: &str,
     ) -> Result<(), Broken> {
+        self.log_at(revision, kind, level, message, time::now())
+    }
+
+    /// The same with its time, in milliseconds since 1970.
+    pub(crate) fn log_at(
+        &self,
+        revision: &str,
+        kind: LogKind,
+        level: &LogLevel,
+        message: &str,
+        time: i64,
+    ) -> Result<(), Broken> {
         let added = self.db.execute(
             "INSERT INTO logs (revision, kind, time, level, message)
              SELECT number, ?2, ?3, ?4, ?5 FROM revisions WHERE id = ?1",
-            params![revision, kind as i64, time::now(), level.word(), message],
+            params![revision, kind as i64, time, level.word(), message],
         )?;
         let number = self.db.last_insert_rowid();
         // Not at each entry: counting takes longer than adding.
@@ -59,6 +71,14 @@ impl Tx<'_> {
             self.trim(number)?;
         }
         Ok(())
+    }
+
+    /// The time of the last entry of the server of a revision, in milliseconds since 1970.
+    pub(crate) fn logged_until(&self, revision: &str) -> Result<Option<i64>, Broken> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT max(time) FROM logs WHERE kind = ?2 AND revision = (SELECT number FROM revisions WHERE id = ?1)",
+        )?;
+        Ok(statement.query_row(params![revision, LogKind::Deploy as i64], |row| row.get(0))?)
     }
 
     /// Removes the oldest entries of the log of the entry `number`.

@@ -60,6 +60,12 @@ impl Tx<'_> {
         Ok(given.unwrap_or(DEFAULT_GRACE).min(MAX_GRACE))
     }
 
+    /// Time that the server of a revision has to finish runs, in seconds.
+    pub(crate) fn grace_of(&self, id: &str) -> Result<u32, Broken> {
+        let mut statement = self.db.prepare_cached("SELECT grace FROM revisions WHERE id = ?1")?;
+        Ok(statement.query_row([id], |row| row.get(0)).optional()?.unwrap_or(DEFAULT_GRACE))
+    }
+
     /// The image of a revision, if it is kept.
     pub(crate) fn kept_image(&self, id: &str) -> Result<Option<String>, Broken> {
         let mut statement = self.db.prepare_cached("SELECT image FROM revisions WHERE id = ?1")?;
@@ -108,6 +114,6 @@ impl Tx<'_> {
     /// Stops a revision that is not deployed yet; returns whether it was changed.
     pub(crate) fn interrupt(&self, revision: &Revision) -> Result<bool, Broken> {
         let phase = Phase::from(&revision.status);
-        Ok(phase.may_become(Phase::Interrupted) && self.advance(&revision.id, phase, Phase::Interrupted)?)
+        Ok(phase.may_become(Phase::Interrupted) && self.advance(&revision.id, phase, Phase::Interrupted, None)?)
     }
 }

@@ -1,4 +1,10 @@
 -- Records are JSON in the dialect of the specification; columns are made from them where queries need them.
+-- The ID by which this host knows its containers from those of others.
+CREATE TABLE host (
+    id TEXT NOT NULL
+);
+INSERT INTO host VALUES (lower(hex(randomblob(8))));
+
 CREATE TABLE tenants (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL UNIQUE

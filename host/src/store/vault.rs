@@ -8,6 +8,7 @@ use std::sync::Arc;
 use agentcli::api::wire::Secret;
 use agentcli::project;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::Broken;
@@ -18,7 +19,11 @@ const LENGTH: usize = 32;
 
 /// Encrypts and decrypts. There is no `Debug`.
 #[derive(Clone)]
-pub(super) struct Vault(Arc<LessSafeKey>);
+pub(super) struct Vault {
+    key: Arc<LessSafeKey>,
+    /// The same key, to derive others.
+    parent: hmac::Key,
+}
 
 impl Vault {
     /// Reads the key at `path`. Creates one, unless there are secrets that need the lost one.
@@ -36,7 +41,14 @@ impl Vault {
         };
         let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes);
         let key = key.map_err(|_| wrong(format!("it has {} bytes, and not {LENGTH}", bytes.len())))?;
-        Ok(Self(Arc::new(LessSafeKey::new(key))))
+        Ok(Self { key: Arc::new(LessSafeKey::new(key)), parent: hmac::Key::new(hmac::HMAC_SHA256, &bytes) })
+    }
+
+    /// A secret for another purpose, of which the key cannot be computed.
+    pub(super) fn derived(&self, purpose: &[u8]) -> [u8; 32] {
+        let mut derived = [0; 32];
+        derived.copy_from_slice(hmac::sign(&self.parent, purpose).as_ref());
+        derived
     }
 
     /// Encrypts the secrets of a deployment: a random nonce, then the ciphertext.
@@ -45,7 +57,7 @@ impl Vault {
         SystemRandom::new().fill(&mut nonce).map_err(|_| Broken::Secrets)?;
         let mut text = serde_json::to_vec(secrets)?;
         let aad = Aad::from(deployment.as_bytes());
-        let sealed = self.0.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut text);
+        let sealed = self.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut text);
         sealed.map_err(|_| Broken::Secrets)?;
         Ok([&nonce[..], &text].concat())
     }
@@ -56,7 +68,7 @@ impl Vault {
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| Broken::Secrets)?;
         let mut text = text.to_vec();
         let aad = Aad::from(deployment.as_bytes());
-        let opened = self.0.open_in_place(nonce, aad, &mut text).map_err(|_| Broken::Secrets)?;
+        let opened = self.key.open_in_place(nonce, aad, &mut text).map_err(|_| Broken::Secrets)?;
         Ok(serde_json::from_slice(opened)?)
     }
 }

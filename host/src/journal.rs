@@ -1,0 +1,216 @@
+//! The record of the reconciler: the database.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agentcli::api::time;
+use agentcli::api::wire::{LogLevel, Source};
+use agentcli::project;
+use futures_util::FutureExt as _;
+
+use super::reconcile::{Desired, Journal, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
+use super::runner::{BuildJob, Launch, image_tag};
+use super::store::{Broken, LogKind, Store, Tx, Work};
+use super::{archive, lock, uploads};
+
+/// Number of bytes of a megabyte, as the specification counts memory.
+const MEGABYTE: u64 = 1 << 20;
+
+/// The record.
+pub(super) struct Record {
+    store: Arc<Store>,
+    /// Lines that are not in the database yet.
+    lines: Arc<Mutex<Vec<Line>>>,
+}
+
+struct Line {
+    revision: String,
+    kind: LogKind,
+    level: LogLevel,
+    text: String,
+    time: i64,
+}
+
+impl Record {
+    pub(super) fn new(store: Arc<Store>) -> Self {
+        Self { store, lines: Arc::default() }
+    }
+
+    /// Changes the database; the error is a fragment.
+    fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&Tx<'_>) -> Result<T, Broken> + Send + 'static,
+    ) -> Recorded<'_, T> {
+        async move { self.store.change(change).await.map_err(|broken| broken.to_string()) }.boxed()
+    }
+
+    fn work(&self, revision: &str) -> Result<Work, String> {
+        let found = self.store.read(|tx| tx.work(revision)).map_err(|broken| broken.to_string())?;
+        found.ok_or_else(|| format!("the revision {revision} was deleted"))
+    }
+
+    fn job(&self, revision: &str) -> Result<BuildJob, String> {
+        let Work { deployment, revision, number, .. } = self.work(revision)?;
+        let config = revision.source_revision_config;
+        let path = match (&revision.source, &config.source_tarball_path) {
+            (Source::InternalSource, Some(path)) => path,
+            (source, _) => return Err(format!("this service cannot build from the source {source} as yet")),
+        };
+        let archive = uploads::path(&self.store, path);
+        Ok(BuildJob {
+            tag: image_tag(&deployment.name, number),
+            archive: archive.ok_or("the archive is not kept any more; upload it again")?,
+            config: config.graph_config_path.unwrap_or_default(),
+            install_command: deployment.source_config.install_command,
+            build_command: deployment.source_config.build_command,
+        })
+    }
+
+    fn container(&self, id: &str, replica: u32) -> Result<Launch, String> {
+        let Work { deployment, revision, number, image } = self.work(id)?;
+        let secrets = self.store.read(|tx| tx.secrets(&deployment.id, id));
+        let secrets = secrets.map_err(|broken| broken.to_string())?;
+        let value = |secret: agentcli::api::wire::Secret| Some((secret.name, secret.value?.expose().to_owned()));
+        let grace = self.store.read(|tx| tx.grace_of(id)).map_err(|broken| broken.to_string())?;
+        let spec = deployment.source_config.resource_spec.unwrap_or_default();
+        let memory = spec.memory_limit_mb.or(spec.memory_mb);
+        Ok(Launch {
+            deployment: deployment.id,
+            revision: revision.id,
+            number,
+            replica,
+            image: image.unwrap_or_else(|| image_tag(&deployment.name, number)),
+            name: deployment.name,
+            environment: secrets.into_iter().filter_map(value).collect(),
+            cpus: spec.cpu_limit.or(spec.cpu),
+            memory: memory.map(|amount| amount.saturating_mul(MEGABYTE)),
+            grace: Duration::from_secs(grace.into()) + STOP_MARGIN,
+        })
+    }
+}
+
+impl Journal for Record {
+    fn desired(&self) -> Recorded<'_, Vec<Desired>> {
+        async {
+            if self.store.read(|tx| tx.has_new())? {
+                self.store.change(|tx| tx.prepare()).await?;
+            }
+            self.store.read(|tx| tx.desired())
+        }
+        .map(|done| done.map_err(|broken: Broken| broken.to_string()))
+        .boxed()
+    }
+
+    fn advance(&self, change: PhaseChange) -> Recorded<'_, bool> {
+        self.change(move |tx| {
+            let PhaseChange { revision, from, to, reason } = change;
+            let is_changed = tx.advance(&revision, from, to, reason.as_deref())?;
+            match (to, &reason) {
+                _ if !is_changed => {}
+                (Phase::Deploying, _) => {
+                    tx.log(&revision, LogKind::Deploy, &LogLevel::Info, &format!("deploying revision {revision}"))?;
+                }
+                (Phase::DeployFailed, Some(reason)) => {
+                    tx.log(&revision, LogKind::Deploy, &LogLevel::Error, reason)?;
+                }
+                _ => {}
+            }
+            Ok(is_changed)
+        })
+    }
+
+    fn switch<'a>(&'a self, deployment: &'a str, from: Option<&'a str>, to: &'a str) -> Recorded<'a, bool> {
+        let (deployment, from, to) = (deployment.to_owned(), from.map(str::to_owned), to.to_owned());
+        self.change(move |tx| {
+            let is_switched = tx.switch(&deployment, from.as_deref(), &to)?;
+            if is_switched {
+                tx.log(&to, LogKind::Deploy, &LogLevel::Info, &format!("revision {to} is deployed"))?;
+            }
+            Ok(is_switched)
+        })
+    }
+
+    fn set_image<'a>(&'a self, revision: &'a str, image: Option<String>) -> Recorded<'a, ()> {
+        let revision = revision.to_owned();
+        self.change(move |tx| tx.set_image(&revision, image.as_deref()))
+    }
+
+    fn set_attempts<'a>(
+        &'a self,
+        revision: &'a str,
+        attempts: u32,
+        error: Option<String>,
+    ) -> Recorded<'a, ()> {
+        let revision = revision.to_owned();
+        self.change(move |tx| tx.set_attempts(&revision, attempts, error.as_deref()))
+    }
+
+    fn forget<'a>(&'a self, deployment: &'a str) -> Recorded<'a, ()> {
+        let deployment = deployment.to_owned();
+        async move {
+            self.change(move |tx| tx.forget(&deployment)).await?;
+            uploads::tidy(&self.store).map_err(|broken| broken.to_string())
+        }
+        .boxed()
+    }
+
+    fn build_job<'a>(&'a self, revision: &'a str) -> Recorded<'a, BuildJob> {
+        async move {
+            let job = self.job(revision)?;
+            let (archive, config) = (job.archive.clone(), job.config.clone());
+            let check = move || {
+                let file = File::open(&archive).map_err(|error| project::reason(&error))?;
+                archive::check(file, &config)
+            };
+            let contents = tokio::task::spawn_blocking(check).await.map_err(|error| error.to_string())??;
+            let line = format!(
+                "received {} files, {} bytes, with {}", contents.files, contents.bytes, job.config
+            );
+            self.log(revision, Stage::Build, LogLevel::Info, &line);
+            Ok(job)
+        }
+        .boxed()
+    }
+
+    fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
+        async move { self.work(revision).map(|work| image_tag(&work.deployment.name, work.number)) }.boxed()
+    }
+
+    fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch> {
+        async move { self.container(revision, replica) }.boxed()
+    }
+
+    /// Lines are written together, since a build has many.
+    fn log(&self, revision: &str, stage: Stage, level: LogLevel, line: &str) {
+        let kind = match stage {
+            Stage::Build => LogKind::Build,
+            Stage::Deploy => LogKind::Deploy,
+        };
+        let line = Line { revision: revision.to_owned(), kind, level, text: line.to_owned(), time: time::now() };
+        let mut lines = lock(&self.lines);
+        lines.push(line);
+        if lines.len() > 1 {
+            return;
+        }
+        let waiting = self.lines.clone();
+        self.store.change_later(move |tx| {
+            let lines = std::mem::take(&mut *lock(&waiting));
+            lines.iter().try_for_each(|line| tx.log_at(&line.revision, line.kind, &line.level, &line.text, line.time))
+        });
+    }
+
+    fn logged_until<'a>(&'a self, revision: &'a str) -> Recorded<'a, i32> {
+        async move {
+            let until = self.store.read(|tx| tx.logged_until(revision)).map_err(|broken| broken.to_string())?;
+            Ok(until.map_or(0, |until| i32::try_from(until / 1000).unwrap_or(i32::MAX)))
+        }
+        .boxed()
+    }
+
+    fn notice(&self, message: &str) {
+        // Stderr may be closed.
+        writeln!(std::io::stderr(), "note: {message}").ok();
+    }
+}

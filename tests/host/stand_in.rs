@@ -1,0 +1,174 @@
+//! Stands for the container engine: containers are entries of a table, builds and pulls succeed unless a test wants
+//! otherwise, and every server is healthy. What it leaves out, building, running and answering, is tested in
+//! `host::runner` and `host::deployed` on real engines.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use agentcli::api::wire::LogLevel;
+use agentcli_host::runner::{
+    Act, BuildJob, Failure, Launch, LogSink, Runner, Seen, SeenState, container_name,
+};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::time::sleep;
+
+/// What happens to a revision of a given number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Its build fails for this reason.
+    Build(&'static str),
+    /// It cannot be deployed, for this reason.
+    Deploy(&'static str),
+    /// It is built or deployed without end.
+    Stall,
+}
+
+/// The table, and how it behaves.
+#[derive(Default)]
+pub(crate) struct StandIn {
+    pub(crate) pace: Duration,
+    /// Interval at which servers write to their logs, if they do.
+    pub(crate) heartbeat: Option<Duration>,
+    /// By number of the revision, from 1.
+    pub(crate) faults: Vec<(u64, Fault)>,
+    containers: Mutex<BTreeMap<String, Seen>>,
+}
+
+impl StandIn {
+    /// Whose builds, pulls and containers take this long.
+    pub(super) fn new(pace: Duration) -> Self {
+        Self { pace, ..Self::default() }
+    }
+
+    fn fault(&self, tag: &str) -> Option<&Fault> {
+        let number: u64 = tag.rsplit(':').next()?.parse().ok()?;
+        self.faults.iter().find(|(of, _)| *of == number).map(|(_, fault)| fault)
+    }
+
+    fn set(&self, container: &str, state: SeenState) {
+        if let Some(seen) = self.containers.lock().unwrap().get_mut(container) {
+            seen.state = state;
+        }
+    }
+
+    async fn stall(&self, tag: &str) {
+        sleep(self.pace).await;
+        if self.fault(tag) == Some(&Fault::Stall) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Runner for StandIn {
+    fn observe(&self) -> Act<'_, Vec<Seen>> {
+        async { Ok(self.containers.lock().unwrap().values().cloned().collect()) }.boxed()
+    }
+
+    fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()> {
+        async move {
+            self.stall(&job.tag).await;
+            match self.fault(&job.tag) {
+                Some(Fault::Build(reason)) => Err(Failure::Refused((*reason).to_owned())),
+                _ => {
+                    log(LogLevel::Info, &format!("built {}", job.tag));
+                    Ok(())
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn pull<'a>(&'a self, image: &'a str, tag: &'a str, log: LogSink) -> Act<'a, ()> {
+        async move {
+            self.stall(tag).await;
+            log(LogLevel::Warning, &format!("{image} is only pretended to be pulled"));
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn create(&self, launch: Launch) -> Act<'_, ()> {
+        async move {
+            sleep(self.pace).await;
+            if let Some(Fault::Deploy(reason)) = self.fault(&launch.image) {
+                return Err(Failure::Refused((*reason).to_owned()));
+            }
+            let name = container_name(&launch.name, launch.number, launch.replica);
+            let seen = Seen {
+                name: name.clone(),
+                deployment: launch.deployment,
+                revision: launch.revision,
+                replica: launch.replica,
+                state: SeenState::Created,
+                address: None,
+                health_check: "/ok".to_owned(),
+            };
+            self.containers.lock().unwrap().entry(name).or_insert(seen);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn start<'a>(&'a self, container: &'a str) -> Act<'a, ()> {
+        async move {
+            self.set(container, SeenState::Running);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn probe<'a>(&'a self, _: &'a Seen) -> BoxFuture<'a, bool> {
+        async { true }.boxed()
+    }
+
+    fn stop<'a>(&'a self, container: &'a str, _: Duration) -> Act<'a, ()> {
+        async move {
+            self.set(container, SeenState::Exited { code: 0, ran: Duration::from_secs(1) });
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn remove<'a>(&'a self, container: &'a str) -> Act<'a, ()> {
+        async move {
+            self.containers.lock().unwrap().remove(container);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn remove_image<'a>(&'a self, _: &'a str) -> Act<'a, ()> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn forget<'a>(&'a self, _: &'a str) -> Act<'a, ()> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn last_lines<'a>(&'a self, _: &'a str, _: usize) -> Act<'a, Vec<String>> {
+        async { Ok(Vec::new()) }.boxed()
+    }
+
+    fn follow<'a>(
+        &'a self,
+        container: &'a str,
+        _: i32,
+        line: Box<dyn Fn(String) + Send + Sync>,
+    ) -> Act<'a, ()> {
+        async move {
+            let interval = self.heartbeat.unwrap_or(Duration::from_millis(20));
+            let mut beat = 0;
+            while self.containers.lock().unwrap().contains_key(container) {
+                sleep(interval).await;
+                beat += 1;
+                if self.heartbeat.is_some() {
+                    line(format!("heartbeat {beat}"));
+                }
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
