@@ -11,7 +11,7 @@ use agentcli::project;
 use futures_util::FutureExt as _;
 
 use super::reconcile::{Desired, Journal, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
-use super::runner::{BuildJob, Launch, image_tag};
+use super::runner::{BuildJob, Launch, Origin, image_tag};
 use super::store::{Broken, LogKind, Store, Tx, Work};
 use super::{archive, lock, uploads};
 
@@ -54,14 +54,19 @@ impl Record {
     fn job(&self, revision: &str) -> Result<BuildJob, String> {
         let Work { deployment, revision, number, .. } = self.work(revision)?;
         let config = revision.source_revision_config;
-        let path = match (&revision.source, &config.source_tarball_path) {
-            (Source::InternalSource, Some(path)) => path,
-            (source, _) => return Err(format!("this service cannot build from the source {source} as yet")),
+        let origin = match (&revision.source, config.source_tarball_path, config.repo_ref) {
+            (Source::InternalSource, Some(path), _) => {
+                let archive = uploads::path(&self.store, &path);
+                Origin::Archive(archive.ok_or("the archive is not kept any more; upload it again")?)
+            }
+            (Source::Codehost, _, Some(reference)) => {
+                Origin::Repository { url: deployment.source_config.repo_url.unwrap_or_default(), reference }
+            }
+            (source, ..) => return Err(format!("this service cannot build from the source {source} as yet")),
         };
-        let archive = uploads::path(&self.store, path);
         Ok(BuildJob {
             tag: image_tag(&deployment.name, number),
-            archive: archive.ok_or("the archive is not kept any more; upload it again")?,
+            origin,
             config: config.graph_config_path.unwrap_or_default(),
             install_command: deployment.source_config.install_command,
             build_command: deployment.source_config.build_command,
@@ -159,7 +164,8 @@ impl Journal for Record {
     fn build_job<'a>(&'a self, revision: &'a str) -> Recorded<'a, BuildJob> {
         async move {
             let job = self.job(revision)?;
-            let (archive, config) = (job.archive.clone(), job.config.clone());
+            let Origin::Archive(archive) = job.origin.clone() else { return Ok(job) };
+            let config = job.config.clone();
             let check = move || {
                 let file = File::open(&archive).map_err(|error| project::reason(&error))?;
                 archive::check(file, &config)

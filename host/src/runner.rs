@@ -105,13 +105,27 @@ pub enum SeenState {
     Broken,
 }
 
-/// An uploaded archive to build an image from.
+/// What an image is built from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// An uploaded archive, a tar.gz that was checked.
+    Archive(PathBuf),
+    /// A branch or a tag of a git repository.
+    Repository {
+        /// URL of the repository.
+        url: String,
+        /// The branch or tag.
+        reference: String,
+    },
+}
+
+/// An image to build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildJob {
     /// Name of the image.
     pub tag: String,
-    /// The archive, a tar.gz.
-    pub archive: PathBuf,
+    /// What it is built from.
+    pub origin: Origin,
     /// Path of the configuration in it.
     pub config: String,
     /// Command that installs the packages of a JavaScript project.

@@ -72,6 +72,8 @@ impl Runner for StandIn {
             match self.fault(&job.tag) {
                 Some(Fault::Build(reason)) => Err(Failure::Refused((*reason).to_owned())),
                 _ => {
+                    log(LogLevel::Info, &format!("building {}", job.config));
+                    log(LogLevel::Info, "there are no steps");
                     log(LogLevel::Info, &format!("built {}", job.tag));
                     Ok(())
                 }

@@ -1,12 +1,14 @@
-//! Images of uploaded archives: unpacked, compiled as `agentcli build` does, and built by the engine.
+//! Images of uploaded archives and of repositories: unpacked or fetched, compiled as `agentcli build` does, and built by the engine.
 
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
 use tempfile::TempDir;
 
 use agentcli::api::wire::LogLevel;
+use agentcli::child::{self, Command};
 use agentcli::cli::check;
 use agentcli::cli::report::text::{self, Layout};
 use agentcli::compiler::back::lower::{self, Options};
@@ -14,7 +16,7 @@ use agentcli::compiler::{self, Analysis};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
 use agentcli::project::{self, Project};
 
-use super::{BuildJob, Failure, LogSink};
+use super::{BuildJob, Failure, LogSink, Origin};
 
 /// Width of the findings in a log, in columns.
 const WIDTH: usize = 100;
@@ -22,14 +24,23 @@ const WIDTH: usize = 100;
 /// The rule that does not apply when a command builds the files of a graph.
 const NOT_BUILT: &str = "reference-not-built";
 
-/// Builds the image of an archive.
+/// The protocols by which repositories are fetched: not from the files of this machine.
+const PROTOCOLS: &str = "https:http:ssh";
+
+/// Builds an image.
 pub(super) async fn build(engine: &Engine, job: BuildJob, pull: bool, log: LogSink) -> Result<(), Failure> {
     let (tag, config) = (job.tag.clone(), job.config.clone());
-    let lines = log.clone();
-    let prepared = tokio::task::spawn_blocking(move || prepare(&job, &lines)).await;
+    // It is removed when the build ends.
+    let tree = TempDir::with_prefix("agentcli-build-").map_err(|error| {
+        Failure::Refused(format!("cannot create a temporary directory: {}", project::reason(&error)))
+    })?;
+    if let Origin::Repository { url, reference } = &job.origin {
+        fetch(url, reference, tree.path(), &log).await.map_err(Failure::Refused)?;
+    }
+    let (root, lines) = (tree.path().to_owned(), log.clone());
+    let prepared = tokio::task::spawn_blocking(move || prepare(&root, &job, &lines)).await;
     let prepared = prepared.map_err(|error| Failure::Refused(format!("the build stopped: {error}")))?;
-    // The tree goes with its guard.
-    let (_tree, request) = prepared.map_err(Failure::Refused)?;
+    let request = prepared.map_err(Failure::Refused)?;
     let lines = log.clone();
     let request = BuildRequest { tags: vec![tag], pull, ..request };
     engine.build(request, move |event| report(&event, &lines)).await.map(drop).map_err(|error| {
@@ -54,18 +65,40 @@ fn report(event: &BuildEvent, log: &LogSink) {
     }
 }
 
-/// Unpacks and compiles an archive. The error is a fragment.
-fn prepare(job: &BuildJob, log: &LogSink) -> Result<(TempDir, BuildRequest), String> {
-    let tree = TempDir::with_prefix("agentcli-build-")
-        .map_err(|error| format!("cannot create a temporary directory: {}", project::reason(&error)))?;
-    unpack(job, tree.path())?;
-    let request = compile(tree.path(), job, log)?;
-    Ok((tree, request))
+/// Fetches a branch or a tag with the git of this machine, which has the credentials. The error is a fragment.
+async fn fetch(url: &str, reference: &str, root: &Path, log: &LogSink) -> Result<(), String> {
+    log(LogLevel::Info, &format!("fetching {reference} of {url}"));
+    let name = reference.trim_start_matches("refs/tags/").trim_start_matches("refs/heads/");
+    let clone = Command::new("git", root)
+        .arguments(["clone", "--quiet", "--depth=1", "--single-branch"])
+        .arguments([&format!("--branch={name}"), "--", url, "."])
+        .variable("GIT_TERMINAL_PROMPT", "0")
+        .variable("GIT_ALLOW_PROTOCOL", PROTOCOLS);
+    let (status, _) = child::output(&clone, "").await.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "cannot fetch the repository: git is not installed on the host".to_owned(),
+        _ => format!("cannot run git: {}", project::reason(&error)),
+    })?;
+    if !status.is_success() {
+        return Err(format!("git cannot fetch {name} of {url}; `git ls-remote {url} {name}` on the host says why"));
+    }
+    let commit = Command::new("git", root).arguments(["rev-parse", "HEAD"]);
+    if let Ok((_, commit)) = child::output(&commit, "").await {
+        log(LogLevel::Info, &format!("commit {}", String::from_utf8_lossy(&commit).trim()));
+    }
+    Ok(())
+}
+
+/// Unpacks and compiles the source. The error is a fragment.
+fn prepare(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
+    if let Origin::Archive(archive) = &job.origin {
+        unpack(archive, root)?;
+    }
+    compile(root, job, log)
 }
 
 /// Unpacks an archive, which was checked.
-fn unpack(job: &BuildJob, root: &Path) -> Result<(), String> {
-    let file = File::open(&job.archive)
+fn unpack(archive: &Path, root: &Path) -> Result<(), String> {
+    let file = File::open(archive)
         .map_err(|error| format!("cannot read the archive: {}", project::reason(&error)))?;
     let mut archive = tar::Archive::new(GzDecoder::new(file));
     archive.unpack(root).map_err(|error| format!("cannot unpack the archive: {error}"))
@@ -132,17 +165,17 @@ mod tests {
         fs::write(&archive, tar.into_inner().unwrap().finish().unwrap()).unwrap();
         let (install_command, build_command) = (None, None);
         let (tag, config) = ("image:1".to_owned(), "app/agent.json".to_owned());
-        BuildJob { tag, archive, config, install_command, build_command }
+        BuildJob { tag, origin: Origin::Archive(archive), config, install_command, build_command }
     }
 
-    fn prepared(files: &[(&str, &str)]) -> (Result<(TempDir, BuildRequest), String>, Vec<String>) {
-        let directory = TempDir::new().unwrap();
+    fn prepared(files: &[(&str, &str)]) -> (Result<BuildRequest, String>, Vec<String>, TempDir) {
+        let (directory, tree) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = lines.clone();
         let log: LogSink = Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned()));
-        let prepared = prepare(&job(directory.path(), files), &log);
+        let prepared = prepare(tree.path(), &job(directory.path(), files), &log);
         let lines = lines.lock().unwrap().clone();
-        (prepared, lines)
+        (prepared, lines, tree)
     }
 
     const VALID: &str = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#;
@@ -151,15 +184,15 @@ mod tests {
     fn archive_becomes_a_build_of_its_configuration() {
         let files =
             [("app/agent.json", VALID), ("app/agent.py", "graph = object()\n"), ("app/requirements.txt", "")];
-        let (prepared, _) = prepared(&files);
-        let (tree, request) = prepared.unwrap_or_else(|reason| panic!("{reason}"));
+        let (prepared, _, tree) = prepared(&files);
+        let request = prepared.unwrap_or_else(|reason| panic!("{reason}"));
         assert!(request.context.root.starts_with(tree.path()));
         assert!(request.steps.iter().any(|step| step.key.as_deref() == Some("/dependencies/0")));
     }
 
     #[test]
     fn findings_are_logged_and_the_first_error_is_the_reason() {
-        let (prepared, lines) = prepared(&[("app/agent.json", VALID)]);
+        let (prepared, lines, _) = prepared(&[("app/agent.json", VALID)]);
         let reason = prepared.err().unwrap();
         assert!(reason.starts_with("app/agent.json is invalid: "), "{reason}");
         assert!(lines.iter().any(|line| line.starts_with("error[reference-not-found]")), "{lines:?}");
