@@ -2,7 +2,6 @@
 
 mod answers;
 mod deployments;
-mod faults;
 mod limits;
 mod list;
 mod listeners;
@@ -17,7 +16,9 @@ mod registry;
 mod revisions;
 mod serve;
 pub(crate) mod service;
+mod store;
 mod table;
+mod tenants;
 mod uploads;
 
 use serde_json::{Value, json};

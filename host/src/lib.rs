@@ -131,6 +131,7 @@ impl Service {
         let store = Store::open(&options.data)?;
         uploads::tidy(&store)?;
         let shared = Arc::new(Shared { store, options, address, turns: Mutex::default() });
+        worker::resume(&shared)?;
         Ok(Self { listener, address, shared })
     }
 
@@ -142,7 +143,7 @@ impl Service {
     /// Answers requests until `end`.
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let router = routes::router(self.shared.clone());
-        connection::serve(self.listener, router, self.shared, end).await;
+        connection::serve(self.listener, router, self.shared.options.limits, end).await;
     }
 }
 

@@ -3,6 +3,7 @@
 //! A request is sent again if no backend got it, or if it is idempotent and has no body. Others may have been processed,
 //! and bodies are streamed, not stored.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,12 +72,7 @@ impl Outgoing {
         };
         let connection = backend.connect(max_idle, connect).await;
         let Connection { mut sender, is_reused } = connection.map_err(|_| Failure::Unreachable)?;
-        let sent = tokio::select! {
-            biased;
-            () = backend.cut() => return Err(self.lost()),
-            sent = sender.try_send_request(self.take()) => sent,
-        };
-        let mut error = match sent {
+        let mut error = match sender.try_send_request(self.take()).await {
             Ok(response) => {
                 if response.status() != StatusCode::SWITCHING_PROTOCOLS {
                     backend.keep(sender);
@@ -102,16 +98,15 @@ impl Outgoing {
 
     /// The failure of a request that was sent at least in part.
     fn failure(&self, error: &hyper::Error, is_reused: bool) -> Failure {
-        match self.lost() {
-            _ if error.is_user() => Failure::Refused(Refusal::IncompleteRequest),
-            _ if error.is_parse() => Failure::Refused(Refusal::InvalidResponse),
-            Failure::Lost if is_reused => Failure::Stale,
-            lost => lost,
+        // The body comes from the connection of the client; no other error of a connection has such a source.
+        let is_of_client =
+            error.is_user() && error.source().is_some_and(|source| source.is::<hyper::Error>());
+        match (is_of_client, error.is_parse(), self.is_repeatable) {
+            (true, ..) => Failure::Refused(Refusal::IncompleteRequest),
+            (_, true, _) => Failure::Refused(Refusal::InvalidResponse),
+            (.., false) => Failure::Refused(Refusal::NoResponse),
+            (.., true) if is_reused => Failure::Stale,
+            (.., true) => Failure::Lost,
         }
-    }
-
-    /// The failure of a request whose connection was closed.
-    fn lost(&self) -> Failure {
-        if self.is_repeatable { Failure::Lost } else { Failure::Refused(Refusal::NoResponse) }
     }
 }

@@ -16,17 +16,16 @@ use std::time::Duration;
 
 use agentcli_host::proxy::{HostName, Options, Proxy, Route, Routes};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 /// Generous limit for everything that should happen soon.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A proxy that serves until it is dropped.
+/// A proxy that serves, on a thread of its own, until it is dropped.
 struct Running {
     address: SocketAddr,
     routes: Arc<Routes>,
     end: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    ended: oneshot::Receiver<()>,
 }
 
 impl Running {
@@ -34,11 +33,19 @@ impl Running {
         let mut options = Options::default();
         change(&mut options);
         let routes = Arc::new(Routes::default());
-        let proxy = Proxy::bind("127.0.0.1:0".parse().unwrap(), routes.clone(), options).await.unwrap();
-        let address = proxy.address().unwrap();
-        let (end, ended) = oneshot::channel();
-        let serving = tokio::spawn(proxy.serve(async { drop(ended.await) }));
-        Self { address, routes, end, serving }
+        let (end, stop) = oneshot::channel();
+        let (started, address) = oneshot::channel();
+        let (done, ended) = oneshot::channel();
+        let shared = routes.clone();
+        let serve = async move {
+            let proxy = Proxy::bind("127.0.0.1:0".parse().unwrap(), shared, options).await.unwrap();
+            started.send(proxy.address().unwrap()).unwrap();
+            proxy.serve(async { drop(stop.await) }).await;
+            done.send(()).ok();
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        std::thread::spawn(move || runtime.block_on(serve));
+        Self { address: soon(address).await.unwrap(), routes, end, ended }
     }
 
     /// Sets the route of `id`, which is served at `id.localhost`.
@@ -52,7 +59,7 @@ impl Running {
 
     async fn stop(self) {
         self.end.send(()).unwrap();
-        soon(self.serving).await.unwrap();
+        soon(self.ended).await.unwrap();
     }
 }
 
