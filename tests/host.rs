@@ -14,6 +14,8 @@ mod referee;
 #[cfg(feature = "system-tests")]
 mod registry;
 mod revisions;
+#[cfg(feature = "system-tests")]
+mod runner;
 mod serve;
 pub(crate) mod service;
 mod store;
