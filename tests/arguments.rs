@@ -113,3 +113,29 @@ fn an_option_selects_the_version_of_the_server() {
         assert!(run.code == 2 && run.err.contains("cannot be used with"), "{option}: {}", run.err);
     }
 }
+
+/// The Python of the configuration's image does not matter then.
+#[test]
+fn a_given_base_image_is_checked_instead_of_the_default_one() {
+    let manifest = "[build-system]\nrequires = ['hatchling']\n[project]\nname = 'agent'\nversion = '1'\n\
+                    requires-python = '>=3.13'\n[tool.hatch.build.targets.wheel]\nbypass-selection = true\n";
+    let run = |arguments: &str| {
+        TestEnv::project().file("pyproject.toml", manifest).run(&format!("dockerfile - {arguments}"))
+    };
+    let by_default = run("");
+    assert!(
+        by_default.code == 1 && by_default.err.contains("error[incompatible-python]"),
+        "{}",
+        by_default.err
+    );
+    let unknown = run("--base-image mine:1");
+    assert_eq!(unknown.code, 0, "{}", unknown.err);
+    let note = "the Python of `mine:1` is not known; `pyproject.toml` requires `>=3.13`";
+    assert!(unknown.err.contains(note), "{}", unknown.err);
+    let fits = run("--base-image mine:1-py3.13");
+    assert!(fits.code == 0 && fits.err.is_empty(), "{}", fits.err);
+    let older = run("--base-image mine:1-py3.12");
+    assert_eq!(older.code, 2, "{}", older.err);
+    let message = "--base-image: `mine:1-py3.12` has Python 3.12, and `pyproject.toml` requires `>=3.13`";
+    assert!(older.err.contains(message), "{}", older.err);
+}

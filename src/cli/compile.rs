@@ -7,11 +7,15 @@ use super::console;
 use super::env::Env;
 use crate::compiler::back::lower::{self, Options};
 use crate::compiler::back::plan::{Plan, Variant};
-use crate::compiler::front::base_image::{base_image, is_api_version};
+use crate::compiler::front::base_image::{self, base_image, is_api_version};
 use crate::compiler::front::config::Config;
 use crate::compiler::manifests::image_name::ImageName;
+use crate::compiler::manifests::requires_python::RequiresPython;
 use crate::error::Error;
 use crate::project::{self, Project};
+
+/// Rules about the Python of the image.
+const PYTHON_RULES: &[&str] = &["incompatible-python", "untested-python"];
 
 /// The options of every command that plans an image.
 #[derive(Debug, clap::Args)]
@@ -61,7 +65,9 @@ impl PlanOptions {
     /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
         let unbuilt: &[&str] = if self.build_command.is_some() { &["reference-not-built"] } else { &[] };
-        let (project, mut config) = self.config.load(env, unbuilt)?;
+        // They are about the Python of the image in the configuration.
+        let other: &[&str] = if self.base_image.is_some() { PYTHON_RULES } else { &[] };
+        let (project, mut config) = self.config.load(env, &[unbuilt, other].concat())?;
         if let Some(image) = self.base_image()? {
             config.set_base_image(image);
         }
@@ -78,6 +84,7 @@ impl PlanOptions {
         if plan.server.variant != Variant::Javascript {
             self.refuse_javascript_options()?;
         }
+        self.check_python(env, &config, &plan)?;
         for note in &plan.notes {
             console::note(env, &note.message);
         }
@@ -95,6 +102,26 @@ impl PlanOptions {
             }
             image => Ok(image.clone()),
         }
+    }
+
+    /// Refuses a given base image whose Python the local packages refuse. Notes that it is not known.
+    fn check_python(&self, env: &mut Env, config: &Config, plan: &Plan) -> Result<(), Error> {
+        let (Some(image), Some(packages)) = (&self.base_image, &plan.local.python) else { return Ok(()) };
+        let version = base_image::python(config).map(|(version, _)| version);
+        let is_refused = |it: &&RequiresPython| {
+            version.is_none_or(|version| it.fit_of_series(version).is_refused(packages.uses_pip))
+        };
+        let Some(RequiresPython { path, range, .. }) = packages.requires_python.iter().find(is_refused)
+        else {
+            return Ok(());
+        };
+        let Some((major, minor)) = version else {
+            console::note(env, &format!("the Python of `{image}` is not known; `{path}` requires `{range}`"));
+            return Ok(());
+        };
+        let message =
+            format!("--base-image: `{image}` has Python {major}.{minor}, and `{path}` requires `{range}`");
+        Err(Error::usage(message, "choose an image with a Python of that range"))
     }
 
     fn refuse_javascript_options(&self) -> Result<(), Error> {

@@ -11,6 +11,7 @@ pub mod import_names;
 pub mod installation;
 pub mod local_requirements;
 pub mod marker;
+mod npm_credentials;
 pub mod package;
 pub mod package_json;
 pub mod package_manager;

@@ -49,8 +49,8 @@ fn pip(python: &Path, directory: &Path) -> Command {
 }
 
 impl Installer {
-    /// The command that installs the project's packages with the versions of its lock files, which `constraints` has. The
-    /// server is installed afterwards: it replaces what it does not work with, and no older server is chosen.
+    /// The command that installs the project's packages with the versions of its lock files, which `constraints` has,
+    /// without the server.
     pub(super) fn install_locked(
         &self,
         python: &Path,
@@ -64,12 +64,13 @@ impl Installer {
 
     /// The commands that install everything: all at once, so that the versions are compatible. Apart from the others are
     /// files with hashes, since pip checks those of all packages of a command or of none, and local packages that are
-    /// installed without their requirements.
+    /// installed without their requirements. With `has_server`, the rest is there already.
     pub(super) fn install(
         &self,
         python: &Path,
         packages: &PythonPackages,
         debugger: bool,
+        has_server: bool,
         directory: &Path,
     ) -> Vec<Command> {
         let command = || self.command(python, packages, directory);
@@ -79,14 +80,24 @@ impl Installer {
         let hashed = hashed.map(|path| command().arguments(["-r", path]));
         let is_alone = packages.without_requirements && !packages.editable.is_empty();
         let alone = is_alone.then(|| command().argument("--no-deps").arguments(editable(packages)));
-        hashed.chain([all]).chain(alone).collect()
+        hashed.chain((!has_server).then_some(all)).chain(alone).collect()
     }
 
-    /// The command that fails if the project's packages exclude the newest server, and installs nothing.
-    pub(super) fn check_newest(&self, python: &Path, packages: &PythonPackages, directory: &Path) -> Command {
+    /// The command that installs the newest server with the project's packages, and fails if these exclude it. The project
+    /// comes first, so that the resolver keeps its versions rather than those that the server is released with.
+    pub(super) fn install_newest(
+        &self,
+        python: &Path,
+        packages: &PythonPackages,
+        debugger: bool,
+        constraints: Option<&Path>,
+        directory: &Path,
+    ) -> Command {
+        let command = self.command(python, packages, directory);
+        let constrain = |command: Command, path| command.argument("-c").argument(path);
+        let command = constraints.into_iter().fold(command, constrain);
         let server = packages.server.iter().map(ServerPackage::tested);
-        let command = self.command(python, packages, directory).argument("--dry-run").arguments(server);
-        self.project(command, packages, false, directory)
+        self.project(command, packages, debugger, directory).arguments(server)
     }
 
     /// `command` with the project's requirements, and its local packages unless they are installed without theirs.

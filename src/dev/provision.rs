@@ -171,26 +171,48 @@ async fn install(
         None => uv_or_pip(&home, directory, hooks).await?,
         Some(uv) => Installer::Uv(uv),
     };
+    let debugger = options.debugger.is_some();
+    let mut has_server = false;
     if is_locked {
-        let locks = listed(packages.locks.iter().map(String::as_str));
-        hooks.note(format!("the versions of {locks} are installed; --no-lock installs the newest ones"));
-        project::write_atomically(&constraints, packages.constraints.join("\n").as_bytes())?;
-        let command = installer.install_locked(&python, packages, &constraints, directory);
-        let advice = "update the lock file, or install the newest versions with --no-lock";
-        run_or(&command, Some(advice), hooks).await?;
+        has_server =
+            install_locked(&installer, &python, packages, debugger, &constraints, directory, hooks).await?;
     } else {
         fs::remove_file(&constraints).ok();
     }
-    for command in installer.install(&python, packages, options.debugger.is_some(), directory) {
+    for command in installer.install(&python, packages, debugger, has_server, directory) {
         run(&command, hooks).await?;
     }
     let library = home.join("lib").join(base.inspection.library()).join("site-packages");
     if let Some((package, version)) = held_back(packages, &library) {
-        let check = installer.check_newest(&python, packages, directory);
+        let check = installer.install_newest(&python, packages, false, None, directory).argument("--dry-run");
         warn_of_old_server(package, &version, &check, hooks).await?;
     }
     hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{PYTHON}"), done: true });
     Ok(python)
+}
+
+/// Installs the versions of the lock files, of which the newest server replaces those that it does not work with. Returns
+/// false if it is not installed, since the requirements exclude it.
+async fn install_locked(
+    installer: &Installer,
+    python: &Path,
+    packages: &PythonPackages,
+    debugger: bool,
+    constraints: &Path,
+    directory: &Path,
+    hooks: &mut dyn Hooks,
+) -> Result<bool, Error> {
+    let locks = listed(packages.locks.iter().map(String::as_str));
+    hooks.note(format!("the versions of {locks} are installed; --no-lock installs the newest ones"));
+    project::write_atomically(constraints, packages.constraints.join("\n").as_bytes())?;
+    let newest = |constraints| installer.install_newest(python, packages, debugger, constraints, directory);
+    if attempt(&newest(Some(constraints)), hooks).await?.0.is_success() {
+        return Ok(true);
+    }
+    let command = installer.install_locked(python, packages, constraints, directory);
+    let advice = "update the lock file, or install the newest versions with --no-lock";
+    run_or(&command, Some(advice), hooks).await?;
+    Ok(attempt(&newest(None), hooks).await?.0.is_success())
 }
 
 /// The package of the server that is older than the newest one, and its version in the directory `library`.

@@ -141,20 +141,40 @@ fn a_bun_workspace_runs() {
 }
 
 #[test]
-fn credentials_of_npmrc_are_in_no_layer() {
+fn credentials_of_package_managers_are_in_no_layer() {
     let host = &hosts()[0];
-    let project = Copy::of("javascript");
-    let npmrc = project.directory.path().join(".npmrc");
-    let settings = fs::read_to_string(&npmrc).unwrap();
-    fs::write(npmrc, format!("{settings}//localhost:1/:_authToken=secret-token-in-here\n")).unwrap();
-    let tag = "agentcli-test-npmrc";
-    let built = project.build(host, tag, "");
-    assert_eq!(built.code, 0, "{}", built.err);
-    let layers = TempDir::new().unwrap();
-    let archive = layers.path().join("image.tar");
-    docker(host, &["save", "-o", archive.to_str().unwrap(), tag]);
-    assert_eq!(found_in(&archive, layers.path(), "secret-token-in-here"), Vec::<PathBuf>::new());
-    let history = docker(host, &["history", "--no-trunc", tag]);
-    assert!(!history.contains("secret-token-in-here"), "{history}");
-    assert_eq!(Container::start(host, tag).run("agent")["greeting"], "Hello, Ada!");
+    for (name, settings) in [
+        (".npmrc", "//localhost:1/:_authToken=SECRET\n"),
+        (".yarnrc.yml", "nodeLinker: node-modules\nnpmScopes:\n  absent:\n    npmAuthToken: SECRET\n"),
+        ("bunfig.toml", "[install.scopes]\nabsent = { token = 'SECRET', url = 'http://localhost:1/' }\n"),
+    ] {
+        let project = match name {
+            ".npmrc" => Copy::of("javascript"),
+            _ => Copy::of("workspace-pnpm"),
+        };
+        let root = project.directory.path();
+        let file = root.join(name);
+        let secret = format!("secret-token-{:016x}", fastrand::u64(..));
+        let known = fs::read_to_string(&file).unwrap_or_default();
+        let tag = "agentcli-test-npm-secrets";
+        let built = match name {
+            ".npmrc" => {
+                fs::write(&file, known + &settings.replace("SECRET", &secret)).unwrap();
+                project.build(host, tag, "")
+            }
+            _ => {
+                rewrite_for(if name == "bunfig.toml" { "bun" } else { "yarn-4" }, root);
+                fs::write(&file, settings.replace("SECRET", &secret)).unwrap();
+                build(&project, host, tag)
+            }
+        };
+        assert_eq!(built.code, 0, "{name}: {}", built.err);
+        let layers = TempDir::new().unwrap();
+        let archive = layers.path().join("image.tar");
+        docker(host, &["save", "-o", archive.to_str().unwrap(), tag]);
+        assert_eq!(found_in(&archive, layers.path(), &secret), Vec::<PathBuf>::new(), "{name}");
+        let texts = [built.out, built.err, docker(host, &["history", "--no-trunc", tag])];
+        assert!(!texts.iter().any(|text| text.contains(&secret)), "{name}: {texts:?}");
+        assert_eq!(Container::start(host, tag).run("agent")["greeting"], "Hello, Ada!", "{name}");
+    }
 }

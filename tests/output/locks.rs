@@ -289,6 +289,47 @@ fn lock_files_of_other_tools_are_used() {
     }
 }
 
+/// All installations read the pip configuration: those of the lock file, and the packages that need their source.
+#[test]
+fn every_installation_reads_the_pip_configuration() {
+    let manifest = "[build-system]\nrequires = ['unknown']\nbuild-backend = 'unknown'\n";
+    let files = MemoryFiles::new([
+        ("agent.py", "graph = object()"),
+        ("pyproject.toml", &*format!("{manifest}{MANIFEST}'idna']")),
+        ("poetry.lock", POETRY),
+        ("pip.conf", ""),
+    ]);
+    let config = r#"{"dependencies": [".", "httpx"], "pip_installer": "pip", "pip_config_file": "pip.conf",
+        "graphs": {"agent": "./agent.py:graph"}}"#;
+    let analysis = analyze("agent.json", config, &files);
+    assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
+    let plan = lower(&analysis.config, &files, "agent.json", &Options::default());
+    let steps: Vec<String> = plan.steps.iter().map(instruction).collect();
+    let installs: Vec<&String> = steps.iter().filter(|step| step.contains("pip install")).collect();
+    // Those of the lock, of other requirements, and of the package itself.
+    assert!(installs.len() >= 3, "{installs:#?}");
+    for step in installs {
+        let (mount, variable) = ("from=pip,source=/pip.conf", "PIP_CONFIG_FILE=/run/agentcli/pip.conf");
+        assert!(step.contains(mount), "{step}");
+        assert_eq!(step.matches("pip install").count(), step.matches(variable).count(), "{step}");
+    }
+}
+
+#[test]
+fn settings_of_uv_beside_packages_of_an_index_are_used_with_credentials() {
+    for (text, has_mount) in [
+        ("[[index]]\nname = 'private'\nurl = 'https://private.example/simple'\n", true),
+        ("prerelease = 'allow'\n", false),
+    ] {
+        let files = MemoryFiles::new([("agent.py", "graph = object()"), ("uv.toml", text)]);
+        let config = r#"{"dependencies": ["httpx"], "graphs": {"agent": "./agent.py:graph"}}"#;
+        let analysis = analyze("agent.json", config, &files);
+        let text = dockerfile(&lower(&analysis.config, &files, "agent.json", &Options::default()));
+        assert!(text.contains("--directory /deps/app"), "{text}");
+        assert_eq!(text.contains("type=secret,id=netrc"), has_mount, "{text}");
+    }
+}
+
 #[test]
 fn lock_files_of_other_tools_that_do_not_fit_are_not_used() {
     for (name, text, part, other) in [

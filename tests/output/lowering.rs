@@ -250,6 +250,13 @@ fn javascript_commands_of_the_user() {
     has_not(&plan, "npm i");
     in_order(&plan, "COPY . /deps/app/", "RUN make");
     in_order(&plan, "RUN make", "[ -f x ]");
+    let secret =
+        MemoryFiles::new([TYPESCRIPT, ("package.json", "{}"), (".npmrc", "//npm.example/:_authToken=abc")]);
+    let plan = plan_with(JS_GRAPHS, &secret, &options(Some("make"), Some("npm run build"), "."));
+    for command in ["make", "npm run build"] {
+        has(&plan, &format!("RUN --mount=type=bind,from=npm,source=/.npmrc,target=/root/.npmrc {command}"));
+    }
+    has(&plan, "COPY --from=source /source/ /deps/app/");
     // From the root of the repository: the installation runs there, everything else in the project.
     let nested =
         Nested(MemoryFiles::new([("apps/agent/graph.ts", TYPESCRIPT.1), ("apps/agent/package.json", "{}")]));

@@ -218,7 +218,7 @@ fn dev_runs_a_server_that_works_with_the_graph_library() {
 }
 
 #[test]
-fn credentials_of_npmrc_are_in_no_layer() {
+fn credentials_of_package_managers_are_in_no_layer() {
     for (text, is_secret) in [
         ("//npm.example/:_authToken=abc", true),
         ("; comment\n//npm.example/:_password = \"abc\"", true),
@@ -242,6 +242,16 @@ fn credentials_of_npmrc_are_in_no_layer() {
             }
             assert!(sees(&plan, ".npmrc"), "{text}");
         }
+    }
+    for (name, text) in [
+        (".yarnrc.yml", "npmRegistries:\n  //npm.example:\n    npmAuthToken: abc\n"),
+        ("bunfig.toml", "[install.scopes]\nmine = { token = 'abc', url = 'https://npm.example/' }\n"),
+    ] {
+        let plan = plan(&[("package.json", NPM), AGENT, SHARED, (name, text)]);
+        has(&plan, &format!("FROM scratch AS npm COPY {name} /{name}"));
+        has(&plan, &format!("--mount=type=bind,from=npm,source=/{name},target=/deps/app/{name}"));
+        has(&plan, &format!("RUN rm -f /source/{name}"));
+        has_not(&plan, &format!("COPY package.json {name}"));
     }
     let hidden = [("package.json", NPM), AGENT, (".npmrc", "_auth=abc"), (".dockerignore", ".npmrc")];
     has_not(&plan(&hidden), ".npmrc");

@@ -104,6 +104,15 @@ fn a_build_has_the_name_that_is_pushed() {
     let steps: Vec<_> = named(&planned, "would").iter().map(|it| it["step"].as_str().unwrap()).collect();
     assert_eq!(steps, ["build", "push", "create", "wait"]);
     assert!(named(&planned, "would")[1]["message"].as_str().unwrap().contains(&format!("`{name}:v2`")));
+    for tag in ["v3", "agent:v3"] {
+        let planned = stage.events(&format!("--name x --push-to {name} -t {tag} --dry-run"));
+        assert!(named(&planned, "would")[1]["message"].as_str().unwrap().contains(&format!("`{name}:v3`")));
+    }
+    for tags in [":v2 -t v3", " -t v3 -t v4"] {
+        let refused = stage.deploy(&format!("--name x --push-to {name}{tags} --dry-run"));
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.contains("--push-to pushes one tag, and several are given"), "{}", refused.err);
+    }
     let events = stage.events(&format!("--name x --push-to {name} --no-pull"));
     docker(&engine, &["rmi", &format!("{name}:latest")]);
     assert_eq!(named(&events, "built")[0]["tags"], json!([format!("{name}:latest")]));

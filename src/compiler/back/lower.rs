@@ -8,7 +8,7 @@ mod late;
 mod layout;
 mod local;
 mod locked;
-mod npmrc;
+mod npm_secrets;
 mod python;
 pub mod setup;
 mod tools;

@@ -115,7 +115,15 @@ impl Resolved {
         let installation = (variant != Variant::Python).then(|| installation::find(files)?.ok());
         let projects = packages.iter().chain(&virtuals).map(|it| it.settings.clone());
         let directories = locals.iter().filter(|it| !it.is_project());
-        let mut settings = projects.chain(directories.map(|it| uv_settings(it, installer, files))).flatten();
+        let requirements = match &locked {
+            Some(locked) => locked.requirements(),
+            None => requirements(config, files),
+        };
+        // Packages from an index are installed with the settings of the project.
+        let own = installer == Installer::Uv && locked.is_none() && !requirements.is_empty();
+        let own = own.then(|| uv_settings_for(".", files));
+        let settings = projects.chain(directories.map(|it| uv_settings(it, installer, files))).chain(own);
+        let mut settings = settings.flatten();
         let names_index = settings.any(|it| it.has_index)
             || locked.as_ref().is_some_and(|locked| !locked.indexes().is_empty());
         Self {
@@ -127,10 +135,7 @@ impl Resolved {
             node: (variant != Variant::Python).then(|| base_image::node(config).to_owned()),
             installer,
             pip_config: config.pip_config_file.as_deref().filter(|_| is_read).map(paths::normalize),
-            requirements: match &locked {
-                Some(locked) => locked.requirements(),
-                None => requirements(config, files),
-            },
+            requirements,
             files: requirements_files
                 .filter_map(|local| requirements_txt::find(&local.path, files))
                 .collect(),

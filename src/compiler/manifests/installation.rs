@@ -5,20 +5,18 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::Unreadable;
+use super::npm_credentials::has_credentials;
 use super::package_json::{self, Manifest, strings};
-use super::package_manager::{Manager, PNPM_WORKSPACE, YARNRC};
+use super::package_manager::{BUNFIG, Manager, PNPM_WORKSPACE, YARNRC};
 use super::workspace::{self, Workspace};
 use crate::compiler::files::{FileKind, Files};
-use crate::compiler::{paths, urls};
+use crate::compiler::paths;
 
 /// Files at the root that package managers read.
-const SETTINGS: &[&str] = &[NPMRC, ".yarnrc", YARNRC, PNPM_WORKSPACE, "bunfig.toml"];
+const SETTINGS: &[&str] = &[NPMRC, ".yarnrc", YARNRC, PNPM_WORKSPACE, BUNFIG];
 
 /// Settings of npm and pnpm, also of a single package.
-const NPMRC: &str = ".npmrc";
-
-/// The last part of their keys with credentials.
-const CREDENTIALS: &[&str] = &["_authToken", "_auth", "_password"];
+pub const NPMRC: &str = ".npmrc";
 
 /// Directories at the root with what Yarn 2 and later run and apply.
 const YARN: &[&str] = &[RELEASES, ".yarn/plugins", ".yarn/patches"];
@@ -106,16 +104,17 @@ impl Packages {
         let at_root = self.files_at_root(&locks, files);
         let own = (self.root != ".").then(|| package_json::NAME.to_owned());
         let all: Vec<String> = at_root.iter().cloned().chain(self.files_of_members(files)).collect();
-        let is_secret = |file: &&String| {
-            paths::file_name(file) == NPMRC && files.text(file).is_some_and(|text| has_credentials(&text))
-        };
-        // A project may leave `.npmrc` out, as it may hold credentials.
-        let required = at_root.iter().filter(|file| paths::file_name(file) != NPMRC);
+        let is_secret = |file: &&String| files.text(file).is_some_and(|text| has_credentials(file, &text));
+        let secret: Vec<String> = all.iter().filter(is_secret).cloned().collect();
+        // A project may leave out settings that hold credentials.
+        let is_optional = |file: &String| paths::file_name(file) == NPMRC || secret.contains(file);
+        let required = at_root.iter().filter(|file| !is_optional(file));
+        let required = required.cloned().chain(own).collect();
         Installation {
             manager: self.manager,
             locks,
-            secret: all.iter().filter(is_secret).cloned().collect(),
-            required: required.cloned().chain(own).collect(),
+            secret,
+            required,
             needs_source: self.needs_source(files),
             unbuilt: self.unbuilt(files),
             is_empty: self.manifests.len() == 1 && root.is_empty() && root.workspaces().is_null(),
@@ -212,16 +211,6 @@ impl Packages {
         let is_member = self.manifests.iter().any(|(member, _)| *member == path);
         !is_member
     }
-}
-
-/// Whether the text of a `.npmrc` has a password or token, rather than the name of a variable.
-fn has_credentials(text: &str) -> bool {
-    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with([';', '#']));
-    let mut settings = lines.filter_map(|line| line.split_once('='));
-    settings.any(|(key, value)| {
-        let is_secret = CREDENTIALS.iter().any(|name| key.trim_end().ends_with(name));
-        is_secret && !value.contains("${") || !urls::userinfo(value).is_empty()
-    })
 }
 
 /// Adds all files below `directory`.

@@ -7,6 +7,9 @@ use crate::compiler::paths;
 /// Settings of Yarn 2 and later.
 pub const YARNRC: &str = ".yarnrc.yml";
 
+/// Settings of bun.
+pub const BUNFIG: &str = "bunfig.toml";
+
 /// A package manager: its lock files and its installation commands.
 #[derive(Debug)]
 pub struct Manager {

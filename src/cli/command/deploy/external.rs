@@ -1,6 +1,7 @@
 //! The options of `deploy` for images in registries of the user's.
 
 use crate::compiler::manifests::image_name::ImageName;
+use crate::error::Error;
 use crate::ship::{Method, Placement};
 
 /// The longest name of a Kubernetes object.
@@ -12,7 +13,7 @@ const LONGEST: usize = 253;
 #[command(next_help_heading = "External images")]
 pub(super) struct ExternalImage {
     /// Build the image, or take that of --image, and push it to this repository with the credentials of `docker login`
-    #[arg(long, value_name = "REPOSITORY[:TAG]", value_parser = repository, conflicts_with_all = ["remote", "tags", "revision_source"])]
+    #[arg(long, value_name = "REPOSITORY[:TAG]", value_parser = repository, conflicts_with_all = ["remote", "revision_source"])]
     push_to: Option<Repository>,
 
     /// Deploy this image without building or pushing one
@@ -50,9 +51,23 @@ impl ExternalImage {
         push_to.or_else(|| self.image_uri.clone().map(Method::ImageUri))
     }
 
-    /// The tag to push, if it is given.
-    pub(super) fn tag(&self) -> Option<&str> {
-        self.push_to.as_ref()?.tag.as_deref()
+    /// The tag to push: that of --push-to, or the one of `tags`, which are names with tags, or tags alone. `None` if no
+    /// image is pushed to a registry of the user's, or none has a tag.
+    pub(super) fn tag<'a>(&'a self, tags: &'a [String]) -> Result<Option<&'a str>, Error> {
+        let Some(Repository { tag, .. }) = &self.push_to else { return Ok(None) };
+        match (tag, tags) {
+            (tag, []) => Ok(tag.as_deref()),
+            (None, [name]) => {
+                let tag = name.rsplit_once(':').map_or(&**name, |(_, tag)| tag);
+                let is_tag = ImageName::parse(&format!("image:{tag}")).is_ok();
+                let failed = || Error::usage(format!("--tag: `{tag}` is not a tag"), "write it as --tag TAG");
+                if is_tag { Ok(Some(tag)) } else { Err(failed()) }
+            }
+            _ => Err(Error::usage(
+                "--push-to pushes one tag, and several are given".to_owned(),
+                "give one, in --push-to or with --tag",
+            )),
+        }
     }
 
     /// The name of the image to push, if it is pushed to a registry of the user's.

@@ -104,7 +104,7 @@ pub(super) struct Ship {
     #[arg(long)]
     json: bool,
 
-    /// Name of the image, as NAME or NAME:TAG; the tag is also used for the push
+    /// Name of the image, as NAME or NAME:TAG; the tag is also used for the push. With --push-to, the tag alone
     #[arg(short, long = "tag", value_name = "TAG")]
     tags: Vec<String>,
 
@@ -188,7 +188,7 @@ impl Ship {
     }
 
     fn request(&self, env: &mut Env, planned: &Planned) -> Result<Request, Error> {
-        let (secrets, tag) = (secrets(env, planned), self.pushed_tag());
+        let (secrets, tag) = (secrets(env, planned), self.pushed_tag()?);
         let ignore: &[&str] = if self.include_credentials { &[] } else { CREDENTIALS };
         Ok(Request {
             target: self.target(env, planned)?,
@@ -262,9 +262,10 @@ impl Ship {
     }
 
     /// The tag of --push-to, else of the first --tag.
-    fn pushed_tag(&self) -> &str {
+    fn pushed_tag(&self) -> Result<&str, Error> {
         let name = self.tags.first().map_or("", |tag| tag.rsplit_once('/').map_or(&**tag, |(_, name)| name));
-        self.external.tag().or_else(|| Some(name.split_once(':')?.1)).unwrap_or(TAG)
+        let given = self.external.tag(&self.tags)?;
+        Ok(given.or_else(|| Some(name.split_once(':')?.1)).unwrap_or(TAG))
     }
 }
 

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::compiler::back::lower::tools::prefixed;
-use crate::compiler::back::lower::{Build, Input, npmrc};
+use crate::compiler::back::lower::{Build, Input, npm_secrets};
 use crate::compiler::back::plan::Action;
 use crate::compiler::paths;
 
@@ -23,16 +23,14 @@ pub(super) fn base(input: &Input<'_>, build: &mut Build) {
 
 /// Files of the context that are mounted during installation, and must not reach the image.
 fn secret_files(input: &Input<'_>) -> Vec<String> {
-    let npm = npmrc::installation(input).into_iter().flat_map(|installation| &installation.secret);
-    let is_sent = |file: &&String| !input.ignore.excludes(&input.layout.in_context(file));
-    input.resolved.pip_config.iter().chain(npm.filter(is_sent)).cloned().collect()
+    input.resolved.pip_config.iter().chain(npm_secrets::files(input)).cloned().collect()
 }
 
 /// A stage for the source without [`secret_files`].
 pub(super) fn source_stage(input: &Input<'_>, build: &mut Build) {
     let (key, why) = match input.resolved.pip_config {
         Some(_) => ("/pip_config_file", "source without the pip configuration"),
-        None => ("/graphs", "source without the credentials of .npmrc"),
+        None => ("/graphs", "source without the credentials of package managers"),
     };
     let secret = secret_files(input);
     if secret.is_empty() {

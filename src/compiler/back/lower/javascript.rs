@@ -3,14 +3,14 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::compiler::back::lower::{Build, Input, common, npmrc};
+use crate::compiler::back::lower::{Build, Input, common, npm_secrets};
 use crate::compiler::back::plan::{Action, Command, Mount, NodeProject};
 use crate::compiler::manifests::installation::Installation;
 use crate::compiler::manifests::package_manager::Manager;
 use crate::compiler::{paths, server};
 
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
-    npmrc::stage(input, build);
+    npm_secrets::stage(input, build);
     common::source_stage(input, build);
     common::base(input, build);
     let project = || Action::Workdir { path: input.layout.project.clone() };
@@ -21,13 +21,13 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if let Some(command) = &input.options.install_command {
         let path = input.layout.in_image(&paths::normalize(&input.options.called_from));
         build.step("/graphs", "", Action::Workdir { path });
-        build.step("/graphs", "custom install command", shell(command));
+        build.step("/graphs", "custom install command", with_secrets(input, command));
         build.step("/graphs", "", project());
     } else if !installed {
         install_after_copy(input, build);
     }
     if let Some(command) = &input.options.build_command {
-        build.step("/graphs", "custom build command", shell(command));
+        build.step("/graphs", "custom build command", with_secrets(input, command));
     }
     note_unbuilt(input, build);
     prebuild(build);
@@ -99,7 +99,7 @@ fn install(input: &Input<'_>, installation: &Installation, why: &str, build: &mu
         build.step("/graphs", why, Action::Workdir { path: root });
     }
     let mut mounts = vec![Mount::Cache { target: installation.manager.cache.to_owned() }];
-    mounts.extend(npmrc::mount(input));
+    mounts.extend(npm_secrets::mounts(input));
     let commands = vec![Command::Shell(installation.command())];
     build.step("/graphs", why, Action::Run { mounts, commands });
     if is_elsewhere {
@@ -109,4 +109,9 @@ fn install(input: &Input<'_>, installation: &Installation, why: &str, build: &mu
 
 fn shell(command: &str) -> Action {
     Action::Run { mounts: Vec::new(), commands: vec![Command::Shell(command.to_owned())] }
+}
+
+/// A command of the user, which may run the package manager.
+fn with_secrets(input: &Input<'_>, command: &str) -> Action {
+    Action::Run { mounts: npm_secrets::mounts(input), commands: vec![Command::Shell(command.to_owned())] }
 }

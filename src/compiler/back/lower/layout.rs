@@ -1,6 +1,6 @@
 //! The build context, and the place of each path in the image.
 
-use crate::compiler::back::lower::{Input, Options, locked, npmrc};
+use crate::compiler::back::lower::{Input, Options, locked};
 use crate::compiler::back::plan::{Context, Variant};
 use crate::compiler::back::resolve::Resolved;
 use crate::compiler::files::Files;
@@ -130,7 +130,9 @@ impl Layout {
             ignore.extend(DEFAULT_IGNORE.iter().map(|&line| line.to_owned()));
         }
         ignore.extend(ALWAYS_IGNORED.iter().map(|&line| line.to_owned()));
-        if let Some(installation) = npmrc::installation(input) {
+        let is_custom =
+            input.resolved.variant == Variant::Javascript && input.options.install_command.is_some();
+        if let Some(installation) = input.resolved.installation.as_ref().filter(|_| !is_custom) {
             let modules = |directory: &String| self.in_context(&paths::join(directory, "node_modules"));
             ignore_modules(&installation.directories.iter().map(modules).collect::<Vec<_>>(), &mut ignore);
         }

@@ -10,7 +10,7 @@ use crate::compiler::back::lower::common::{base, copy_manifests, source, source_
 use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::late::{Late, own_packages};
 use crate::compiler::back::lower::tools::{Tools, prefixed, words};
-use crate::compiler::back::lower::{Build, Input, javascript, locked, npmrc};
+use crate::compiler::back::lower::{Build, Input, javascript, locked, npm_secrets};
 use crate::compiler::back::plan::{Action, Command, Variant};
 use crate::compiler::back::resolve::LocalPackage;
 use crate::compiler::manifests::package::UvSettings;
@@ -23,7 +23,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     let late = Late::new(input, build);
     Tools::stage(input, build);
     locked::stage(input, build);
-    npmrc::stage(input, build);
+    npm_secrets::stage(input, build);
     source_stage(input, build);
     base(input, build);
     if is_mixed {

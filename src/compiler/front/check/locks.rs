@@ -2,7 +2,7 @@
 
 use super::{Context, credentials, entry, written};
 use crate::compiler::front::config::Variant;
-use crate::compiler::front::workspace;
+use crate::compiler::front::workspace::{self, Unused};
 use crate::compiler::manifests;
 use crate::compiler::{paths, urls};
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
@@ -25,9 +25,10 @@ pub(super) fn check(context: &mut Context<'_>) {
             context.report(credentials::in_file(place, &path, &urls::masked(&text), secret).help(help));
             continue;
         }
-        if let Some(Err(why)) = workspace::beside(&local, context.config, context.files) {
+        if let Some(Err(Unused { why, help })) = workspace::beside(&local, context.config, context.files) {
             let message = format!("`{}` is not used: {why}", written(&path));
-            let help = format!("run `{}` in `{}`", format.update, written(&local.path));
+            let update = || format!("run `{}` in `{}`", format.update, written(&local.path));
+            let help = help.unwrap_or_else(update);
             context.report(Diagnostic::new(&UNUSED_LOCK, place, message).help(help));
         }
     }

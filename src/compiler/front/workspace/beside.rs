@@ -8,11 +8,11 @@ use toml::{Table, Value};
 use super::{Locked, python, third_party};
 use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
-use crate::compiler::manifests;
 use crate::compiler::manifests::dependency::Local;
 use crate::compiler::manifests::pyproject::{Pyproject, table};
 use crate::compiler::manifests::requirement::{self, Parts, normalized_name};
 use crate::compiler::manifests::uv_lock::{FORMATS, Format, Lock, Request, Selected};
+use crate::compiler::manifests::{self, Broken};
 use crate::compiler::paths;
 
 /// The lock file beside the manifest of a local dependency.
@@ -23,16 +23,29 @@ pub fn lock_beside(local: &Local, files: &dyn Files) -> Option<&'static Format> 
     FORMATS.iter().find(|format| files.is_file(&paths::join(&local.path, format.name)))
 }
 
-/// The packages of that lock file, or why they are not used, as a lowercase fragment; `None` if there is no lock file, or
+/// A lock file that is not used.
+pub struct Unused {
+    /// Why, as a lowercase fragment.
+    pub why: String,
+    /// How to fix it, as an imperative; `None` if updating it may do that.
+    pub help: Option<String>,
+}
+
+/// The packages of that lock file, or why they are not used and how to fix it; `None` if there is no lock file, or
 /// the Python version is not known.
-pub fn beside(local: &Local, config: &Config, files: &dyn Files) -> Option<Result<Locked, String>> {
+pub fn beside(local: &Local, config: &Config, files: &dyn Files) -> Option<Result<Locked, Unused>> {
     let python = python(config)?;
     let format = lock_beside(local, files)?;
     let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
     let file = paths::join(&local.path, format.name);
     let lock = manifests::text(&file, files)?.and_then(|text| (format.read)(&text));
-    let lock = lock.map_err(|broken| format!("it is invalid: {}", broken.message));
-    let locked = lock.and_then(|lock| locked(&lock, &local.path, manifest, python, files));
+    let broken = |Broken { message, help, .. }| match help {
+        Some(_) => Unused { why: message, help },
+        None => Unused { why: format!("it is invalid: {message}"), help },
+    };
+    let unused = |why| Unused { why, help: None };
+    let found = |lock: Lock| locked(&lock, &local.path, manifest, python, files).map_err(unused);
+    let locked = lock.map_err(broken).and_then(found);
     Some(locked.map(|locked| Locked { file, ..locked }))
 }
 

@@ -116,7 +116,8 @@ struct PoetrySource {
 pub(super) fn pylock(text: &str) -> Result<Lock, Broken> {
     let lock: Pylock = parse(text)?;
     if !lock.lock_version.starts_with("1.") {
-        return Err(unsupported(&format!("version {} of the format", lock.lock_version)));
+        let why = format!("version {} of its format is not supported", lock.lock_version);
+        return Err(unsupported(why, "write version 1.0 of pylock.toml"));
     }
     let packages = lock.packages.into_iter().filter(|it| it.directory.is_none());
     let packages = packages.map(PylockPackage::read).collect();
@@ -126,19 +127,26 @@ pub(super) fn pylock(text: &str) -> Result<Lock, Broken> {
 /// Reads a `poetry.lock` or `pdm.lock`.
 pub(super) fn grouped(text: &str) -> Result<Lock, Broken> {
     let lock: Grouped = parse(text)?;
-    let has_conditions = match &lock.metadata.poetry {
-        Some(version) => !["1.", "2.0"].iter().any(|old| version.starts_with(old)),
-        None => lock.metadata.strategy.iter().any(|it| it == PDM_STRATEGY),
-    };
-    if !has_conditions {
-        return Err(unsupported("a format without conditions of packages"));
+    match &lock.metadata.poetry {
+        Some(version) if ["1.", "2.0"].iter().any(|old| version.starts_with(old)) => {
+            return Err(unsupported(
+                format!("Poetry 1 wrote it (format {version})"),
+                "run `poetry lock` with Poetry 2",
+            ));
+        }
+        None if !lock.metadata.strategy.iter().any(|it| it == PDM_STRATEGY) => {
+            let help = format!("run `pdm lock --strategy {PDM_STRATEGY}`");
+            return Err(unsupported("it has no conditions of packages".to_owned(), &help));
+        }
+        _ => {}
     }
     let packages = lock.package.into_iter().filter_map(GroupedPackage::read).collect();
     checked(all(lock.metadata.python_versions, packages), text)
 }
 
-fn unsupported(what: &str) -> Broken {
-    Broken::new(0..0, format!("{what} is not supported"))
+/// A lock file that is valid, but cannot be used.
+fn unsupported(why: String, help: &str) -> Broken {
+    Broken { help: Some(help.to_owned()), ..Broken::new(0..0, why) }
 }
 
 /// A lock of a package that requires all of `packages`.
