@@ -73,6 +73,8 @@ pub enum Action {
     Drain {
         /// Name of the container.
         container: String,
+        /// Time that its open requests have.
+        grace: Duration,
     },
     /// Stops a container.
     Stop {
@@ -111,4 +113,75 @@ pub enum Action {
         /// ID of the deployment.
         deployment: String,
     },
+}
+
+/// What an act does, and to what. There is at most one act of a key at a time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    act: &'static str,
+    name: String,
+}
+
+impl Key {
+    pub(super) fn new(act: &'static str, name: &str) -> Self {
+        Self { act, name: name.to_owned() }
+    }
+
+    /// The container, revision or deployment.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it takes long, and is to be cancelled when it is no longer wanted.
+    pub(super) fn is_transfer(&self) -> bool {
+        matches!(self.act, "build" | "pull")
+    }
+}
+
+impl Action {
+    /// Its key.
+    pub(super) fn key(&self) -> Key {
+        match self {
+            Self::Advance { revision, .. } => Key::new("advance", revision),
+            Self::Build { revision, .. } => Key::new("build", revision),
+            Self::Pull { revision, .. } => Key::new("pull", revision),
+            Self::Create { revision, replica, .. } => Key::new("create", &format!("{revision} {replica}")),
+            Self::Start { container, .. } => Key::new("start", container),
+            Self::Probe { container } => Key::new("probe", container),
+            Self::Switch { deployment, .. } => Key::new("switch", deployment),
+            Self::Drain { container, .. } => Key::new("drain", container),
+            Self::Stop { container, .. } => Key::new("stop", container),
+            Self::Remove { container } => Key::new("remove", container),
+            Self::Fail { revision, .. } => Key::new("fail", revision),
+            Self::RemoveImage { revision, .. } => Key::new("remove image", revision),
+            Self::Forget { deployment } => Key::new("forget", deployment),
+        }
+    }
+
+    /// ID of the revision that it is about.
+    pub(super) fn revision(&self) -> Option<&str> {
+        match self {
+            Self::Advance { revision, .. }
+            | Self::Build { revision, .. }
+            | Self::Pull { revision, .. }
+            | Self::Create { revision, .. }
+            | Self::Start { revision, .. }
+            | Self::Fail { revision, .. }
+            | Self::RemoveImage { revision, .. } => Some(revision),
+            Self::Switch { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Name of the container that it is about.
+    pub(super) fn container(&self) -> Option<&str> {
+        match self {
+            Self::Start { container, .. }
+            | Self::Probe { container }
+            | Self::Drain { container, .. }
+            | Self::Stop { container, .. }
+            | Self::Remove { container } => Some(container),
+            _ => None,
+        }
+    }
 }

@@ -40,7 +40,7 @@ const BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
 /// Intervals of the probes of servers that are not healthy as yet, and of healthy ones.
-const STARTING_PROBE: Duration = Duration::from_millis(500);
+const STARTING_PROBE: Duration = Duration::from_millis(200);
 const PROBE: Duration = Duration::from_secs(10);
 
 /// The acts that are due at `now`.
@@ -66,7 +66,7 @@ fn retire(container: &Container, grace: Duration, now: Duration) -> Option<Actio
         (State::Created | State::Exited { .. } | State::Broken, _) => {
             Some(Action::Remove { container: name })
         }
-        (State::Running { .. }, None) => Some(Action::Drain { container: name }),
+        (State::Running { .. }, None) => Some(Action::Drain { container: name, grace }),
         (State::Running { .. }, Some(since)) => {
             let is_drained = container.open == 0 || now.saturating_sub(since) >= grace;
             is_drained.then(|| Action::Stop { container: name, grace: grace.saturating_add(STOP_MARGIN) })

@@ -16,6 +16,8 @@ pub struct Desired {
     pub id: String,
     /// Name, unique on this host.
     pub name: String,
+    /// Hosts that it is reached by besides its name.
+    pub hosts: Vec<String>,
     /// Whether the user deleted it; it is forgotten when nothing of it is left.
     pub is_deleted: bool,
     /// Number of replicas.

@@ -20,7 +20,8 @@ fn deployment(revisions: Vec<Revision>) -> Desired {
     let active = revisions.iter().rfind(|it| it.phase == Phase::Deployed).map(|it| it.id.clone());
     let scale = Scale { min: 1, max: 1 };
     let (id, name) = ("d".to_owned(), "agent".to_owned());
-    Desired { id, name, is_deleted: false, scale, grace: Duration::from_secs(60), revisions, active }
+    let grace = Duration::from_secs(60);
+    Desired { id, name, hosts: Vec::new(), is_deleted: false, scale, grace, revisions, active }
 }
 
 fn container(revision: &str, replica: u32) -> Container {
@@ -42,7 +43,7 @@ fn decided(deployment: &Desired, containers: Vec<Container>) -> Vec<Action> {
 }
 
 fn retired(container: &str) -> Action {
-    Action::Drain { container: container.to_owned() }
+    Action::Drain { container: container.to_owned(), grace: Duration::from_secs(60) }
 }
 
 #[test]
@@ -119,7 +120,8 @@ fn replaced_revision_is_drained_then_stopped_then_removed() {
 fn orphan_is_drained() {
     let orphan = Container { deployment: "gone".to_owned(), ..container("r9", 0) };
     let observed = Observed { containers: vec![orphan], ..Observed::default() };
-    assert_eq!(decide(&[], &observed, NOW), [retired("r9-0")]);
+    let drain = Action::Drain { container: "r9-0".to_owned(), grace: DEFAULT_GRACE };
+    assert_eq!(decide(&[], &observed, NOW), [drain]);
 }
 
 #[test]

@@ -99,6 +99,7 @@ impl World {
             self.desired.push(Desired {
                 id: format!("d{}", self.made),
                 name: format!("agent-{}", self.made),
+                hosts: Vec::new(),
                 is_deleted: false,
                 scale: Scale { min: self.random.u32(..3), max: self.random.u32(..4) },
                 grace: Duration::from_secs(self.random.u64(..600)),
@@ -314,7 +315,7 @@ impl World {
             }
             Action::Probe { container } => self.probe(container),
             Action::Switch { deployment, from, to } => self.switch(deployment, from.as_ref(), to, observed),
-            Action::Drain { container } => {
+            Action::Drain { container, .. } => {
                 let clock = self.clock();
                 self.process.draining.entry(container.clone()).or_insert(clock);
             }

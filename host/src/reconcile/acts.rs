@@ -1,0 +1,229 @@
+//! Doing what was decided, and recording it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use agentcli::api::wire::LogLevel;
+
+use super::action::Action;
+use super::journal::{Journal, PhaseChange, Stage};
+use super::state::{Phase, Revision};
+use crate::runner::{Failure, LogSink, Runner, Seen};
+
+/// Builds and pulls at a time, and other calls to the engine. Stopping takes as long as its grace, and is not limited.
+const TRANSFERS: usize = 2;
+const CALLS: usize = 16;
+
+/// Time that a build or a pull may take.
+const TRANSFER_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Number of last lines of a container in the reason of a failure.
+const LAST_LINES: usize = 3;
+
+/// The end of an act.
+pub(super) enum Outcome {
+    /// It is done, or recorded as failed.
+    Done,
+    /// An attempt of a revision ended.
+    Attempted,
+    /// A server was probed.
+    Probed {
+        /// Whether it is healthy.
+        is_healthy: bool,
+    },
+    /// It could not be done now, for this reason.
+    Later(String),
+}
+
+/// An act and what it needs to know.
+pub(super) struct Task {
+    pub(super) action: Action,
+    /// The revision that it is about, if there is one.
+    pub(super) revision: Option<Revision>,
+    /// The container that it is about, if there is one.
+    pub(super) seen: Option<Seen>,
+}
+
+/// Does acts.
+pub(super) struct Acts<J, R> {
+    journal: Arc<J>,
+    runner: Arc<R>,
+    transfers: Semaphore,
+    calls: Semaphore,
+}
+
+impl<J: Journal, R: Runner> Acts<J, R> {
+    pub(super) fn new(journal: Arc<J>, runner: Arc<R>) -> Self {
+        Self { journal, runner, transfers: Semaphore::new(TRANSFERS), calls: Semaphore::new(CALLS) }
+    }
+
+    /// Does an act to its end.
+    pub(super) async fn perform(&self, task: Task) -> Outcome {
+        let permits = match task.action {
+            Action::Build { .. } | Action::Pull { .. } => Some(&self.transfers),
+            Action::Stop { .. } => None,
+            _ => Some(&self.calls),
+        };
+        let _permit = match permits {
+            Some(permits) => permits.acquire().await.ok(),
+            None => None,
+        };
+        let attempts = task.revision.as_ref().map_or(0, |revision| revision.attempts);
+        match self.act(&task).await {
+            Ok(outcome) => outcome,
+            Err(Failed::Later(reason)) => Outcome::Later(reason),
+            Err(Failed::Refused(reason)) => match self.refused(&task.action, attempts, reason).await {
+                Ok(outcome) => outcome,
+                Err(reason) => Outcome::Later(reason),
+            },
+        }
+    }
+
+    async fn act(&self, task: &Task) -> Result<Outcome, Failed> {
+        let (journal, runner) = (&self.journal, &self.runner);
+        match &task.action {
+            Action::Advance { revision, from, to, .. } => self.advance(revision, *from, *to, None).await?,
+            Action::Build { revision, .. } => {
+                let job = journal.build_job(revision).await.map_err(Failed::Refused)?;
+                let tag = job.tag.clone();
+                limited(runner.build(job, self.sink(revision, Stage::Build))).await?;
+                journal.set_image(revision, Some(tag)).await?;
+            }
+            Action::Pull { revision, image, .. } => {
+                let tag = journal.image_tag(revision).await?;
+                limited(runner.pull(image, &tag, self.sink(revision, Stage::Deploy))).await?;
+                journal.set_image(revision, Some(tag)).await?;
+                return Ok(Outcome::Attempted);
+            }
+            Action::Create { revision, replica, .. } => {
+                runner.create(journal.launch(revision, *replica).await?).await?;
+                return Ok(Outcome::Attempted);
+            }
+            Action::Start { revision, container, attempts, .. } => {
+                let error = task.revision.as_ref().and_then(|revision| revision.last_error.clone());
+                journal.set_attempts(revision, *attempts, error).await?;
+                runner.start(container).await?;
+                return Ok(Outcome::Attempted);
+            }
+            Action::Probe { .. } => {
+                let is_healthy = match &task.seen {
+                    Some(seen) => runner.probe(seen).await,
+                    None => false,
+                };
+                return Ok(Outcome::Probed { is_healthy });
+            }
+            Action::Switch { deployment, from, to } => {
+                journal.switch(deployment, from.as_deref(), to).await?;
+            }
+            // The loop drains, since it has the routes.
+            Action::Drain { .. } => {}
+            Action::Stop { container, grace } => runner.stop(container, *grace).await?,
+            Action::Remove { container } => runner.remove(container).await?,
+            Action::Fail { revision, reason, container, .. } => {
+                let reason = self.explained(reason, container.as_deref()).await;
+                self.advance(revision, Phase::Deploying, Phase::DeployFailed, Some(reason)).await?;
+            }
+            Action::RemoveImage { revision, image, .. } => {
+                runner.remove_image(image).await?;
+                journal.set_image(revision, None).await?;
+            }
+            Action::Forget { deployment } => {
+                runner.forget(deployment).await?;
+                journal.forget(deployment).await?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    /// Records the failure of an act that cannot succeed as it is.
+    async fn refused(&self, action: &Action, attempts: u32, reason: String) -> Result<Outcome, String> {
+        match action {
+            Action::Build { revision, .. } => {
+                self.journal.log(revision, Stage::Build, LogLevel::Error, &reason);
+                self.advance(revision, Phase::Building, Phase::BuildFailed, Some(reason)).await?;
+                Ok(Outcome::Done)
+            }
+            Action::Pull { revision, .. } | Action::Create { revision, .. } => {
+                self.journal.log(revision, Stage::Deploy, LogLevel::Error, &reason);
+                self.journal.set_attempts(revision, attempts.saturating_add(1), Some(reason)).await?;
+                Ok(Outcome::Attempted)
+            }
+            Action::Start { revision, attempts, .. } => {
+                self.journal.log(revision, Stage::Deploy, LogLevel::Error, &reason);
+                self.journal.set_attempts(revision, attempts.saturating_add(1), Some(reason)).await?;
+                Ok(Outcome::Attempted)
+            }
+            _ => Ok(Outcome::Later(reason)),
+        }
+    }
+
+    async fn advance(
+        &self,
+        revision: &str,
+        from: Phase,
+        to: Phase,
+        reason: Option<String>,
+    ) -> Result<(), String> {
+        let change = PhaseChange { revision: revision.to_owned(), from, to, reason };
+        // If it was not `from`, a user was faster, and the next decision starts from there.
+        self.journal.advance(change).await.map(drop)
+    }
+
+    /// A reason with the last lines of a container.
+    async fn explained(&self, reason: &str, container: Option<&str>) -> String {
+        let Some(container) = container else { return reason.to_owned() };
+        let lines = self.runner.last_lines(container, LAST_LINES).await.unwrap_or_default();
+        if lines.is_empty() {
+            reason.to_owned()
+        } else {
+            format!("{reason}; its last lines: {}", lines.join(" | "))
+        }
+    }
+
+    fn sink(&self, revision: &str, stage: Stage) -> LogSink {
+        let (journal, revision) = (self.journal.clone(), revision.to_owned());
+        Arc::new(move |level, line| journal.log(&revision, stage, level, line))
+    }
+
+    /// Copies the lines of a container to the log of its revision until it ends.
+    pub(super) async fn follow(&self, seen: &Seen) {
+        let Ok(since) = self.journal.logged_until(&seen.revision).await else { return };
+        let sink = self.sink(&seen.revision, Stage::Deploy);
+        let line = Box::new(move |line: String| sink(LogLevel::Info, &line));
+        // The engine may be gone: the next tick follows again.
+        self.runner.follow(&seen.name, since, line).await.ok();
+    }
+}
+
+/// A failed act.
+enum Failed {
+    Refused(String),
+    Later(String),
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(reason) => Self::Refused(reason),
+            Failure::Unavailable(reason) => Self::Later(reason),
+        }
+    }
+}
+
+/// Of the record.
+impl From<String> for Failed {
+    fn from(reason: String) -> Self {
+        Self::Later(reason)
+    }
+}
+
+async fn limited(transfer: impl Future<Output = Result<(), Failure>>) -> Result<(), Failed> {
+    match timeout(TRANSFER_LIMIT, transfer).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(Failed::Refused(format!("it took longer than {} min", TRANSFER_LIMIT.as_secs() / 60))),
+    }
+}

@@ -1,0 +1,240 @@
+//! The loop: observe, decide, act.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep};
+
+use super::action::{Action, Key};
+use super::acts::{Acts, Outcome, Task};
+use super::decide::decide;
+use super::journal::Journal;
+use super::memory::Memory;
+use super::routing::Published;
+use super::state::{Container, Desired, Revision, State};
+use crate::proxy::Routes;
+use crate::runner::{Runner, Seen, SeenState};
+
+/// Intervals of the decisions when nothing happens, and while servers start.
+const TICK: Duration = Duration::from_secs(1);
+const STARTING_TICK: Duration = Duration::from_millis(200);
+
+/// Pause between two decisions, in which events gather.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Pause before an act that could not be done is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Keeps what runs in line with what is recorded.
+pub struct Reconciler<J, R> {
+    journal: Arc<J>,
+    runner: Arc<R>,
+    routes: Arc<Routes>,
+    wake: Arc<Notify>,
+    acts: Arc<Acts<J, R>>,
+    memory: Memory,
+    published: Published,
+    /// Acts in progress; further ones about the same thing wait for their end.
+    busy: HashMap<Key, AbortHandle>,
+    running: JoinSet<(Key, Ended)>,
+    /// Acts that could not be done, and the time from which they are tried again.
+    paused: HashMap<Key, Instant>,
+    /// The interval until the next decision.
+    interval: Duration,
+    /// What the operator was last told.
+    told: Option<String>,
+}
+
+/// The end of a task.
+enum Ended {
+    Act(Option<String>, Outcome),
+    Drained,
+    Followed,
+}
+
+impl<J: Journal, R: Runner> Reconciler<J, R> {
+    /// A reconciler that writes `routes`. Its decisions begin with [`Reconciler::run`].
+    pub fn new(journal: Arc<J>, runner: Arc<R>, routes: Arc<Routes>) -> Self {
+        let acts = Arc::new(Acts::new(journal.clone(), runner.clone()));
+        Self {
+            journal,
+            runner,
+            routes,
+            wake: Arc::default(),
+            acts,
+            memory: Memory::default(),
+            published: Published::default(),
+            busy: HashMap::new(),
+            running: JoinSet::new(),
+            paused: HashMap::new(),
+            interval: TICK,
+            told: None,
+        }
+    }
+
+    /// Makes it decide at once, after a change of the record.
+    pub fn wake(&self) -> Arc<Notify> {
+        self.wake.clone()
+    }
+
+    /// Reconciles until `end`. Acts in progress are dropped; the containers run on, and are found by the next process.
+    pub async fn run(mut self, end: impl Future<Output = ()>) {
+        let mut end = std::pin::pin!(end);
+        loop {
+            let trouble = tokio::select! {
+                ticked = self.tick() => ticked.err(),
+                () = &mut end => return,
+            };
+            self.tell(trouble);
+            tokio::select! {
+                () = self.event() => sleep(PAUSE).await,
+                () = &mut end => return,
+            }
+        }
+    }
+
+    /// Waits until there may be something to do.
+    async fn event(&mut self) {
+        let ended = tokio::select! {
+            Some(ended) = self.running.join_next_with_id() => Some(ended),
+            () = self.wake.notified() => None,
+            () = self.routes.wanted() => None,
+            () = sleep(self.interval) => None,
+        };
+        if let Some(ended) = ended {
+            self.reap(ended);
+        }
+    }
+
+    /// Decides once, and begins what is to be done.
+    async fn tick(&mut self) -> Result<(), String> {
+        // What ends from here on counts as in progress: the state that is read may be older than its end.
+        while let Some(ended) = self.running.try_join_next_with_id() {
+            self.reap(ended);
+        }
+        let desired = self.journal.desired().await?;
+        let seen = self.runner.observe().await.map_err(|failure| failure.to_string())?;
+        let mut observed = self.memory.observed(&seen, &self.routes);
+        for deployment in &desired {
+            if self.routes.activity(&deployment.id).is_some_and(|activity| activity.is_wanted) {
+                observed.requested.insert(deployment.id.clone(), self.memory.now());
+            }
+        }
+        let is_starting = |container: &Container| {
+            matches!(container.state, State::Running { .. }) && !container.is_healthy()
+        };
+        self.interval = if observed.containers.iter().any(is_starting) { STARTING_TICK } else { TICK };
+        let actions = decide(&desired, &observed, self.memory.now());
+        self.cancel(&actions);
+        let mut drains = Vec::new();
+        for action in actions {
+            match action {
+                Action::Drain { container, grace } => drains.push((container, grace)),
+                action => self.begin(action, &desired, &seen),
+            }
+        }
+        drains.retain(|(container, _)| self.memory.begin_drain(container));
+        let taken = self.published.update(&self.routes, &desired, &observed, &self.memory);
+        for (container, grace) in drains {
+            self.drain(container, grace, &seen);
+        }
+        for seen in seen.iter().filter(|seen| seen.state == SeenState::Running) {
+            self.follow(seen);
+        }
+        if taken.is_empty() { Ok(()) } else { Err(taken.join("; ")) }
+    }
+
+    /// Stops builds and pulls that are no longer wanted.
+    fn cancel(&mut self, actions: &[Action]) {
+        let wanted: Vec<Key> = actions.iter().map(Action::key).collect();
+        self.busy.retain(|key, task| {
+            let is_over = key.is_transfer() && !wanted.contains(key);
+            if is_over {
+                task.abort();
+            }
+            !is_over
+        });
+    }
+
+    fn begin(&mut self, action: Action, desired: &[Desired], seen: &[Seen]) {
+        let key = action.key();
+        let is_paused = self.paused.get(&key).is_some_and(|until| *until > Instant::now());
+        if is_paused || self.busy.contains_key(&key) {
+            return;
+        }
+        let id = action.revision().map(str::to_owned);
+        let mut revisions = desired.iter().flat_map(|deployment| &deployment.revisions);
+        let revision = revisions.find(|revision: &&Revision| Some(&revision.id) == id.as_ref()).cloned();
+        let seen = seen.iter().find(|seen| Some(seen.name.as_str()) == action.container()).cloned();
+        let acts = self.acts.clone();
+        let task = Task { action, revision, seen };
+        self.spawn(key, async move { Ended::Act(id, acts.perform(task).await) });
+    }
+
+    fn drain(&mut self, container: String, grace: Duration, seen: &[Seen]) {
+        let address = seen.iter().find(|seen| seen.name == container).and_then(|seen| seen.address);
+        let routes = self.routes.clone();
+        self.spawn(Key::new("drain", &container), async move {
+            if let Some(address) = address {
+                routes.drain(address, grace).await;
+            }
+            Ended::Drained
+        });
+    }
+
+    fn follow(&mut self, seen: &Seen) {
+        let key = Key::new("follow", &seen.name);
+        if !self.busy.contains_key(&key) {
+            let (acts, seen) = (self.acts.clone(), seen.clone());
+            self.spawn(key, async move {
+                acts.follow(&seen).await;
+                // A container without output, or an engine that is gone, is asked again after a while.
+                sleep(RETRY).await;
+                Ended::Followed
+            });
+        }
+    }
+
+    fn spawn(&mut self, key: Key, task: impl Future<Output = Ended> + Send + 'static) {
+        let own = key.clone();
+        let handle = self.running.spawn(async move { (own, task.await) });
+        self.busy.insert(key, handle);
+    }
+
+    /// Takes note of the end of a task. One that was cancelled or panicked is begun again when it is decided again.
+    fn reap(&mut self, ended: Result<(tokio::task::Id, (Key, Ended)), tokio::task::JoinError>) {
+        let id = match &ended {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
+        };
+        self.busy.retain(|_, task| task.id() != id);
+        let Ok((_, (key, ended))) = ended else { return };
+        self.paused.remove(&key);
+        match ended {
+            Ended::Act(Some(revision), Outcome::Attempted) => self.memory.attempted(&revision),
+            Ended::Act(_, Outcome::Probed { is_healthy }) => self.memory.probed(key.name(), is_healthy),
+            Ended::Act(_, Outcome::Later(reason)) => {
+                self.tell(Some(reason));
+                self.paused.insert(key, Instant::now() + RETRY);
+            }
+            Ended::Drained => self.memory.drained(key.name()),
+            Ended::Act(_, Outcome::Done | Outcome::Attempted) | Ended::Followed => {}
+        }
+    }
+
+    /// Tells the operator about trouble once, and about its end.
+    fn tell(&mut self, trouble: Option<String>) {
+        if trouble == self.told {
+            return;
+        }
+        match &trouble {
+            Some(reason) => self.journal.notice(reason),
+            None if self.paused.is_empty() => self.journal.notice("the trouble is over"),
+            None => return,
+        }
+        self.told = trouble;
+    }
+}
