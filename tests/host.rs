@@ -9,6 +9,7 @@ mod logs;
 mod never_panics;
 mod patch;
 mod proxy;
+mod reconcile;
 #[cfg(feature = "system-tests")]
 mod referee;
 mod revisions;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::copy;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use agentcli::compiler::manifests::dockerignore::Ignore;
 use agentcli::context::Context;
 use agentcli::engine::EngineEnv;
+use agentcli_host::proxy::{Options as ProxyOptions, Proxy, Routes};
+use agentcli_host::reconcile::{Phase, Source};
 use agentcli_host::runner::{
     BuildJob, Databases, EngineRunner, Failure, Launch, LogSink, Options, Runner, Seen, SeenState,
     container_name, image_tag,
@@ -20,6 +22,7 @@ use tempfile::TempDir;
 
 use crate::engine::{docker, hosts, try_docker};
 use crate::harness::fixtures;
+use crate::host::reconcile::{Book, Running, deployment, until};
 
 /// Timeout for a server to become healthy.
 const READY: Duration = Duration::from_secs(60);
@@ -233,4 +236,64 @@ async fn missing_engine_and_missing_images_are_told_apart() {
     let mut gone = OwnHost::new();
     gone.engine = "unix:///nowhere.sock".to_owned();
     assert!(matches!(gone.runner().observe().await, Err(Failure::Unavailable(_))));
+}
+
+/// Asks the server of a deployment through the proxy.
+fn ask(proxy: SocketAddr, host: &str) -> Option<Value> {
+    let body = json!({ "assistant_id": "agent", "input": { "name": "Ada" } }).to_string();
+    let (url, header) = (format!("http://{proxy}/runs/wait"), format!("host: {host}"));
+    let arguments =
+        ["-s", "-m", "60", "-H", "content-type: application/json", "-H", &header, "-d", &body, &url];
+    let output = Command::new("curl").args(arguments).output().unwrap();
+    serde_json::from_slice(&output.stdout).ok()
+}
+
+#[tokio::test]
+async fn archive_is_deployed_answers_at_its_host_and_is_rolled_back() {
+    let host = OwnHost::new();
+    let runner = Arc::new(host.runner());
+    let project = TempDir::new().unwrap();
+    crate::harness::copy(&fixtures("databases"), project.path());
+    let archive = host.job(project.path()).await.archive;
+    let book = Arc::new(Book::new(deployment(&host.launch().deployment, &host.name())).of_archive(archive));
+    let routes = Arc::<Routes>::default();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let any = (IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into();
+    let proxy = Proxy::bind(any, routes.clone(), ProxyOptions::default()).await.unwrap();
+    let address = proxy.address().unwrap();
+    let serving = tokio::spawn(proxy.serve(async { stopped.await.unwrap_or_default() }));
+    let running = Running::start(&book, &runner, &routes);
+    let name = format!("{}.localhost", host.name());
+    let version = async || {
+        let name = name.clone();
+        let answer = tokio::task::spawn_blocking(move || ask(address, &name)).await.unwrap();
+        answer.map(|answer| answer["version"].clone())
+    };
+    let deployed = async |revision: &str| {
+        let is_over = || !book.phase(revision).is_current() && !book.phase(revision).is_waiting();
+        until(revision, READY * 2, is_over).await;
+        assert_eq!(book.phase(revision), Phase::Deployed, "{:?}\n{:#?}", book.reason(revision), book.lines());
+    };
+
+    book.deploy("r1", Source::Build);
+    deployed("r1").await;
+    assert_eq!(version().await, Some(json!(1)));
+    let graph = project.path().join("graph.py");
+    let text = fs::read_to_string(&graph).unwrap().replace("VERSION = 1", "VERSION = 2");
+    fs::write(&graph, text).unwrap();
+    host.job(project.path()).await;
+    book.deploy("r2", Source::Build);
+    deployed("r2").await;
+    assert_eq!(version().await, Some(json!(2)));
+    let kept = Source::Kept(image_tag(&host.name(), 1));
+    book.deploy("r3", kept);
+    deployed("r3").await;
+    assert_eq!(version().await, Some(json!(1)));
+
+    book.delete();
+    until("the deletion", READY * 2, || book.is_empty()).await;
+    assert_eq!(runner.observe().await.unwrap(), []);
+    running.stop().await;
+    stop.send(()).unwrap();
+    serving.await.unwrap();
 }

@@ -1,0 +1,137 @@
+//! The reconciler, with a record in memory.
+
+mod book;
+mod engine;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentcli_host::proxy::Routes;
+use agentcli_host::reconcile::{Phase, Reconciler, Source};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+pub(crate) use book::{Book, deployment};
+use engine::FakeEngine;
+
+/// Timeout for anything that should be quick.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A reconciler that runs in the background.
+pub(crate) struct Running {
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    pub(crate) fn start<R: agentcli_host::runner::Runner>(
+        book: &Arc<Book>,
+        runner: &Arc<R>,
+        routes: &Arc<Routes>,
+    ) -> Self {
+        let reconciler = Reconciler::new(book.clone(), runner.clone(), routes.clone());
+        let (stop, stopped) = oneshot::channel();
+        let end = async { stopped.await.unwrap_or_default() };
+        Self { stop: Some(stop), task: tokio::spawn(reconciler.run(end)) }
+    }
+
+    pub(crate) async fn stop(mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+        self.task.await.unwrap();
+    }
+}
+
+/// Waits until `is_done`.
+pub(crate) async fn until(what: &str, patience: Duration, is_done: impl Fn() -> bool) {
+    let wait = async {
+        while !is_done() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(patience, wait).await.unwrap_or_else(|_| panic!("{what} did not happen"));
+}
+
+fn set_up() -> (Arc<Book>, Arc<FakeEngine>, Running) {
+    let (book, engine) = (Arc::new(Book::new(deployment("d", "agent"))), Arc::new(FakeEngine::default()));
+    let running = Running::start(&book, &engine, &Arc::default());
+    (book, engine, running)
+}
+
+#[tokio::test]
+async fn newer_revision_takes_over_and_the_older_one_is_removed() {
+    let (book, engine, running) = set_up();
+    book.deploy("r1", Source::Build);
+    until("r1", PATIENCE, || book.active().as_deref() == Some("r1")).await;
+    book.deploy("r2", Source::Kept("tag:r1".to_owned()));
+    until("r2", PATIENCE, || book.active().as_deref() == Some("r2")).await;
+    until("the removal of r1", PATIENCE, || engine.names() == ["r2-0"]).await;
+    let expected = ["build r1", "create r1-0", "start r1-0", "pull tag:r1", "create r2-0", "start r2-0"];
+    assert_eq!(engine.acts(), [&expected[..], &["stop r1-0", "remove r1-0"]].concat());
+    assert_eq!((book.phase("r1"), book.phase("r2")), (Phase::Deployed, Phase::Deployed));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn containers_are_adopted_by_the_next_process() {
+    let (book, engine, running) = set_up();
+    book.deploy("r1", Source::Build);
+    until("r1", PATIENCE, || book.active().is_some()).await;
+    running.stop().await;
+    let before = engine.acts();
+    engine.orphan("gone-0");
+    let running = Running::start(&book, &engine, &Arc::default());
+    until("the removal of the orphan", PATIENCE, || engine.names() == ["r1-0"]).await;
+    assert_eq!(engine.acts(), [&before[..], &["stop gone-0", "remove gone-0"].map(str::to_owned)].concat());
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn interrupted_build_is_cancelled() {
+    let (book, engine, running) = set_up();
+    engine.hang_builds();
+    book.deploy("r1", Source::Build);
+    until("the build", PATIENCE, || engine.acts() == ["build r1"]).await;
+    book.interrupt("r1");
+    until("the end of the build", PATIENCE, || engine.acts() == ["build r1", "cancelled r1"]).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn failed_build_has_its_reason_and_the_active_revision_stays() {
+    let (book, engine, running) = set_up();
+    book.deploy("r1", Source::Build);
+    until("r1", PATIENCE, || book.active().is_some()).await;
+    engine.fail_builds("the step failed");
+    book.deploy("r2", Source::Build);
+    until("the failure", PATIENCE, || book.phase("r2") == Phase::BuildFailed).await;
+    assert_eq!(book.reason("r2").as_deref(), Some("the step failed"));
+    assert_eq!((book.active().as_deref(), engine.names()), (Some("r1"), vec!["r1-0".to_owned()]));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn lost_engine_is_reported_once_and_waited_for() {
+    let (book, engine, running) = set_up();
+    engine.disappear(true);
+    book.deploy("r1", Source::Build);
+    until("the notice", PATIENCE, || !book.notices().is_empty()).await;
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(book.notices(), ["the engine is gone"]);
+    engine.disappear(false);
+    until("r1", PATIENCE, || book.active().is_some()).await;
+    until("the end of the trouble", PATIENCE, || book.notices().len() == 2).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_deleted_deployment() {
+    let (book, engine, running) = set_up();
+    book.deploy("r1", Source::Build);
+    until("r1", PATIENCE, || book.active().is_some()).await;
+    book.delete();
+    until("the end", PATIENCE, || book.is_empty()).await;
+    assert_eq!(engine.names(), Vec::<String>::new());
+    assert_eq!(engine.acts()[3..], ["stop r1-0", "remove r1-0", "untag tag:r1", "forget d"]);
+    running.stop().await;
+}

@@ -1,0 +1,205 @@
+//! A record of one deployment in memory.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use agentcli::api::wire::LogLevel;
+use agentcli_host::reconcile::{
+    Desired, Journal, Phase, PhaseChange, Recorded, Revision, Scale, Source, Stage,
+};
+use agentcli_host::runner::{BuildJob, Launch, image_tag};
+use futures_util::FutureExt as _;
+
+/// The record, and what it was told.
+pub(crate) struct Book {
+    state: Mutex<State>,
+    /// The archive of all builds.
+    archive: PathBuf,
+}
+
+struct State {
+    desired: Vec<Desired>,
+    lines: Vec<String>,
+    notices: Vec<String>,
+}
+
+/// A deployment without revisions.
+pub(crate) fn deployment(id: &str, name: &str) -> Desired {
+    Desired {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        hosts: Vec::new(),
+        is_deleted: false,
+        scale: Scale { min: 1, max: 1 },
+        grace: Duration::from_secs(20),
+        revisions: Vec::new(),
+        active: None,
+    }
+}
+
+impl Book {
+    pub(crate) fn new(deployment: Desired) -> Self {
+        let state = State { desired: vec![deployment], lines: Vec::new(), notices: Vec::new() };
+        Self { state: Mutex::new(state), archive: PathBuf::new() }
+    }
+
+    /// The same, whose builds are of this archive.
+    #[cfg(feature = "system-tests")]
+    pub(crate) fn of_archive(self, archive: PathBuf) -> Self {
+        Self { archive, ..self }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn change<T>(&self, revision: &str, change: impl FnOnce(&mut Revision) -> T) -> T {
+        let mut state = self.state();
+        let mut all = state.desired.iter_mut().flat_map(|it| &mut it.revisions);
+        change(all.find(|it| it.id == revision).unwrap())
+    }
+
+    pub(crate) fn deploy(&self, id: &str, source: Source) {
+        let revisions = &mut self.state().desired[0].revisions;
+        let number = revisions.len() as u64 + 1;
+        let (id, phase) = (id.to_owned(), Phase::Creating);
+        revisions.push(Revision { id, number, phase, source, image: None, attempts: 0, last_error: None });
+    }
+
+    pub(crate) fn interrupt(&self, revision: &str) {
+        self.change(revision, |revision| revision.phase = Phase::Interrupted);
+    }
+
+    pub(crate) fn delete(&self) {
+        self.state().desired[0].is_deleted = true;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state().desired.is_empty()
+    }
+
+    pub(crate) fn active(&self) -> Option<String> {
+        self.state().desired.first()?.active.clone()
+    }
+
+    pub(crate) fn phase(&self, revision: &str) -> Phase {
+        self.change(revision, |revision| revision.phase)
+    }
+
+    pub(crate) fn reason(&self, revision: &str) -> Option<String> {
+        self.change(revision, |revision| revision.last_error.clone())
+    }
+
+    pub(crate) fn notices(&self) -> Vec<String> {
+        self.state().notices.clone()
+    }
+
+    #[cfg(feature = "system-tests")]
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.state().lines.clone()
+    }
+}
+
+impl Journal for Book {
+    fn desired(&self) -> Recorded<'_, Vec<Desired>> {
+        async { Ok(self.state().desired.clone()) }.boxed()
+    }
+
+    fn advance(&self, change: PhaseChange) -> Recorded<'_, bool> {
+        let PhaseChange { revision, from, to, reason } = change;
+        let changed = self.change(&revision, |revision| {
+            let is_from = revision.phase == from;
+            if is_from {
+                revision.phase = to;
+                revision.last_error = reason.or(revision.last_error.take());
+            }
+            is_from
+        });
+        async move { Ok(changed) }.boxed()
+    }
+
+    fn switch<'a>(&'a self, _: &'a str, from: Option<&'a str>, to: &'a str) -> Recorded<'a, bool> {
+        let deployment = &mut self.state().desired[0];
+        let revision = deployment.revisions.iter_mut().find(|it| it.id == to).unwrap();
+        let may = deployment.active.as_deref() == from && revision.phase == Phase::Deploying;
+        if may {
+            (revision.phase, revision.attempts, revision.last_error) = (Phase::Deployed, 0, None);
+            deployment.active = Some(to.to_owned());
+        }
+        async move { Ok(may) }.boxed()
+    }
+
+    fn set_image<'a>(&'a self, revision: &'a str, image: Option<String>) -> Recorded<'a, ()> {
+        self.change(revision, |revision| revision.image = image);
+        async { Ok(()) }.boxed()
+    }
+
+    fn set_attempts<'a>(
+        &'a self,
+        revision: &'a str,
+        attempts: u32,
+        error: Option<String>,
+    ) -> Recorded<'a, ()> {
+        self.change(revision, |revision| (revision.attempts, revision.last_error) = (attempts, error));
+        async { Ok(()) }.boxed()
+    }
+
+    fn forget<'a>(&'a self, deployment: &'a str) -> Recorded<'a, ()> {
+        self.state().desired.retain(|it| it.id != deployment);
+        async { Ok(()) }.boxed()
+    }
+
+    fn build_job<'a>(&'a self, revision: &'a str) -> Recorded<'a, BuildJob> {
+        async move {
+            let (tag, archive) = (self.image_tag(revision).await?, self.archive.clone());
+            let config = "agent.json".to_owned();
+            Ok(BuildJob { tag, archive, config, install_command: None, build_command: None })
+        }
+        .boxed()
+    }
+
+    fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
+        let number = self.change(revision, |revision| revision.number);
+        let name = self.state().desired[0].name.clone();
+        let tag = if self.archive.as_os_str().is_empty() {
+            format!("tag:{revision}")
+        } else {
+            image_tag(&name, number)
+        };
+        async move { Ok(tag) }.boxed()
+    }
+
+    fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch> {
+        let (number, image) =
+            self.change(revision, |revision| (revision.number, revision.image.clone().unwrap()));
+        let Desired { id, name, grace, .. } = self.state().desired[0].clone();
+        let revision = revision.to_owned();
+        let (environment, cpus, memory) = (Vec::new(), None, None);
+        let launch = Launch {
+            deployment: id,
+            name,
+            revision,
+            number,
+            replica,
+            image,
+            environment,
+            cpus,
+            memory,
+            grace,
+        };
+        async move { Ok(launch) }.boxed()
+    }
+
+    fn log(&self, _: &str, _: Stage, _: LogLevel, line: &str) {
+        self.state().lines.push(line.to_owned());
+    }
+
+    fn logged_until<'a>(&'a self, _: &'a str) -> Recorded<'a, i32> {
+        async { Ok(0) }.boxed()
+    }
+
+    fn notice(&self, message: &str) {
+        self.state().notices.push(message.to_owned());
+    }
+}
