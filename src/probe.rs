@@ -55,11 +55,29 @@ impl Drop for Probe {
     }
 }
 
+/// Single readiness checks.
+pub struct Checker(http::Client);
+
+impl Checker {
+    /// Sets up the HTTP client. The error is a fragment.
+    pub fn new() -> Result<Self, String> {
+        client().map(Self)
+    }
+
+    /// Requests `url` once, and returns whether it succeeds within the timeout of a request.
+    pub async fn succeeds(&self, url: &str) -> bool {
+        self.0.get(url).send().await.is_ok_and(|response| response.status().is_success())
+    }
+}
+
+/// A client for the user's own server, so that any certificate is accepted.
+fn client() -> Result<http::Client, String> {
+    http::build(http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER))
+}
+
 /// Requests `url` until it succeeds. Puts other answers into `answer`.
 async fn until_ok(url: &str, answer: &watch::Sender<Option<String>>) {
-    // The server is the user's own, so that any certificate is accepted.
-    let builder = http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER);
-    let client = match http::build(builder) {
+    let client = match client() {
         Ok(client) => client,
         Err(reason) => {
             answer.send_replace(Some(format!("the HTTP client cannot be set up: {reason}")));

@@ -4,6 +4,7 @@ mod debugger;
 mod failures;
 mod javascript;
 mod lifecycle;
+mod locks;
 mod new;
 mod options;
 mod output;

@@ -3,6 +3,8 @@
 #[cfg(feature = "system-tests")]
 mod machine;
 mod ports;
+#[cfg(feature = "system-tests")]
+pub(crate) mod wheel;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

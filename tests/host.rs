@@ -2,7 +2,6 @@
 
 mod answers;
 mod deployments;
-mod faults;
 mod limits;
 mod list;
 mod listeners;
@@ -15,9 +14,13 @@ mod referee;
 #[cfg(feature = "system-tests")]
 mod registry;
 mod revisions;
+#[cfg(feature = "system-tests")]
+mod runner;
 mod serve;
 pub(crate) mod service;
+mod store;
 mod table;
+mod tenants;
 mod uploads;
 
 use serde_json::{Value, json};

@@ -18,8 +18,8 @@ use agentcli::api::wire::{
 use super::answer::{Refusal, json_response};
 use super::body::{self, Record};
 use super::query::{Ids, Query};
-use super::rules::Occasion;
 use super::routes::Tenant;
+use super::rules::Occasion;
 use super::store::{Selection, Taken, Tx};
 use super::{Shared, listener, merge, name, rules, uploads, worker};
 use agentcli::api::time;
@@ -253,10 +253,7 @@ pub(super) async fn delete(
     query.boolean("force");
     query.done()?;
     let id = ids.get("deployment_id").to_owned();
-    shared
-        .store
-        .change(move |tx| if tx.delete(&tenant, &id)? { Ok(()) } else { Err(missing(&id)) })
-        .await?;
+    shared.store.change(move |tx| if tx.delete(&tenant, &id)? { Ok(()) } else { Err(missing(&id)) }).await?;
     uploads::tidy(&shared.store)?;
     super::lock(&shared.turns).remove(ids.get("deployment_id"));
     Ok(StatusCode::NO_CONTENT.into_response())

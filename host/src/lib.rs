@@ -19,11 +19,13 @@ mod merge;
 mod name;
 pub mod proxy;
 mod query;
+pub mod reconcile;
 mod registry;
 mod repositories;
 mod revisions;
 mod routes;
 mod rules;
+pub mod runner;
 mod store;
 mod transfer;
 mod uploads;
@@ -131,6 +133,7 @@ impl Service {
         let store = Store::open(&options.data)?;
         uploads::tidy(&store)?;
         let shared = Arc::new(Shared { store, options, address, turns: Mutex::default() });
+        worker::resume(&shared)?;
         Ok(Self { listener, address, shared })
     }
 
@@ -142,7 +145,7 @@ impl Service {
     /// Answers requests until `end`.
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let router = routes::router(self.shared.clone());
-        connection::serve(self.listener, router, self.shared, end).await;
+        connection::serve(self.listener, router, self.shared.options.limits, end).await;
     }
 }
 

@@ -15,7 +15,7 @@ mod vault;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -24,8 +24,8 @@ use tokio::sync::oneshot;
 use super::lock;
 pub use access::{Access, DEFAULT_TENANT};
 pub(crate) use deployments::{Selection, Taken};
-use directory::Lock;
 pub use directory::Error;
+use directory::Lock;
 pub(crate) use logs::{Line, LogKind, Order};
 use vault::Vault;
 
@@ -56,7 +56,9 @@ pub enum Broken {
 
 /// The database.
 pub struct Store {
-    changes: mpsc::Sender<Change>,
+    /// Empty once the database is being closed.
+    changes: Option<mpsc::Sender<Change>>,
+    writer: Option<JoinHandle<()>>,
     readers: Mutex<Vec<Connection>>,
     directory: directory::Directory,
     vault: Vault,
@@ -101,8 +103,8 @@ impl Store {
                 change(&mut writer);
             }
         });
-        spawned.map_err(|source| directory.unusable(source))?;
-        Ok(Self { changes, readers: Mutex::default(), directory, vault, _lock: lock })
+        let writer = Some(spawned.map_err(|source| directory.unusable(source))?);
+        Ok(Self { changes: Some(changes), writer, readers: Mutex::default(), directory, vault, _lock: lock })
     }
 
     /// Directory of uploaded archives.
@@ -125,7 +127,8 @@ impl Store {
             // Nobody may be waiting for the answer.
             sender.send(transact(db, &vault, change)).ok();
         });
-        self.changes.send(job).map_err(|_| Broken::Closed)?;
+        let changes = self.changes.as_ref().ok_or(Broken::Closed)?;
+        changes.send(job).map_err(|_| Broken::Closed)?;
         answer.await.unwrap_or_else(|_| Err(Broken::Closed.into()))
     }
 
@@ -151,6 +154,16 @@ impl Store {
         let reader = Connection::open_with_flags(self.directory.database(), flags)?;
         reader.busy_timeout(BUSY)?;
         Ok(reader)
+    }
+}
+
+impl Drop for Store {
+    /// Waits for the last change. The last connection that is closed moves all changes into the file of the database.
+    fn drop(&mut self) {
+        lock(&self.readers).clear();
+        drop(self.changes.take());
+        // It only ends early by a panic, which has been reported.
+        self.writer.take().map(JoinHandle::join);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agentcli::api::wire::{DeploymentStatus, LogLevel, Revision, RevisionStatus, Source};
 
-use super::faults::{Failure, Mishap};
+use super::faults::{Failure, Fault};
 use super::store::{Broken, LogKind};
 use super::{Shared, archive, lock, uploads};
 
@@ -25,14 +25,25 @@ pub(super) fn prepare(shared: &Arc<Shared>, deployment: &str) {
     });
 }
 
-/// Processes a new revision.
+/// Continues where the service was stopped, in whatever way.
+pub(super) fn resume(shared: &Arc<Shared>) -> Result<(), Broken> {
+    for deployment in shared.store.read(|tx| tx.unprepared())? {
+        prepare(shared, &deployment);
+    }
+    for (deployment, revision) in shared.store.read(|tx| tx.unfinished())? {
+        start(shared, &deployment, &revision)?;
+    }
+    Ok(())
+}
+
+/// Processes a revision.
 pub(super) fn start(shared: &Arc<Shared>, deployment: &str, revision: &str) -> Result<(), Broken> {
-    let found = shared.store.read(|tx| {
-        Ok::<_, Broken>(tx.revision(deployment, revision)?.zip(tx.ordinal(revision)?))
-    })?;
+    let found = shared
+        .store
+        .read(|tx| Ok::<_, Broken>(tx.revision(deployment, revision)?.zip(tx.ordinal(revision)?)))?;
     let Some((revision, number)) = found else { return Ok(()) };
     let turn = lock(&shared.turns).entry(deployment.to_owned()).or_default().clone();
-    let mishap = shared.options.faults.for_revision(number);
+    let mishap = shared.options.faults.of(number);
     let job = Job { shared: shared.clone(), deployment: deployment.to_owned(), revision, number, mishap };
     tokio::spawn(async move {
         if let Err(Stopped::Failed(status, kind, line)) = job.run(&turn).await {
@@ -56,7 +67,7 @@ struct Job {
     deployment: String,
     revision: Revision,
     number: u64,
-    mishap: Option<Mishap>,
+    mishap: Option<Fault>,
 }
 
 impl Job {
@@ -141,7 +152,8 @@ impl Job {
             Stopped::Failed(RevisionStatus::DeployFailed, LogKind::Deploy, broken.to_string())
         })?;
         self.step(RevisionStatus::Deployed).await?;
-        say(LogLevel::Info, &format!("revision {} is deployed; nothing is run as yet", self.revision.id)).await;
+        say(LogLevel::Info, &format!("revision {} is deployed; nothing is run as yet", self.revision.id))
+            .await;
         Ok(())
     }
 
@@ -151,7 +163,8 @@ impl Job {
         let say = async |level, line: &str| self.log(LogKind::Deploy, level, line).await;
         let registry = self.shared.options.registry.as_ref().filter(|registry| registry.holds(image));
         let Some(registry) = registry else {
-            say(LogLevel::Warning, &format!("{image} was not looked up: its registry is not this service's")).await;
+            say(LogLevel::Warning, &format!("{image} was not looked up: its registry is not this service's"))
+                .await;
             return Ok(None);
         };
         let failed = |reason| Stopped::Failed(RevisionStatus::DeployFailed, LogKind::Deploy, reason);
@@ -191,7 +204,7 @@ impl Job {
 
     /// Waits until the revision is interrupted, if a fault says so.
     async fn stall(&self) -> Result<(), Stopped> {
-        let Some(Mishap::Stall) = self.mishap else { return Ok(()) };
+        let Some(Fault::Stall) = self.mishap else { return Ok(()) };
         loop {
             self.pause_for(self.shared.options.pace.max(Duration::from_millis(10))).await;
             let now = self.shared.store.read(|tx| tx.revision(&self.deployment, &self.revision.id));
@@ -204,7 +217,7 @@ impl Job {
     /// Fails with `status`, if a fault says so.
     fn mishap(&self, status: RevisionStatus, kind: LogKind) -> Result<(), Stopped> {
         match &self.mishap {
-            Some(Mishap::Fail(Failure { status: wanted, line })) if *wanted == status => {
+            Some(Fault::Fail(Failure { status: wanted, line })) if *wanted == status => {
                 Err(Stopped::Failed(status, kind, line.clone()))
             }
             _ => Ok(()),

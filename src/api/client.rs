@@ -187,6 +187,18 @@ impl Client {
         self.read(Request::new(Method::GET, path)).await
     }
 
+    /// Deploys an earlier revision of a deployment again, as a new one. `before` is the present state of the deployment, so
+    /// that a lost response does not create two.
+    pub async fn redeploy(&self, before: &Deployment, revision_id: &str) -> Result<Deployment, Error> {
+        rules::id(revision_id, "a revision")?;
+        let path = format!("{}/revisions/{revision_id}/redeploy", deployment_path(&before.id)?);
+        let find = async |_: &Error| {
+            let now = self.deployment(&before.id).await?;
+            Ok((now.latest_revision_id != before.latest_revision_id).then_some(now))
+        };
+        self.once(&Request::new(Method::POST, path), find).await
+    }
+
     /// Credentials to push an image.
     pub async fn push_token(&self, deployment_id: &str) -> Result<PushToken, Error> {
         let path = format!("{}/push-token", deployment_path(deployment_id)?);

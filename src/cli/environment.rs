@@ -27,24 +27,25 @@ pub const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
 /// Variables that name files of certificates, for pip and for Node.js.
 pub const PROGRAM_CERTIFICATES: &[&str] = &["PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
+const SERVICE: &[&str] = &["deploy", "manifests"];
 const ENGINE: &[&str] = &["build", "deploy", "down", "up"];
 
 /// All variables, by subject.
 pub const VARIABLES: &[Row] = &[
-    row(&["AGENT_HOST_URL"], &["deploy"], "address of the deployment service; also in `.env`"),
+    row(&["AGENT_HOST_URL"], SERVICE, "address of the deployment service; also in `.env`"),
     row(
         &[hosted::HOST, hosted::ENDPOINT],
-        &["deploy"],
+        SERVICE,
         "address of the public service, of projects with a `langgraph.json`; also in `.env`",
     ),
     row(
         &["AGENT_HOST_API_KEY", "PLATFORM_API_KEY", "FRAMEWORK_API_KEY"],
-        &["deploy", "host serve"],
+        &["deploy", "host serve", "manifests"],
         "API key of the deployment service; also in `.env`. `host serve` reads the first",
     ),
-    row(hosted::KEYS, &["deploy"], "the same, read last"),
-    row(&["PLATFORM_TENANT_ID", hosted::TENANT], &["deploy"], "workspace of the key; also in `.env`"),
-    row(&["PLATFORM_DEPLOYMENT_NAME", hosted::NAME], &["deploy"], "name of the deployment; also in `.env`"),
+    row(hosted::KEYS, SERVICE, "the same, read last"),
+    row(&["PLATFORM_TENANT_ID", hosted::TENANT], SERVICE, "workspace of the key; also in `.env`"),
+    row(&["PLATFORM_DEPLOYMENT_NAME", hosted::NAME], SERVICE, "name of the deployment; also in `.env`"),
     row(&["PLATFORM_AGENT_ID", hosted::AGENT_ID], &["deploy"], "ID of the agent; also in `.env`"),
     row(
         &["PLATFORM_AGENT_ENVIRONMENT", hosted::AGENT_ENVIRONMENT],

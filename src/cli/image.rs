@@ -4,51 +4,25 @@ use super::compile::Planned;
 use super::console::{visible_line, warn};
 use super::env::Env;
 use super::progress::size;
-use crate::compiler::back::emit::dockerfile;
-use crate::compiler::back::plan::{Action, Plan, Step};
+use crate::compiler::back::plan::Plan;
 use crate::compiler::front::document;
 use crate::compiler::front::source::Source;
-use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::paths;
-use crate::context::Context;
 use crate::diagnostic::{Place, Pointer};
-use crate::engine::{self, BuildEvent, BuildRequest, Settings, StepOrigin};
+use crate::engine::{self, BuildEvent, BuildRequest};
 use crate::error::Error;
-
-/// Path of the Dockerfile in the build context. The engine reads it there, so it is in the image, too.
-const DOCKERFILE: &str = ".agentcli/Dockerfile";
 
 /// Size of a build context that is probably a mistake, in bytes.
 const LARGE: u64 = 100_000_000;
 
-/// The request to build the image of `planned`, without names and options. The build context is the user's tree without the
-/// files that the plan and `ignore` leave out, the Dockerfile, and configurations without the values of `env`.
+/// The request to build the image of `planned` without the files that `ignore` leaves out, without names and options.
 ///
 /// # Errors
 ///
 /// A bug: the patterns are checked before.
 pub fn request(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<BuildRequest, Error> {
-    let plan = &planned.plan;
-    let patterns = plan.context.ignore.iter().map(String::as_str).chain(ignore.iter().copied());
-    let ignore = Ignore::parse(&patterns.collect::<Vec<_>>().join("\n"))
-        .map_err(|error| Error::Internal(format!("the ignore rules are checked before: {error}")))?;
-    Ok(BuildRequest {
-        context: Context {
-            root: env.directory.join(&planned.context),
-            ignore,
-            extra: vec![(DOCKERFILE.to_owned(), dockerfile::dockerfile(plan).into_bytes())],
-            configurations: plan.context.withheld.clone(),
-        },
-        dockerfile: DOCKERFILE.to_owned(),
-        tags: Vec::new(),
-        platform: None,
-        pull: false,
-        no_cache: false,
-        images: vec![plan.server.image.clone()],
-        images_known: !plan.has_lines_from_outside(),
-        steps: plan.steps.iter().flat_map(origins).collect(),
-        settings: Settings::default(),
-    })
+    let root = env.directory.join(&planned.context);
+    BuildRequest::of_plan(&planned.plan, root, ignore).map_err(Error::Internal)
 }
 
 /// The path of the configuration in the build context.
@@ -71,16 +45,6 @@ pub fn platform(text: &str) -> Result<String, Error> {
     }
     let hint = "write it as os/arch, such as linux/amd64 or linux/arm64";
     Err(Error::usage(format!("`{platform}` is not a platform"), hint))
-}
-
-/// The instructions of a step, with where they come from.
-fn origins(step: &Step) -> Vec<StepOrigin> {
-    let instructions = match &step.action {
-        Action::Lines { lines } => lines.clone(),
-        _ => vec![dockerfile::instruction(step)],
-    };
-    let origin = |instruction| StepOrigin { instruction, key: Some(step.key.clone()) };
-    instructions.into_iter().map(origin).collect()
 }
 
 /// Warns about a build context that is probably larger than intended.

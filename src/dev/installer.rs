@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::interpreter::{on_path, others};
 use super::session::Surroundings;
 use crate::child::Command;
-use crate::compiler::back::plan::PythonPackages;
+use crate::compiler::back::plan::{PythonPackages, ServerPackage};
+use crate::compiler::manifests::requirement::file_url;
 
 /// The program that installs packages.
 pub(super) enum Installer {
@@ -48,8 +49,22 @@ fn pip(python: &Path, directory: &Path) -> Command {
 }
 
 impl Installer {
-    /// The commands that install everything: all at once, so that the versions are compatible, unless the local packages
-    /// are installed without their requirements.
+    /// The command that installs the project's packages with the versions of its lock files, which `constraints` has. The
+    /// server is installed afterwards: it replaces what it does not work with, and no older server is chosen.
+    pub(super) fn install_locked(
+        &self,
+        python: &Path,
+        packages: &PythonPackages,
+        constraints: &Path,
+        directory: &Path,
+    ) -> Command {
+        let command = self.command(python, packages, directory).argument("-c").argument(constraints);
+        self.project(command, packages, false, directory)
+    }
+
+    /// The commands that install everything: all at once, so that the versions are compatible. Apart from the others are
+    /// files with hashes, since pip checks those of all packages of a command or of none, and local packages that are
+    /// installed without their requirements.
     pub(super) fn install(
         &self,
         python: &Path,
@@ -59,16 +74,35 @@ impl Installer {
     ) -> Vec<Command> {
         let command = || self.command(python, packages, directory);
         let server = packages.server.iter().map(|package| package.installed(self.is_pip()));
-        let files = packages.files.iter().flat_map(|path| ["-r", path]);
-        let editable = packages.editable.iter().flat_map(|path| ["-e", path]);
-        let all = command().arguments(server).arguments(others(packages, debugger)).arguments(files);
+        let all = self.project(command().arguments(server), packages, debugger, directory);
+        let hashed = packages.hashed.iter().filter(|_| self.is_pip());
+        let hashed = hashed.map(|path| command().arguments(["-r", path]));
+        let is_alone = packages.without_requirements && !packages.editable.is_empty();
+        let alone = is_alone.then(|| command().argument("--no-deps").arguments(editable(packages)));
+        hashed.chain([all]).chain(alone).collect()
+    }
+
+    /// The command that fails if the project's packages exclude the newest server, and installs nothing.
+    pub(super) fn check_newest(&self, python: &Path, packages: &PythonPackages, directory: &Path) -> Command {
+        let server = packages.server.iter().map(ServerPackage::tested);
+        let command = self.command(python, packages, directory).argument("--dry-run").arguments(server);
+        self.project(command, packages, false, directory)
+    }
+
+    /// `command` with the project's requirements, and its local packages unless they are installed without theirs.
+    fn project(
+        &self,
+        command: Command,
+        packages: &PythonPackages,
+        debugger: bool,
+        directory: &Path,
+    ) -> Command {
+        let others = others(packages, debugger).map(|it| with_absolute_path(&it, directory));
+        let is_apart = |path: &&String| self.is_pip() && packages.hashed.contains(path);
+        let files = packages.files.iter().filter(|path| !is_apart(path)).flat_map(|path| ["-r", path]);
+        let all = command.arguments(others).arguments(files);
         let all = packages.indexes.iter().fold(all, |all, index| all.arguments(self.index(index)));
-        if !packages.without_requirements {
-            return vec![all.arguments(editable)];
-        }
-        let alone =
-            (!packages.editable.is_empty()).then(|| command().argument("--no-deps").arguments(editable));
-        [all].into_iter().chain(alone).collect()
+        if packages.without_requirements { all } else { all.arguments(editable(packages)) }
     }
 
     /// The start of an installation.
@@ -99,4 +133,18 @@ impl Installer {
     fn is_pip(&self) -> bool {
         matches!(self, Self::Pip)
     }
+}
+
+/// The requirement, whose archive is relative to `directory`. pip refuses relative URLs.
+fn with_absolute_path(requirement: &str, directory: &Path) -> String {
+    let (name, path) = requirement.split_once(" @ file:").unwrap_or((requirement, ""));
+    if path.is_empty() || path.starts_with('/') {
+        return requirement.to_owned();
+    }
+    format!("{name} @ {}/{path}", file_url(&directory.display().to_string()))
+}
+
+/// The options that install the local packages as editable.
+fn editable(packages: &PythonPackages) -> impl Iterator<Item = &str> {
+    packages.editable.iter().flat_map(|path| ["-e", path])
 }

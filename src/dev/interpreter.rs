@@ -32,6 +32,12 @@ impl Inspection {
         self.version.map(|number| number.to_string()).join(".")
     }
 
+    /// The name of the directory with the libraries of its series, such as `python3.12`.
+    pub(super) fn library(&self) -> String {
+        let [major, minor, _] = self.version;
+        format!("python{major}.{minor}")
+    }
+
     /// Whether the version belongs to a series such as `3.12`.
     pub(super) fn is_of(&self, series: &str) -> bool {
         self.shown_version().strip_prefix(series).is_some_and(|patch| patch.starts_with('.'))

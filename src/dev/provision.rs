@@ -15,9 +15,14 @@ use super::interpreter::{Inspection, Required, inspect};
 use super::search::{self, Choice, Interpreter};
 use super::session::{Consent, Hooks, Options, Session};
 use crate::child::{Child, Command, Next, Status};
-use crate::compiler::back::plan::PythonPackages;
+use crate::compiler::back::plan::{PythonPackages, ServerPackage};
 use crate::compiler::server::local::SERVER;
+use crate::compiler::words::listed;
 use crate::live::Event;
+use crate::project;
+
+/// The versions of lock files, while the environment has them.
+const CONSTRAINTS: &str = "constraints.txt";
 
 /// Grace period of an installer.
 const GRACE: Duration = Duration::from_secs(5);
@@ -150,10 +155,14 @@ async fn install(
     let with = if packages.uses_pip { "pip" } else { "uv" };
     let with = format!("installing the server and the project's packages with {with}");
     hooks.event(&Event::Provisioning { message: with, done: false });
+    let constraints = home.with_file_name(CONSTRAINTS);
+    let is_locked = !packages.constraints.is_empty();
     let has_version = |inspection: Inspection| inspection.version == base.inspection.version;
     let is_usable =
         inspect(&python, directory, required, options.selection.timeout).await.is_ok_and(has_version);
-    if !is_usable || (uv.is_none() && !installer::has_pip(&home)) {
+    // An installer keeps the versions that it finds, also those of a lock file.
+    let was_locked = !is_locked && constraints.exists();
+    if !is_usable || was_locked || (uv.is_none() && !installer::has_pip(&home)) {
         fs::remove_dir_all(&home).ok();
         run(&installer::create(uv.as_deref(), &base.path, &home, directory), hooks).await?;
     }
@@ -162,11 +171,57 @@ async fn install(
         None => uv_or_pip(&home, directory, hooks).await?,
         Some(uv) => Installer::Uv(uv),
     };
+    if is_locked {
+        let locks = listed(packages.locks.iter().map(String::as_str));
+        hooks.note(format!("the versions of {locks} are installed; --no-lock installs the newest ones"));
+        project::write_atomically(&constraints, packages.constraints.join("\n").as_bytes())?;
+        let command = installer.install_locked(&python, packages, &constraints, directory);
+        let advice = "update the lock file, or install the newest versions with --no-lock";
+        run_or(&command, Some(advice), hooks).await?;
+    } else {
+        fs::remove_file(&constraints).ok();
+    }
     for command in installer.install(&python, packages, options.debugger.is_some(), directory) {
         run(&command, hooks).await?;
     }
+    let library = home.join("lib").join(base.inspection.library()).join("site-packages");
+    if let Some((package, version)) = held_back(packages, &library) {
+        let check = installer.check_newest(&python, packages, directory);
+        warn_of_old_server(package, &version, &check, hooks).await?;
+    }
     hooks.event(&Event::Provisioning { message: format!("installed into {HOME}/{PYTHON}"), done: true });
     Ok(python)
+}
+
+/// The package of the server that is older than the newest one, and its version in the directory `library`.
+fn held_back<'a>(packages: &'a PythonPackages, library: &Path) -> Option<(&'a ServerPackage, String)> {
+    let entries: Vec<_> = fs::read_dir(library).ok()?.flatten().map(|entry| entry.file_name()).collect();
+    packages.server.iter().find_map(|package| {
+        let start = format!("{}-", package.name.replace('-', "_"));
+        let version = |name: &str| Some(name.strip_prefix(&start)?.strip_suffix(".dist-info")?.to_owned());
+        let version = entries.iter().find_map(|name| version(name.to_str()?))?;
+        (package.newest.as_ref()? != &version).then_some((package, version))
+    })
+}
+
+/// Warns that an older server is installed. The failure of `check` says why.
+async fn warn_of_old_server(
+    package: &ServerPackage,
+    version: &str,
+    check: &Command,
+    hooks: &mut dyn Hooks,
+) -> Result<(), Error> {
+    let (status, last) = attempt(check, hooks).await?;
+    let text = last.join(" ");
+    let cause = text.find("Because ").filter(|_| !status.is_success());
+    let cause = cause.map(|at| text[at..].split_whitespace().collect::<Vec<_>>().join(" "));
+    let cause = cause.unwrap_or_else(|| "The project's requirements exclude it.".to_owned());
+    let ServerPackage { name, newest, .. } = package;
+    hooks.warn(format!(
+        "installed {name} {version} instead of {}. {cause} Change these requirements, or select the server with `api_version`.",
+        newest.as_deref().unwrap_or_default()
+    ));
+    Ok(())
 }
 
 /// uv, which pip installs into our environment at `home`; pip itself if that fails.
@@ -188,11 +243,16 @@ async fn uv_or_pip(home: &Path, directory: &Path, hooks: &mut dyn Hooks) -> Resu
 
 /// Runs an installer, and reports its output as progress.
 pub(super) async fn run(command: &Command, hooks: &mut dyn Hooks) -> Result<(), Error> {
+    run_or(command, None, hooks).await
+}
+
+/// The same. `advice` is the next step after a failure that has no other one.
+async fn run_or(command: &Command, advice: Option<&str>, hooks: &mut dyn Hooks) -> Result<(), Error> {
     let (status, last) = attempt(command, hooks).await?;
     if status.is_success() {
         return Ok(());
     }
-    let hint = hint(&last);
+    let hint = hint(&last, advice);
     hooks.lines(last);
     Err(Error::Install { command: short(command), status: status.to_string(), hint })
 }
@@ -234,8 +294,8 @@ fn short(command: &Command) -> String {
     command.split(" --").next().unwrap_or(&command).to_owned()
 }
 
-/// The next step after an installer failed with these last lines.
-fn hint(last: &[String]) -> Option<String> {
+/// The next step after an installer failed with these last lines; `advice` if they say nothing specific.
+fn hint(last: &[String], advice: Option<&str>) -> Option<String> {
     let names = |words: &[&str]| last.iter().any(|line| words.iter().any(|word| line.contains(word)));
     let known = REASONS.iter().find(|(words, _)| names(words)).map(|(_, hint)| (*hint).to_owned());
     let incompatible = || {
@@ -243,5 +303,5 @@ fn hint(last: &[String]) -> Option<String> {
         let other = if names(&server) { ", or select another server with `api_version`" } else { "" };
         format!("some requirements are incompatible; change them{other}")
     };
-    known.or_else(|| names(INCOMPATIBLE).then(incompatible))
+    known.or_else(|| advice.map(str::to_owned)).or_else(|| names(INCOMPATIBLE).then(incompatible))
 }

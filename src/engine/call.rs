@@ -11,7 +11,7 @@ use super::connect::{Engine, root_cause};
 use super::error::Error;
 
 /// Deadline of all calls except builds, pulls, pushes and logs.
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Calls the engine; `what` completes the sentence "the container engine did not …".
@@ -20,12 +20,22 @@ impl Engine {
         what: &str,
         call: impl Future<Output = Result<T, Bollard>>,
     ) -> Result<T, Error> {
-        match timeout(DEADLINE, call).await {
+        self.call_within(DEADLINE, what, call).await
+    }
+
+    /// The same with another deadline.
+    pub(super) async fn call_within<T>(
+        &self,
+        deadline: Duration,
+        what: &str,
+        call: impl Future<Output = Result<T, Bollard>>,
+    ) -> Result<T, Error> {
+        match timeout(deadline, call).await {
             Ok(done) => done.map_err(|error| self.failed(what, error)),
             Err(_) => Err(Error::Timeout {
                 host: self.endpoint.host.clone(),
                 what: what.to_owned(),
-                after: DEADLINE,
+                after: deadline,
             }),
         }
     }

@@ -1,22 +1,22 @@
-//! Containers: listing, creating, starting, stopping and removing them, and running commands in them.
+//! Containers: listing, creating, starting, stopping and removing them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use bollard::exec::StartExecResults;
 use bollard::models::{
-    ContainerCreateBody, ContainerSummary, ContainerSummaryStateEnum, EndpointSettings, ExecConfig,
-    HealthConfig, HostConfig, Mount, MountType, NetworkingConfig, PortBinding,
+    ContainerCreateBody, ContainerState, ContainerSummary, ContainerSummaryStateEnum, EndpointSettings,
+    HealthConfig, HostConfig, Mount, MountType, NetworkingConfig, PortBinding, RestartPolicy,
+    RestartPolicyNameEnum,
 };
 use bollard::query_parameters::{
     CreateContainerOptions, InspectContainerOptions, KillContainerOptions, ListContainersOptions,
     RemoveContainerOptions, StartContainerOptions, StopContainerOptions,
 };
-use futures_util::StreamExt as _;
-use tokio::time::{sleep, timeout};
+use jiff::Timestamp;
+use tokio::time::sleep;
 
-use super::call::unless_status;
+use super::call::{DEADLINE, unless_status};
 use super::connect::Engine;
 use super::error::Error;
 use crate::compiler::back::plan::{Health, Port, VolumeMount};
@@ -57,6 +57,21 @@ pub struct ContainerSpec {
     pub network: String,
     /// Its names in the network.
     pub aliases: Vec<String>,
+    /// Limits and restarts.
+    pub policy: Policy,
+}
+
+/// Limits of a container, and how the engine treats it by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Policy {
+    /// Number of CPUs [default: no limit].
+    pub cpus: Option<f64>,
+    /// Memory in bytes [default: no limit].
+    pub memory: Option<u64>,
+    /// Time to stop when the engine itself is stopped [default: that of the engine].
+    pub stop_timeout: Option<Duration>,
+    /// Whether the engine starts it again whenever it ends.
+    pub restarts: bool,
 }
 
 /// A container on the engine.
@@ -105,6 +120,8 @@ pub enum HealthStatus {
 pub struct Failure {
     /// Its exit code.
     pub exit_code: i64,
+    /// How long it ran.
+    pub ran: Duration,
     /// Output of the last failed health check.
     pub health_check: Option<String>,
 }
@@ -165,7 +182,9 @@ impl Engine {
     pub async fn stop(&self, name: &str, grace: Duration) -> Result<(), Error> {
         let t = i32::try_from(grace.as_secs()).ok();
         let stop = self.docker.stop_container(name, Some(StopContainerOptions { t, signal: None }));
-        unless_status(self.call(&format!("stop the container `{name}`"), stop).await, NOTHING_TO_DO)
+        let what = format!("stop the container `{name}`");
+        let deadline = grace.saturating_add(DEADLINE);
+        unless_status(self.call_within(deadline, &what, stop).await, NOTHING_TO_DO)
     }
 
     /// Kills a container.
@@ -193,32 +212,12 @@ impl Engine {
         let inspect = self.docker.inspect_container(name, None::<InspectContainerOptions>);
         let found = self.call(&format!("inspect the container `{name}`"), inspect).await?;
         let state = found.state.unwrap_or_default();
+        let ran = ran(&state);
         let checks = state.health.and_then(|health| health.log).unwrap_or_default();
         let failed = checks.into_iter().rev().find(|check| check.exit_code != Some(0));
         let output = failed.and_then(|check| check.output).map(|text| text.trim().to_owned());
         let health_check = output.filter(|text| !text.is_empty());
-        Ok(Failure { exit_code: state.exit_code.unwrap_or_default(), health_check })
-    }
-
-    /// Whether `command`, a program and its arguments, exits with 0 in a running container within `limit`.
-    pub async fn succeeds_in(&self, container: &str, command: &[String], limit: Duration) -> bool {
-        let what = format!("run a command in the container `{container}`");
-        // The end of the attached output is the end of the command.
-        let config = ExecConfig {
-            cmd: Some(command.to_vec()),
-            attach_stdout: Some(true),
-            attach_stderr: Some(true),
-            ..Default::default()
-        };
-        let run = async {
-            let id = self.call(&what, self.docker.create_exec(container, config)).await?.id;
-            let started = self.call(&what, self.docker.start_exec(&id, None)).await?;
-            if let StartExecResults::Attached { mut output, .. } = started {
-                while output.next().await.is_some() {}
-            }
-            self.call(&what, self.docker.inspect_exec(&id)).await
-        };
-        timeout(limit, run).await.is_ok_and(|ended| ended.is_ok_and(|ended| ended.exit_code == Some(0)))
+        Ok(Failure { exit_code: state.exit_code.unwrap_or_default(), ran, health_check })
     }
 
     /// Whether the engine supports a shorter interval of health checks during startup, as versions since 25 do.
@@ -234,6 +233,14 @@ impl Engine {
             .and_then(|(major, minor)| Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?)));
         Ok(version.is_some_and(|version| version >= START_INTERVAL_SINCE))
     }
+}
+
+/// How long a container ran that has exited; 0 if that is unknown.
+fn ran(state: &ContainerState) -> Duration {
+    let time = |text: &Option<String>| text.as_deref()?.parse::<Timestamp>().ok();
+    let ran =
+        time(&state.started_at).zip(time(&state.finished_at)).map(|(start, end)| end.duration_since(start));
+    ran.and_then(|ran| ran.try_into().ok()).unwrap_or_default()
 }
 
 fn container(summary: ContainerSummary) -> Container {
@@ -280,11 +287,18 @@ fn body(spec: &ContainerSpec, has_start_interval: bool) -> ContainerCreateBody {
         env: Some(spec.environment.iter().map(|(name, value)| format!("{name}={value}")).collect()),
         labels: Some(spec.labels.iter().cloned().collect()),
         exposed_ports: Some(spec.ports.iter().map(key).collect()),
+        stop_timeout: spec.policy.stop_timeout.and_then(|limit| limit.as_secs().try_into().ok()),
         healthcheck: spec.health.as_ref().map(|health| health_config(health, has_start_interval)),
         host_config: Some(HostConfig {
             port_bindings: Some(bindings),
             mounts: Some(spec.mounts.iter().map(mount).collect()),
             network_mode: Some(spec.network.clone()),
+            nano_cpus: spec.policy.cpus.map(|cpus| (cpus * 1e9) as i64),
+            memory: spec.policy.memory.and_then(|bytes| bytes.try_into().ok()),
+            restart_policy: spec.policy.restarts.then(|| RestartPolicy {
+                name: Some(RestartPolicyNameEnum::UNLESS_STOPPED),
+                ..Default::default()
+            }),
             ..Default::default()
         }),
         networking_config: Some(NetworkingConfig {

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use bollard::Docker;
 use bollard::models::ImageInspect;
-use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions};
+use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
 
 use super::call::whole;
@@ -33,6 +33,33 @@ impl Engine {
         let image = self.inspect_image(name).await?;
         let known = |part: Option<String>| part.filter(|part| !part.is_empty());
         Ok(image.and_then(|image| Some(format!("{}/{}", known(image.os)?, known(image.architecture)?))))
+    }
+
+    /// The environment variables of a local image; `None` if there is none of this name.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses or disconnects.
+    pub async fn image_environment(&self, name: &str) -> Result<Option<Vec<(String, String)>>, Error> {
+        let Some(image) = self.inspect_image(name).await? else { return Ok(None) };
+        let variables = image.config.and_then(|config| config.env).unwrap_or_default();
+        let pair =
+            |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok(Some(variables.iter().filter_map(pair).collect()))
+    }
+
+    /// Gives a local image another name, `repository:tag`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such image, or the engine refuses or disconnects.
+    pub async fn tag(&self, image: &str, repository: &str, tag: &str) -> Result<(), Error> {
+        let options = TagImageOptions { repo: Some(repository.to_owned()), tag: Some(tag.to_owned()) };
+        let what = format!("name the image `{image}`");
+        match self.call(&what, self.docker.tag_image(image, Some(options))).await {
+            Err(Error::Request { status: 404, .. }) => Err(Error::NoImage { image: image.to_owned() }),
+            tagged => tagged,
+        }
     }
 
     /// Details of a local image; `None` if there is none of this name.
@@ -82,7 +109,11 @@ impl Engine {
     }
 
     /// Removes a name of an image, and the image with its last name.
-    pub(super) async fn remove_image(&self, name: &str) -> Result<(), Error> {
+    ///
+    /// # Errors
+    ///
+    /// There is no such image, it is in use, or the engine disconnects.
+    pub async fn remove_image(&self, name: &str) -> Result<(), Error> {
         // Its parents may be in the build cache.
         let options = RemoveImageOptions { noprune: true, ..RemoveImageOptions::default() };
         let remove = self.docker.remove_image(name, Some(options), None);

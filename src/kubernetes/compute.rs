@@ -7,6 +7,9 @@ use super::{Refused, Scope, metadata};
 /// CPU utilisation at which the autoscaler adds replicas, in percent of the request.
 const UTILIZATION: u32 = 80;
 
+/// The largest amount of any resource, in its unit.
+const LARGEST: f64 = 1e9;
+
 /// Requests and limits of a container. CPU is in cores, memory in Mi.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Compute {
@@ -34,8 +37,11 @@ impl Compute {
     pub(super) fn resources(self, prefix: &str) -> Result<Value, Refused> {
         let cpu_limit = self.cpu_limit.or(self.cpu.map(|cpu| cpu * 2.0));
         let memory_limit = self.memory_limit.or(self.memory.map(|memory| memory.saturating_mul(2)));
-        check(&format!("{prefix}cpu"), self.cpu, cpu_limit)?;
-        check(&format!("{prefix}memory_mb"), self.memory, memory_limit)?;
+        let field = |name: &str| format!("{prefix}{name}");
+        check((&field("cpu"), &field("cpu_limit")), self.cpu, cpu_limit)?;
+        let number = |memory: u64| memory as f64;
+        let fields = (&*field("memory_mb"), &*field("memory_limit_mb"));
+        check(fields, self.memory.map(number), memory_limit.map(number))?;
         let amounts = |cpu: Option<f64>, memory: Option<u64>| match (cpu, memory) {
             (None, None) => Value::Null,
             _ => json!({ "cpu": cpu.map(cores), "memory": memory.map(|it| format!("{it}Mi")) }),
@@ -47,24 +53,31 @@ impl Compute {
     }
 }
 
-/// Refuses a request that is not positive or above its limit.
-fn check<T: PartialOrd + Default + Copy>(
-    field: &str,
-    request: Option<T>,
-    limit: Option<T>,
+/// Refuses amounts that no quantity of Kubernetes can be, and a request above its limit.
+fn check(
+    (field, limit_field): (&str, &str),
+    request: Option<f64>,
+    limit: Option<f64>,
 ) -> Result<(), Refused> {
-    let hint = "change the resources";
-    if [request, limit].into_iter().flatten().any(|amount| amount <= T::default()) {
-        return Err(Refused::new(
-            format!("the resource field `{field}` or its limit is not greater than 0"),
-            hint,
-        ));
-    }
+    request.map_or(Ok(()), |request| check_amount(field, request))?;
+    limit.map_or(Ok(()), |limit| check_amount(limit_field, limit))?;
     match (request, limit) {
-        (Some(request), Some(limit)) if request > limit => {
-            Err(Refused::new(format!("the resource field `{field}` is greater than its limit"), hint))
-        }
+        (Some(request), Some(limit)) if request > limit => Err(Refused::new(
+            format!("the resource field `{field}` is greater than `{limit_field}`"),
+            "change the resources",
+        )),
         _ => Ok(()),
+    }
+}
+
+/// Refuses an amount that is not positive, or too large for any cluster.
+pub(super) fn check_amount(field: &str, amount: f64) -> Result<(), Refused> {
+    match amount > 0.0 && amount <= LARGEST {
+        true => Ok(()),
+        false => Err(Refused::new(
+            format!("the resource field `{field}` is not between 0 and {LARGEST}"),
+            "change the resources",
+        )),
     }
 }
 

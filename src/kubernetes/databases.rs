@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::compute::Compute;
+use super::compute::{Compute, check_amount};
 use super::{Refused, Scope, container, metadata, secrets, server};
 use crate::compiler::server::{cluster, setup};
 
@@ -34,6 +34,7 @@ pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
     variables.push(json!({ "name": cluster::DATA_VARIABLE, "value": format!("{directory}/pgdata") }));
     let mut arguments: Vec<String> = data.command.iter().map(|&word| word.to_owned()).collect();
     if let Some(connections) = it.db_max_connections {
+        check_amount("db_max_connections", connections.into())?;
         arguments.extend(["-c".to_owned(), format!("{}={connections}", cluster::CONNECTIONS)]);
     }
     let mut container = beside(data, ("postgres", cluster::POSTGRES_PORT), compute.resources("db_")?);
@@ -41,6 +42,7 @@ pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
     container["env"] = variables.into();
     container["volumeMounts"] = json!([{ "name": DATA, "mountPath": directory }]);
     let storage = it.db_storage_gi.unwrap_or(STORAGE);
+    check_amount("db_storage_gi", storage as f64)?;
     let mut object = metadata::object(scope, ("apps/v1", "StatefulSet"), name.clone(), component)?;
     object["spec"] = json!({
         "replicas": 1,

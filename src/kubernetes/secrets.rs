@@ -73,6 +73,12 @@ pub(super) fn secrets(
              --from-literal={PASSWORD_KEY}=\"$(openssl rand -hex 24)\""
         ));
     }
+    if !has_key(scope) {
+        requirements.push(format!(
+            "a licence or API key of the server, if it asks for one: --secret-reference {}=SECRET/KEY",
+            setup::KEYS[1].variable
+        ));
+    }
     requirements.extend(
         scope
             .request
@@ -83,6 +89,13 @@ pub(super) fn secrets(
             .filter_map(|secret| Some(format!("a Secret {} that pulls images", secret.name.as_deref()?))),
     );
     Ok((objects, requirements))
+}
+
+/// Whether a variable or a reference is a key that the server may need.
+fn has_key(scope: &Scope<'_>) -> bool {
+    let references = scope.request.references.iter().filter_map(|it| it.name.as_deref());
+    let mut names = scope.variables.keys().copied().chain(references);
+    names.any(|name| setup::KEYS.iter().any(|key| key.variable == name || key.legacy == Some(name)))
 }
 
 fn secret(

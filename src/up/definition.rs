@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::labels::{self, label};
 use super::session::Session;
 use crate::compiler::back::plan::{Service, ServiceImage, VolumeMount};
-use crate::engine::ContainerSpec;
+use crate::engine::{ContainerSpec, Policy};
 
 /// Raised when the same definition becomes another container.
 const FORMAT: u32 = 1;
@@ -87,6 +87,7 @@ fn definition(session: &Session, service: &Service, ids: &BTreeMap<String, Strin
         health: service.health.clone(),
         network: network(session),
         aliases: vec![service.name.clone()],
+        policy: Policy::default(),
     };
     Definition { service: service.name.clone(), spec, built, after: service.after.clone(), hash }
 }

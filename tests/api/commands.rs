@@ -374,3 +374,37 @@ fn a_name_that_no_deployment_has_is_an_error_about_the_name() {
         assert!(output.err.ends_with(message), "{output:?}");
     }
 }
+
+#[test]
+fn rollback() {
+    let host = Host::start(|_| {});
+    let path = format!(
+        "/v2/deployments/{}",
+        host.expect(201, "POST", "/v2/deployments", Some(&creation("app")))["id"].as_str().unwrap()
+    );
+    let ship = |digit: char| {
+        let patch = json!({ "source_revision_config": { "image_uri": image(digit) } });
+        let patched = host.expect(200, "PATCH", &path, Some(&patch));
+        let id = patched["latest_revision_id"].as_str().unwrap().to_owned();
+        host.until(&format!("{path}/revisions/{id}"), |it| it["status"] == "DEPLOYED");
+        id
+    };
+    let env = TestEnv::empty();
+    let run = |arguments: &str| deploy(&env, &host.url(), arguments);
+    let first = ship('1');
+    let none = run("rollback app --yes");
+    assert_eq!(none.code, 2, "{none:?}");
+    assert!(none.err.contains("has no earlier revision that was deployed"), "{none:?}");
+    ship('2');
+    let unconfirmed = run("rollback app");
+    assert_eq!(unconfirmed.code, 2, "{unconfirmed:?}");
+    assert!(unconfirmed.err.contains("pass --yes"), "{unconfirmed:?}");
+    let back = checked("rollback", &run("rollback app --yes --json").out);
+    assert_eq!(back["to"], json!(first));
+    let now = host.expect(200, "GET", &path, None);
+    assert_eq!(now["active_revision_id"], back["new_revision"]);
+    assert_eq!(now["source_revision_config"]["image_uri"], json!(image('1')));
+    let to = run(&format!("rollback {} --to {first} --yes", path.rsplit('/').next().unwrap()));
+    assert_eq!(to.code, 0, "{to:?}");
+    assert!(to.err.contains(&format!("back to {first}; new revision")), "{to:?}");
+}

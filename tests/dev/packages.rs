@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::Project;
 use crate::harness::python;
+use crate::harness::wheel::write_wheel;
 
 const MANIFEST: &str = "[project]\nname = 'hello'\nversion = '1'\nrequires-python = '>=3.11'\n";
 
@@ -56,4 +57,27 @@ fn local_requirements_are_installed_from_their_directories() {
     let dev = project.ready(&[]);
     assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
     dev.stop("INT");
+}
+
+/// A name that no index has would fail if one were asked for it.
+#[test]
+fn an_archive_is_installed_from_its_file() {
+    for installer in ["uv", "pip"] {
+        let project = Project::of("hello");
+        write_wheel(&project.path("dist"), "agentcli_absent_wheel");
+        let source = "[tool.uv.sources]\nagentcli-absent-wheel = \
+                      {path = 'dist/agentcli_absent_wheel-1.0-py3-none-any.whl'}\n";
+        project.edit("pyproject.toml", "\"langgraph>=0.3\"", "\"langgraph>=0.3\", \"agentcli-absent-wheel\"");
+        project.write("pyproject.toml", project.read("pyproject.toml") + source);
+        project.edit(
+            "agent.json",
+            "\"dependencies\"",
+            &format!("\"pip_installer\": \"{installer}\", \"dependencies\""),
+        );
+        let graph = project.read("src/hello/graph.py");
+        project.write("src/hello/graph.py", format!("import agentcli_absent_wheel\n{graph}"));
+        let dev = project.ready(&[]);
+        assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
+        dev.stop("INT");
+    }
 }

@@ -239,3 +239,37 @@ fn a_package_of_a_uv_workspace_runs_with_the_versions_of_its_lock() {
     let is_locked = |name: &OsString| name.to_string_lossy().starts_with("idna-3.20.");
     assert!(names.iter().any(is_locked), "{names:?}");
 }
+
+/// A project with exactly this version of the graph library.
+fn pinned(version: &str) -> Project {
+    let project = Project::of("hello");
+    let manifest = project.read("pyproject.toml");
+    let old = manifest.lines().find(|line| line.starts_with("dependencies")).unwrap().to_owned();
+    project.edit("pyproject.toml", &old, &format!("dependencies = ['langgraph=={version}']"));
+    project
+}
+
+#[test]
+fn an_older_server_is_installed_with_a_warning_that_names_the_reason() {
+    let project = pinned("0.4.5");
+    let dev = project.ready(&["--yes"]);
+    assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
+    let warning = dev.seen.iter().find(|event| event["event"] == "warning").unwrap();
+    let message = warning["message"].as_str().unwrap();
+    for part in ["installed langgraph-api 0.4.48 instead of 0.16.7. Because ", "langgraph==0.4.5"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(dev.stop("INT").success());
+}
+
+/// Such a server would be installed with a runtime that it does not start with.
+#[test]
+fn requirements_that_only_untested_servers_meet_are_named() {
+    let (code, _, err) = pinned("0.3.34").fails(&["--yes", "--no-browser"]);
+    assert_eq!(code, 1);
+    for part in
+        ["langgraph==0.3.34", "hint: some requirements are incompatible; change them, or select another"]
+    {
+        assert!(err.contains(part), "{err}");
+    }
+}

@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use agentcli::api::wire::Redacted;
-use agentcli_host;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -58,8 +57,9 @@ fn push(registry: &Registry, repository: &str, architecture: &str, reference: &s
 }
 
 fn with(registry: &Registry, password: &str) -> Host {
-    let login = host::Login { username: USER.to_owned(), password: Redacted::new(password) };
-    let registry = host::Registry::new(&format!("{}/agents", registry.address), Some(login)).unwrap();
+    let login = agentcli_host::Login { username: USER.to_owned(), password: Redacted::new(password) };
+    let registry =
+        agentcli_host::Registry::new(&format!("{}/agents", registry.address), Some(login)).unwrap();
     Host::start(|options| options.registry = Some(registry))
 }
 
@@ -136,7 +136,7 @@ fn push_tokens_have_rules() {
     let detail = "Push tokens are only available for 'internal_container' source deployments.";
     assert_eq!(answer["detail"], detail);
     for address in ["", "a b", "host/UPPER", "host//x", "http://host"] {
-        assert!(host::Registry::new(address, None).is_err(), "{address}");
+        assert!(agentcli_host::Registry::new(address, None).is_err(), "{address}");
     }
 }
 
@@ -171,7 +171,7 @@ fn endless_tokens() -> (String, mpsc::Receiver<usize>) {
 #[test]
 fn a_token_has_a_limit() {
     let (address, taken) = endless_tokens();
-    let registry = host::Registry::new(&format!("{address}/agents"), None).unwrap();
+    let registry = agentcli_host::Registry::new(&format!("{address}/agents"), None).unwrap();
     let host = Host::start(|options| options.registry = Some(registry));
     let id = created(&host, "endless");
     let image = format!("{address}/agents/endless@sha256:{}", "a".repeat(64));

@@ -1,6 +1,7 @@
 //! A service in this process, for one test, and a client that asks it anything.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Output};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -26,7 +27,7 @@ pub(crate) struct Host {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     /// Removed after the service.
-    _data: TempDir,
+    data: TempDir,
 }
 
 /// What it answered.
@@ -74,8 +75,13 @@ impl Host {
             address: address.recv_timeout(PATIENCE).expect("the service does not start"),
             end: Some(end),
             thread: Some(thread),
-            _data: data,
+            data,
         }
+    }
+
+    /// Its data directory.
+    pub(super) fn data(&self) -> &Path {
+        self.data.path()
     }
 
     /// Where it listens.

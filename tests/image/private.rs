@@ -14,21 +14,10 @@ use tempfile::TempDir;
 use super::Copy;
 use crate::engine::{docker, hosts};
 use crate::harness::TestEnv;
+use crate::harness::wheel::write_wheel;
 
 /// The name of the package that only this index has.
 const PACKAGE: &str = "agentcli-private-thing";
-
-/// Writes the wheel of the package.
-const WHEEL: &str = r#"
-import sys, zipfile
-name, version = "agentcli_private_thing", "1.0"
-with zipfile.ZipFile(sys.argv[1], "w") as wheel:
-    info = f"{name}-{version}.dist-info"
-    wheel.writestr(f"{name}.py", "WORD = 'private'\n")
-    wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-    wheel.writestr(f"{info}/RECORD", f"{name}.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
-"#;
 
 /// An index on loopback that serves until the test ends.
 struct Index {
@@ -40,8 +29,7 @@ impl Index {
     fn start() -> Self {
         let password = format!("p4ss-{:016x}", fastrand::u64(..));
         let directory = TempDir::new().unwrap();
-        let wheel = directory.path().join("agentcli_private_thing-1.0-py3-none-any.whl");
-        assert!(Command::new("python3").args(["-c", WHEEL]).arg(&wheel).status().unwrap().success());
+        let wheel = write_wheel(directory.path(), "agentcli_private_thing");
         let wheel = fs::read(wheel).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::{Container, Copy, found_in};
 use crate::engine::{docker, hosts};
+use crate::harness::wheel::write_wheel;
 use crate::harness::{Output, TestEnv};
 
 /// The member with the configuration.
@@ -78,6 +79,37 @@ fn assert_runs(manager: &str, install: &str, hosts: &[String]) {
         let step = built.err.lines().find(|line| line.contains(install)).unwrap_or_default();
         assert!(step.trim_start().starts_with("cached"), "{manager} on {host}: {}", built.err);
         assert_eq!(greeting(&Container::start(host, &tag)), Value::from("Bonjour, Ada!"), "{manager}");
+    }
+}
+
+/// A name that no index has would fail if one were asked for it.
+#[test]
+fn a_wheel_of_the_project_is_installed() {
+    for host in hosts() {
+        for (installer, requirement, more) in [
+            (
+                "uv",
+                "agentcli-absent-wheel>=1",
+                "[tool.uv.sources]\nagentcli-absent-wheel = {path = 'dist/WHEEL'}\n",
+            ),
+            ("pip", "agentcli-absent-wheel @ file:dist/WHEEL", ""),
+        ] {
+            let project = Copy::of("hello");
+            let root = project.directory.path();
+            let wheel = write_wheel(&root.join("dist"), "agentcli_absent_wheel");
+            let name = wheel.file_name().unwrap().to_str().unwrap();
+            let manifest = fs::read_to_string(root.join("pyproject.toml")).unwrap();
+            let manifest = manifest.replace("]\n\n[tool", &format!(", \"{requirement}\"]\n\n[tool")) + more;
+            fs::write(root.join("pyproject.toml"), manifest.replace("WHEEL", name)).unwrap();
+            let graph = fs::read_to_string(root.join("src/hello/graph.py")).unwrap();
+            fs::write(root.join("src/hello/graph.py"), format!("import agentcli_absent_wheel\n{graph}"))
+                .unwrap();
+            project.configure(&json!({ "pip_installer": installer }));
+            let tag = "agentcli-test-wheel-of-project";
+            let built = project.build(host.as_str(), tag, "");
+            assert_eq!(built.code, 0, "{installer} on {host}: {}", built.err);
+            assert_eq!(Container::start(&host, tag).run("agent")["greeting"], "Hello, Ada!", "{installer}");
+        }
     }
 }
 

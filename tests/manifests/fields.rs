@@ -1,9 +1,14 @@
 //! Every field of the resources has its place.
 
-use agentcli::api::wire::ResourceSpec;
+use agentcli::api::wire::{Object, ResourceSpec};
+use agentcli::compiler::back::plan::Plan;
+use agentcli::kubernetes::{self, Request};
+use indexmap::IndexMap;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 
-use super::{IMAGE, SECRET, manifests, names, object};
+use super::{IMAGE, SECRET, manifests, names, object, text};
 use crate::harness::{TestEnv, fixtures, golden};
 
 const EXECUTOR: &str = "--executor-image registry.example/executor:1";
@@ -120,9 +125,14 @@ fn limits_are_twice_the_requests() {
         json!({ "requests": expected("750m", "100Mi"), "limits": expected("1500m", "200Mi") })
     );
     for (resources, expected) in [
-        (json!({ "cpu": 2, "cpu_limit": 1 }), "`cpu` is greater than its limit"),
-        (json!({ "db_memory_mb": 0 }), "`db_memory_mb` or its limit is not greater than 0"),
-        (json!({ "redis_cpu": -1 }), "`redis_cpu` or its limit is not greater than 0"),
+        (json!({ "cpu": 2, "cpu_limit": 1 }), "`cpu` is greater than `cpu_limit`"),
+        (json!({ "db_memory_mb": 0 }), "`db_memory_mb` is not between 0 and 1000000000"),
+        (json!({ "redis_cpu": -1 }), "`redis_cpu` is not between"),
+        (json!({ "cpu": 1e308 }), "`cpu` is not between"),
+        (json!({ "cpu_limit": 0 }), "`cpu_limit` is not between"),
+        (json!({ "memory_mb": u64::MAX }), "`memory_mb` is not between"),
+        (json!({ "db_storage_gi": 0 }), "`db_storage_gi` is not between"),
+        (json!({ "db_max_connections": 0 }), "`db_max_connections` is not between"),
     ] {
         let message = refused(&resources, "");
         assert!(message.contains(expected), "{message}");
@@ -180,4 +190,63 @@ fn what_kubernetes_would_refuse_is_refused() {
     }
     let message = refused(&json!({ "cpu": SECRET }), "");
     assert!(message.contains("mistake at line 1") && !message.contains(SECRET), "{message}");
+}
+
+/// A request of a program, such as the deployment service.
+fn request<'a>(plan: &'a Plan, namespace: &str, resources: ResourceSpec) -> Request<'a> {
+    Request {
+        plan,
+        name: "agent".to_owned(),
+        namespace: Some(namespace.to_owned()),
+        image: "a".to_owned(),
+        executor_image: Some("b".to_owned()),
+        resources,
+        references: Vec::new(),
+        variables: IndexMap::new(),
+        writes_secrets: true,
+    }
+}
+
+#[test]
+fn all_objects_are_in_the_namespace() {
+    let (plan, resources) = (text::plan(), serde_json::from_value(every_field()).unwrap());
+    let made = kubernetes::manifests(&request(&plan, "agents", resources)).unwrap();
+    assert!(made.objects.len() > 15);
+    for it in made.objects {
+        assert_eq!(it["metadata"]["namespace"], "agents", "{it}");
+    }
+    let refused = kubernetes::manifests(&request(&plan, "No", ResourceSpec::default())).unwrap_err();
+    assert_eq!(refused.message, "the namespace, `No`, is not a name in Kubernetes");
+}
+
+/// Whatever the amounts and words: there are manifests, or a refusal.
+#[test]
+fn no_resources_make_it_panic() {
+    let plan = text::plan();
+    let value = select(vec![
+        json!(0),
+        json!(1),
+        json!(0.0004),
+        json!(1e300),
+        json!(u32::MAX),
+        json!(u64::MAX),
+        json!(-1),
+        json!("x"),
+        json!({ "a": 1, "b": null }),
+        json!([{}]),
+        json!([{ "name": "a", "image": "b", "env": [{ "name": "A", "value": "c" }] }]),
+    ]);
+    let fields = subsequence(ResourceSpec::FIELDS, 0..12);
+    let cases = ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(cases, |(fields in fields, values in proptest::collection::vec(value, 12))| {
+        let mut accepted = ResourceSpec::default();
+        for (field, value) in fields.iter().zip(values) {
+            let mut object: Object = serde_json::to_value(&accepted).unwrap().as_object().unwrap().clone();
+            object.insert((*field).to_owned(), value);
+            accepted = serde_json::from_value(object.into()).unwrap_or(accepted);
+        }
+        if let Err(refused) = kubernetes::manifests(&request(&plan, "agents", accepted)) {
+            prop_assert!(!refused.message.is_empty() && !refused.hint.is_empty());
+        }
+    });
 }

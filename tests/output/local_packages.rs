@@ -243,3 +243,47 @@ fn code_that_the_backend_does_not_select_is_no_part_of_the_skeleton() {
     assert_eq!(alone.steps, beside.steps);
     has(&alone, "touch /deps/app/src/app/__init__.py");
 }
+
+/// An index is not asked for the name of an archive: it is installed from its file, and the package that requires it
+/// without looking for requirements.
+#[test]
+fn sources_that_are_archives_are_installed_from_there() {
+    let agent = hatch(
+        "agent",
+        "dependencies = ['Thing[more]>=1', 'other @ {root:uri}/../wheels/other.tar.gz', 'httpx']\n\
+         [tool.uv.sources]\nthing = {path = 'dist/thing 1.whl'}",
+    );
+    let files = [("pyproject.toml", &*agent), ("dist/thing 1.whl", ""), ("../wheels/other.tar.gz", "")];
+    for installer in ["uv", "pip"] {
+        let plan = of(&format!(r#", "pip_installer": "{installer}""#), &files);
+        in_order(
+            &plan,
+            "COPY [\"project/dist/thing 1.whl\"",
+            "thing[more] @ file:///deps/app/project/dist/thing%201.whl",
+        );
+        has(&plan, "other @ file:///deps/app/wheels/other.tar.gz");
+        has(&plan, "--no-deps -e /deps/app/project");
+        has_not(&plan, "Thing");
+        let local = plan.local.python.unwrap();
+        assert!(local.without_requirements);
+        assert_eq!(
+            local.requirements,
+            ["thing[more] @ file:dist/thing%201.whl", "other @ file:../wheels/other.tar.gz", "httpx"]
+        );
+    }
+}
+
+/// Only the backend knows which of its sources a package requires.
+#[test]
+fn archives_are_installed_with_packages_whose_requirements_are_computed() {
+    let agent = format!(
+        "{HATCH}[project]\nname = 'agent'\nversion = '1'\ndynamic = ['dependencies']\n\
+         [tool.uv.sources]\nthing = {{path = 'dist/thing.whl'}}"
+    );
+    let plan = of("", &[("pyproject.toml", &*agent), ("dist/thing.whl", "")]);
+    in_order(
+        &plan,
+        "COPY . /deps/app/",
+        "-e /deps/app --no-sources 'thing @ file:///deps/app/dist/thing.whl'",
+    );
+}

@@ -120,6 +120,52 @@ fn a_lock_beside_a_manifest_is_used_unless_the_newest_versions_are_wanted() {
 }
 
 #[test]
+fn dev_is_constrained_to_the_versions_of_the_lock() {
+    let names = ["idna", "starlette", "torch", "repository", "langgraph-api"].map(str::to_owned);
+    let tables = [
+        table("idna", PUBLIC, ""),
+        table("starlette", PUBLIC, ""),
+        table("torch", PUBLIC, "").replace("1.0", "1.0+cpu"),
+        table("repository", "git = 'https://x/r#0123'", ""),
+        table("langgraph-api", PUBLIC, ""),
+    ]
+    .concat();
+    let packages = |options| plan(DEPENDENCIES, &names, &tables, &options).local.python.unwrap();
+    let locked = packages(Options::default());
+    assert_eq!(
+        (&*locked.locks, &*locked.constraints),
+        (&["uv.lock".to_owned()][..], &["idna==1.0".to_owned()][..])
+    );
+    assert!(locked.manifests.contains(&"uv.lock".to_owned()), "{:?}", locked.manifests);
+    let newest = packages(Options { no_lock: true, ..Options::default() });
+    assert!(newest.locks.is_empty() && newest.constraints.is_empty());
+}
+
+#[test]
+fn a_fork_constrains_only_its_python_version() {
+    let forks: String = [("1.0", "<"), ("2.0", ">=")]
+        .map(|(version, operator)| {
+            let package = table("idna", PUBLIC, "").replace("1.0", version);
+            format!("{package}resolution-markers = [\"python_full_version {operator} '3.12'\"]\n")
+        })
+        .concat();
+    let by_version = |version: &str, operator: &str| {
+        format!(
+            "{{ name = 'idna', version = '{version}', source = {{ {PUBLIC} }}, marker = \"python_full_version {operator} '3.12'\" }},"
+        )
+    };
+    let via = format!(
+        "{}dependencies = [{}{}]\n",
+        table("via", PUBLIC, ""),
+        by_version("1.0", "<"),
+        by_version("2.0", ">=")
+    );
+    let plan = plan(DEPENDENCIES, &["via".to_owned()], &(via + &forks), &Options::default());
+    let constraints = plan.local.python.unwrap().constraints;
+    assert_eq!(constraints, ["via==1.0", "idna==1.0 ; python_version == \"3.11\""]);
+}
+
+#[test]
 fn the_server_of_a_lock_is_not_installed() {
     let names = ["idna", "langgraph-api", "langgraph-runtime-inmem"].map(str::to_owned);
     let tables: String = names.iter().map(|name| table(name, PUBLIC, "")).collect();

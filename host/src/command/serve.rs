@@ -15,6 +15,9 @@ use agentcli::cli::env::Env;
 use agentcli::error::Error;
 use agentcli::project;
 
+/// Duration of each status of a revision.
+const PACE: Duration = Duration::from_millis(200);
+
 /// Variables of the registry credentials.
 const USERNAME: &str = "AGENT_HOST_REGISTRY_USERNAME";
 const PASSWORD: &str = "AGENT_HOST_REGISTRY_PASSWORD";
@@ -51,14 +54,6 @@ pub(crate) struct Serve {
     #[arg(long)]
     self_hosted: bool,
 
-    /// Duration of each status of a revision, in milliseconds
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 500)]
-    pace: u64,
-
-    /// Interval at which deployments write to their logs, in milliseconds [default: never]
-    #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    heartbeat: Option<u64>,
-
     /// Registry for images; contacted over HTTPS, or over HTTP on this machine
     #[arg(long, value_name = "HOST[:PORT][/PREFIX]")]
     registry: Option<String>,
@@ -75,10 +70,6 @@ pub(crate) struct Serve {
     /// JSON file with an array of listener records; new deployments of external images must name one of them
     #[arg(long, value_name = "FILE")]
     listeners: Option<PathBuf>,
-
-    /// JSON file with rules for injected faults
-    #[arg(long, value_name = "FILE")]
-    faults: Option<PathBuf>,
 
     /// Print events as JSON Lines
     #[arg(long)]
@@ -111,10 +102,6 @@ impl Serve {
     fn options(&self, env: &mut Env) -> Result<Options, Error> {
         let repositories = records(env, self.repositories.as_deref(), "repositories")?;
         let listeners = records(env, self.listeners.as_deref(), "listeners")?;
-        let faults = match &self.faults {
-            None => Faults::default(),
-            Some(path) => text(env, path)?.parse().map_err(|reason| wrong(path, "rules", reason))?,
-        };
         Ok(Options {
             registry: self.registry(env)?,
             data: env.directory.join(&self.data),
@@ -122,11 +109,11 @@ impl Serve {
             port: self.port,
             vocabulary: self.vocabulary.into(),
             is_self_hosted: self.self_hosted,
-            pace: Duration::from_millis(self.pace),
-            heartbeat: self.heartbeat.map(Duration::from_millis),
+            pace: PACE,
+            heartbeat: None,
             repositories,
             listeners,
-            faults,
+            faults: Faults::default(),
             limits: Limits::default(),
         })
     }

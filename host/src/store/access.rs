@@ -54,7 +54,10 @@ impl Store {
 impl Tx<'_> {
     fn add_key(&self, tenant: &str, digest: &[u8]) -> Result<(), Broken> {
         let new = Uuid::new_v4().to_string();
-        self.db.execute("INSERT INTO tenants (id, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING", [&*new, tenant])?;
+        self.db.execute(
+            "INSERT INTO tenants (id, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            [&*new, tenant],
+        )?;
         self.db.execute(
             "INSERT INTO keys (id, tenant, digest, created)
              SELECT ?1, id, ?2, ?3 FROM tenants WHERE name = ?4 ON CONFLICT (digest) DO NOTHING",
@@ -68,8 +71,9 @@ impl Tx<'_> {
             "SELECT keys.id, tenants.name, keys.created FROM keys JOIN tenants ON tenants.id = keys.tenant
              ORDER BY keys.created, keys.id",
         )?;
-        let rows = statement
-            .query_map([], |row| Ok(Access { id: row.get(0)?, tenant: row.get(1)?, created_at: row.get(2)? }))?;
+        let rows = statement.query_map([], |row| {
+            Ok(Access { id: row.get(0)?, tenant: row.get(1)?, created_at: row.get(2)? })
+        })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 

@@ -109,6 +109,14 @@ impl Tx<'_> {
         Ok(found.map(|record| serde_json::from_str(&record)).transpose()?)
     }
 
+    /// The IDs of the deployments that are not ready.
+    pub(crate) fn unprepared(&self) -> Result<Vec<String>, Broken> {
+        let sql = "SELECT id FROM deployments WHERE status = 'AWAITING_DATABASE'";
+        let mut statement = self.db.prepare_cached(sql)?;
+        let rows = statement.query_map([], |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// The selected deployments of a tenant, newest first.
     pub(crate) fn deployments(
         &self,

@@ -55,9 +55,13 @@ impl Error {
         match self {
             Self::Directory { .. } => None,
             Self::InUse { .. } => Some("stop it, or choose another directory with --data".to_owned()),
-            Self::Damaged { .. } => Some("restore a copy of the data directory; nothing was changed".to_owned()),
+            Self::Damaged { .. } => {
+                Some("restore a copy of the data directory; nothing was changed".to_owned())
+            }
             Self::Newer { .. } => Some("update agentcli-host; nothing was changed".to_owned()),
-            Self::Key { .. } => Some("restore the key from a copy of the data directory; it must have mode 0600".to_owned()),
+            Self::Key { .. } => {
+                Some("restore the key from a copy of the data directory; it must have mode 0600".to_owned())
+            }
         }
     }
 }

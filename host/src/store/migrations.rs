@@ -18,8 +18,7 @@ pub(super) fn open(directory: &Directory) -> Result<Connection, Error> {
     let mut db = Connection::open(&path).map_err(damaged)?;
     db.busy_timeout(BUSY).map_err(damaged)?;
     check(&db, &path)?;
-    let version: i64 =
-        db.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(damaged)?;
+    let version: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(damaged)?;
     let newest = MIGRATIONS.len() as i64;
     if version > newest {
         return Err(Error::Newer { path, version });

@@ -72,18 +72,24 @@ impl Tx<'_> {
         rows.map(|record| Ok(serde_json::from_str(&record?)?)).collect()
     }
 
+    /// The IDs of the revisions whose status is not final, each after that of its deployment, oldest first.
+    pub(crate) fn unfinished(&self) -> Result<Vec<(String, String)>, Broken> {
+        let is_open = |word: &&&str| !RevisionStatus::from(**word).is_final();
+        let open: Vec<&str> = RevisionStatus::WORDS.iter().filter(is_open).copied().collect();
+        let marks = vec!["?"; open.len()].join(", ");
+        let sql = format!("SELECT deployment, id FROM revisions WHERE status IN ({marks}) ORDER BY number");
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let rows = statement.query_map(params_from_iter(open), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// The latest revision of a deployment.
     pub(crate) fn latest(&self, deployment: &str) -> Result<Option<Revision>, Broken> {
         Ok(self.revisions(deployment, None, 0, 1)?.pop())
     }
 
     /// Changes the status of a revision unless it is final or the revision was removed; returns whether it changed.
-    pub(crate) fn advance(
-        &self,
-        deployment: &str,
-        id: &str,
-        status: RevisionStatus,
-    ) -> Result<bool, Broken> {
+    pub(crate) fn advance(&self, deployment: &str, id: &str, status: RevisionStatus) -> Result<bool, Broken> {
         let Some(mut revision) = self.revision(deployment, id)? else { return Ok(false) };
         if revision.status.is_final() {
             return Ok(false);

@@ -18,7 +18,12 @@ const VALID: Duration = Duration::from_secs(3600);
 impl Tx<'_> {
     /// Adds an upload address, and returns the archives to remove: the oldest, unless the latest or the active revision
     /// uses them.
-    pub(crate) fn expect_upload(&self, deployment: &str, id: &str, token: &str) -> Result<Vec<String>, Broken> {
+    pub(crate) fn expect_upload(
+        &self,
+        deployment: &str,
+        id: &str,
+        token: &str,
+    ) -> Result<Vec<String>, Broken> {
         self.db.execute(
             "INSERT INTO uploads (id, deployment, token, made) VALUES (?1, ?2, ?3, ?4)",
             params![id, deployment, digest(token.as_bytes()), time::now()],

@@ -9,6 +9,7 @@ mod listeners;
 mod logs;
 mod repos;
 mod revisions;
+mod rollback;
 mod ship;
 mod shown;
 mod update;
@@ -34,6 +35,7 @@ enum DeployCommand {
     Logs(logs::Logs),
     #[command(subcommand)]
     Revisions(revisions::Revisions),
+    Rollback(rollback::Rollback),
     #[command(subcommand)]
     Listeners(listeners::Listeners),
     Repos(repos::Repos),
@@ -63,6 +65,7 @@ impl DeployCommand {
             Self::Update(update) => update.run(env),
             Self::Logs(logs) => logs.run(env),
             Self::Revisions(revisions) => revisions.run(env),
+            Self::Rollback(rollback) => rollback.run(env),
             Self::Listeners(listeners) => listeners.run(env),
             Self::Repos(repos) => repos.run(env),
             Self::Delete(delete) => delete.run(env),

@@ -10,6 +10,7 @@ use crate::cli::compile;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::variables;
+use crate::compiler::back::lower;
 use crate::compiler::server::local;
 use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
@@ -81,6 +82,10 @@ pub(crate) struct Dev {
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
 
+    /// Install the newest versions, not those of the lock files beside local dependencies
+    #[arg(long)]
+    no_lock: bool,
+
     /// Do not install missing packages
     #[arg(long, conflicts_with = "yes")]
     no_install: bool,
@@ -113,13 +118,13 @@ pub(crate) struct Dev {
 /// Log levels of the server, which has them in upper case.
 const LOG_LEVELS: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 
-impl Hooks for Printer<'_, &ConfigOption> {
+impl Hooks for Printer<'_, &Dev> {
     fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>> {
         Box::pin(confirm(self.env, question, true))
     }
 
     fn replan(&mut self) -> Option<Session> {
-        let session = session(self.env, self.context).ok()?;
+        let session = self.context.session(self.env).ok()?;
         self.env.end_round();
         Some(session)
     }
@@ -127,14 +132,24 @@ impl Hooks for Printer<'_, &ConfigOption> {
 
 impl Dev {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let session = session(env, &self.config)?;
+        let session = self.session(env)?;
         let options = self.options(env)?;
         let opens_browser = !self.no_browser && env.out.is_terminal;
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let mut printer = Printer::new(env, self.json, &self.config);
+        let mut printer = Printer::new(env, self.json, &self);
         printer.opens_browser = opens_browser;
         runtime.block_on(dev::run(session, &options, &mut printer, &stop))?;
         Ok(())
+    }
+
+    /// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
+    fn session(&self, env: &mut Env) -> Result<Session, Error> {
+        let (project, config) = self.config.load(env, IMAGE_RULES)?;
+        let options = lower::Options { no_lock: self.no_lock, ..Default::default() };
+        let plan = compile::lowered(&project, &config, &options);
+        let directory = compile::directory_of(&env.directory.join(&project.path));
+        let directory = directory.canonicalize().unwrap_or(directory);
+        Ok(Session { directory, plan, env: variables::values(env, &project, &config) })
     }
 
     fn options(&self, env: &Env) -> Result<Options, Error> {
@@ -196,13 +211,4 @@ pub(super) fn surroundings(env: &Env) -> Surroundings {
         pyenv_version: env.variable("PYENV_VERSION"),
         pyenv_root: env.variable("PYENV_ROOT").map(PathBuf::from).or(home).filter(|root| root.is_dir()),
     }
-}
-
-/// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
-fn session(env: &mut Env, config: &ConfigOption) -> Result<Session, Error> {
-    let (project, config) = config.load(env, IMAGE_RULES)?;
-    let plan = compile::lowered(&project, &config, &Default::default());
-    let directory = compile::directory_of(&env.directory.join(&project.path));
-    let directory = directory.canonicalize().unwrap_or(directory);
-    Ok(Session { directory, plan, env: variables::values(env, &project, &config) })
 }

@@ -27,11 +27,10 @@ const NAME: &str = "manifests.yaml";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  agentcli manifests k8s.yaml --image registry.example/agent:1      write them, and print the command that applies them
-  agentcli manifests - --image registry.example/agent:1 --resource cpu=1 --resource memory_mb=2048
-  agentcli manifests - --image registry.example/agent:1 --with-secrets | kubectl apply -f -
-  agentcli manifests k8s.yaml --deployment my-agent                 with the image and the resources of a deployment
-  agentcli manifests k8s.yaml --image registry.example/agent:1 --check")]
+  agentcli manifests k8s.yaml --image r.example/agent:1          write them
+  agentcli manifests k8s.yaml --image r.example/agent:1 --check  fail if they are not up to date
+  agentcli manifests k8s.yaml --deployment my-agent              as the deployment service runs it
+  agentcli manifests - --image r.example/agent:1 --with-secrets | kubectl apply -f -")]
 pub(crate) struct Manifests {
     #[command(flatten)]
     options: PlanOptions,

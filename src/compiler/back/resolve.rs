@@ -6,12 +6,12 @@ use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::workspace::{self, Locked};
 use crate::compiler::manifests::dependency::{self, Dependency, Local, LocalKind};
 use crate::compiler::manifests::installation::{self, Installation};
-use crate::compiler::manifests::local_requirements::Closure;
+use crate::compiler::manifests::local_requirements::{Archive, Closure};
 use crate::compiler::manifests::package::{
     self, Metadata, Skeleton, Source, UvSettings, local_path, uv_settings_for,
 };
 use crate::compiler::manifests::requirement;
-use crate::compiler::manifests::requirements_txt::{self, RequirementsFile};
+use crate::compiler::manifests::requirements_txt::{self, RequirementsFile, is_archive};
 use crate::compiler::manifests::requires_python::RequiresPython;
 use crate::compiler::paths;
 
@@ -44,6 +44,8 @@ pub(super) struct Resolved {
     pub pins: Vec<Locked>,
     /// The local dependencies and what they require, each directory once.
     pub locals: Vec<Local>,
+    /// The archives that they require.
+    pub archives: Vec<Archive>,
     /// Packages from an index or a URL: those that `dependencies` names, or those of the lock file.
     pub requirements: Vec<String>,
     /// The requirements files of local dependencies.
@@ -89,7 +91,10 @@ impl Resolved {
         let mut locked = workspace::locked(config, files).filter(|_| has_python);
         // A check names the conflicts.
         locked.iter_mut().for_each(|locked| drop(locked.remove_conflicts(config)));
-        let locals = locked.as_ref().map_or_else(|| locals(config, files), |locked| locked.locals.clone());
+        let Closure { locals, archives, .. } = match &locked {
+            Some(locked) => Closure { locals: locked.locals.clone(), ..Closure::default() },
+            None => closure(config, files),
+        };
         let of_kind = |kind| {
             let all = locals.iter().filter(move |local| has_python && local.kind == kind);
             all.map(|local| LocalPackage::new(local, installer, files)).collect::<Vec<_>>()
@@ -137,6 +142,7 @@ impl Resolved {
             locked,
             pins: Vec::new(),
             locals,
+            archives,
         }
     }
 
@@ -270,7 +276,10 @@ impl<'a> Requirements<'a> {
             let has_url = local_path(text, &project.path, self.files).is_some();
             let own = self.projects.iter().find(|it| it.name.as_ref() == Some(&name)).copied();
             if own.is_some() || has_url || matches!(source, Some(Source::Path(_) | Source::MissingMember)) {
-                self.is_local |= has_url || self.virtuals.iter().any(|it| it.name.as_ref() == Some(&name));
+                // A directory is installed by its name, an archive only by its path.
+                let is_archive = matches!(source, Some(Source::Path(path)) if is_archive(path));
+                self.is_local |=
+                    has_url || is_archive || self.virtuals.iter().any(|it| it.name.as_ref() == Some(&name));
                 for extra in requirement::extras(text) {
                     own.into_iter().for_each(|own| self.add_extra(own, &extra));
                 }
@@ -297,7 +306,7 @@ impl<'a> Requirements<'a> {
     }
 }
 
-fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
+fn closure(config: &Config, files: &dyn Files) -> Closure {
     let mut found: Vec<Local> = Vec::new();
     for local in dependency::local_dependencies(config.entries(), files) {
         // A file beside its directory has no effect.
@@ -305,7 +314,7 @@ fn locals(config: &Config, files: &dyn Files) -> Vec<Local> {
             found.push(local);
         }
     }
-    Closure::new(found, files).locals
+    Closure::new(found, files)
 }
 
 fn requirements(config: &Config, files: &dyn Files) -> Vec<String> {

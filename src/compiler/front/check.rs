@@ -44,7 +44,7 @@ use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::document::Document;
 use crate::compiler::front::workspace::locked;
 use crate::compiler::manifests::dependency::{self, Local};
-use crate::compiler::manifests::local_requirements::{Closure, Refused};
+use crate::compiler::manifests::local_requirements::{Archive, Closure, Refused};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 use variables::Variable;
@@ -105,6 +105,8 @@ pub struct Context<'a> {
     locals: Vec<Rc<Local>>,
     /// The same with the local directories that they require.
     all_locals: Vec<Rc<Local>>,
+    /// The archives that they require.
+    archives: Vec<Archive>,
     /// Local requirements that cannot be used.
     refused: Vec<Refused>,
     removed: &'a BTreeSet<Pointer>,
@@ -121,13 +123,13 @@ impl<'a> Context<'a> {
         removed: &'a BTreeSet<Pointer>,
     ) -> Self {
         let (locals, closure) = match locked(config, files) {
-            Some(locked) => (locked.locals.clone(), Closure { locals: locked.locals, refused: Vec::new() }),
+            Some(locked) => (locked.locals.clone(), Closure { locals: locked.locals, ..Closure::default() }),
             None => {
                 let locals = dependency::local_dependencies(config.entries(), files);
                 (locals.clone(), Closure::new(locals, files))
             }
         };
-        let Closure { locals: all, refused } = closure;
+        let Closure { locals: all, archives, refused } = closure;
         let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
         let (found, modules, variables) = (Vec::new(), HashMap::new(), OnceCell::new());
         let mut context = Self {
@@ -138,6 +140,7 @@ impl<'a> Context<'a> {
             python_version: None,
             locals,
             all_locals,
+            archives,
             refused,
             removed,
             found,

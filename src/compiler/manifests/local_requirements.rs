@@ -3,7 +3,7 @@
 
 use super::dependency::Local;
 use super::package::{Metadata, Source, local_path, metadata};
-use super::requirement::{extras, normalized_name, written_name};
+use super::requirement::{extras, file_url, normalized_name, written_name};
 use super::requirements_txt;
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
@@ -32,11 +32,24 @@ struct Required {
     extras: Vec<String>,
 }
 
+/// A local wheel or source archive that is required.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archive {
+    /// The index of the entry in `dependencies` that leads to it.
+    pub index: Option<usize>,
+    /// The name of its package, with extras.
+    pub name: String,
+    /// Relative to the configuration's directory.
+    pub path: String,
+}
+
 /// Local dependencies and everything local that they require.
 #[derive(Clone, Debug, Default)]
 pub struct Closure {
     /// The given ones first, then the others in the order in which they are required.
     pub locals: Vec<Local>,
+    /// The archives that they require.
+    pub archives: Vec<Archive>,
     /// Requirements that cannot be used.
     pub refused: Vec<Refused>,
 }
@@ -44,7 +57,7 @@ pub struct Closure {
 impl Closure {
     /// Finds what the dependencies `direct` require.
     pub fn new(direct: Vec<Local>, files: &dyn Files) -> Self {
-        let mut closure = Self { locals: direct, refused: Vec::new() };
+        let mut closure = Self { locals: direct, ..Self::default() };
         let mut at = 0;
         while let Some(local) = closure.locals.get(at) {
             at += 1;
@@ -95,13 +108,36 @@ impl Closure {
         }
         let mut local = Local::new(index, path.clone(), files);
         check(&local, required, files)?;
+        if local.found == Some(FileKind::File) {
+            self.add_archive(index, required, path);
+            return Ok(None);
+        }
         local.extras.clone_from(&required.extras);
         self.locals.push(local);
         Ok(None)
     }
+
+    fn add_archive(&mut self, index: Option<usize>, required: &Required, path: &str) {
+        let extras = match &required.extras[..] {
+            [] => String::new(),
+            extras => format!("[{}]", extras.join(",")),
+        };
+        let name = required.name.clone().unwrap_or_default() + &extras;
+        let archive = Archive { index, name, path: path.to_owned() };
+        if !self.archives.iter().any(|it| it.name == archive.name && it.path == archive.path) {
+            self.archives.push(archive);
+        }
+    }
 }
 
-/// Refuses directories that cannot be installed in an image.
+impl Archive {
+    /// The requirement (PEP 508) for it at `path`, from the installer's working directory.
+    pub fn requirement(&self, path: &str) -> String {
+        format!("{} @ {}", self.name, file_url(path))
+    }
+}
+
+/// Refuses directories and archives that cannot be installed in an image.
 fn check(local: &Local, required: &Required, files: &dyn Files) -> Result<(), (String, String)> {
     let path = &local.path;
     let refuse = |reason: String, help: &str| Err((reason, help.to_owned()));
@@ -110,19 +146,22 @@ fn check(local: &Local, required: &Required, files: &dyn Files) -> Result<(), (S
     }
     match local.found {
         None => return refuse(format!("is at `{path}`, which does not exist"), "correct the path"),
-        Some(FileKind::File) => {
+        Some(FileKind::File) if !requirements_txt::is_archive(path) => {
             return refuse(
-                format!("is the file `{path}`"),
-                "name the directory of its source, or publish it to an index",
+                format!("is at `{path}`, which is neither a directory nor an archive"),
+                "name a wheel, a source archive or the directory of its source",
             );
         }
-        Some(FileKind::Directory) => {}
+        Some(FileKind::File | FileKind::Directory) => {}
     }
     if let Some((link, target)) = files.link(path) {
         return refuse(
             format!("is reached by `{link}`, a symbolic link to `{target}`"),
             "write the target of the link",
         );
+    }
+    if local.found == Some(FileKind::File) {
+        return Ok(());
     }
     if !local.is_project() {
         return refuse(
@@ -243,13 +282,14 @@ mod tests {
             ("libs/other/pyproject.toml", project("another", "")),
         ]);
         assert_eq!(closure.locals.len(), 1);
+        let archives: Vec<String> = closure.archives.iter().map(|it| it.requirement(&it.path)).collect();
+        assert_eq!(archives, ["wheel @ file:x.whl"]);
         let reasons: Vec<&str> = closure.refused.iter().map(|it| it.reason.as_str()).collect();
         assert_eq!(
             reasons,
             [
                 "is no member of the workspace",
                 "is at `gone`, which does not exist",
-                "is the file `x.whl`",
                 "is at `plain`, which has no project to install",
                 "is at `libs/other`, which is named `another`",
                 "has the absolute path `/srv/x`",

@@ -14,6 +14,9 @@ use pep508_rs::{Pep508Error, Pep508ErrorSource, Pep508Url, VersionOrUrl};
 use super::Broken;
 use crate::compiler::words::similar;
 
+/// Characters of a path that a URL can have.
+const URL_CHARACTERS: &str = "-._~/!$'()*+,:@=";
+
 /// Conditions longer than this, in bytes, are not checked: `pep508_rs` normalises them, which can take exponential time.
 /// The longest ones of published packages have 260.
 const MAX_CONDITION: usize = 300;
@@ -345,6 +348,14 @@ impl fmt::Display for Address {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
+}
+
+/// The URL of a file. Installers take a relative one from their working directory.
+pub fn file_url(path: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || URL_CHARACTERS.contains(char::from(byte));
+    let letter = |byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let scheme = if path.starts_with('/') { "file://" } else { "file:" };
+    path.bytes().map(letter).fold(scheme.to_owned(), |url, letter| url + &letter)
 }
 
 #[cfg(test)]

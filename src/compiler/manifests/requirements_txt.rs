@@ -80,6 +80,8 @@ pub struct RequirementsFile {
     pub locals: Vec<LocalEntry>,
     /// Its other requirements, if there are directories. `None` if it has more than names, versions and directories.
     pub others: Option<Vec<String>>,
+    /// Whether some requirements have hashes.
+    pub has_hashes: bool,
     needs_source: bool,
 }
 
@@ -128,8 +130,9 @@ pub fn find(directory: &str, files: &dyn Files) -> Option<RequirementsFile> {
         if locals.is_empty() || is_broken { None } else { others(entries().map(|(_, entry)| entry)) };
     let needs_files = is_broken || entries().any(|(_, entry)| entry.kind == Kind::Path);
     let needs_source = needs_files || (others.is_none() && !locals.is_empty());
+    let has_hashes = parts.iter().any(|part| part.text.contains("--hash"));
     let files = parts.iter().map(|part| part.path.clone()).collect();
-    Some(RequirementsFile { path, files, locals, others, needs_source })
+    Some(RequirementsFile { path, files, locals, others, has_hashes, needs_source })
 }
 
 /// The requirements that are no directories, if all others are names with versions. Included files are among `entries`.
@@ -331,7 +334,8 @@ fn is_path(requirement: &str) -> bool {
     is_own(source) && (is_named || source.starts_with("file:") || is_archive(source))
 }
 
-fn is_archive(source: &str) -> bool {
+/// Whether a path or URL is a wheel or a source archive, by its ending.
+pub fn is_archive(source: &str) -> bool {
     [".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2"].iter().any(|ending| source.ends_with(ending))
 }
 

@@ -4,6 +4,10 @@
 /// installs the same.
 pub const SERVER: &[(&str, &str)] = &[("langgraph-api", "0.16.7"), ("langgraph-runtime-inmem", "0.36.7")];
 
+/// The oldest of the first of them that runs with what its own requirements let in: those of older ones let in runtimes
+/// that they do not start with.
+pub const OLDEST_SERVER: &str = "0.4.48";
+
 /// The graph library that the JavaScript server imports from the project.
 pub const LIBRARY: &str = "@langchain/langgraph";
 

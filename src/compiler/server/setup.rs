@@ -66,6 +66,10 @@ pub const PORT: u16 = 8123;
 pub const PORT_VARIABLE: &str = "PORT";
 /// Variable and URL of Redis.
 pub const REDIS_URI: (&str, &str) = ("REDIS_URI", "redis://langgraph-redis:6379");
+/// Variable with a prefix of all keys in Redis, which separates servers that share one.
+pub const REDIS_PREFIX: &str = "REDIS_KEY_PREFIX";
+/// Variable with the time in seconds that the server gives its runs to end when it is stopped; its default and maximum.
+pub const GRACE: (&str, u64, u64) = ("BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS", 180, 3600);
 /// Variables with the URL of the database. All releases read the first; the second takes precedence.
 pub const DATABASE_VARIABLES: &[&str] = &["POSTGRES_URI", "DATABASE_URI"];
 /// URL of the database.

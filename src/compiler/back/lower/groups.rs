@@ -51,6 +51,14 @@ impl Groups {
         }
     }
 
+    /// Requires the local archives.
+    pub(super) fn require_archives(&mut self, input: &Input<'_>) {
+        for archive in &input.resolved.archives {
+            let requirement = archive.requirement(&input.layout.in_image(&archive.path));
+            self.require(input, None, &requirement);
+        }
+    }
+
     /// The local packages, editable.
     pub(super) fn packages(input: &Input<'_>) -> Self {
         let mut groups = Self::default();
@@ -89,6 +97,11 @@ impl Groups {
         for arguments in self.groups.values_mut() {
             arguments.extend(no_sources(input));
         }
+        // An index would be asked for archives that are not part of the command.
+        let archives = input.resolved.archives.iter();
+        let archives = archives.map(|it| it.requirement(&input.layout.in_image(&it.path)));
+        let archives: Vec<String> = archives.collect();
+        self.groups.values_mut().for_each(|arguments| arguments.extend_from_slice(&archives));
         self.keep_server(input);
         first.into_iter().chain(self.commands(tools)).collect()
     }

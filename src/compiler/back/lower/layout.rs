@@ -63,6 +63,7 @@ impl Layout {
         outside.extend(settings.into_iter().flat_map(|settings| settings.manifests));
         outside.extend(resolved.files.iter().flat_map(|file| file.files.clone()));
         outside.extend(resolved.locks().flat_map(locked::archives));
+        outside.extend(resolved.archives.iter().map(|archive| archive.path.clone()));
         outside.extend(resolved.locked.iter().flat_map(|locked| locked.manifests(files)));
         let up = wanted.iter().chain(&outside).map(|path| paths::levels_up(path)).max().unwrap_or(0);
         let directory = files.directory();

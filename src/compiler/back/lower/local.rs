@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::compiler::back::lower::layout::DEFAULT_IGNORE;
-use crate::compiler::back::lower::{Input, contract, javascript};
+use crate::compiler::back::lower::{Input, contract, javascript, locked};
 use crate::compiler::back::plan::{
     Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
 };
@@ -59,8 +59,9 @@ fn here(path: &str) -> String {
 
 fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
     let resolved = input.resolved;
+    let files = resolved.files.iter().filter(|it| it.others.is_none());
     let included = resolved.files.iter().flat_map(|file| file.files.iter().cloned());
-    let locked = resolved.locked.iter().flat_map(|locked| locked.manifests(input.files));
+    let locked = resolved.locks().flat_map(|locked| locked.manifests(input.files));
     let manifests = resolved.locals.iter().flat_map(|local| manifests(input, local));
     let manifests = manifests.chain(included).chain(locked).collect();
     PythonPackages {
@@ -68,8 +69,11 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
         requires_python: resolved.requires_python.clone(),
         server: server_packages(input.config.api_version.as_deref()),
         requirements: requirements(resolved),
-        files: resolved.files.iter().filter(|it| it.others.is_none()).map(|it| it.path.clone()).collect(),
+        files: files.clone().map(|it| it.path.clone()).collect(),
+        hashed: files.filter(|it| it.has_hashes).map(|it| it.path.clone()).collect(),
         indexes: resolved.locked.as_ref().map(Locked::indexes).unwrap_or_default(),
+        locks: resolved.pins.iter().map(|locked| locked.file.clone()).collect(),
+        constraints: locked::constraints(resolved),
         editable: resolved.packages.iter().map(|package| package.path.clone()).collect(),
         own,
         path: resolved.import_path.clone(),
@@ -87,6 +91,7 @@ fn requirements(resolved: &Resolved) -> Vec<String> {
     if resolved.locked.is_some() {
         return found;
     }
+    found.extend(resolved.archives.iter().map(|archive| archive.requirement(&archive.path)));
     found.extend(resolved.files.iter().flat_map(|file| file.others.iter().flatten().cloned()));
     let packages = resolved.packages.iter().filter(|_| resolved.lists_requirements());
     for requirement in packages.chain(&resolved.virtuals).flat_map(|it| it.requirements.iter().flatten()) {
@@ -142,6 +147,8 @@ fn server_packages(api_version: Option<&str>) -> Vec<ServerPackage> {
         name: name.to_owned(),
         selected,
         newest: api_version.is_none().then(|| tested.to_owned()),
+        oldest: (api_version.is_none() && name == server::local::SERVER[0].0)
+            .then(|| server::local::OLDEST_SERVER.to_owned()),
     };
     server::local::SERVER.iter().zip(selected).map(package).collect()
 }

@@ -125,18 +125,25 @@ fn path(directory: &str, number: usize) -> String {
     format!("{directory}/{}.txt", number + 1)
 }
 
-/// The requirements files. A package of several lock files has the version of the first.
+/// The requirements files.
 fn files(input: &Input<'_>) -> Vec<File> {
     let mut files: Vec<File> = Vec::new();
-    let mut known: HashMap<&str, &str> = HashMap::new();
-    for locked in input.resolved.locks() {
-        for package in &locked.packages {
-            if *known.entry(&package.package.name).or_insert(&locked.root) == locked.root {
-                add(line(input, locked, package), package.index(), &mut files);
-            }
-        }
+    for (locked, package) in packages(input.resolved.locks()) {
+        add(line(input, locked, package), package.index(), &mut files);
     }
     files
+}
+
+/// The packages of all `locks`. One of several lock files has the version of the first.
+fn packages<'a>(locks: impl Iterator<Item = &'a Locked>) -> impl Iterator<Item = (&'a Locked, &'a Selected)> {
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    let all = locks.flat_map(|locked| locked.packages.iter().map(move |package| (locked, package)));
+    all.filter(move |(locked, it)| *known.entry(&it.package.name).or_insert(&locked.root) == locked.root)
+}
+
+/// Constraints to the versions of the lock files beside local dependencies.
+pub(super) fn constraints(resolved: &Resolved) -> Vec<String> {
+    packages(resolved.pins.iter()).filter_map(|(locked, it)| it.constraint(&locked.python)).collect()
 }
 
 fn add(line: String, index: Option<&str>, files: &mut Vec<File>) {

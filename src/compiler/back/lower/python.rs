@@ -93,6 +93,8 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
             }
         }
     }
+    copy_manifests(input, &resolved.archives.iter().map(|it| it.path.clone()).collect::<Vec<_>>(), build);
+    groups.require_archives(input);
     if !groups.is_empty() {
         groups.keep_server(input);
         copy_manifests(input, &groups.manifests, build);

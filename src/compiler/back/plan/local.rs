@@ -50,8 +50,14 @@ pub struct PythonPackages {
     pub requirements: Vec<String>,
     /// Indexes of some of them, beside the default one.
     pub indexes: Vec<String>,
+    /// Lock files beside local packages.
+    pub locks: Vec<String>,
+    /// Their versions, as lines of a constraints file.
+    pub constraints: Vec<String>,
     /// Requirements files.
     pub files: Vec<String>,
+    /// Those of them that have hashes.
+    pub hashed: Vec<String>,
     /// Local packages, installed as editable.
     pub editable: Vec<String>,
     /// Whether the user's own environment cannot be used, since JavaScript packages are installed into it.
@@ -80,6 +86,8 @@ pub struct ServerPackage {
     pub selected: String,
     /// The newest version that is installed, unless `api_version` selects one.
     pub newest: Option<String>,
+    /// The oldest one.
+    pub oldest: Option<String>,
 }
 
 impl ServerPackage {
@@ -91,8 +99,16 @@ impl ServerPackage {
     /// The requirement (PEP 508) to install. A project that requires older packages gets the server that fits them from uv.
     /// pip would download one version after the other to find it, and gets a single one.
     pub fn installed(&self, uses_pip: bool) -> String {
-        let operator = if uses_pip { "==" } else { "<=" };
-        let newest = self.newest.iter().map(|version| format!("{operator}{version}"));
+        match (&self.newest, &self.oldest) {
+            (Some(newest), Some(oldest)) if !uses_pip => format!("{}>={oldest},<={newest}", self.name),
+            (Some(newest), None) if !uses_pip => format!("{}<={newest}", self.name),
+            _ => self.tested(),
+        }
+    }
+
+    /// The requirement (PEP 508) for the newest version.
+    pub fn tested(&self) -> String {
+        let newest = self.newest.iter().map(|version| format!("=={version}"));
         [self.accepted()].into_iter().chain(newest).collect()
     }
 }

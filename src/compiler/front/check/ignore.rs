@@ -108,6 +108,7 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     let mut found: Vec<(Place, String)> = Vec::new();
     let locals = context.directories();
     found.extend(locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone())));
+    found.extend(context.archives.iter().map(|it| (Place::Value(entry(it.index)), it.path.clone())));
     for local in &locals {
         let manifests = read_by_installation(context, local).into_iter();
         found.extend(manifests.map(|path| (Place::Value(entry(local.index)), path)));

@@ -129,11 +129,11 @@ static UNINSTALLED_REQUIREMENTS: Rule = Rule {
 static UNUSABLE_LOCAL_REQUIREMENT: Rule = Rule {
     code: "unusable-local-requirement",
     severity: Severity::Error,
-    summary: "a requirement from a local directory that cannot be used",
-    why: "The manifest of a local dependency takes a requirement from a directory: with `path` or `workspace` in \
+    summary: "a requirement from a local directory or archive that cannot be used",
+    why: "The manifest of a local dependency takes a requirement from a directory or an archive: with `path` or `workspace` in \
           [tool.uv.sources], with `path` in [tool.poetry.dependencies], with a `file:` URL, or with a path in a \
-          requirements.txt. Such directories become part of the image, and are installed with the others. If that is not \
-          possible, the package is not looked up in the package index instead, where its name may belong to someone \
+          requirements.txt. They become part of the image, and are installed with the others. If that is not possible, \
+          the package is not looked up in the package index instead, where its name may belong to someone \
           else.",
     wrong: r#"{ "dependencies": ["./project-that-requires-a-missing-directory"] }"#,
     right: r#"{ "dependencies": ["./project"] }"#,

@@ -28,6 +28,8 @@ pub struct Selected {
     pub package: Package,
     /// The machines that it is needed on, of [`MACHINES`].
     pub machines: Vec<&'static str>,
+    /// Whether the lock has several versions of it, for different environments.
+    pub is_forked: bool,
 }
 
 impl Lock {
@@ -40,8 +42,13 @@ impl Lock {
                 found.entry(index).or_default().push(machine);
             }
         }
-        let selected =
-            |(index, machines): (usize, _)| Selected { package: self.packages[index].clone(), machines };
+        let mut versions: HashMap<&str, usize> = HashMap::new();
+        self.packages.iter().for_each(|package| *versions.entry(&package.name).or_default() += 1);
+        let selected = |(index, machines): (usize, _)| {
+            let package = self.packages[index].clone();
+            let is_forked = versions[&*package.name] > 1;
+            Selected { package, machines, is_forked }
+        };
         Ok(found.into_iter().map(selected).collect())
     }
 }

@@ -1,12 +1,10 @@
 //! Locked packages as requirements (PEP 508) for exactly their version.
 
 use super::closure::Selected;
-use super::{DEFAULT_INDEX, File, Source};
+use super::{DEFAULT_INDEX, File, Package, Source};
 use crate::compiler::manifests::marker::MACHINES;
+use crate::compiler::manifests::requirement::file_url;
 use crate::compiler::paths;
-
-/// Characters of a path that a URL can have.
-const URL_CHARACTERS: &str = "-._~/!$'()*+,:@=";
 
 impl Selected {
     /// The requirement. `place` maps the path of a local archive to its path for the installer.
@@ -24,6 +22,22 @@ impl Selected {
             [machine] if MACHINES.len() > 1 => format!("{name}{from} ; platform_machine == \"{machine}\""),
             _ => format!("{name}{from}"),
         }
+    }
+
+    /// The constraint to its version, which holds for this Python version if the lock has others. `None` if it does not come
+    /// from an index, or is a build that the default index does not have.
+    pub fn constraint(&self, python: &str) -> Option<String> {
+        let Package { name, version, source, .. } = &self.package;
+        let version = version.as_ref().filter(|version| !version.contains('+'))?;
+        let is_indexed = matches!(source, Source::Registry(url) if url.contains("://"));
+        let marker = match &self.machines[..] {
+            _ if !self.is_forked => String::new(),
+            [machine] if MACHINES.len() > 1 => {
+                format!(" ; python_version == \"{python}\" and platform_machine == \"{machine}\"")
+            }
+            _ => format!(" ; python_version == \"{python}\""),
+        };
+        is_indexed.then(|| format!("{name}=={version}{marker}"))
     }
 
     /// The local archive that it is installed from, relative to the directory of the lock file.
@@ -74,12 +88,4 @@ fn with_directory(url: &str, subdirectory: Option<&str>) -> String {
         Some(directory) => format!("{url}#subdirectory={directory}"),
         None => url.to_owned(),
     }
-}
-
-/// The URL of a file. Installers take a relative one from their working directory.
-fn file_url(path: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || URL_CHARACTERS.contains(char::from(byte));
-    let letter = |byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    let scheme = if path.starts_with('/') { "file://" } else { "file:" };
-    path.bytes().map(letter).fold(scheme.to_owned(), |url, letter| url + &letter)
 }

@@ -1,0 +1,146 @@
+//! The runner: does on the container engine what the reconciler decides.
+
+mod build;
+mod databases;
+mod engine;
+mod labels;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use agentcli::api::wire::LogLevel;
+
+pub use databases::Databases;
+pub use engine::{EngineRunner, Options};
+pub use labels::{container_name, image_tag};
+
+/// The result of an act, which the runner's tests can replace.
+pub type Act<'a, T> = BoxFuture<'a, Result<T, Failure>>;
+
+/// Receives the lines of a build or a pull.
+pub type LogSink = Arc<dyn Fn(LogLevel, &str) + Send + Sync>;
+
+/// Does single acts. Each is idempotent, and may be cancelled by dropping it.
+pub trait Runner: Send + Sync + 'static {
+    /// All containers of this host.
+    fn observe(&self) -> Act<'_, Vec<Seen>>;
+    /// Builds the image of a revision, and names it.
+    fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()>;
+    /// Pulls an image, or uses one that is there, and gives it the name `tag`.
+    fn pull<'a>(&'a self, image: &'a str, tag: &'a str, log: LogSink) -> Act<'a, ()>;
+    /// Creates a container, with the databases that it needs.
+    fn create(&self, launch: Launch) -> Act<'_, ()>;
+    /// Starts a container.
+    fn start<'a>(&'a self, container: &'a str) -> Act<'a, ()>;
+    /// Requests the health check of a server, and returns whether it succeeds.
+    fn probe<'a>(&'a self, seen: &'a Seen) -> BoxFuture<'a, bool>;
+    /// Stops a container, and kills it after `grace`.
+    fn stop<'a>(&'a self, container: &'a str, grace: Duration) -> Act<'a, ()>;
+    /// Removes a container.
+    fn remove<'a>(&'a self, container: &'a str) -> Act<'a, ()>;
+    /// Removes the name of an image, and the image with its last name.
+    fn remove_image<'a>(&'a self, tag: &'a str) -> Act<'a, ()>;
+    /// Removes the database of a deployment.
+    fn forget<'a>(&'a self, deployment: &'a str) -> Act<'a, ()>;
+    /// The last lines of a container, at most `count`.
+    fn last_lines<'a>(&'a self, container: &'a str, count: usize) -> Act<'a, Vec<String>>;
+    /// Sends the lines of a container since a time, in seconds of Unix time, to `line` until it ends.
+    fn follow<'a>(
+        &'a self,
+        container: &'a str,
+        since: i32,
+        line: Box<dyn Fn(String) + Send + Sync>,
+    ) -> Act<'a, ()>;
+}
+
+/// A failed act.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// It cannot succeed as it is; the reason is a fragment.
+    #[error("{0}")]
+    Refused(String),
+    /// The engine does not respond, so that it is done again later; the reason is a fragment.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// A container on the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its name.
+    pub name: String,
+    /// ID of its deployment.
+    pub deployment: String,
+    /// ID of its revision.
+    pub revision: String,
+    /// Number of the replica.
+    pub replica: u32,
+    /// Its state.
+    pub state: SeenState,
+    /// The address of its server on this machine, if it runs.
+    pub address: Option<SocketAddr>,
+    /// Path of its health check.
+    pub health_check: String,
+}
+
+/// The state of a container on the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeenState {
+    /// It was never started.
+    Created,
+    /// It runs.
+    Running,
+    /// It ended with this exit code after this time.
+    Exited {
+        /// The exit code.
+        code: i64,
+        /// How long it ran.
+        ran: Duration,
+    },
+    /// It can only be removed.
+    Broken,
+}
+
+/// An uploaded archive to build an image from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildJob {
+    /// Name of the image.
+    pub tag: String,
+    /// The archive, a tar.gz.
+    pub archive: PathBuf,
+    /// Path of the configuration in it.
+    pub config: String,
+    /// Command that installs the packages of a JavaScript project.
+    pub install_command: Option<String>,
+    /// Command that builds a JavaScript project.
+    pub build_command: Option<String>,
+}
+
+/// A container to create. There is no `Debug`: values of its environment are secret.
+#[derive(Clone)]
+pub struct Launch {
+    /// ID of the deployment.
+    pub deployment: String,
+    /// Name of the deployment.
+    pub name: String,
+    /// ID of the revision.
+    pub revision: String,
+    /// Number of the revision.
+    pub number: u64,
+    /// Number of the replica.
+    pub replica: u32,
+    /// The image.
+    pub image: String,
+    /// The secrets of the deployment. The variables that the host sets take precedence.
+    pub environment: Vec<(String, String)>,
+    /// Limit of CPUs.
+    pub cpus: Option<f64>,
+    /// Limit of memory in bytes.
+    pub memory: Option<u64>,
+    /// Time that the server has to stop.
+    pub grace: Duration,
+}

@@ -1,0 +1,177 @@
+//! Images of uploaded archives: unpacked, compiled as `agentcli build` does, and built by the engine.
+
+use std::fs::File;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use tempfile::TempDir;
+
+use agentcli::api::wire::LogLevel;
+use agentcli::cli::check;
+use agentcli::cli::report::text::{self, Layout};
+use agentcli::compiler::back::lower::{self, Options};
+use agentcli::compiler::{self, Analysis};
+use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
+use agentcli::project::{self, Project};
+
+use super::{BuildJob, Failure, LogSink};
+use crate::archive;
+
+/// Width of the findings in a log, in columns.
+const WIDTH: usize = 100;
+
+/// The rule that does not apply when a command builds the files of a graph.
+const NOT_BUILT: &str = "reference-not-built";
+
+/// Builds the image of an archive.
+pub(super) async fn build(engine: &Engine, job: BuildJob, pull: bool, log: LogSink) -> Result<(), Failure> {
+    let (tag, config) = (job.tag.clone(), job.config.clone());
+    let lines = log.clone();
+    let prepared = tokio::task::spawn_blocking(move || prepare(&job, &lines)).await;
+    let prepared = prepared.map_err(|error| Failure::Refused(format!("the build stopped: {error}")))?;
+    // The tree goes with its guard.
+    let (_tree, request) = prepared.map_err(Failure::Refused)?;
+    let lines = log.clone();
+    let request = BuildRequest { tags: vec![tag], pull, ..request };
+    engine.build(request, move |event| report(&event, &lines)).await.map(drop).map_err(|error| {
+        let Error::Step(failed) = &error else { return error.into() };
+        failed.last_lines.iter().for_each(|line| log(LogLevel::Error, line));
+        let key = failed.step.key.as_ref().map(|key| format!("; it comes from `{key}` of {config}"));
+        Failure::Refused(format!("{error}{}", key.unwrap_or_default()))
+    })
+}
+
+fn report(event: &BuildEvent, log: &LogSink) {
+    match event {
+        BuildEvent::UpToDate { .. } => log(LogLevel::Info, "the image is up to date"),
+        BuildEvent::Context { files, bytes, .. } => {
+            log(LogLevel::Info, &format!("build context: {files} files, {bytes} bytes"));
+        }
+        BuildEvent::StepStarted(step) if !step.internal => log(LogLevel::Info, &step.summary()),
+        BuildEvent::StepLog { line, .. } => log(LogLevel::Info, line),
+        BuildEvent::StepFailed { reason, .. } => log(LogLevel::Error, reason),
+        BuildEvent::Warning { message } => log(LogLevel::Warning, message),
+        BuildEvent::StepStarted(_) | BuildEvent::StepProgress { .. } | BuildEvent::StepDone { .. } => {}
+    }
+}
+
+/// Unpacks and compiles an archive. The error is a fragment.
+fn prepare(job: &BuildJob, log: &LogSink) -> Result<(TempDir, BuildRequest), String> {
+    let tree = TempDir::with_prefix("agentcli-build-")
+        .map_err(|error| format!("cannot create a temporary directory: {}", project::reason(&error)))?;
+    unpack(job, tree.path())?;
+    let request = compile(tree.path(), job, log)?;
+    Ok((tree, request))
+}
+
+/// Checks an archive, and unpacks it.
+fn unpack(job: &BuildJob, root: &Path) -> Result<(), String> {
+    let open = || {
+        File::open(&job.archive)
+            .map_err(|error| format!("cannot read the archive: {}", project::reason(&error)))
+    };
+    archive::check(open()?, &job.config)?;
+    let mut archive = tar::Archive::new(GzDecoder::new(open()?));
+    archive.unpack(root).map_err(|error| format!("cannot unpack the archive: {error}"))
+}
+
+/// The build of the configuration in an unpacked archive; its findings are logged.
+fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
+    let path = Path::new(&job.config);
+    let mut checked = check::check(root, path);
+    checked.findings.retain(|it| job.build_command.is_none() || it.diagnostic.rule.code != NOT_BUILT);
+    let errors: Vec<String> = checked
+        .findings
+        .iter()
+        .map(|it| &it.diagnostic)
+        .filter(|it| it.is_error())
+        .map(|it| it.message.clone())
+        .collect();
+    let level = if errors.is_empty() { LogLevel::Warning } else { LogLevel::Error };
+    let findings = text::render(&[checked], Layout { is_coloured: false, width: WIDTH });
+    findings.lines().for_each(|line| log(level.clone(), line));
+    match errors.as_slice() {
+        [] => {}
+        [one] => return Err(format!("{} is invalid: {one}", job.config)),
+        [first, rest @ ..] => {
+            return Err(format!("{} is invalid: {first}, and {} more errors", job.config, rest.len()));
+        }
+    }
+    let project = Project::load(root, path).map_err(|unreadable| unreadable.diagnostic.message)?;
+    let Analysis { config, .. } =
+        compiler::analyze(&project.source.name, &project.source.text, &project.files);
+    let directory = root.join(path.parent().unwrap_or(Path::new("")));
+    let options = Options {
+        install_command: job.install_command.clone(),
+        build_command: job.build_command.clone(),
+        called_from: project::relative(&directory, root),
+        no_lock: false,
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let plan = lower::lower(&config, &project.files, &name, &options);
+    plan.notes.iter().for_each(|note| log(LogLevel::Info, &note.message));
+    BuildRequest::of_plan(&plan, directory.join(&plan.context.root), &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::{Arc, Mutex};
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    /// A job for an archive with these files.
+    fn job(directory: &Path, files: &[(&str, &str)]) -> BuildJob {
+        let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for (path, text) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(text.len() as u64);
+            header.set_mode(0o644);
+            tar.append_data(&mut header, path, text.as_bytes()).unwrap();
+        }
+        let archive = directory.join("source.tar.gz");
+        fs::write(&archive, tar.into_inner().unwrap().finish().unwrap()).unwrap();
+        let (install_command, build_command) = (None, None);
+        let (tag, config) = ("image:1".to_owned(), "app/agent.json".to_owned());
+        BuildJob { tag, archive, config, install_command, build_command }
+    }
+
+    fn prepared(files: &[(&str, &str)]) -> (Result<(TempDir, BuildRequest), String>, Vec<String>) {
+        let directory = TempDir::new().unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let kept = lines.clone();
+        let log: LogSink = Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned()));
+        let prepared = prepare(&job(directory.path(), files), &log);
+        let lines = lines.lock().unwrap().clone();
+        (prepared, lines)
+    }
+
+    const VALID: &str = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#;
+
+    #[test]
+    fn archive_becomes_a_build_of_its_configuration() {
+        let files =
+            [("app/agent.json", VALID), ("app/agent.py", "graph = object()\n"), ("app/requirements.txt", "")];
+        let (prepared, _) = prepared(&files);
+        let (tree, request) = prepared.unwrap_or_else(|reason| panic!("{reason}"));
+        assert!(request.context.root.starts_with(tree.path()));
+        assert!(request.steps.iter().any(|step| step.key.as_deref() == Some("/dependencies/0")));
+    }
+
+    #[test]
+    fn findings_are_logged_and_the_first_error_is_the_reason() {
+        let (prepared, lines) = prepared(&[("app/agent.json", VALID)]);
+        let reason = prepared.err().unwrap();
+        assert!(reason.starts_with("app/agent.json is invalid: "), "{reason}");
+        assert!(lines.iter().any(|line| line.starts_with("error[reference-not-found]")), "{lines:?}");
+    }
+
+    #[test]
+    fn archive_without_the_configuration_is_refused() {
+        let (prepared, _) = prepared(&[("agent.json", VALID)]);
+        assert!(prepared.err().unwrap().contains("does not hold the configuration, `app/agent.json`"));
+    }
+}

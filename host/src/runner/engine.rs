@@ -1,0 +1,282 @@
+//! The runner on a container engine.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join};
+use tokio::sync::OnceCell;
+
+use agentcli::api::wire::LogLevel;
+use agentcli::compiler::back::plan::Port;
+use agentcli::compiler::front::keys;
+use agentcli::compiler::server::{self, local, setup};
+use agentcli::engine::{ContainerSpec, Engine, EngineEnv, Error, Policy, State};
+use agentcli::live::{self, Event};
+use agentcli::probe::Checker;
+
+use super::databases::Databases;
+use super::labels::container_name;
+use super::labels::{self, label};
+use super::{Act, BuildJob, Failure, Launch, LogSink, Runner, Seen, SeenState, build};
+
+/// Settings of the runner. There is no `Debug`: values of the environment may be secret.
+pub struct Options {
+    /// The engine.
+    pub engine: EngineEnv,
+    /// ID of this host, which tells its containers from those of others.
+    pub host: String,
+    /// Whether base images are pulled before a build, and images although they are there.
+    pub pull: bool,
+    /// Variables for all servers, such as the keys of the user.
+    pub environment: Vec<(String, String)>,
+    /// The databases that the servers share.
+    pub databases: Databases,
+}
+
+/// A runner on a container engine, which it connects to when it is first needed.
+pub struct EngineRunner {
+    options: Options,
+    engine: OnceCell<Engine>,
+    checker: Checker,
+}
+
+impl EngineRunner {
+    /// Sets the runner up; the engine need not run. The error is a fragment.
+    pub fn new(options: Options) -> Result<Self, String> {
+        Ok(Self { options, engine: OnceCell::new(), checker: Checker::new()? })
+    }
+
+    async fn engine(&self) -> Result<&Engine, Failure> {
+        Ok(self.engine.get_or_try_init(|| Engine::connect(&self.options.engine)).await?)
+    }
+
+    async fn seen(&self, container: &agentcli::engine::Container) -> Result<Option<Seen>, Failure> {
+        let Some(seen) = labels::seen(container) else { return Ok(None) };
+        let state = match container.state {
+            State::Created => SeenState::Created,
+            State::Running(_) | State::Paused => SeenState::Running,
+            State::Gone => SeenState::Broken,
+            State::Exited => match self.engine().await?.failure(&container.name).await {
+                Ok(end) => SeenState::Exited { code: end.exit_code, ran: end.ran },
+                Err(Error::Request { status: 404, .. }) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            },
+        };
+        Ok(Some(Seen { state, ..seen }))
+    }
+
+    /// The container of a launch. What the host sets takes precedence over the secrets of the deployment.
+    async fn spec(&self, launch: &Launch) -> Result<ContainerSpec, Failure> {
+        let engine = self.engine().await?;
+        let missing = || Failure::Refused(format!("the image `{}` is not kept any more", launch.image));
+        let built_in = engine.image_environment(&launch.image).await?.ok_or_else(missing)?;
+        let databases =
+            self.options.databases.provide(engine, &self.options.host, &launch.deployment).await?;
+        let Options { environment, host, .. } = &self.options;
+        let mut variables = environment.clone();
+        let port = (setup::PORT_VARIABLE.to_owned(), server::PORT.to_string());
+        for (name, value) in launch.environment.iter().cloned().chain(databases).chain([port]) {
+            variables.retain(|(known, _)| *known != name);
+            variables.push((name, value));
+        }
+        let prefix = mount_prefix(&variables, &built_in);
+        Ok(ContainerSpec {
+            name: container_name(&launch.name, launch.number, launch.replica),
+            image: launch.image.clone(),
+            command: None,
+            environment: variables,
+            labels: vec![
+                label(labels::HOST, host),
+                label(labels::DEPLOYMENT, &launch.deployment),
+                label(labels::REVISION, &launch.revision),
+                label(labels::REPLICA, launch.replica.to_string()),
+                label(labels::HEALTH_CHECK, format!("{prefix}{}", local::OK_ROUTE)),
+            ],
+            // Any free port.
+            ports: vec![Port { host: 0, container: server::PORT }],
+            address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            mounts: Vec::new(),
+            health: None,
+            network: Databases::network(host),
+            aliases: Vec::new(),
+            policy: Policy {
+                cpus: launch.cpus,
+                memory: launch.memory,
+                stop_timeout: Some(launch.grace),
+                restarts: false,
+            },
+        })
+    }
+}
+
+/// The prefix of all routes: a variable takes precedence over the configuration in the image.
+fn mount_prefix(variables: &[(String, String)], built_in: &[(String, String)]) -> String {
+    let given = |name: &str| {
+        let mut all = variables.iter().chain(built_in);
+        all.find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value.clone())
+    };
+    let configured = || {
+        let http: serde_json::Value = serde_json::from_str(&given(keys::HTTP)?).ok()?;
+        http["mount_prefix"].as_str().map(str::to_owned)
+    };
+    let prefix = local::MOUNT_PREFIX.iter().find_map(|name| given(name)).or_else(configured);
+    prefix.unwrap_or_default().trim_end_matches('/').to_owned()
+}
+
+impl Runner for EngineRunner {
+    fn observe(&self) -> Act<'_, Vec<Seen>> {
+        async {
+            let mut all = Vec::new();
+            for container in self.engine().await?.containers(labels::HOST, &self.options.host).await? {
+                all.extend(self.seen(&container).await?);
+            }
+            Ok(all)
+        }
+        .boxed()
+    }
+
+    fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()> {
+        async move { build::build(self.engine().await?, job, self.options.pull, log).await }.boxed()
+    }
+
+    fn pull<'a>(&'a self, image: &'a str, tag: &'a str, log: LogSink) -> Act<'a, ()> {
+        async move {
+            let engine = self.engine().await?;
+            let is_own = labels::is_image_tag(image);
+            if !is_own && (self.options.pull || engine.image(image).await?.is_none()) {
+                log(LogLevel::Info, &format!("pulling {image}"));
+                let warn = log.clone();
+                let events = move |event: Event| {
+                    if let Event::Warning { message } = event {
+                        warn(LogLevel::Warning, &message);
+                    }
+                };
+                engine.pull(image, events).await?;
+            }
+            let (repository, tag) = tag.rsplit_once(':').unwrap_or((tag, "latest"));
+            engine.tag(image, repository, tag).await?;
+            log(LogLevel::Info, &format!("using {image}"));
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn create(&self, launch: Launch) -> Act<'_, ()> {
+        async move {
+            let spec = self.spec(&launch).await?;
+            let engine = self.engine().await?;
+            match engine.create(&spec).await {
+                // An earlier act created it, and was not recorded.
+                Err(Error::NameTaken { .. }) if self.has(engine, &spec.name).await? => Ok(()),
+                created => Ok(created.map(drop)?),
+            }
+        }
+        .boxed()
+    }
+
+    fn start<'a>(&'a self, container: &'a str) -> Act<'a, ()> {
+        async move {
+            let engine = self.engine().await?;
+            self.options.databases.start(engine, &self.options.host).await?;
+            Ok(engine.start_container(container, &[]).await?)
+        }
+        .boxed()
+    }
+
+    fn probe<'a>(&'a self, seen: &'a Seen) -> BoxFuture<'a, bool> {
+        async move {
+            let Some(address) = seen.address else { return false };
+            self.checker.succeeds(&format!("http://{address}{}", seen.health_check)).await
+        }
+        .boxed()
+    }
+
+    fn stop<'a>(&'a self, container: &'a str, grace: Duration) -> Act<'a, ()> {
+        async move { Ok(self.engine().await?.stop(container, grace).await?) }.boxed()
+    }
+
+    fn remove<'a>(&'a self, container: &'a str) -> Act<'a, ()> {
+        async move { Ok(self.engine().await?.remove(container).await?) }.boxed()
+    }
+
+    fn remove_image<'a>(&'a self, tag: &'a str) -> Act<'a, ()> {
+        async move {
+            match self.engine().await?.remove_image(tag).await {
+                Err(Error::Request { status: 404, .. }) => Ok(()),
+                removed => Ok(removed?),
+            }
+        }
+        .boxed()
+    }
+
+    fn forget<'a>(&'a self, deployment: &'a str) -> Act<'a, ()> {
+        async move {
+            self.options.databases.remove(self.engine().await?, &self.options.host, deployment).await
+        }
+        .boxed()
+    }
+
+    fn last_lines<'a>(&'a self, container: &'a str, count: usize) -> Act<'a, Vec<String>> {
+        async move { Ok(self.engine().await?.last_lines(container, count).await?) }.boxed()
+    }
+
+    fn follow<'a>(
+        &'a self,
+        container: &'a str,
+        since: i32,
+        line: Box<dyn Fn(String) + Send + Sync>,
+    ) -> Act<'a, ()> {
+        async move {
+            let (sender, mut lines) = live::lines();
+            let following = self.engine().await?.follow(container, since, String::new(), sender);
+            let reading = async {
+                while let Some(batch) = lines.next().await {
+                    batch.into_iter().for_each(|(_, text)| line(text));
+                }
+            };
+            join(following, reading).await;
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+impl EngineRunner {
+    async fn has(&self, engine: &Engine, container: &str) -> Result<bool, Failure> {
+        let ours = engine.containers(labels::HOST, &self.options.host).await?;
+        Ok(ours.iter().any(|it| it.name == container))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let reason = match error.hint() {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        };
+        match error {
+            Error::Denied { .. }
+            | Error::Gone { .. }
+            | Error::Lost { .. }
+            | Error::NoEngine { .. }
+            | Error::Timeout { .. }
+            | Error::Unreachable { .. } => Self::Unavailable(reason),
+            _ => Self::Refused(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_prefix_of_a_variable_precedes_the_one_in_the_image() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let built_in = [pair(keys::HTTP, r#"{"mount_prefix": "/configured/"}"#)];
+        assert_eq!(mount_prefix(&[], &[]), "");
+        assert_eq!(mount_prefix(&[], &built_in), "/configured");
+        assert_eq!(mount_prefix(&[pair("MOUNT_PREFIX", "/given")], &built_in), "/given");
+    }
+}

@@ -1,0 +1,54 @@
+//! The names and labels by which the host finds what it made.
+
+use agentcli::engine::{Container, State};
+
+use super::{Seen, SeenState};
+
+/// ID of the host.
+pub(super) const HOST: &str = "agentcli.host";
+/// ID of the deployment of a server.
+pub(super) const DEPLOYMENT: &str = "agentcli.deployment";
+/// ID of the revision of a server.
+pub(super) const REVISION: &str = "agentcli.revision";
+/// Number of the replica of a server.
+pub(super) const REPLICA: &str = "agentcli.replica";
+/// Path of the health check of a server.
+pub(super) const HEALTH_CHECK: &str = "agentcli.health-check";
+
+/// The repository of the images of this host; their tags are numbers of revisions.
+const REPOSITORY: &str = "agentcli-host";
+
+/// The name of a server's container.
+pub fn container_name(deployment: &str, number: u64, replica: u32) -> String {
+    format!("agentcli-{deployment}-{number}-{replica}")
+}
+
+/// The name of a revision's image.
+pub fn image_tag(deployment: &str, number: u64) -> String {
+    format!("{REPOSITORY}/{deployment}:{number}")
+}
+
+/// Whether an image has a name of [`image_tag`].
+pub(super) fn is_image_tag(image: &str) -> bool {
+    image.strip_prefix(REPOSITORY).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// A label.
+pub(super) fn label(name: &str, value: impl Into<String>) -> (String, String) {
+    (name.to_owned(), value.into())
+}
+
+/// What is known of a server's container without its state; nothing of other containers.
+pub(super) fn seen(container: &Container) -> Option<Seen> {
+    let label = |name: &str| container.labels.get(name).cloned();
+    let port = container.ports.first().filter(|_| matches!(container.state, State::Running(_)));
+    Some(Seen {
+        name: container.name.clone(),
+        deployment: label(DEPLOYMENT)?,
+        revision: label(REVISION)?,
+        replica: label(REPLICA)?.parse().ok()?,
+        state: SeenState::Broken,
+        address: port.map(|port| ([127, 0, 0, 1], *port).into()),
+        health_check: label(HEALTH_CHECK)?,
+    })
+}

@@ -1,0 +1,111 @@
+//! `agentcli deploy rollback`
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::shown::{print_json, title};
+use crate::api::wire::{Deployment, Revision, RevisionStatus};
+use crate::cli::console::visible_line;
+use crate::cli::env::Env;
+use crate::cli::service::{CallOptions, Service};
+use crate::error::Error;
+use crate::ship;
+
+/// Number of revisions among which the one to go back to is searched.
+const SEARCHED: usize = 100;
+
+/// Go back to an earlier revision of a deployment
+///
+/// The service deploys the earlier revision again, as a new one, with the present secrets. It is the last deployed one
+/// before the active one unless --to names another.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentcli deploy rollback my-agent
+  agentcli deploy rollback my-agent --to 0b8e5c1e-3b0f-4d27-9d6a-2f8a41a0c001 --yes")]
+pub(super) struct Rollback {
+    /// ID or name of the deployment
+    #[arg(value_name = "DEPLOYMENT")]
+    deployment: String,
+
+    /// ID of the revision to deploy again
+    #[arg(long, value_name = "REVISION")]
+    to: Option<String>,
+
+    /// Timeout for the new revision to be deployed, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    timeout: u64,
+
+    /// Skip the confirmation prompt
+    #[arg(short, long)]
+    yes: bool,
+
+    #[command(flatten)]
+    options: CallOptions,
+}
+
+impl Rollback {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let mut service = Service::new(env, &self.options.account, None)?;
+        let before = service.deployment(&self.deployment)?;
+        let target = self.target(&mut service, &before)?;
+        let title = visible_line(&title(&before));
+        if !self.yes {
+            let from = target.created_at.get(..16).unwrap_or_default().replace('T', " ");
+            let question = format!("Roll {title} back to the revision {} of {from}?", target.id);
+            service.confirm(&question, "--yes")?;
+        }
+        let after = service.call(async |client| client.redeploy(&before, &target.id).await)?;
+        let new = after.latest_revision_id.unwrap_or_default();
+        self.wait(&mut service, &before, &new)?;
+        if self.options.json {
+            let result = json!({
+                "rolled_back": before.id, "name": before.name, "to": target.id, "new_revision": new,
+            });
+            return print_json(env, &result);
+        }
+        env.print(&format!("rolled {title} back to {}; new revision {new}", target.id));
+        Ok(())
+    }
+
+    /// The revision to deploy again.
+    fn target(&self, service: &mut Service<'_>, deployment: &Deployment) -> Result<Revision, Error> {
+        if let Some(id) = &self.to {
+            return service.call(async |client| client.revision(&deployment.id, id).await);
+        }
+        let revisions = service.call(async |client| client.revisions(&deployment.id, SEARCHED).await)?;
+        let is_active = |revision: &Revision| Some(&revision.id) == deployment.active_revision_id.as_ref();
+        let active = revisions.iter().position(is_active);
+        let earlier = active.map_or(&[][..], |index| &revisions[index + 1..]);
+        let found = earlier.iter().find(|revision| revision.status == RevisionStatus::Deployed);
+        found.cloned().ok_or_else(|| {
+            let id = &deployment.id;
+            Error::usage(
+                format!("`{}` has no earlier revision that was deployed", visible_line(&deployment.name)),
+                format!("run `agentcli deploy revisions list {id}`, and name one with --to"),
+            )
+        })
+    }
+
+    fn wait(&self, service: &mut Service<'_>, deployment: &Deployment, id: &str) -> Result<(), Error> {
+        let start = Instant::now();
+        loop {
+            let revision = service.call(async |client| client.revision(&deployment.id, id).await)?;
+            let status = revision.status;
+            if status == RevisionStatus::Deployed {
+                return Ok(());
+            }
+            let hint = format!("run `agentcli deploy logs --deployment-id {}` to see why", deployment.id);
+            if status.is_final() {
+                let message = format!("the new revision {id} ended as {status}");
+                return Err(Error::Ship(ship::Error::Failed { message, hint }));
+            }
+            if start.elapsed() > Duration::from_secs(self.timeout) {
+                let message = format!("the new revision {id} is {status} after {} s", self.timeout);
+                return Err(Error::Ship(ship::Error::Pending { message, hint }));
+            }
+            service.pause()?;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The build of a plan.
+
+use std::path::PathBuf;
+
+use super::build::{BuildRequest, Settings};
+use super::events::StepOrigin;
+use crate::compiler::back::emit::dockerfile;
+use crate::compiler::back::plan::{Action, Plan, Step};
+use crate::compiler::manifests::dockerignore::Ignore;
+use crate::context::Context;
+
+/// Path of the Dockerfile in the build context. The engine reads it there, so it is in the image, too.
+const DOCKERFILE: &str = ".agentcli/Dockerfile";
+
+impl BuildRequest {
+    /// The request to build the image of `plan`, without names and options. The build context is the tree in `root` without
+    /// the files that the plan and `ignore` leave out, the Dockerfile, and configurations without the values of `env`.
+    ///
+    /// # Errors
+    ///
+    /// A bug, as a fragment: the patterns are checked before.
+    pub fn of_plan(plan: &Plan, root: PathBuf, ignore: &[&str]) -> Result<Self, String> {
+        let patterns = plan.context.ignore.iter().map(String::as_str).chain(ignore.iter().copied());
+        let ignore = Ignore::parse(&patterns.collect::<Vec<_>>().join("\n"))
+            .map_err(|error| format!("the ignore rules are checked before: {error}"))?;
+        Ok(Self {
+            context: Context {
+                root,
+                ignore,
+                extra: vec![(DOCKERFILE.to_owned(), dockerfile::dockerfile(plan).into_bytes())],
+                configurations: plan.context.withheld.clone(),
+            },
+            dockerfile: DOCKERFILE.to_owned(),
+            tags: Vec::new(),
+            platform: None,
+            pull: false,
+            no_cache: false,
+            images: vec![plan.server.image.clone()],
+            images_known: !plan.has_lines_from_outside(),
+            steps: plan.steps.iter().flat_map(origins).collect(),
+            settings: Settings::default(),
+        })
+    }
+}
+
+/// The instructions of a step, with where they come from.
+fn origins(step: &Step) -> Vec<StepOrigin> {
+    let instructions = match &step.action {
+        Action::Lines { lines } => lines.clone(),
+        _ => vec![dockerfile::instruction(step)],
+    };
+    let origin = |instruction| StepOrigin { instruction, key: Some(step.key.clone()) };
+    instructions.into_iter().map(origin).collect()
+}

@@ -1,0 +1,236 @@
+//! The runner on a real engine: an archive becomes a server with its databases.
+
+use std::fs;
+use std::io::copy;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use agentcli::compiler::manifests::dockerignore::Ignore;
+use agentcli::context::Context;
+use agentcli::engine::EngineEnv;
+use agentcli_host::runner::{
+    BuildJob, Databases, EngineRunner, Failure, Launch, LogSink, Options, Runner, Seen, SeenState,
+    container_name, image_tag,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::engine::{docker, hosts, try_docker};
+use crate::harness::fixtures;
+
+/// Timeout for a server to become healthy.
+const READY: Duration = Duration::from_secs(60);
+
+/// A host of its own on the first engine; nothing is left of it.
+struct OwnHost {
+    engine: String,
+    id: String,
+    directory: TempDir,
+}
+
+impl OwnHost {
+    fn new() -> Self {
+        let id = uuid();
+        Self { engine: hosts().remove(0), id, directory: TempDir::new().unwrap() }
+    }
+
+    fn runner(&self) -> EngineRunner {
+        let options = Options {
+            engine: EngineEnv { host: Some(self.engine.clone()), ..EngineEnv::default() },
+            host: self.id.clone(),
+            pull: false,
+            environment: Vec::new(),
+            databases: Databases::new(None, None, b"key").unwrap(),
+        };
+        EngineRunner::new(options).unwrap()
+    }
+
+    fn name(&self) -> String {
+        format!("runner-{}", self.id)
+    }
+
+    /// An archive of a project.
+    async fn job(&self, project: &Path) -> BuildJob {
+        let context = Context {
+            root: project.to_owned(),
+            ignore: Ignore::default(),
+            extra: Vec::new(),
+            configurations: vec!["agent.json".to_owned()],
+        };
+        let packed = context.list().unwrap().pack(1 << 20).await.unwrap();
+        let archive = self.directory.path().join("source.tar.gz");
+        copy(&mut packed.reader(), &mut fs::File::create(&archive).unwrap()).unwrap();
+        let (config, tag) = ("agent.json".to_owned(), image_tag(&self.name(), 1));
+        BuildJob { tag, archive, config, install_command: None, build_command: None }
+    }
+
+    fn launch(&self) -> Launch {
+        Launch {
+            deployment: format!("00000000-0000-4000-8000-{}", self.id),
+            name: self.name(),
+            revision: "revision".to_owned(),
+            number: 1,
+            replica: 0,
+            image: image_tag(&self.name(), 1),
+            environment: vec![("PLAIN".to_owned(), "a secret".to_owned())],
+            cpus: Some(1.5),
+            memory: Some(512 << 20),
+            grace: Duration::from_secs(20),
+        }
+    }
+
+    fn containers(&self) -> String {
+        let label = format!("label=agentcli.host={}", self.id);
+        docker(&self.engine, &["ps", "-a", "--filter", &label, "--format", "{{.Names}}"])
+    }
+}
+
+impl Drop for OwnHost {
+    fn drop(&mut self) {
+        let label = format!("label=agentcli.host={}", self.id);
+        for (list, remove) in [
+            (&["ps", "-aq"][..], &["rm", "-f", "-v"][..]),
+            (&["network", "ls", "-q"], &["network", "rm"]),
+            (&["volume", "ls", "-q"], &["volume", "rm"]),
+        ] {
+            let found = try_docker(&self.engine, &[list, &["--filter", &label]].concat()).unwrap_or_default();
+            for id in found.lines() {
+                try_docker(&self.engine, &[remove, &[id]].concat()).ok();
+            }
+        }
+        try_docker(&self.engine, &["rmi", &image_tag(&self.name(), 1)]).ok();
+    }
+}
+
+/// Twelve digits that no earlier run has used.
+fn uuid() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    format!("{:012x}", since.as_nanos() as u64 & 0xffff_ffff_ffff)
+}
+
+fn log() -> (LogSink, Arc<Mutex<Vec<String>>>) {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let kept = lines.clone();
+    (Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned())), lines)
+}
+
+async fn only(runner: &EngineRunner) -> Seen {
+    let mut seen = runner.observe().await.unwrap();
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    seen.remove(0)
+}
+
+async fn healthy(runner: &EngineRunner) -> SocketAddr {
+    let start = Instant::now();
+    loop {
+        let seen = only(runner).await;
+        if runner.probe(&seen).await {
+            return seen.address.unwrap();
+        }
+        let lines = runner.last_lines(&seen.name, 30).await.unwrap().join("\n");
+        assert!(start.elapsed() < READY && seen.state == SeenState::Running, "{seen:?}\n{lines}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+fn run(address: SocketAddr) -> Value {
+    let body = json!({ "assistant_id": "agent", "input": { "name": "Ada" } }).to_string();
+    let url = format!("http://{address}/runs/wait");
+    let arguments = ["-sf", "-m", "60", "-H", "content-type: application/json", "-d", &body, &url];
+    let output = Command::new("curl").args(arguments).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+#[tokio::test]
+async fn archive_becomes_a_server_with_its_databases() {
+    let host = OwnHost::new();
+    let runner = host.runner();
+    let (sink, lines) = log();
+    let job = host.job(&fixtures("databases")).await;
+    runner.build(job, sink).await.unwrap_or_else(|error| panic!("{error}\n{:#?}", lines.lock().unwrap()));
+    let has = |text: &str| lines.lock().unwrap().iter().any(|line| line.contains(text));
+    assert!(has("build context: ") && has("pip install"), "{:#?}", lines.lock().unwrap());
+
+    let launch = host.launch();
+    let name = container_name(&launch.name, 1, 0);
+    for _ in 0..2 {
+        // An act may be repeated.
+        runner.create(launch.clone()).await.unwrap();
+    }
+    assert_eq!((only(&runner).await.state, only(&runner).await.name), (SeenState::Created, name.clone()));
+    runner.start(&name).await.unwrap();
+    let address = healthy(&runner).await;
+    assert!(address.ip().is_loopback());
+    let answer = run(address);
+    assert_eq!((&answer["rows"], &answer["value"]), (&json!(1), &json!("a secret")), "{answer}");
+    // Limits, and the time to stop when the engine stops.
+    let format = "{{.HostConfig.NanoCpus}} {{.HostConfig.Memory}} {{.Config.StopTimeout}}";
+    let limits = docker(&host.engine, &["inspect", &name, "--format", format]);
+    assert_eq!(limits.trim(), "1500000000 536870912 20");
+
+    runner.stop(&name, Duration::from_secs(20)).await.unwrap();
+    assert!(matches!(only(&runner).await.state, SeenState::Exited { ran, .. } if !ran.is_zero()));
+    // The database outlives the container.
+    runner.remove(&name).await.unwrap();
+    runner.create(launch.clone()).await.unwrap();
+    runner.start(&name).await.unwrap();
+    assert_eq!(run(healthy(&runner).await)["rows"], 2);
+
+    runner.stop(&name, Duration::from_secs(20)).await.unwrap();
+    runner.remove(&name).await.unwrap();
+    runner.forget(&launch.deployment).await.unwrap();
+    runner.remove_image(&launch.image).await.unwrap();
+    runner.remove_image(&launch.image).await.unwrap();
+    assert_eq!(runner.observe().await.unwrap(), []);
+    assert!(!host.containers().contains(&name));
+    let images = docker(&host.engine, &["images", "-q", &launch.image]);
+    assert_eq!(images, "");
+    let databases =
+        ["exec", &format!("agentcli-host-{}-langgraph-postgres", host.id), "psql", "-U", "postgres"];
+    let names =
+        docker(&host.engine, &[&databases[..], &["-Atc", "SELECT datname FROM pg_database"]].concat());
+    assert!(!names.contains("agent_"), "{names}");
+}
+
+#[tokio::test]
+async fn failed_step_is_a_reason_with_its_key() {
+    let host = OwnHost::new();
+    let project = TempDir::new().unwrap();
+    let config = json!({
+        "dependencies": ["."],
+        "graphs": { "agent": "./agent.py:graph" },
+        "dockerfile_lines": ["RUN echo the cause && exit 7"],
+    });
+    for (name, text) in [
+        ("agent.json", config.to_string().as_str()),
+        ("agent.py", "graph = object()\n"),
+        ("requirements.txt", ""),
+    ] {
+        fs::write(project.path().join(name), text).unwrap();
+    }
+    let (sink, lines) = log();
+    let failed = host.runner().build(host.job(project.path()).await, sink).await.unwrap_err();
+    let Failure::Refused(reason) = &failed else { panic!("{failed:?}") };
+    assert!(
+        reason.contains("exit 7") && reason.ends_with("it comes from `/dockerfile_lines` of agent.json"),
+        "{reason}"
+    );
+    assert!(lines.lock().unwrap().iter().any(|line| line == "the cause"));
+}
+
+#[tokio::test]
+async fn missing_engine_and_missing_images_are_told_apart() {
+    let host = OwnHost::new();
+    let (sink, _) = log();
+    let missing = host.runner().pull("localhost:1/none:1", "agentcli-host/none:1", sink).await;
+    assert!(
+        matches!(&missing, Err(Failure::Refused(reason)) if reason.contains("cannot pull")),
+        "{missing:?}"
+    );
+    let mut gone = OwnHost::new();
+    gone.engine = "unix:///nowhere.sock".to_owned();
+    assert!(matches!(gone.runner().observe().await, Err(Failure::Unavailable(_))));
+}

@@ -1,0 +1,166 @@
+//! The data directory: what survives, and what is refused without a change.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::serve::first_line;
+use super::service::{PATIENCE, ended, send};
+use super::{creation, image};
+use crate::harness::TestEnv;
+
+/// A service as a process of its own.
+struct Process {
+    child: Child,
+    url: String,
+    key: String,
+}
+
+fn serve(env: &TestEnv) -> Child {
+    let mut command = Command::new(crate::harness::program());
+    command.args(["host", "serve", "--data", "data", "--port", "0"]).current_dir(env.path("."));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+impl Process {
+    fn start(env: &TestEnv) -> Self {
+        let key = env.run("host keys create --data data").out.trim().to_owned();
+        let mut child = serve(env);
+        let url = first_line(&mut child).strip_prefix("listening on ").unwrap().to_owned();
+        Self { child, url, key }
+    }
+
+    /// The status and the answer, or nothing if the service was killed meanwhile.
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
+        let body = body.map(|body| ("application/json", body.to_string().into_bytes()));
+        let answer = send(method, &format!("{}{path}", self.url), &[("X-Api-Key", &self.key)], body);
+        answer.ok().map(|answer| (answer.status, answer.json))
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        ended(self.child, PATIENCE);
+    }
+}
+
+/// The message of a service that does not start.
+fn refused(env: &TestEnv) -> String {
+    let output = ended(serve(env), PATIENCE);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    message
+}
+
+/// Every answer that was given is true after a kill, and what was not finished is finished.
+#[test]
+fn what_was_answered_survives_kills() {
+    let env = TestEnv::empty();
+    let mut known: Vec<(String, String)> = Vec::new();
+    for round in 0..8_u64 {
+        let service = Process::start(&env);
+        for (id, revision) in &known {
+            let (status, deployment) = service.ask("GET", &format!("/v2/deployments/{id}"), None).unwrap();
+            assert_eq!((status, deployment["latest_revision_id"].as_str()), (200, Some(&**revision)));
+        }
+        let asked = &service;
+        let (sender, made) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for number in 0.. {
+                    let body = creation(&format!("app-{round}-{number}"));
+                    let Some((status, deployment)) = asked.ask("POST", "/v2/deployments", Some(&body)) else {
+                        return;
+                    };
+                    assert_eq!(status, 201);
+                    let id = deployment["id"].as_str().unwrap().to_owned();
+                    let patch = json!({ "source_revision_config": { "image_uri": image('1') } });
+                    let path = format!("/v2/deployments/{id}");
+                    let Some((status, patched)) = asked.ask("PATCH", &path, Some(&patch)) else { return };
+                    assert_eq!(status, 200);
+                    sender.send((id, patched["latest_revision_id"].as_str().unwrap().to_owned())).unwrap();
+                }
+            });
+            std::thread::sleep(Duration::from_millis(40 + 35 * round));
+            rustix::process::kill_process(
+                rustix::process::Pid::from_child(&asked.child),
+                rustix::process::Signal::KILL,
+            )
+            .unwrap();
+        });
+        known.extend(made.iter());
+        service.kill();
+    }
+    assert!(known.len() > 8, "{} deployments", known.len());
+    let service = Process::start(&env);
+    for (id, revision) in &known {
+        let path = format!("/v2/deployments/{id}/revisions/{revision}");
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while service.ask("GET", &path, None).unwrap().1["status"] != "DEPLOYED" {
+            assert!(std::time::Instant::now() < deadline, "{path} is stuck");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    service.kill();
+}
+
+#[test]
+fn a_second_service_is_refused() {
+    let env = TestEnv::empty();
+    let service = Process::start(&env);
+    let message = refused(&env);
+    assert!(message.contains("another agentcli host uses it"), "{message}");
+    assert_eq!(service.ask("GET", "/v2/deployments", None).unwrap().0, 200);
+    service.kill();
+}
+
+/// Changes the database, which is refused then and stays as it is.
+fn refused_after(change: impl FnOnce(&Path)) -> String {
+    let env = TestEnv::empty();
+    assert_eq!(env.run("host keys create --data data").code, 0);
+    let file = env.path("data/host.db");
+    change(&file);
+    let before = fs::read(&file).unwrap();
+    let message = refused(&env);
+    assert_eq!(fs::read(&file).unwrap(), before, "the file was changed");
+    message
+}
+
+#[test]
+fn a_damaged_or_newer_database_is_refused_and_kept() {
+    let damaged = refused_after(|file| {
+        let mut bytes = fs::read(file).unwrap();
+        bytes[..16].fill(b'x');
+        fs::write(file, bytes).unwrap();
+    });
+    assert!(damaged.contains("cannot open the database"), "{damaged}");
+    assert!(damaged.contains("file is not a database"), "{damaged}");
+    assert!(damaged.contains("restore a copy"), "{damaged}");
+    let torn = refused_after(|file| {
+        let mut bytes = fs::read(file).unwrap();
+        let half = bytes.len() / 2;
+        bytes[half..].fill(0xa5);
+        fs::write(file, bytes).unwrap();
+    });
+    assert!(torn.contains("cannot open the database"), "{torn}");
+    // The version is at offset 60 of the header, in network byte order.
+    let newer = refused_after(|file| {
+        let mut bytes = fs::read(file).unwrap();
+        bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
+        fs::write(file, bytes).unwrap();
+    });
+    assert!(newer.contains("version 99 of it is newer than this program"), "{newer}");
+}
+
+#[test]
+fn a_lost_key_is_not_replaced() {
+    let env = TestEnv::empty();
+    assert_eq!(env.run("host keys create --data data").code, 0);
+    fs::remove_file(env.path("data/secret.key")).unwrap();
+    let message = refused(&env);
+    assert!(message.contains("cannot use the key"), "{message}");
+    assert!(!env.path("data/secret.key").exists());
+}
