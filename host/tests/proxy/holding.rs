@@ -39,7 +39,7 @@ async fn request_is_answered_503_with_the_reason_after_the_limit() {
         proxy.set("app", route);
         let answer = post(proxy.address, "app.localhost", "/", "body").await;
         assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{reason}");
-        assert_eq!(answer.detail(), format!("no backend available within 0 s: {reason}"));
+        assert_eq!(answer.detail(), format!("no backend available within 0 s: {reason}; try again later"));
         assert_eq!(answer.headers["retry-after"], "5");
     }
     assert_eq!(proxy.routes.activity("app").unwrap().open, 0);
@@ -55,7 +55,7 @@ async fn held_requests_are_bounded_by_deployment() {
     until(|| proxy.routes.activity("app").unwrap().open == 2).await;
     let refused = get(proxy.address, "app.localhost", "/name").await;
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(refused.detail().contains("2 requests of the deployment are waiting already"), "{refused:?}");
+    assert!(refused.detail().contains("2 requests are waiting already"), "{refused:?}");
     let other = tokio::spawn(get(proxy.address, "other.localhost", "/name"));
     until(|| proxy.routes.activity("other").unwrap().open == 1).await;
     proxy.ready("app", &[&backend]);
