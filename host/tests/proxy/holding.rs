@@ -97,17 +97,21 @@ async fn idle_time_starts_at_the_end_of_the_last_request() {
     let proxy = Running::start(|_| {}).await;
     let backend = Backend::start("backend").await;
     proxy.ready("app", &[&backend]);
+    // A deployment that slept before a restart of the service is not started by it.
+    assert_eq!(proxy.routes.activity("app").unwrap().idle, None);
     let request = tokio::spawn(get(proxy.address, "app.localhost", "/gate"));
     until(|| backend.requests() == 1).await;
     tokio::time::sleep(Duration::from_millis(30)).await;
     let activity = proxy.routes.activity("app").unwrap();
-    assert_eq!((activity.open, activity.idle), (1, Duration::ZERO));
+    assert_eq!((activity.open, activity.idle), (1, Some(Duration::ZERO)));
+    assert_eq!(proxy.routes.open(backend.address), 1);
     backend.seen.gate.send_replace(true);
     soon(request).await.unwrap();
-    until(|| proxy.routes.activity("app").unwrap().idle >= Duration::from_millis(30)).await;
+    until(|| proxy.routes.activity("app").unwrap().idle >= Some(Duration::from_millis(30))).await;
+    assert_eq!(proxy.routes.open(backend.address), 0);
     // A new route of the same deployment is not a use of it.
     proxy.set("app", Route::Asleep);
-    assert!(proxy.routes.activity("app").unwrap().idle >= Duration::from_millis(30));
+    assert!(proxy.routes.activity("app").unwrap().idle >= Some(Duration::from_millis(30)));
     assert_eq!(proxy.routes.activity("unknown"), None);
 }
 
