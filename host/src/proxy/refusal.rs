@@ -17,7 +17,7 @@ const MAY_BE_DONE: &str = "the request may have been processed: check before you
 
 /// The reason not to forward a request or its response.
 ///
-/// 503 means that no backend got the request, so that it can be repeated; 502 that one got it, and may have acted on it.
+/// After 503, the request can be repeated: no backend got it, or it is idempotent. After 502, one may have acted on it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("cannot route the request: {0}")]
