@@ -2,13 +2,13 @@
 //!
 //! It knows neither the database nor the container engine: the reconciler writes the [`Routes`], and learns from them which
 //! deployments are used ([`Routes::activity`]), which are to be started ([`Routes::wanted`]), and when a backend can be
-//! stopped ([`Routes::drain`]).
+//! stopped ([`Routes::open`], [`Routes::drain`]).
 //!
 //! - A change of a route affects later requests only: those that are open, streams and upgraded connections included, stay
 //!   with their backend. Connections of clients outlive it.
 //! - Bodies are streamed both ways with backpressure, and never stored. There is no timeout on responses and streams.
 //! - While no backend accepts a request, it is held, at most for [`Options::hold`], and then answered 503 with the reason and
-//!   Retry-After. 503 means that no backend got the request.
+//!   Retry-After. A request that is answered 503 can be repeated: no backend got it, or it is idempotent.
 //! - When a backend closes the connection before it responds, an idempotent request without a body is sent to another one;
 //!   every other is answered 502 with the reason: it may have been processed. After the first byte of the response, the
 //!   client sees the response break off.

@@ -71,10 +71,15 @@ impl Backend {
         Open(self.clone())
     }
 
+    /// Number of open requests.
+    pub(super) fn count(&self) -> usize {
+        *self.open.borrow()
+    }
+
     /// The order of preference: reachable backends first, then by open requests.
     pub(super) fn load(&self) -> (bool, usize) {
         let is_avoided = self.state().avoided_until.is_some_and(|until| Instant::now() < until);
-        (is_avoided, *self.open.borrow())
+        (is_avoided, self.count())
     }
 
     /// Waits until no request is open. Those that are open at the deadline are cut off; returns their number.
@@ -83,7 +88,7 @@ impl Backend {
         if timeout_at(deadline, open.wait_for(|open| *open == 0)).await.is_ok() {
             return 0;
         }
-        let left = *self.open.borrow();
+        let left = self.count();
         self.cut.send_replace(());
         left
     }

@@ -13,9 +13,11 @@ use super::host_name::{HostName, InvalidHost};
 /// Seconds after which a client should try again when nothing is known about the wait.
 const RETRY_SECONDS: u16 = 5;
 
+const MAY_BE_DONE: &str = "the request may have been processed: check before you repeat it";
+
 /// The reason not to forward a request or its response.
 ///
-/// 503 means that no backend got the request, so that it can be repeated; 502 that one got it, and may have acted on it.
+/// After 503, the request can be repeated: no backend got it, or it is idempotent. After 502, one may have acted on it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("cannot route the request: {0}")]
@@ -27,17 +29,15 @@ pub(super) enum Refusal {
     UnknownHost(HostName),
     #[error("CONNECT is not supported; send the request to the URL of the deployment")]
     Connect,
-    #[error("no backend available: {max} requests of the deployment are waiting already: {reason}")]
+    #[error("no backend available, and {max} requests are waiting already: {reason}; try again later")]
     TooManyHeld { max: usize, reason: String },
-    #[error("no backend available within {} s: {reason}", .after.as_secs())]
+    #[error("no backend available within {} s: {reason}; try again later", .after.as_secs())]
     Unavailable { after: Duration, reason: String },
-    #[error("the request body ended early")]
+    #[error("cannot forward the request: its body ended early")]
     IncompleteRequest,
-    #[error(
-        "the connection to the server was closed before it responded; the request may have been processed"
-    )]
+    #[error("the server closed the connection without a response; {MAY_BE_DONE}")]
     NoResponse,
-    #[error("the server sent a response that is not valid HTTP; the request may have been processed")]
+    #[error("the response of the server is not valid HTTP; {MAY_BE_DONE}")]
     InvalidResponse,
 }
 

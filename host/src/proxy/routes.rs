@@ -86,11 +86,19 @@ impl Routes {
     /// Waits until `backend` has no open request, stream or upgraded connection. Those that are open after `timeout` are
     /// cut off; returns their number. The backend must not have a route anymore, or new requests keep coming.
     pub async fn drain(&self, backend: SocketAddr, timeout: Duration) -> usize {
-        let backend = self.table.borrow().backends.get(&backend).and_then(Weak::upgrade);
-        match backend {
+        match self.backend(backend) {
             Some(backend) => backend.drain(Instant::now() + timeout).await,
             None => 0,
         }
+    }
+
+    /// Number of open requests, streams and upgraded connections of `backend`.
+    pub fn open(&self, backend: SocketAddr) -> usize {
+        self.backend(backend).map_or(0, |backend| backend.count())
+    }
+
+    fn backend(&self, address: SocketAddr) -> Option<Arc<Backend>> {
+        self.table.borrow().backends.get(&address).and_then(Weak::upgrade)
     }
 
     /// Cuts off all requests that are open at the deadline.

@@ -12,26 +12,23 @@ use crate::lock;
 pub struct Activity {
     /// Number of open requests, streams, upgraded connections and held requests.
     pub open: usize,
-    /// Time since a request was open or, before the first one, since the route was made. Zero while one is open.
-    pub idle: Duration,
+    /// Time since the last request ended, zero while one is open; `None` before the first one.
+    pub idle: Option<Duration>,
     /// Whether a request came while the route was asleep. True until the route is set to something else.
     pub is_wanted: bool,
 }
 
 /// Counts the requests of a route.
+#[derive(Default)]
 pub(super) struct Usage(Mutex<State>);
 
+#[derive(Default)]
 struct State {
     open: usize,
     held: usize,
-    last: Instant,
+    /// The end of the last request.
+    last: Option<Instant>,
     is_wanted: bool,
-}
-
-impl Default for Usage {
-    fn default() -> Self {
-        Self(Mutex::new(State { open: 0, held: 0, last: Instant::now(), is_wanted: false }))
-    }
 }
 
 impl Usage {
@@ -41,7 +38,7 @@ impl Usage {
 
     pub(super) fn activity(&self) -> Activity {
         let state = self.state();
-        let idle = if state.open == 0 { state.last.elapsed() } else { Duration::ZERO };
+        let idle = if state.open == 0 { state.last.map(|last| last.elapsed()) } else { Some(Duration::ZERO) };
         Activity { open: state.open, idle, is_wanted: state.is_wanted }
     }
 
@@ -79,7 +76,7 @@ impl Drop for Visit {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.open -= 1;
-        state.last = Instant::now();
+        state.last = Some(Instant::now());
     }
 }
 

@@ -1,8 +1,11 @@
 //! Backends that fail, and clients that misbehave.
 
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
+use agentcli_host::proxy::Route;
 use hyper::{Method, StatusCode};
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::backend::Backend;
 use crate::client::{Client, Raw, get, post, raw};
@@ -41,8 +44,58 @@ async fn connections_to_backends_are_reused() {
         get(proxy.address, "app.localhost", "/name").await;
         post(proxy.address, "app.localhost", "/name", "body").await;
     }
-    let connections = backend.seen.connections.load(std::sync::atomic::Ordering::SeqCst);
+    let connections = backend.seen.connections.load(Ordering::SeqCst);
     assert!(connections < 20, "{connections} connections");
+}
+
+/// Servers close idle connections after 5 s: a request that cannot be repeated must not meet that.
+#[tokio::test]
+async fn request_that_cannot_be_repeated_uses_no_idle_connection() {
+    let proxy = Running::start(|_| {}).await;
+    let backend = Backend::start("backend").await;
+    proxy.ready("app", &[&backend]);
+    let connections = || backend.seen.connections.load(Ordering::SeqCst);
+    get(proxy.address, "app.localhost", "/name").await;
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    post(proxy.address, "app.localhost", "/name", "body").await;
+    assert_eq!(connections(), 2);
+}
+
+#[tokio::test]
+async fn replica_that_does_not_answer_is_avoided() {
+    let proxy = Running::start(|options| options.connect = Duration::from_secs(2)).await;
+    let alive = Backend::start("alive").await;
+    let full = TcpSocket::new_v4().unwrap();
+    full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let full = full.listen(1).unwrap();
+    let address = full.local_addr().unwrap();
+    let mut pending = Vec::new();
+    while let Ok(stream) = tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(address)).await
+    {
+        pending.push(stream);
+    }
+    proxy.set("app", Route::Ready(vec![address, alive.address]));
+    let start = Instant::now();
+    for _ in 0..10 {
+        assert_eq!(post(proxy.address, "app.localhost", "/name", "body").await.text, "alive");
+    }
+    // Without that, every other request waits for 2 s.
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn broken_upload_is_a_bad_request() {
+    let proxy = Running::start(|_| {}).await;
+    let backend = Backend::start("backend").await;
+    proxy.ready("app", &[&backend]);
+    let head = "POST /gate HTTP/1.1\r\nHost: app.localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n";
+    let mut client = Raw::connect(proxy.address).await;
+    client.write(head).await;
+    until(|| backend.requests() == 1).await;
+    client.write("not a length\r\n").await;
+    let answer = client.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("its body ended early"), "{answer}");
+    until(|| proxy.routes.activity("app").unwrap().open == 0).await;
 }
 
 #[tokio::test]
@@ -59,7 +112,7 @@ async fn only_a_repeatable_request_goes_to_another_replica() {
     let answer = post(proxy.address, "app.localhost", "/name", "").await;
     assert_eq!(answer.status, StatusCode::BAD_GATEWAY);
     let detail = answer.detail();
-    assert!(detail.contains("closed before it responded"), "{detail}");
+    assert!(detail.contains("closed the connection without a response"), "{detail}");
     assert!(detail.contains("may have been processed") && !answer.headers.contains_key("retry-after"));
     assert_eq!(alive.requests(), lost);
 }

@@ -39,7 +39,7 @@ async fn request_is_answered_503_with_the_reason_after_the_limit() {
         proxy.set("app", route);
         let answer = post(proxy.address, "app.localhost", "/", "body").await;
         assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE, "{reason}");
-        assert_eq!(answer.detail(), format!("no backend available within 0 s: {reason}"));
+        assert_eq!(answer.detail(), format!("no backend available within 0 s: {reason}; try again later"));
         assert_eq!(answer.headers["retry-after"], "5");
     }
     assert_eq!(proxy.routes.activity("app").unwrap().open, 0);
@@ -55,7 +55,7 @@ async fn held_requests_are_bounded_by_deployment() {
     until(|| proxy.routes.activity("app").unwrap().open == 2).await;
     let refused = get(proxy.address, "app.localhost", "/name").await;
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(refused.detail().contains("2 requests of the deployment are waiting already"), "{refused:?}");
+    assert!(refused.detail().contains("2 requests are waiting already"), "{refused:?}");
     let other = tokio::spawn(get(proxy.address, "other.localhost", "/name"));
     until(|| proxy.routes.activity("other").unwrap().open == 1).await;
     proxy.ready("app", &[&backend]);
@@ -97,17 +97,21 @@ async fn idle_time_starts_at_the_end_of_the_last_request() {
     let proxy = Running::start(|_| {}).await;
     let backend = Backend::start("backend").await;
     proxy.ready("app", &[&backend]);
+    // A deployment that slept before a restart of the service is not started by it.
+    assert_eq!(proxy.routes.activity("app").unwrap().idle, None);
     let request = tokio::spawn(get(proxy.address, "app.localhost", "/gate"));
     until(|| backend.requests() == 1).await;
     tokio::time::sleep(Duration::from_millis(30)).await;
     let activity = proxy.routes.activity("app").unwrap();
-    assert_eq!((activity.open, activity.idle), (1, Duration::ZERO));
+    assert_eq!((activity.open, activity.idle), (1, Some(Duration::ZERO)));
+    assert_eq!(proxy.routes.open(backend.address), 1);
     backend.seen.gate.send_replace(true);
     soon(request).await.unwrap();
-    until(|| proxy.routes.activity("app").unwrap().idle >= Duration::from_millis(30)).await;
+    until(|| proxy.routes.activity("app").unwrap().idle >= Some(Duration::from_millis(30))).await;
+    assert_eq!(proxy.routes.open(backend.address), 0);
     // A new route of the same deployment is not a use of it.
     proxy.set("app", Route::Asleep);
-    assert!(proxy.routes.activity("app").unwrap().idle >= Duration::from_millis(30));
+    assert!(proxy.routes.activity("app").unwrap().idle >= Some(Duration::from_millis(30)));
     assert_eq!(proxy.routes.activity("unknown"), None);
 }
 
