@@ -40,8 +40,8 @@ const BACKGROUND: &str = r#"exec 2>&1
 . "$STATE/variables" && cd "$(cat "$STATE/directory")" || exit
 eval "exec $COMMAND""#;
 
-/// The default ports of `dev`, `up` and `host serve`.
-const PORTS: [u16; 3] = [2024, 8123, 8900];
+/// The default ports of `dev`, `up`, and `host serve` with its proxy.
+const PORTS: [u16; 4] = [2024, 8123, 8900, 8980];
 
 /// A command that runs until the end of its page.
 struct Running {
@@ -64,7 +64,7 @@ struct Shell {
     programs: Vec<PathBuf>,
     variables: Vec<(&'static str, String)>,
     /// Default ports, each with the one that is used instead.
-    ports: [(u16, u16); 3],
+    ports: [(u16, u16); 4],
     running: Vec<Running>,
 }
 
@@ -194,15 +194,15 @@ impl Running {
 
 /// Writes a program that runs `agentcli` on the ports that are used, and without pulling: base images are local on the
 /// test engines.
-fn write_program(path: &Path, ports: &[(u16, u16); 3]) {
-    let [(_, dev), (_, up), (_, host)] = ports;
+fn write_program(path: &Path, ports: &[(u16, u16); 4]) {
+    let [(_, dev), (_, up), (_, host), (_, proxy)] = ports;
     let script = format!(
         r#"#!/bin/sh
 case " $* " in
 *" --help "* | *" --port "*) ;;
 " dev "*) set -- "$@" --port {dev} ;;
 " up "*) set -- "$@" --port {up} ;;
-" host serve "*) set -- "$@" --port {host} ;;
+" host serve "*) set -- "$@" --listen 127.0.0.1:{host} --proxy 127.0.0.1:{proxy} ;;
 esac
 case " $* " in
 *" --help "* | *" --no-pull "*) ;;

@@ -77,7 +77,8 @@ impl Record {
         let Work { deployment, revision, number, image } = self.work(id)?;
         let secrets = self.store.read(|tx| tx.secrets(&deployment.id, id));
         let secrets = secrets.map_err(|broken| broken.to_string())?;
-        let value = |secret: agentcli::api::wire::Secret| Some((secret.name, secret.value?.expose().to_owned()));
+        let value =
+            |secret: agentcli::api::wire::Secret| Some((secret.name, secret.value?.expose().to_owned()));
         let grace = self.store.read(|tx| tx.grace_of(id)).map_err(|broken| broken.to_string())?;
         let spec = deployment.source_config.resource_spec.unwrap_or_default();
         let memory = spec.memory_limit_mb.or(spec.memory_mb);
@@ -115,7 +116,12 @@ impl Journal for Record {
             match (to, &reason) {
                 _ if !is_changed => {}
                 (Phase::Deploying, _) => {
-                    tx.log(&revision, LogKind::Deploy, &LogLevel::Info, &format!("deploying revision {revision}"))?;
+                    tx.log(
+                        &revision,
+                        LogKind::Deploy,
+                        &LogLevel::Info,
+                        &format!("deploying revision {revision}"),
+                    )?;
                 }
                 (Phase::DeployFailed, Some(reason)) => {
                     tx.log(&revision, LogKind::Deploy, &LogLevel::Error, reason)?;
@@ -171,9 +177,8 @@ impl Journal for Record {
                 archive::check(file, &config)
             };
             let contents = tokio::task::spawn_blocking(check).await.map_err(|error| error.to_string())??;
-            let line = format!(
-                "received {} files, {} bytes, with {}", contents.files, contents.bytes, job.config
-            );
+            let line =
+                format!("received {} files, {} bytes, with {}", contents.files, contents.bytes, job.config);
             self.log(revision, Stage::Build, LogLevel::Info, &line);
             Ok(job)
         }
@@ -194,7 +199,8 @@ impl Journal for Record {
             Stage::Build => LogKind::Build,
             Stage::Deploy => LogKind::Deploy,
         };
-        let line = Line { revision: revision.to_owned(), kind, level, text: line.to_owned(), time: time::now() };
+        let line =
+            Line { revision: revision.to_owned(), kind, level, text: line.to_owned(), time: time::now() };
         let mut lines = lock(&self.lines);
         lines.push(line);
         if lines.len() > 1 {
@@ -203,13 +209,16 @@ impl Journal for Record {
         let waiting = self.lines.clone();
         self.store.change_later(move |tx| {
             let lines = std::mem::take(&mut *lock(&waiting));
-            lines.iter().try_for_each(|line| tx.log_at(&line.revision, line.kind, &line.level, &line.text, line.time))
+            lines
+                .iter()
+                .try_for_each(|line| tx.log_at(&line.revision, line.kind, &line.level, &line.text, line.time))
         });
     }
 
     fn logged_until<'a>(&'a self, revision: &'a str) -> Recorded<'a, i32> {
         async move {
-            let until = self.store.read(|tx| tx.logged_until(revision)).map_err(|broken| broken.to_string())?;
+            let until =
+                self.store.read(|tx| tx.logged_until(revision)).map_err(|broken| broken.to_string())?;
             Ok(until.map_or(0, |until| i32::try_from(until / 1000).unwrap_or(i32::MAX)))
         }
         .boxed()

@@ -21,7 +21,9 @@ struct Process {
 
 fn serve(env: &TestEnv) -> Child {
     let mut command = Command::new(crate::harness::program());
-    command.args(["host", "serve", "--data", "data", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0"]).current_dir(env.path("."));
+    command
+        .args(["host", "serve", "--data", "data", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0"])
+        .current_dir(env.path("."));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }

@@ -119,11 +119,8 @@ impl Serve {
     }
 
     fn runner(&self, env: &Env, store: &Store) -> Result<EngineRunner, Error> {
-        let databases = Databases::new(
-            self.postgres_uri.as_deref(),
-            self.redis_uri.as_deref(),
-            &store.database_key(),
-        );
+        let databases =
+            Databases::new(self.postgres_uri.as_deref(), self.redis_uri.as_deref(), &store.database_key());
         let options = runner::Options {
             engine: env.engine(),
             host: store.host_id().map_err(crate::Error::from)?,

@@ -51,8 +51,8 @@ impl Memory {
         let containers: Vec<Container> = seen.iter().map(|seen| self.container(seen)).collect();
         let mut requested = HashMap::new();
         for deployment in containers.iter().map(|container| &container.deployment) {
-            if let Some(activity) = routes.activity(deployment) {
-                requested.insert(deployment.clone(), self.now().saturating_sub(activity.idle));
+            if let Some(idle) = routes.activity(deployment).and_then(|activity| activity.idle) {
+                requested.insert(deployment.clone(), self.now().saturating_sub(idle));
             }
         }
         Observed { containers, attempted: self.attempted.clone(), requested }

@@ -147,7 +147,9 @@ impl From<&RevisionStatus> for Phase {
             RevisionStatus::BuildFailed => Self::BuildFailed,
             RevisionStatus::DeployFailed => Self::DeployFailed,
             // This service writes no others.
-            RevisionStatus::Interrupted | RevisionStatus::Unknown | RevisionStatus::Other(_) => Self::Interrupted,
+            RevisionStatus::Interrupted | RevisionStatus::Unknown | RevisionStatus::Other(_) => {
+                Self::Interrupted
+            }
         }
     }
 }

@@ -79,7 +79,9 @@ async fn fetch(url: &str, reference: &str, root: &Path, log: &LogSink) -> Result
         _ => format!("cannot run git: {}", project::reason(&error)),
     })?;
     if !status.is_success() {
-        return Err(format!("git cannot fetch {name} of {url}; `git ls-remote {url} {name}` on the host says why"));
+        return Err(format!(
+            "git cannot fetch {name} of {url}; `git ls-remote {url} {name}` on the host says why"
+        ));
     }
     let commit = Command::new("git", root).arguments(["rev-parse", "HEAD"]);
     if let Ok((_, commit)) = child::output(&commit, "").await {

@@ -103,8 +103,9 @@ impl Tx<'_> {
 
     /// A deployment of a tenant, with the names of its secrets.
     pub(crate) fn deployment(&self, tenant: &str, id: &str) -> Result<Option<Deployment>, Broken> {
-        let mut statement =
-            self.db.prepare_cached("SELECT record FROM deployments WHERE id = ?1 AND tenant = ?2 AND NOT deleted")?;
+        let mut statement = self
+            .db
+            .prepare_cached("SELECT record FROM deployments WHERE id = ?1 AND tenant = ?2 AND NOT deleted")?;
         let found = statement.query_row([id, tenant], |row| row.get::<_, String>(0)).optional()?;
         Ok(found.map(|record| serde_json::from_str(&record)).transpose()?)
     }

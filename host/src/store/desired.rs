@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use agentcli::api::time;
-use agentcli::api::wire::{Deployment, DeploymentStatus, Revision as Record, RevisionStatus, Secret, Source as From};
+use agentcli::api::wire::{
+    Deployment, DeploymentStatus, Revision as Record, RevisionStatus, Secret, Source as From,
+};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{Broken, Tx};
@@ -89,12 +91,14 @@ impl Tx<'_> {
 
     /// A revision with its number, its image and its deployment.
     pub(crate) fn work(&self, revision: &str) -> Result<Option<Work>, Broken> {
-        let mut statement =
-            self.db.prepare_cached("SELECT deployment, ordinal, record, image FROM revisions WHERE id = ?1")?;
+        let mut statement = self
+            .db
+            .prepare_cached("SELECT deployment, ordinal, record, image FROM revisions WHERE id = ?1")?;
         let row = |row: &rusqlite::Row<'_>| {
             Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?, row.get(3)?))
         };
-        let Some((deployment, number, record, image)) = statement.query_row([revision], row).optional()? else {
+        let Some((deployment, number, record, image)) = statement.query_row([revision], row).optional()?
+        else {
             return Ok(None);
         };
         let Some(deployment) = self.any_deployment(&deployment)? else { return Ok(None) };
@@ -146,7 +150,9 @@ impl Tx<'_> {
     /// Makes a revision the active one of a deployment, whose active one is `from`; returns whether it did.
     pub(crate) fn switch(&self, deployment: &str, from: Option<&str>, to: &str) -> Result<bool, Broken> {
         let Some(mut found) = self.any_deployment(deployment)? else { return Ok(false) };
-        if found.active_revision_id.as_deref() != from || !self.advance(to, Phase::Deploying, Phase::Deployed, None)? {
+        if found.active_revision_id.as_deref() != from
+            || !self.advance(to, Phase::Deploying, Phase::Deployed, None)?
+        {
             return Ok(false);
         }
         self.db.execute("UPDATE revisions SET attempts = 0, error = NULL WHERE id = ?1", [to])?;
@@ -162,7 +168,12 @@ impl Tx<'_> {
     }
 
     /// Records the number of failed attempts of a revision, and the last reason.
-    pub(crate) fn set_attempts(&self, revision: &str, attempts: u32, error: Option<&str>) -> Result<(), Broken> {
+    pub(crate) fn set_attempts(
+        &self,
+        revision: &str,
+        attempts: u32,
+        error: Option<&str>,
+    ) -> Result<(), Broken> {
         self.db.execute(
             "UPDATE revisions SET attempts = ?2, error = coalesce(?3, error) WHERE id = ?1",
             params![revision, attempts, error],
@@ -180,7 +191,8 @@ impl Tx<'_> {
     pub(crate) fn secrets(&self, deployment: &str, revision: &str) -> Result<Vec<Secret>, Broken> {
         let mut statement =
             self.db.prepare_cached("SELECT secrets FROM revisions WHERE id = ?1 AND deployment = ?2")?;
-        let sealed = statement.query_row([revision, deployment], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+        let sealed =
+            statement.query_row([revision, deployment], |row| row.get::<_, Vec<u8>>(0)).optional()?;
         sealed.map_or(Ok(Vec::new()), |sealed| self.vault.open_sealed(deployment, &sealed))
     }
 }
@@ -195,7 +207,9 @@ fn host_of(url: &str) -> Option<String> {
 fn source(record: &Record, kept: Option<String>) -> Source {
     match (kept, &record.source, &record.source_revision_config.image_uri) {
         (Some(kept), _, _) => Source::Kept(kept),
-        (None, From::ExternalContainer | From::InternalContainer, Some(image)) => Source::Image(image.clone()),
+        (None, From::ExternalContainer | From::InternalContainer, Some(image)) => {
+            Source::Image(image.clone())
+        }
         (None, _, _) => Source::Build,
     }
 }

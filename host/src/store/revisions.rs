@@ -114,6 +114,7 @@ impl Tx<'_> {
     /// Stops a revision that is not deployed yet; returns whether it was changed.
     pub(crate) fn interrupt(&self, revision: &Revision) -> Result<bool, Broken> {
         let phase = Phase::from(&revision.status);
-        Ok(phase.may_become(Phase::Interrupted) && self.advance(&revision.id, phase, Phase::Interrupted, None)?)
+        Ok(phase.may_become(Phase::Interrupted)
+            && self.advance(&revision.id, phase, Phase::Interrupted, None)?)
     }
 }

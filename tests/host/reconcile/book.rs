@@ -8,7 +8,7 @@ use agentcli::api::wire::LogLevel;
 use agentcli_host::reconcile::{
     Desired, Journal, Phase, PhaseChange, Recorded, Revision, Scale, Source, Stage,
 };
-use agentcli_host::runner::{BuildJob, Launch, image_tag};
+use agentcli_host::runner::{BuildJob, Launch, Origin, image_tag};
 use futures_util::FutureExt as _;
 
 /// The record, and what it was told.
@@ -154,7 +154,13 @@ impl Journal for Book {
         async move {
             let (tag, archive) = (self.image_tag(revision).await?, self.archive.clone());
             let config = "agent.json".to_owned();
-            Ok(BuildJob { tag, archive, config, install_command: None, build_command: None })
+            Ok(BuildJob {
+                tag,
+                origin: Origin::Archive(archive),
+                config,
+                install_command: None,
+                build_command: None,
+            })
         }
         .boxed()
     }
