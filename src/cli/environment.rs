@@ -40,8 +40,8 @@ pub const VARIABLES: &[Row] = &[
     ),
     row(
         &["AGENT_HOST_API_KEY", "PLATFORM_API_KEY", "FRAMEWORK_API_KEY"],
-        &["deploy", "host serve", "manifests"],
-        "API key of the deployment service; also in `.env`. `host serve` reads the first",
+        &["deploy", "manifests"],
+        "API key of the deployment service; also in `.env`",
     ),
     row(hosted::KEYS, SERVICE, "the same, read last"),
     row(&["PLATFORM_TENANT_ID", hosted::TENANT], SERVICE, "workspace of the key; also in `.env`"),
