@@ -39,6 +39,29 @@ fn pip_installs_the_versions_of_the_lock() {
     assert!(dev.stop("INT").success());
 }
 
+/// A server that works with these versions exists, and the image does not have it either.
+#[test]
+fn the_newest_server_replaces_locked_versions() {
+    let project = project("");
+    let packages = [("langgraph", "1.0.10"), ("langgraph-checkpoint", "4.0.0"), ("langchain-core", "1.3.0")];
+    let source = "source = { registry = \"https://pypi.org/simple\" }";
+    let mut lock = project.read("uv.lock");
+    for (name, version) in packages {
+        project.edit("pyproject.toml", "\"cloudpickle>=2\"", &format!("\"cloudpickle>=2\", \"{name}\""));
+        lock = lock
+            .replace("{ name = \"tabulate\"", &format!("{{ name = \"{name}\" }}, {{ name = \"tabulate\""));
+        lock += &format!("\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{source}\n");
+    }
+    project.write("uv.lock", lock);
+    let dev = project.ready(&[]);
+    assert_eq!(tabulate(&dev), "0.8.10");
+    assert!(dev.seen.iter().any(|event| event["message"] == LOCKED), "{:?}", dev.seen);
+    assert!(!dev.seen.iter().any(|event| event["event"] == "warning"), "{:?}", dev.seen);
+    let python = std::fs::read_dir(project.path(".agentcli/python/lib")).unwrap().next().unwrap().unwrap();
+    assert!(python.path().join("site-packages/langgraph_api-0.16.7.dist-info").is_dir());
+    assert!(dev.stop("INT").success());
+}
+
 #[test]
 fn a_lock_that_cannot_be_installed_is_named_with_the_way_out() {
     let project = project("");
