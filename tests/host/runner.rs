@@ -14,7 +14,7 @@ use agentcli::engine::EngineEnv;
 use agentcli_host::proxy::{Options as ProxyOptions, Proxy, Routes};
 use agentcli_host::reconcile::{Phase, Source};
 use agentcli_host::runner::{
-    BuildJob, Databases, EngineRunner, Failure, Launch, LogSink, Options, Runner, Seen, SeenState,
+    BuildJob, Databases, EngineRunner, Failure, Launch, LogSink, Options, Origin, Runner, Seen, SeenState,
     container_name, image_tag,
 };
 use serde_json::{Value, json};
@@ -67,7 +67,8 @@ impl OwnHost {
         let archive = self.directory.path().join("source.tar.gz");
         copy(&mut packed.reader(), &mut fs::File::create(&archive).unwrap()).unwrap();
         let (config, tag) = ("agent.json".to_owned(), image_tag(&self.name(), 1));
-        BuildJob { tag, archive, config, install_command: None, build_command: None }
+        let origin = Origin::Archive(archive);
+        BuildJob { tag, origin, config, install_command: None, build_command: None }
     }
 
     fn launch(&self) -> Launch {
@@ -254,7 +255,7 @@ async fn archive_is_deployed_answers_at_its_host_and_is_rolled_back() {
     let runner = Arc::new(host.runner());
     let project = TempDir::new().unwrap();
     crate::harness::copy(&fixtures("databases"), project.path());
-    let archive = host.job(project.path()).await.archive;
+    let Origin::Archive(archive) = host.job(project.path()).await.origin else { unreachable!() };
     let book = Arc::new(Book::new(deployment(&host.launch().deployment, &host.name())).of_archive(archive));
     let routes = Arc::<Routes>::default();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

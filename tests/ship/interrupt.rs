@@ -94,7 +94,7 @@ fn assert_resumes(host: &Host, stage: &Stage, engine: Option<&str>, arguments: &
 
 #[test]
 fn what_is_sent_is_taken_up_again() {
-    let host = Host::start(|options| options.pace = Duration::from_millis(60));
+    let host = Host::start(|options| options.runner.pace = Duration::from_millis(60));
     let stage = Stage::new(&host.url());
     assert_resumes(&host, &stage, None, "--remote");
 }
