@@ -1,5 +1,6 @@
 //! The command line of `agentcli-host`, which is also `agentcli host`.
 
+mod data;
 mod keys;
 mod serve;
 
@@ -26,6 +27,9 @@ enum Command {
     Keys(keys::Keys),
     #[allow(missing_docs, reason = "documented in its file")]
     Serve(serve::Serve),
+    Check(data::Check),
+    Backup(data::Backup),
+    Restore(data::Restore),
 }
 
 impl Program for Arguments {
@@ -37,6 +41,9 @@ impl Program for Arguments {
         match self.command {
             Command::Keys(keys) => keys.run(env),
             Command::Serve(serve) => serve.run(env),
+            Command::Check(check) => check.run(env),
+            Command::Backup(backup) => backup.run(env),
+            Command::Restore(restore) => restore.run(env),
         }
     }
 }

@@ -55,7 +55,7 @@ pub use error::Error;
 pub use keys::token;
 pub use registry::{Login, Registry};
 pub use routes::{Basis, ROUTES, Route};
-pub use store::{Access, Broken, DEFAULT_TENANT, Error as StoreError, Store};
+pub use store::{Access, Broken, DEFAULT_TENANT, Error as StoreError, Inspection, Store};
 pub use uploads::LARGEST_UPLOAD;
 
 /// Options of the service.

@@ -252,7 +252,7 @@ fn a_null_that_changes_nothing_is_left_out() {
     let patch = json!({
         "revision_source": null,
         "secret_references": null,
-        "source_config": { "custom_url": null, "resource_spec": { "cpu": 3, "labels": {}, "memory_mb": null } },
+        "source_config": { "install_command": null, "resource_spec": { "cpu": 3, "labels": {}, "memory_mb": null } },
     });
     let env = TestEnv::empty().file("patch.json", patch.to_string());
     let arguments = format!("update {} --file patch.json --yes --json", scene.id);

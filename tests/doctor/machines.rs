@@ -54,6 +54,10 @@ fn machine(image: &str, options: &[&str], script: &str) -> Value {
     let container = Container { engine, id };
     let target = format!("{}:/usr/local/bin/agentcli", container.id);
     docker(&container.engine, &["cp", crate::harness::program(), &target]);
+    if script.contains("agentcli host") {
+        let program = format!("{}-host", crate::harness::program());
+        docker(&container.engine, &["cp", &program, &format!("{target}-host")]);
+    }
     let started = Command::new("docker")
         .args(["-H", &container.engine, "start", "-a", &container.id])
         .output()

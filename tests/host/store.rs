@@ -157,3 +157,30 @@ fn a_lost_key_is_not_replaced() {
     assert!(message.contains("cannot use the key"), "{message}");
     assert!(!env.path("data/secret.key").exists());
 }
+
+#[test]
+fn copies_are_whole_and_damage_is_found() {
+    let env = TestEnv::empty();
+    let service = Process::start(&env);
+    let mut body = creation("app");
+    body["secrets"] = json!([{ "name": "TOKEN", "value": "hidden" }]);
+    assert_eq!(service.ask("POST", "/v2/deployments", Some(&body)).unwrap().0, 201);
+    let backup = env.run("host backup --data data copy");
+    assert_eq!(backup.code, 0, "{}", backup.err);
+    let again = env.run("host backup --data data copy");
+    assert_eq!(again.code, 1, "{}", again.err);
+    service.kill();
+
+    assert_eq!(env.run("host restore --data restored copy").code, 0);
+    let check = env.run("host check --data restored");
+    assert_eq!(check.code, 0, "{} {}", check.out, check.err);
+    assert!(check.out.starts_with("version 1, 1 deployments, 0 revisions, 1 keys\n"), "{}", check.out);
+    let none = env.run("host check --data nowhere");
+    assert_eq!(none.code, 2, "{}", none.err);
+    assert!(none.err.contains("is not a data directory") && !env.path("nowhere").exists(), "{}", none.err);
+
+    fs::write(env.path("restored/secret.key"), [7; 32]).unwrap();
+    let check = env.run("host check --data restored");
+    assert_eq!(check.code, 1, "{}", check.out);
+    assert!(check.out.contains("cannot be decrypted with this secret.key"), "{}", check.out);
+}

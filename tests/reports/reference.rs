@@ -204,7 +204,7 @@ fn events_are_documented() {
          that you do not know: later versions\nmay add some.\n\n\
          ## dev, up and down\n\n{}\n`up` also prints the events of a build.\n\n\
          ## build\n\n{}\n## deploy\n\n`agentcli schema deploy-events` prints the JSON Schema.\n\n{}\n\
-         ## host serve\n\nThe only event is `ready`, with the `url` of the service.\n",
+         ## host serve\n\nThe only event is `ready`, with the `url` of the service, and the one of `deployments`, in which NAME is that of one.\n",
         table(servers),
         table(builds.chain([built])),
         table(deploy)

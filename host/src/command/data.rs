@@ -1,0 +1,88 @@
+//! `agentcli host check`, `agentcli host backup` and `agentcli host restore`
+
+use std::path::PathBuf;
+
+use agentcli::cli::env::Env;
+use agentcli::error::Error;
+
+use crate::Store;
+
+/// Check the data directory
+///
+/// Checks the whole database, whether its secrets can be decrypted, and whether its archives are there. The exit code is 1
+/// if anything is wrong.
+#[derive(Debug, clap::Args)]
+pub(super) struct Check {
+    /// Data directory
+    #[arg(long, value_name = "DIRECTORY")]
+    data: PathBuf,
+}
+
+/// Copy the data directory, also while the service runs
+///
+/// The copy has the key that decrypts the secrets: keep it as safe as the original.
+#[derive(Debug, clap::Args)]
+pub(super) struct Backup {
+    /// Data directory
+    #[arg(long, value_name = "DIRECTORY")]
+    data: PathBuf,
+
+    /// Directory of the copy, which must not exist
+    #[arg(value_name = "TARGET")]
+    target: PathBuf,
+}
+
+/// Make a data directory from a copy
+#[derive(Debug, clap::Args)]
+pub(super) struct Restore {
+    /// Data directory, which must not exist
+    #[arg(long, value_name = "DIRECTORY")]
+    data: PathBuf,
+
+    /// Directory of the copy
+    #[arg(value_name = "COPY")]
+    copy: PathBuf,
+}
+
+/// Opens an existing data directory.
+fn open(env: &Env, data: &PathBuf) -> Result<Store, Error> {
+    let path = env.directory.join(data);
+    if !path.join("host.db").exists() {
+        return Err(Error::misused(format!("`{}` is not a data directory: it has no host.db", data.display())));
+    }
+    Ok(Store::attach(&path).map_err(crate::Error::from)?)
+}
+
+impl Check {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let found = open(env, &self.data)?.inspect().map_err(crate::Error::from)?;
+        env.out.line(&format!(
+            "version {}, {} deployments, {} revisions, {} keys",
+            found.version, found.deployments, found.revisions, found.keys
+        ))?;
+        for problem in &found.problems {
+            env.out.line(&format!("problem: {problem}"))?;
+        }
+        match found.problems.len() {
+            0 => Ok(env.out.line("no problems found")?),
+            count => Err(Error::Host {
+                message: format!("the data directory has {count} problems"),
+                hint: Some("restore a copy with `agentcli host restore`".to_owned()),
+            }),
+        }
+    }
+}
+
+impl Backup {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let copied = open(env, &self.data)?.copy_to(&env.directory.join(&self.target));
+        Ok(copied.map_err(crate::Error::from)?)
+    }
+}
+
+impl Restore {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let copied = open(env, &self.copy)?.copy_to(&env.directory.join(&self.data));
+        Ok(copied.map_err(crate::Error::from)?)
+    }
+}

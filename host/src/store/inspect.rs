@@ -1,0 +1,119 @@
+//! Checks and copies of the data directory.
+
+use std::fs;
+use std::path::Path;
+
+use super::directory::{Directory, Error};
+use super::{Broken, Store, Tx};
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// Version of the database.
+    pub version: i64,
+    /// Number of deployments, those that are being deleted included.
+    pub deployments: i64,
+    /// Number of revisions.
+    pub revisions: i64,
+    /// Number of keys.
+    pub keys: i64,
+    /// What is wrong, as lowercase fragments.
+    pub problems: Vec<String>,
+}
+
+impl Store {
+    /// Checks the whole database, that all secrets can be decrypted, and that the archives are there.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub fn inspect(&self) -> Result<Inspection, Broken> {
+        let uploads = self.uploads();
+        self.read(|tx| {
+            let mut found = tx.counts()?;
+            found.problems = tx.damages()?;
+            found.problems.extend(tx.sealed_wrongly()?);
+            for id in tx.received_uploads()? {
+                if !uploads.join(format!("{id}.tar.gz")).exists() {
+                    found.problems.push(format!("the archive {id} is missing"));
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Copies the data directory to `target`, which must not exist. The service may run.
+    ///
+    /// # Errors
+    ///
+    /// There is something at `target`, or it cannot be written; then nothing is left there.
+    pub fn copy_to(&self, target: &Path) -> Result<(), Error> {
+        let failed = |source| Error::Directory { path: target.to_owned(), source };
+        if target.exists() {
+            return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
+        }
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let new = tempfile::Builder::new().prefix(".agentcli-host-").tempdir_in(parent.unwrap_or(Path::new(".")));
+        let new = new.map_err(failed)?;
+        let copy = Directory::create(new.path())?;
+        let database = copy.database().to_string_lossy().into_owned();
+        let copied = self.read(|tx| Ok::<_, Broken>(tx.db.execute("VACUUM INTO ?1", [database])?));
+        copied.map_err(|broken| failed(std::io::Error::other(broken.to_string())))?;
+        // A copy keeps the mode of the key.
+        fs::copy(self.directory.key(), copy.key()).map_err(failed)?;
+        for entry in fs::read_dir(self.uploads()).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            fs::copy(entry.path(), copy.uploads().join(entry.file_name())).map_err(failed)?;
+        }
+        fs::rename(new.keep(), target).map_err(failed)
+    }
+}
+
+impl Tx<'_> {
+    fn counts(&self) -> Result<Inspection, Broken> {
+        let sql = "SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM deployments),
+                   (SELECT count(*) FROM revisions), (SELECT count(*) FROM keys)";
+        Ok(self.db.query_row(sql, [], |row| {
+            Ok(Inspection {
+                version: row.get(0)?,
+                deployments: row.get(1)?,
+                revisions: row.get(2)?,
+                keys: row.get(3)?,
+                problems: Vec::new(),
+            })
+        })?)
+    }
+
+    fn texts(&self, sql: &str) -> Result<Vec<String>, Broken> {
+        let mut statement = self.db.prepare(sql)?;
+        let rows = statement.query_map([], |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    fn damages(&self) -> Result<Vec<String>, Broken> {
+        let mut damages = self.texts("SELECT integrity_check FROM pragma_integrity_check")?;
+        damages.retain(|line| line != "ok");
+        damages.extend(self.texts("SELECT 'a record of ' || \"table\" || ' belongs to nothing' FROM pragma_foreign_key_check")?);
+        Ok(damages)
+    }
+
+    fn sealed_wrongly(&self) -> Result<Vec<String>, Broken> {
+        let mut statement = self.db.prepare(
+            "SELECT id, secrets FROM deployments UNION ALL SELECT deployment, secrets FROM revisions",
+        )?;
+        let mut rows = statement.query([])?;
+        let mut wrong = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (id, sealed): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
+            if self.vault.open_sealed(&id, &sealed).is_err() {
+                wrong.push(format!("the secrets of {id} cannot be decrypted with this secret.key"));
+            }
+        }
+        wrong.dedup();
+        Ok(wrong)
+    }
+
+    fn received_uploads(&self) -> Result<Vec<String>, Broken> {
+        self.texts("SELECT id FROM uploads WHERE has_file")
+    }
+}
