@@ -108,7 +108,9 @@ impl Drop for OwnHost {
                 try_docker(&self.engine, &[remove, &[id]].concat()).ok();
             }
         }
-        try_docker(&self.engine, &["rmi", &image_tag(&self.name(), 1)]).ok();
+        for number in 1..4 {
+            try_docker(&self.engine, &["rmi", &image_tag(&self.name(), number)]).ok();
+        }
     }
 }
 
