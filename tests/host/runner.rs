@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engine::{docker, hosts, try_docker};
-use crate::harness::fixtures;
+use crate::harness::{fixtures, free_port};
 use crate::host::reconcile::{Book, Running, deployment, until};
 
 /// Timeout for a server to become healthy.
@@ -41,12 +41,16 @@ impl OwnHost {
     }
 
     fn runner(&self) -> EngineRunner {
+        self.runner_with(Databases::new(None, None, b"key").unwrap())
+    }
+
+    fn runner_with(&self, databases: Databases) -> EngineRunner {
         let options = Options {
             engine: EngineEnv { host: Some(self.engine.clone()), ..EngineEnv::default() },
             host: self.id.clone(),
             pull: false,
             environment: Vec::new(),
-            databases: Databases::new(None, None, b"key").unwrap(),
+            databases,
         };
         EngineRunner::new(options).unwrap()
     }
@@ -105,7 +109,9 @@ impl Drop for OwnHost {
                 try_docker(&self.engine, &[remove, &[id]].concat()).ok();
             }
         }
-        try_docker(&self.engine, &["rmi", &image_tag(&self.name(), 1)]).ok();
+        for number in 1..4 {
+            try_docker(&self.engine, &["rmi", &image_tag(&self.name(), number)]).ok();
+        }
     }
 }
 
@@ -140,7 +146,7 @@ async fn healthy(runner: &EngineRunner) -> SocketAddr {
     }
 }
 
-fn run(address: SocketAddr) -> Value {
+fn run_graph(address: SocketAddr) -> Value {
     let body = json!({ "assistant_id": "agent", "input": { "name": "Ada" } }).to_string();
     let url = format!("http://{address}/runs/wait");
     let arguments = ["-sf", "-m", "60", "-H", "content-type: application/json", "-d", &body, &url];
@@ -168,7 +174,7 @@ async fn archive_becomes_a_server_with_its_databases() {
     runner.start(&name).await.unwrap();
     let address = healthy(&runner).await;
     assert!(address.ip().is_loopback());
-    let answer = run(address);
+    let answer = run_graph(address);
     assert_eq!((&answer["rows"], &answer["value"]), (&json!(1), &json!("a secret")), "{answer}");
     // Limits, and the time to stop when the engine stops.
     let format = "{{.HostConfig.NanoCpus}} {{.HostConfig.Memory}} {{.Config.StopTimeout}}";
@@ -181,7 +187,7 @@ async fn archive_becomes_a_server_with_its_databases() {
     runner.remove(&name).await.unwrap();
     runner.create(launch.clone()).await.unwrap();
     runner.start(&name).await.unwrap();
-    assert_eq!(run(healthy(&runner).await)["rows"], 2);
+    assert_eq!(run_graph(healthy(&runner).await)["rows"], 2);
 
     runner.stop(&name, Duration::from_secs(20)).await.unwrap();
     runner.remove(&name).await.unwrap();
@@ -197,6 +203,40 @@ async fn archive_becomes_a_server_with_its_databases() {
     let names =
         docker(&host.engine, &[&databases[..], &["-Atc", "SELECT datname FROM pg_database"]].concat());
     assert!(!names.contains("agent_"), "{names}");
+}
+
+/// The server is reached by the address of the engine.
+#[tokio::test]
+async fn given_database_server_gets_a_database_for_each_deployment() {
+    let host = OwnHost::new();
+    let (label, port) = (format!("agentcli.host={}", host.id), free_port());
+    let publish = format!("{port}:5432");
+    let run = ["run", "-d", "--label", &label, "-p", &publish, "-e", "POSTGRES_PASSWORD=o:wn"];
+    let given = docker(&host.engine, &[&run[..], &["pgvector/pgvector:pg16"]].concat());
+    let exec = |command: &[&str]| try_docker(&host.engine, &[&["exec", given.trim()], command].concat());
+    let psql = |sql: &str| exec(&["psql", "-Upostgres", "-Atc", sql]).unwrap();
+    // Over TCP: during the first initialisation, a temporary server listens on the socket.
+    until("the database", READY, || exec(&["pg_isready", "-h127.0.0.1"]).is_ok()).await;
+    let gateway = ["network", "inspect", "bridge", "-f", "{{(index .IPAM.Config 0).Gateway}}"];
+    let gateway = docker(&host.engine, &gateway);
+    let uri = format!("postgres://postgres:o%3Awn@{}:{port}/postgres?sslmode=disable", gateway.trim());
+    let runner = host.runner_with(Databases::new(Some(&uri), None, b"key").unwrap());
+    let (sink, _) = log();
+    runner.build(host.job(&fixtures("databases")).await, sink).await.unwrap();
+    let launch = host.launch();
+    let name = container_name(&launch.name, 1, 0);
+    runner.create(launch.clone()).await.unwrap();
+    runner.start(&name).await.unwrap();
+    assert_eq!(run_graph(healthy(&runner).await)["rows"], 1);
+    let own = "SELECT count(*) FROM pg_database WHERE datname LIKE 'agent_%'";
+    assert_eq!(psql(own).trim(), "1");
+    runner.stop(&name, Duration::from_secs(20)).await.unwrap();
+    runner.remove(&name).await.unwrap();
+    runner.forget(&launch.deployment).await.unwrap();
+    assert_eq!(psql(own).trim(), "0");
+    // Neither the password nor the role's is in the log of the engine.
+    let logs = docker(&host.engine, &["logs", given.trim()]);
+    assert!(!logs.contains("PASSWORD"), "{logs}");
 }
 
 #[tokio::test]

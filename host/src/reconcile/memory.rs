@@ -23,6 +23,8 @@ pub(super) struct Memory {
 struct Known {
     running_since: Option<Duration>,
     health: Option<Health>,
+    /// Whether a probe has succeeded since it runs.
+    was_healthy: bool,
     draining: Option<Draining>,
 }
 
@@ -68,7 +70,7 @@ impl Memory {
             SeenState::Broken => State::Broken,
         };
         if seen.state != SeenState::Running {
-            (known.running_since, known.health) = (None, None);
+            (known.running_since, known.health, known.was_healthy) = (None, None, false);
         }
         Container {
             name: seen.name.clone(),
@@ -92,6 +94,7 @@ impl Memory {
     pub(super) fn probed(&mut self, container: &str, succeeded: bool) {
         let at = self.now();
         let known = self.containers.entry(container.to_owned()).or_default();
+        known.was_healthy |= succeeded;
         known.health = Some(match (succeeded, known.health) {
             (true, _) => Health::Healthy { at },
             (false, Some(Health::Failing { since, .. })) => Health::Failing { at, since },
@@ -112,6 +115,11 @@ impl Memory {
         if let Some(drain) = drain {
             drain.is_over = true;
         }
+    }
+
+    /// Whether a probe of a container has succeeded since it runs.
+    pub(super) fn was_healthy(&self, container: &str) -> bool {
+        self.containers.get(container).is_some_and(|known| known.was_healthy)
     }
 
     /// Whether a container gets no new requests.

@@ -80,10 +80,104 @@ fn why_none(deployment: &Desired) -> String {
     }
 }
 
-/// The addresses of the healthy containers of a revision that get requests.
+/// The addresses of the containers of a revision that get requests: the healthy ones, or else all that were healthy, since
+/// a server that is busy may answer its health check late.
 fn healthy(revision: &Revision, observed: &Observed, memory: &Memory) -> Vec<SocketAddr> {
-    let serves = |container: &&Container| {
-        container.revision == revision.id && container.is_healthy() && !memory.is_draining(&container.name)
+    let addresses = |serves: &dyn Fn(&Container) -> bool| -> Vec<SocketAddr> {
+        let own = observed.containers.iter().filter(|container| container.revision == revision.id);
+        let open = own.filter(|container| !memory.is_draining(&container.name) && serves(container));
+        open.filter_map(|container| container.address).collect()
     };
-    observed.containers.iter().filter(serves).filter_map(|container| container.address).collect()
+    let healthy = addresses(&Container::is_healthy);
+    if healthy.is_empty() { addresses(&|container| memory.was_healthy(&container.name)) } else { healthy }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::reconcile::state::{Scale, Source};
+    use crate::runner::{Seen, SeenState};
+
+    fn deployment(phase: Phase) -> Desired {
+        let revision = Revision {
+            id: "r".to_owned(),
+            number: 1,
+            phase,
+            source: Source::Build,
+            image: None,
+            attempts: 0,
+            last_error: Some("no space left".to_owned()),
+        };
+        Desired {
+            id: "d".to_owned(),
+            name: "agent".to_owned(),
+            hosts: Vec::new(),
+            is_deleted: false,
+            scale: Scale { min: 1, max: 1 },
+            grace: Duration::ZERO,
+            revisions: vec![revision],
+            active: (phase == Phase::Deployed).then(|| "r".to_owned()),
+        }
+    }
+
+    fn seen(state: SeenState) -> Seen {
+        Seen {
+            name: "c".to_owned(),
+            deployment: "d".to_owned(),
+            revision: "r".to_owned(),
+            replica: 0,
+            state,
+            address: Some(([127, 0, 0, 1], 8000).into()),
+            health_check: "/ok".to_owned(),
+        }
+    }
+
+    /// The route while the engine has `containers`.
+    fn route_with(deployment: &Desired, containers: &[Seen], memory: &mut Memory) -> Route {
+        let observed = memory.observed(containers, &Routes::default());
+        route(deployment, &observed, memory)
+    }
+
+    #[test]
+    fn deployment_without_an_active_revision_says_why() {
+        for (phase, expected) in [
+            (Phase::Building, "revision 1 is being deployed"),
+            (Phase::BuildFailed, "revision 1 failed: no space left"),
+            (Phase::Interrupted, "revision 1 was interrupted"),
+        ] {
+            let route = route_with(&deployment(phase), &[], &mut Memory::default());
+            assert_eq!(route, Route::Waiting(expected.to_owned()));
+        }
+    }
+
+    #[test]
+    fn stopped_deployment_is_asleep_only_if_it_may_be() {
+        let mut deployment = deployment(Phase::Deployed);
+        let waiting = Route::Waiting("no replica is healthy".to_owned());
+        assert_eq!(route_with(&deployment, &[], &mut Memory::default()), waiting);
+        deployment.scale.min = 0;
+        assert_eq!(route_with(&deployment, &[], &mut Memory::default()), Route::Asleep);
+        let starting = [seen(SeenState::Created)];
+        assert_eq!(route_with(&deployment, &starting, &mut Memory::default()), waiting);
+    }
+
+    #[test]
+    fn busy_server_keeps_its_route_until_it_is_drained_or_ends() {
+        let (deployment, mut memory) = (deployment(Phase::Deployed), Memory::default());
+        let running = [seen(SeenState::Running)];
+        let ready = Route::Ready(vec![([127, 0, 0, 1], 8000).into()]);
+        let waiting = Route::Waiting("no replica is healthy".to_owned());
+        assert_eq!(route_with(&deployment, &running, &mut memory), waiting);
+        memory.probed("c", true);
+        assert_eq!(route_with(&deployment, &running, &mut memory), ready);
+        memory.probed("c", false);
+        assert_eq!(route_with(&deployment, &running, &mut memory), ready);
+        let exited = [seen(SeenState::Exited { code: 1, ran: Duration::ZERO })];
+        assert_eq!(route_with(&deployment, &exited, &mut memory), waiting);
+        memory.probed("c", true);
+        memory.begin_drain("c");
+        assert_eq!(route_with(&deployment, &running, &mut memory), waiting);
+    }
 }

@@ -115,7 +115,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         while let Some(ended) = self.running.try_join_next_with_id() {
             self.reap(ended);
         }
-        let desired = self.journal.desired().await?;
+        let mut desired = self.journal.desired().await?;
         let seen = self.runner.observe().await.map_err(|failure| failure.to_string())?;
         let mut observed = self.memory.observed(&seen, &self.routes);
         for deployment in &desired {
@@ -129,17 +129,26 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         self.interval = if observed.containers.iter().any(is_starting) { STARTING_TICK } else { TICK };
         let actions = decide(&desired, &observed, self.memory.now());
         self.cancel(&actions);
+        // Traffic comes first: a revision that is recorded as deployed has it, and one that is drained has none.
         let mut drains = Vec::new();
-        for action in actions {
+        for action in &actions {
             match action {
-                Action::Drain { container, grace } => drains.push((container, grace)),
-                action => self.begin(action, &desired, &seen),
+                Action::Switch { deployment, to, .. } => {
+                    let switched = desired.iter_mut().filter(|it| it.id == *deployment);
+                    switched.for_each(|it| it.active = Some(to.clone()));
+                }
+                Action::Drain { container, grace } if self.memory.begin_drain(container) => {
+                    drains.push((container.clone(), *grace));
+                }
+                _ => {}
             }
         }
-        drains.retain(|(container, _)| self.memory.begin_drain(container));
         let taken = self.published.update(&self.routes, &desired, &observed, &self.memory);
         for (container, grace) in drains {
             self.drain(container, grace, &seen);
+        }
+        for action in actions.into_iter().filter(|action| !matches!(action, Action::Drain { .. })) {
+            self.begin(action, &desired, &seen);
         }
         for seen in seen.iter().filter(|seen| seen.state == SeenState::Running) {
             self.follow(seen);

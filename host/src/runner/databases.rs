@@ -125,7 +125,8 @@ impl Databases {
         let is_postgres = service.name == setup::POSTGRES.name;
         let is_client = is_postgres && self.postgres.is_some();
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        let command = if is_client { owned(&["sleep", "infinity"]) } else { owned(service.command) };
+        let command =
+            if is_client { owned(&["sh", "-c", "exec sleep infinity"]) } else { owned(service.command) };
         let (data, target) = setup::DATA;
         let volume = format!("{}-{data}", Self::network(host));
         let mut mounts = Vec::new();

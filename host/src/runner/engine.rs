@@ -252,8 +252,9 @@ impl EngineRunner {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let reason = match error.hint() {
-            Some(hint) => format!("{error}; {hint}"),
-            None => error.to_string(),
+            // Its hint is about names that users choose.
+            Some(hint) if !matches!(error, Error::NameTaken { .. }) => format!("{error}; {hint}"),
+            _ => error.to_string(),
         };
         match error {
             Error::Denied { .. }
