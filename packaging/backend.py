@@ -26,7 +26,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     profile = arguments[arguments.index("--profile") + 1] if "--profile" in arguments else "release"
     # The program has to run here, wherever the wheel is for.
     environment = {name: value for name, value in os.environ.items() if name != "CARGO_BUILD_TARGET"}
-    program = ["cargo", "run", "--locked", "--quiet", "--profile", profile, "--"]
+    program = ["cargo", "run", "--locked", "--quiet", "--package", "agentcli", "--profile", profile, "--"]
     shutil.rmtree(DATA, ignore_errors=True)
     subprocess.run([*program, "package-files", f"{DATA}/data/share"], env=environment, check=True)
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)

@@ -270,8 +270,9 @@ fn sources() -> Vec<File> {
 }
 
 fn sources_below(directory: &str) -> Vec<File> {
-    let is_code =
-        |path: &PathBuf| path.extension().is_some_and(|it| it == "rs") && !path.to_str().unwrap().contains("/tests");
+    let is_code = |path: &PathBuf| {
+        path.extension().is_some_and(|it| it == "rs") && !path.to_str().unwrap().contains("/tests")
+    };
     let files = below(directory).into_iter().filter(is_code);
     let file = |path: PathBuf| {
         let text = text(&path);

@@ -83,7 +83,6 @@ fn insert(
     if let Some(taken) = tx.create(&deployment, tags)? {
         let detail = match taken {
             Taken::Name => format!("A deployment named '{}' already exists.", deployment.name),
-            Taken::Deleted => format!("A deployment named '{}' is being deleted.", deployment.name),
             Taken::Agent => "The agent already has a deployment in this environment.".to_owned(),
         };
         return Err(Refusal::Plain(StatusCode::CONFLICT, detail));

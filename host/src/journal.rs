@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agentcli::api::time;
-use agentcli::api::wire::{LogLevel, Source};
+use agentcli::api::wire::{Deployment, LogLevel, Source};
 use agentcli::project;
 use futures_util::FutureExt as _;
 
@@ -53,6 +53,7 @@ impl Record {
 
     fn job(&self, revision: &str) -> Result<BuildJob, String> {
         let Work { deployment, revision, number, .. } = self.work(revision)?;
+        let name = local_name(&deployment);
         let config = revision.source_revision_config;
         let origin = match (&revision.source, config.source_tarball_path, config.repo_ref) {
             (Source::InternalSource, Some(path), _) => {
@@ -65,7 +66,7 @@ impl Record {
             (source, ..) => return Err(format!("this service cannot build from the source {source} as yet")),
         };
         Ok(BuildJob {
-            tag: image_tag(&deployment.name, number),
+            tag: image_tag(&name, number),
             origin,
             config: config.graph_config_path.unwrap_or_default(),
             install_command: deployment.source_config.install_command,
@@ -75,6 +76,7 @@ impl Record {
 
     fn container(&self, id: &str, replica: u32) -> Result<Launch, String> {
         let Work { deployment, revision, number, image } = self.work(id)?;
+        let name = local_name(&deployment);
         let secrets = self.store.read(|tx| tx.secrets(&deployment.id, id));
         let secrets = secrets.map_err(|broken| broken.to_string())?;
         let value =
@@ -83,18 +85,23 @@ impl Record {
         let spec = deployment.source_config.resource_spec.unwrap_or_default();
         let memory = spec.memory_limit_mb.or(spec.memory_mb);
         Ok(Launch {
-            deployment: deployment.id,
             revision: revision.id,
             number,
             replica,
-            image: image.unwrap_or_else(|| image_tag(&deployment.name, number)),
-            name: deployment.name,
+            image: image.unwrap_or_else(|| image_tag(&name, number)),
+            name,
+            deployment: deployment.id,
             environment: secrets.into_iter().filter_map(value).collect(),
             cpus: spec.cpu_limit.or(spec.cpu),
             memory: memory.map(|amount| amount.saturating_mul(MEGABYTE)),
             grace: Duration::from_secs(grace.into()) + STOP_MARGIN,
         })
     }
+}
+
+/// The name of a deployment in names of containers and images: a deleted one of the same name may still be there.
+fn local_name(deployment: &Deployment) -> String {
+    format!("{}.{}", deployment.name, deployment.id.split('-').next().unwrap_or_default())
 }
 
 impl Journal for Record {
@@ -186,7 +193,8 @@ impl Journal for Record {
     }
 
     fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
-        async move { self.work(revision).map(|work| image_tag(&work.deployment.name, work.number)) }.boxed()
+        async move { self.work(revision).map(|work| image_tag(&local_name(&work.deployment), work.number)) }
+            .boxed()
     }
 
     fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch> {

@@ -28,8 +28,8 @@ pub use access::{Access, DEFAULT_TENANT};
 pub(crate) use deployments::{Selection, Taken};
 pub(crate) use desired::Work;
 pub use directory::Error;
-pub use inspect::Inspection;
 use directory::Lock;
+pub use inspect::Inspection;
 pub(crate) use logs::{Line, LogKind, Order};
 use vault::Vault;
 

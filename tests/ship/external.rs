@@ -127,7 +127,7 @@ fn options_that_do_not_go_together_are_refused_without_a_call() {
         &format!("--image-uri {uri} --remote"),
         &format!("--image-uri {uri} --no-remote"),
         "--push-to registry.example/app --remote",
-        "--push-to registry.example/app -t v1",
+        "--push-to registry.example/app:v2 -t v1",
         "--listener-id x",
         "--remote --k8s-namespace x",
         "--image-pull-secret x",

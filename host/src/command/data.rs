@@ -48,7 +48,10 @@ pub(super) struct Restore {
 fn open(env: &Env, data: &PathBuf) -> Result<Store, Error> {
     let path = env.directory.join(data);
     if !path.join("host.db").exists() {
-        return Err(Error::misused(format!("`{}` is not a data directory: it has no host.db", data.display())));
+        return Err(Error::misused(format!(
+            "`{}` is not a data directory: it has no host.db",
+            data.display()
+        )));
     }
     Ok(Store::attach(&path).map_err(crate::Error::from)?)
 }

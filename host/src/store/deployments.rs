@@ -11,8 +11,6 @@ use super::{Broken, Tx};
 pub(crate) enum Taken {
     /// Its name is in use.
     Name,
-    /// A deployment of its name is being removed.
-    Deleted,
     /// Its agent has a deployment in its environment.
     Agent,
 }
@@ -76,13 +74,8 @@ impl Tx<'_> {
         let is_used = |sql: &str, parameters: &[&str]| {
             self.db.prepare_cached(sql)?.exists(params_from_iter(parameters))
         };
-        for (sql, taken) in [
-            ("SELECT 1 FROM deployments WHERE name = ?1 AND NOT deleted", Taken::Name),
-            ("SELECT 1 FROM deployments WHERE name = ?1", Taken::Deleted),
-        ] {
-            if is_used(sql, &[&deployment.name])? {
-                return Ok(Some(taken));
-            }
+        if is_used("SELECT 1 FROM deployments WHERE name = ?1 AND NOT deleted", &[&deployment.name])? {
+            return Ok(Some(Taken::Name));
         }
         let agent = |field: &str| deployment.other.get("agent")?[field].as_str();
         if let Some((agent, environment)) = agent("agent_id").zip(agent("environment"))

@@ -53,7 +53,8 @@ impl Store {
             return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
         }
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let new = tempfile::Builder::new().prefix(".agentcli-host-").tempdir_in(parent.unwrap_or(Path::new(".")));
+        let new =
+            tempfile::Builder::new().prefix(".agentcli-host-").tempdir_in(parent.unwrap_or(Path::new(".")));
         let new = new.map_err(failed)?;
         let copy = Directory::create(new.path())?;
         let database = copy.database().to_string_lossy().into_owned();
@@ -93,7 +94,9 @@ impl Tx<'_> {
     fn damages(&self) -> Result<Vec<String>, Broken> {
         let mut damages = self.texts("SELECT integrity_check FROM pragma_integrity_check")?;
         damages.retain(|line| line != "ok");
-        damages.extend(self.texts("SELECT 'a record of ' || \"table\" || ' belongs to nothing' FROM pragma_foreign_key_check")?);
+        damages.extend(self.texts(
+            "SELECT 'a record of ' || \"table\" || ' belongs to nothing' FROM pragma_foreign_key_check",
+        )?);
         Ok(damages)
     }
 

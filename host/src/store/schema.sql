@@ -29,7 +29,7 @@ CREATE TABLE deployments (
     deleted INTEGER NOT NULL DEFAULT 0,
     active TEXT AS (record ->> '$.active_revision_id'),
     tenant TEXT AS (record ->> '$.tenant_id'),
-    name TEXT AS (record ->> '$.name') UNIQUE,
+    name TEXT AS (record ->> '$.name'),
     status TEXT AS (record ->> '$.status'),
     image_version TEXT AS (record ->> '$.image_version'),
     type TEXT AS (record ->> '$.source_config.deployment_type'),
@@ -37,6 +37,7 @@ CREATE TABLE deployments (
     agent TEXT AS (record ->> '$.agent.agent_id'),
     environment TEXT AS (record ->> '$.agent.environment')
 );
+CREATE UNIQUE INDEX deployments_by_name ON deployments (name) WHERE NOT deleted;
 CREATE INDEX deployments_of_tenant ON deployments (tenant, number);
 CREATE UNIQUE INDEX deployments_of_agent ON deployments (tenant, agent, environment)
     WHERE agent IS NOT NULL AND NOT deleted;
