@@ -151,7 +151,7 @@ fn with_ports_in_use() {
 #[test]
 fn with_a_key_that_is_refused() {
     let serve = "right=$(agentcli host keys create --data /tmp/data)\n\
-                 agentcli host serve --data /tmp/data --port 8900 & export AGENT_HOST_URL=http://127.0.0.1:8900\n\
+                 agentcli host serve --data /tmp/data & export AGENT_HOST_URL=http://127.0.0.1:8900\n\
                  doctor() { AGENT_HOST_API_KEY=$1 agentcli doctor deploy --json; }\n\
                  until doctor $right | grep -q accepted; do sleep 0.1; done";
     let report = machine(BARE, &[], &format!("{serve}\ndoctor wrong"));

@@ -58,8 +58,9 @@ impl Store {
         let new = new.map_err(failed)?;
         let copy = Directory::create(new.path())?;
         let database = copy.database().to_string_lossy().into_owned();
-        let copied = self.read(|tx| Ok::<_, Broken>(tx.db.execute("VACUUM INTO ?1", [database])?));
-        copied.map_err(|broken| failed(std::io::Error::other(broken.to_string())))?;
+        // Not in a transaction, which it does not permit.
+        let copied = self.reader().and_then(|reader| reader.execute("VACUUM INTO ?1", [database]));
+        copied.map_err(|error| failed(std::io::Error::other(error)))?;
         // A copy keeps the mode of the key.
         fs::copy(self.directory.key(), copy.key()).map_err(failed)?;
         for entry in fs::read_dir(self.uploads()).map_err(failed)? {
