@@ -73,6 +73,17 @@ pub(super) async fn create(
     Ok(spoken(&shared, StatusCode::CREATED, &shown(&shared, created)))
 }
 
+/// Fails if another deployment has the `custom_url`.
+fn check_url(tx: &Tx<'_>, deployment: &Deployment) -> Result<(), Refusal> {
+    match &deployment.source_config.custom_url {
+        Some(url) if tx.is_url_used(&deployment.id, url)? => {
+            let detail = "source_config.custom_url is in use.".to_owned();
+            Err(Refusal::Plain(StatusCode::CONFLICT, detail))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Adds a deployment, and its first revision if it is to be deployed.
 fn insert(
     tx: &Tx<'_>,
@@ -80,6 +91,7 @@ fn insert(
     tags: &[String],
     is_deployed: bool,
 ) -> Result<Deployment, Refusal> {
+    check_url(tx, &deployment)?;
     if let Some(taken) = tx.create(&deployment, tags)? {
         let detail = match taken {
             Taken::Name => format!("A deployment named '{}' already exists.", deployment.name),
@@ -182,6 +194,7 @@ fn apply(
     let source = revised(shared, &mut deployment, patch, latest)?;
     let tarball = patch.source_revision_config.as_ref().and_then(|it| it.source_tarball_path.as_deref());
     uploads::check(tx, &deployment.id, tarball)?;
+    check_url(tx, &deployment)?;
     tx.save(&mut deployment)?;
     if let Some(source) = source {
         tx.add_revision(&mut deployment, source, None)?;

@@ -15,6 +15,12 @@ use super::runner::{BuildJob, Launch, Origin, image_tag};
 use super::store::{Broken, LogKind, Store, Tx, Work};
 use super::{archive, lock, uploads};
 
+/// Maximum number of lines that wait to be written.
+const MAX_WAITING: usize = 100_000;
+
+/// Number of waiting lines after which writing is tried again.
+const RETRIED: usize = 1_000;
+
 /// Number of bytes of a megabyte, as the specification counts memory.
 const MEGABYTE: u64 = 1 << 20;
 
@@ -201,7 +207,7 @@ impl Journal for Record {
         async move { self.container(revision, replica) }.boxed()
     }
 
-    /// Lines are written together, since a build has many.
+    /// Lines are written together, since a build has many. Those that come faster than they can be written are dropped.
     fn log(&self, revision: &str, stage: Stage, level: LogLevel, line: &str) {
         let kind = match stage {
             Stage::Build => LogKind::Build,
@@ -210,8 +216,12 @@ impl Journal for Record {
         let line =
             Line { revision: revision.to_owned(), kind, level, text: line.to_owned(), time: time::now() };
         let mut lines = lock(&self.lines);
+        if lines.len() >= MAX_WAITING {
+            return;
+        }
         lines.push(line);
-        if lines.len() > 1 {
+        // A change that failed to begin has not taken them.
+        if lines.len() % RETRIED != 1 {
             return;
         }
         let waiting = self.lines.clone();

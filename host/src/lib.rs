@@ -143,7 +143,7 @@ impl<R: Runner> Service<R> {
         let proxy = Proxy::bind(options.proxy, routes.clone(), proxy::Options::default()).await;
         let proxy = proxy.map_err(refused(options.proxy))?;
         let proxy_address = proxy.address().map_err(refused(options.proxy))?;
-        uploads::tidy(&store)?;
+        uploads::tidy_at_start(&store)?;
         let reconciler = Reconciler::new(Arc::new(Record::new(store.clone())), runner, routes);
         let wake = reconciler.wake();
         let shared = Arc::new(Shared { store, options, address, proxy: proxy_address, wake });

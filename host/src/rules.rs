@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use url::Url;
 use uuid::Uuid;
 
 use agentcli::api::wire::{
@@ -27,6 +28,9 @@ const READ_ONLY: &[&str] = &[
 
 /// Fields of a deployment that can be set at its creation only.
 const IMMUTABLE: &[&str] = &["name", "source"];
+
+/// Maximum number of replicas of a deployment: there is one machine.
+const MAX_REPLICAS: u32 = 100;
 
 /// A type that the public service accepts at creation in addition to those of the specification.
 const SCALE_TO_ZERO: &str = "dev_zero";
@@ -128,6 +132,17 @@ pub(super) fn source_config(
             "source_config.integration_id and source_config.repo_url are required for source '{word}'."
         )));
     }
+    // It would be in logs, answers and arguments.
+    let url = given.repo_url.as_deref().and_then(|url| Url::parse(url).ok());
+    if url.is_some_and(|url| url.password().is_some() || url.scheme() != "ssh" && !url.username().is_empty())
+    {
+        return Err(Refusal::bad(
+            "source_config.repo_url must have no credentials; the git of the service has them.",
+        ));
+    }
+    if let Some(url) = &given.custom_url {
+        custom_url(url)?;
+    }
     if let Some(DeploymentType::Other(word)) = &given.deployment_type
         && word != SCALE_TO_ZERO
     {
@@ -138,6 +153,18 @@ pub(super) fn source_config(
     whole.resource_spec.as_ref().map_or(Ok(()), scale)
 }
 
+/// Hosts below `localhost` belong to names of deployments.
+fn custom_url(text: &str) -> Result<(), Refusal> {
+    let url = Url::parse(text).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().trim_end_matches('.');
+    if host.is_empty() || host == "localhost" || host.ends_with(".localhost") {
+        return Err(Refusal::bad(
+            "source_config.custom_url must be a URL whose host is not below localhost.",
+        ));
+    }
+    Ok(())
+}
+
 fn scale(spec: &ResourceSpec) -> Result<(), Refusal> {
     let ranges = [
         ("", spec.min_scale, spec.max_scale),
@@ -146,6 +173,11 @@ fn scale(spec: &ResourceSpec) -> Result<(), Refusal> {
         ("executor_", spec.executor_min_scale, spec.executor_max_scale),
     ];
     not_negative(spec)?;
+    if spec.min_scale.max(spec.max_scale).is_some_and(|count| count > MAX_REPLICAS) {
+        return Err(Refusal::bad(format!(
+            "resource_spec.min_scale and resource_spec.max_scale must be at most {MAX_REPLICAS}."
+        )));
+    }
     for (prefix, least, most) in ranges {
         if let (Some(least), Some(most)) = (least, most)
             && least > most

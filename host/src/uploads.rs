@@ -81,13 +81,27 @@ fn file(store: &Store, id: &str) -> PathBuf {
     store.uploads().join(format!("{id}{EXTENSION}"))
 }
 
-/// Removes the files that belong to no upload: those of deleted deployments, and those whose upload was cut off.
+/// Removes the archives of deleted deployments.
 pub(super) fn tidy(store: &Store) -> Result<(), Broken> {
+    remove(store, false)
+}
+
+/// The same at the start of the service, and what uploads left that were cut off.
+pub(super) fn tidy_at_start(store: &Store) -> Result<(), Broken> {
+    remove(store, true)
+}
+
+fn remove(store: &Store, removes_partial: bool) -> Result<(), Broken> {
+    // Listed before the addresses are read: an archive that is received meanwhile has its address.
+    let entries: Vec<_> = fs::read_dir(store.uploads()).into_iter().flatten().flatten().collect();
     let known = store.read(|tx| tx.uploads())?;
-    for entry in fs::read_dir(store.uploads()).into_iter().flatten().flatten() {
+    for entry in entries {
         let name = entry.file_name();
-        let id = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
-        if id.is_none_or(|id| !known.iter().any(|known| known == id)) {
+        let is_over = match name.to_str().and_then(|name| name.strip_suffix(EXTENSION)) {
+            Some(id) => !known.iter().any(|known| known == id),
+            None => removes_partial,
+        };
+        if is_over {
             fs::remove_file(entry.path()).ok();
         }
     }

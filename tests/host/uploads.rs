@@ -1,10 +1,15 @@
 //! Archives: asked for, put, checked.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use super::service::{Answer, Host};
+use super::service::{Answer, Host, PATIENCE};
 use super::{created, messages};
 
 /// A tar.gz with these files, all of them empty.
@@ -164,4 +169,43 @@ fn raw(host: &Host, url: &str, header: &str) -> String {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok();
     String::from_utf8(answer).unwrap()
+}
+
+/// The archives of a deleted deployment are removed; one that is being received is not.
+#[test]
+fn an_upload_goes_on_while_another_deployment_is_removed() {
+    let host = Host::start(|_| {});
+    let (kept, deleted) = (created(&host, "kept"), created(&host, "deleted"));
+    let old = place(&host, &deleted);
+    assert_eq!(put(&host, old["upload_url"].as_str().unwrap(), archive(&["old"])).status, 200);
+    let new = place(&host, &kept);
+    let url = new["upload_url"].as_str().unwrap();
+    let target = url.strip_prefix(&host.url()).unwrap();
+    let bytes = archive(&["app/agent.json"]);
+    let (first, rest) = bytes.split_at(bytes.len() / 2);
+    let mut stream = TcpStream::connect(host.address()).unwrap();
+    let head = format!(
+        "PUT {target} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        host.address(),
+        bytes.len()
+    );
+    stream.write_all(&[head.as_bytes(), first].concat()).unwrap();
+    let uploads = host.data().join("uploads");
+    let count = || fs::read_dir(&uploads).unwrap().count();
+    let wait_for = |expected| {
+        let deadline = Instant::now() + PATIENCE;
+        while count() != expected {
+            assert!(Instant::now() < deadline, "{} files, and not {expected}", count());
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait_for(2);
+    assert_eq!(host.ask("DELETE", &format!("/v2/deployments/{deleted}"), None).status, 204);
+    wait_for(1);
+    stream.write_all(rest).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let revision = built(&host, &kept, &new["object_path"]);
+    host.until(&revision, |it| it["status"] == "DEPLOYED");
 }

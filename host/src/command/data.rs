@@ -1,6 +1,6 @@
 //! `agentcli host check`, `agentcli host backup` and `agentcli host restore`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agentcli::cli::env::Env;
 use agentcli::error::Error;
@@ -32,20 +32,20 @@ pub(super) struct Backup {
     target: PathBuf,
 }
 
-/// Make a data directory from a copy
+/// Restore a data directory from a backup
 #[derive(Debug, clap::Args)]
 pub(super) struct Restore {
     /// Data directory, which must not exist
     #[arg(long, value_name = "DIRECTORY")]
     data: PathBuf,
 
-    /// Directory of the copy
-    #[arg(value_name = "COPY")]
+    /// Directory of the backup
+    #[arg(value_name = "BACKUP")]
     copy: PathBuf,
 }
 
 /// Opens an existing data directory.
-fn open(env: &Env, data: &PathBuf) -> Result<Store, Error> {
+pub(super) fn open(env: &Env, data: &Path) -> Result<Store, Error> {
     let path = env.directory.join(data);
     if !path.join("host.db").exists() {
         return Err(Error::misused(format!(

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use agentcli::cli::env::Env;
 use agentcli::error::Error;
 
+use super::data;
 use crate::{DEFAULT_TENANT, Store, token};
 
 /// Manage the API keys of the service, also while it runs
@@ -48,7 +49,7 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 struct Data {
-    /// Data directory; created if it does not exist
+    /// Data directory; `create` creates it if it does not exist
     #[arg(long, value_name = "DIRECTORY")]
     data: PathBuf,
 }
@@ -69,13 +70,13 @@ impl Keys {
                 Ok(env.out.line(&key)?)
             }
             Command::List { data } => {
-                for key in data.open(env)?.keys().map_err(crate::Error::from)? {
+                for key in data::open(env, &data.data)?.keys().map_err(crate::Error::from)? {
                     env.out.line(&format!("{}  {}  {}", key.id, key.created_at, key.tenant))?;
                 }
                 Ok(())
             }
             Command::Revoke { data, id } => {
-                let revoked = runtime.block_on(data.open(env)?.revoke_key(&id));
+                let revoked = runtime.block_on(data::open(env, &data.data)?.revoke_key(&id));
                 match revoked.map_err(crate::Error::from)? {
                     true => Ok(()),
                     false => Err(Error::usage(

@@ -39,10 +39,13 @@ pub struct Scale {
     pub max: u32,
 }
 
+/// Maximum number of replicas, whatever is recorded.
+const MAX_REPLICAS: u32 = 100;
+
 impl Scale {
     /// Number of replicas of a deployment that is in use.
     pub(super) fn replicas(self) -> usize {
-        usize::try_from(self.min.min(self.max).max(1)).unwrap_or(usize::MAX)
+        usize::try_from(self.min.min(self.max).clamp(1, MAX_REPLICAS)).unwrap_or(usize::MAX)
     }
 }
 

@@ -106,9 +106,16 @@ fn unpack(archive: &Path, root: &Path) -> Result<(), String> {
     archive.unpack(root).map_err(|error| format!("cannot unpack the archive: {error}"))
 }
 
+/// Fails if `path` leads out of `root`, through links too: everything else on this machine belongs to others.
+fn is_inside(root: &Path, path: &Path) -> io::Result<()> {
+    let is_inside = path.canonicalize()?.starts_with(root.canonicalize()?);
+    if is_inside { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
 /// The build of the configuration in an unpacked archive; its findings are logged.
 fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
     let path = Path::new(&job.config);
+    is_inside(root, &root.join(path)).map_err(|_| format!("`{}` is not a file of the source", job.config))?;
     let mut checked = check::check(root, path);
     checked.findings.retain(|it| job.build_command.is_none() || it.diagnostic.rule.code != NOT_BUILT);
     let errors: Vec<String> = checked
@@ -141,7 +148,9 @@ fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, S
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let plan = lower::lower(&config, &project.files, &name, &options);
     plan.notes.iter().for_each(|note| log(LogLevel::Info, &note.message));
-    BuildRequest::of_plan(&plan, directory.join(&plan.context.root), &[])
+    let context = directory.join(&plan.context.root);
+    is_inside(root, &context).map_err(|_| format!("{} needs files outside of the source", job.config))?;
+    BuildRequest::of_plan(&plan, context, &[])
 }
 
 #[cfg(test)]
@@ -195,6 +204,19 @@ mod tests {
                 .iter()
                 .any(|step| step.key.as_ref().is_some_and(|key| key.starts_with("/dependencies")))
         );
+    }
+
+    #[test]
+    fn files_outside_of_the_source_are_not_packed() {
+        let above = VALID.replace("[\".\"]", "[\".\", \"../..\"]");
+        let files = [
+            ("app/agent.json", &*above),
+            ("app/agent.py", "graph = object()\n"),
+            ("app/requirements.txt", ""),
+        ];
+        let (prepared, ..) = prepared(&files);
+        let reason = prepared.err().unwrap();
+        assert!(reason.contains("needs files outside of the source"), "{reason}");
     }
 
     #[test]

@@ -128,6 +128,13 @@ impl Tx<'_> {
         rows.map(|record| Ok(serde_json::from_str(&record?)?)).collect()
     }
 
+    /// Whether another deployment has this `custom_url`.
+    pub(crate) fn is_url_used(&self, id: &str, url: &str) -> Result<bool, Broken> {
+        let sql = "SELECT 1 FROM deployments
+                   WHERE NOT deleted AND id <> ?1 AND record ->> '$.source_config.custom_url' = ?2";
+        Ok(self.db.prepare_cached(sql)?.exists([id, url])?)
+    }
+
     /// Replaces a deployment. Its secrets are replaced if they have values.
     pub(crate) fn save(&self, deployment: &mut Deployment) -> Result<(), Broken> {
         deployment.updated_at = time::now_as_text();

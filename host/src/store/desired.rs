@@ -11,7 +11,7 @@ use rusqlite::{OptionalExtension as _, params};
 use super::{Broken, Tx};
 use crate::reconcile::{Desired, Phase, Revision, Scale, Source};
 
-/// Number of revisions that are considered, the newest; older ones are only if they have an image.
+/// Number of revisions that are considered, the newest; older ones only if they have an image or are in progress.
 const CONSIDERED: i64 = 20;
 
 /// Field of a revision with the reason of its failure, which the specification does not know.
@@ -31,15 +31,11 @@ pub(crate) struct Work {
 }
 
 impl Tx<'_> {
-    /// The deployments that are being changed, run, or removed.
+    /// The deployments that have revisions or are being removed.
     pub(crate) fn desired(&self) -> Result<Vec<Desired>, Broken> {
         let mut statement = self.db.prepare_cached(
             "SELECT record, deleted FROM deployments
-             WHERE deleted OR active IS NOT NULL OR id IN (
-                SELECT deployment FROM revisions WHERE status IN (
-                    'CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'
-                )
-             ) ORDER BY number",
+             WHERE deleted OR record ->> '$.latest_revision_id' IS NOT NULL ORDER BY number",
         )?;
         let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
         let mut desired = Vec::new();
@@ -53,9 +49,11 @@ impl Tx<'_> {
     fn desired_of(&self, deployment: Deployment, is_deleted: bool) -> Result<Desired, Broken> {
         let mut statement = self.db.prepare_cached(
             "SELECT id, ordinal, record, image, kept, attempts, error, grace FROM revisions
-             WHERE deployment = ?1 AND (image IS NOT NULL OR id = ?2 OR ordinal > (
-                SELECT max(ordinal) FROM revisions WHERE deployment = ?1
-             ) - ?3) ORDER BY ordinal",
+             WHERE deployment = ?1 AND (
+                image IS NOT NULL OR id = ?2
+                OR status IN ('CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING')
+                OR ordinal > (SELECT max(ordinal) FROM revisions WHERE deployment = ?1) - ?3
+             ) ORDER BY ordinal",
         )?;
         let active = deployment.active_revision_id.clone();
         let mut rows = statement.query(params![deployment.id, active, CONSIDERED])?;

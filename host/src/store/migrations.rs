@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 
 use super::BUSY;
 use super::directory::{Directory, Error};
@@ -30,7 +30,7 @@ pub(super) fn open(directory: &Directory) -> Result<Connection, Error> {
         if version > 0 {
             keep(&db, &path, version)?;
         }
-        migrate(&mut db, version, newest).map_err(damaged)?;
+        migrate(&mut db, newest).map_err(damaged)?;
     }
     Ok(db)
 }
@@ -55,8 +55,10 @@ fn keep(db: &Connection, path: &Path, version: i64) -> Result<(), Error> {
     copied.map(drop).map_err(|error| Error::Damaged { path: path.to_owned(), reason: error.to_string() })
 }
 
-fn migrate(db: &mut Connection, version: i64, newest: i64) -> rusqlite::Result<()> {
-    let transaction = db.transaction()?;
+fn migrate(db: &mut Connection, newest: i64) -> rusqlite::Result<()> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have migrated it since.
+    let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or_default()) {
         transaction.execute_batch(migration)?;
     }

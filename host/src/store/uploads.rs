@@ -62,9 +62,14 @@ impl Tx<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Whether `token` permits the upload now.
+    /// Whether `token` permits the upload now: an archive that a revision names is not replaced.
     pub(crate) fn may_upload(&self, id: &str, token: &str) -> Result<bool, Broken> {
-        let mut statement = self.db.prepare_cached("SELECT token, made FROM uploads WHERE id = ?1")?;
+        let mut statement = self.db.prepare_cached(
+            "SELECT token, made FROM uploads WHERE id = ?1 AND NOT EXISTS (
+                SELECT 1 FROM revisions WHERE revisions.deployment = uploads.deployment
+                AND instr(revisions.record ->> '$.source_revision_config.source_tarball_path', uploads.id) > 0
+             )",
+        )?;
         let found = statement.query_row([id], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?)));
         let Some((known, made)) = found.optional()? else { return Ok(false) };
         let is_valid = time::now().saturating_sub(made) < VALID.as_millis() as i64;

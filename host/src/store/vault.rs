@@ -1,6 +1,6 @@
 //! Secrets at rest: encrypted with ChaCha20-Poly1305, by a key in a file of its own, and bound to their deployment.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use agentcli::project;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
+use tempfile::NamedTempFile;
 
 use super::Broken;
 use super::directory::Error;
@@ -73,21 +74,20 @@ impl Vault {
     }
 }
 
-/// Creates a random key. It appears at `path` only when it is on the disk.
+/// Creates a random key, unless another process does at this moment; the key. It appears at `path` only when it is on the
+/// disk.
 fn create(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; LENGTH];
     SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random numbers"))?;
-    let new = path.with_extension("new");
-    fs::remove_file(&new).ok();
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&new)?;
-    file.write_all(&bytes)?;
-    file.sync_all()?;
-    fs::rename(new, path)?;
-    Ok(bytes)
+    // Nobody else can read temporary files.
+    let mut new = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    new.write_all(&bytes)?;
+    new.as_file().sync_all()?;
+    match new.persist_noclobber(path) {
+        Ok(_) => Ok(bytes),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => fs::read(path),
+        Err(error) => Err(error.error),
+    }
 }
 
 /// Fails if other users can read the key.

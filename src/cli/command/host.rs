@@ -27,7 +27,10 @@ impl Host {
             Ok(code) => Err(Error::Child { code }),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::Host {
                 message: format!("cannot run `agentcli host`: the program {PROGRAM} is not installed"),
-                hint: Some(format!("run `pip install {PROGRAM}`")),
+                hint: Some(
+                    "run `cargo install --path host` or `pip install ./host` in a clone of agentcli"
+                        .to_owned(),
+                ),
             }),
             Err(error) => Err(Error::Host {
                 message: format!("cannot run {PROGRAM}: {}", project::reason(&error)),
