@@ -3,7 +3,6 @@
 mod names;
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::mem;
 use std::path::{Component, Path, PathBuf};
@@ -37,12 +36,12 @@ pub(super) struct Contents {
     pub(super) bytes: u64,
 }
 
-/// Reads the archive in `file` to its end.
+/// Reads the archive `file` to its end.
 ///
 /// # Errors
 ///
 /// The violation, as a lowercase fragment.
-pub(super) fn check(file: File, config: &str) -> Result<Contents, String> {
+pub(super) fn check(file: impl Read, config: &str) -> Result<Contents, String> {
     let mut archive = Archive::new(GzDecoder::new(file).take(UNPACKED));
     let mut tree = Tree { config: inside(Path::new(config), |_| Ok(())).ok(), ..Tree::default() };
     let mut names = Names::default();
@@ -190,6 +189,7 @@ fn inside(path: &Path, mut check: impl FnMut(&Path) -> Result<(), String>) -> Re
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::{Seek as _, Write as _};
 
     use flate2::Compression;

@@ -18,7 +18,7 @@ use super::answer::{Detail, Refusal};
 const LARGEST: usize = 1 << 20;
 
 /// A parsed body, and its JSON in the dialect of the specification.
-pub(super) struct Record<T> {
+pub(super) struct ParsedBody<T> {
     pub(super) record: T,
     pub(super) value: Value,
 }
@@ -27,7 +27,7 @@ pub(super) struct Record<T> {
 pub(super) async fn read<T: DeserializeOwned>(
     shared: &Shared,
     request: Request,
-) -> Result<Record<T>, Refusal> {
+) -> Result<ParsedBody<T>, Refusal> {
     let (parts, body) = request.into_parts();
     let bytes = bytes(body, shared.options.limits.body).await?;
     if !bytes.is_empty() && !is_json(&parts.headers) {
@@ -41,7 +41,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     })?;
     shared.options.vocabulary.exchange(&mut value);
     let record = serde_path_to_error::deserialize(&value).map_err(|error| refusal(shared, &error))?;
-    Ok(Record { record, value })
+    Ok(ParsedBody { record, value })
 }
 
 async fn bytes(body: Body, patience: Duration) -> Result<Bytes, Refusal> {

@@ -16,11 +16,11 @@ use agentcli::api::wire::{
 };
 
 use super::answer::{Refusal, json_response};
-use super::body::{self, Record};
+use super::body::{self, ParsedBody};
 use super::query::{Ids, Query};
 use super::routes::Tenant;
 use super::rules::Occasion;
-use super::store::{Selection, Taken, Tx};
+use super::store::{Selection, Conflict, Tx};
 use super::{Shared, listener, merge, name, rules, uploads};
 use agentcli::api::time;
 
@@ -58,7 +58,7 @@ pub(super) async fn create(
     Extension(Tenant(tenant)): Extension<Tenant>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let Record { record, value } = body::read::<DeploymentCreation>(&shared, request).await?;
+    let ParsedBody { record, value } = body::read::<DeploymentCreation>(&shared, request).await?;
     rules::settable(&value, Occasion::Creation)?;
     let tags = tags(&record.other)?;
     let deployment = new(&shared, tenant, record)?;
@@ -94,8 +94,8 @@ fn insert(
     check_url(tx, &deployment)?;
     if let Some(taken) = tx.create(&deployment, tags)? {
         let detail = match taken {
-            Taken::Name => format!("A deployment named '{}' already exists.", deployment.name),
-            Taken::Agent => "The agent already has a deployment in this environment.".to_owned(),
+            Conflict::Name => format!("A deployment named '{}' already exists.", deployment.name),
+            Conflict::Agent => "The agent already has a deployment in this environment.".to_owned(),
         };
         return Err(Refusal::Plain(StatusCode::CONFLICT, detail));
     }
@@ -174,7 +174,7 @@ pub(super) async fn patch(
     request: Request,
 ) -> Result<Response, Refusal> {
     let id = ids.get("deployment_id").to_owned();
-    let Record { record: patch, value } = body::read::<DeploymentPatch>(&shared, request).await?;
+    let ParsedBody { record: patch, value } = body::read::<DeploymentPatch>(&shared, request).await?;
     rules::settable(&value, Occasion::Patch)?;
     let service = shared.clone();
     let deployment =

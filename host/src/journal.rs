@@ -1,6 +1,5 @@
 //! The record of the reconciler: the database.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,8 +11,8 @@ use futures_util::FutureExt as _;
 
 use super::reconcile::{Desired, Journal, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
 use super::runner::{BuildJob, Launch, Origin, image_tag};
-use super::store::{Broken, LogKind, Store, Tx, Work};
-use super::{archive, lock, uploads};
+use super::store::{Broken, LogKind, Store, Tx, RevisionDetails};
+use super::{archive as archives, lock, uploads};
 
 /// Maximum number of lines that wait to be written.
 const MAX_WAITING: usize = 100_000;
@@ -25,7 +24,7 @@ const RETRIED: usize = 1_000;
 const MEGABYTE: u64 = 1 << 20;
 
 /// The record.
-pub(super) struct Record {
+pub(super) struct DatabaseJournal {
     store: Arc<Store>,
     /// Lines that are not in the database yet.
     lines: Arc<Mutex<Vec<Line>>>,
@@ -39,7 +38,7 @@ struct Line {
     time: i64,
 }
 
-impl Record {
+impl DatabaseJournal {
     pub(super) fn new(store: Arc<Store>) -> Self {
         Self { store, lines: Arc::default() }
     }
@@ -52,19 +51,20 @@ impl Record {
         async move { self.store.change(change).await.map_err(|broken| broken.to_string()) }.boxed()
     }
 
-    fn work(&self, revision: &str) -> Result<Work, String> {
-        let found = self.store.read(|tx| tx.work(revision)).map_err(|broken| broken.to_string())?;
+    fn details(&self, revision: &str) -> Result<RevisionDetails, String> {
+        let found = self.store.read(|tx| tx.details(revision)).map_err(|broken| broken.to_string())?;
         found.ok_or_else(|| format!("the revision {revision} was deleted"))
     }
 
     fn job(&self, revision: &str) -> Result<BuildJob, String> {
-        let Work { deployment, revision, number, .. } = self.work(revision)?;
+        let RevisionDetails { deployment, revision, number, .. } = self.details(revision)?;
         let name = local_name(&deployment);
         let config = revision.source_revision_config;
         let origin = match (&revision.source, config.source_tarball_path, config.repo_ref) {
             (Source::InternalSource, Some(path), _) => {
-                let archive = uploads::path(&self.store, &path);
-                Origin::Archive(archive.ok_or("the archive is not kept any more; upload it again")?)
+                let archive = uploads::open(&self.store, &path)
+                    .map_err(|error| format!("cannot read the archive: {}", project::reason(&error)))?;
+                Origin::Archive(Arc::new(archive.ok_or("the archive was removed; upload it again")?))
             }
             (Source::Codehost, _, Some(reference)) => {
                 Origin::Repository { url: deployment.source_config.repo_url.unwrap_or_default(), reference }
@@ -81,7 +81,7 @@ impl Record {
     }
 
     fn container(&self, id: &str, replica: u32) -> Result<Launch, String> {
-        let Work { deployment, revision, number, image } = self.work(id)?;
+        let RevisionDetails { deployment, revision, number, image } = self.details(id)?;
         let name = local_name(&deployment);
         let secrets = self.store.read(|tx| tx.secrets(&deployment.id, id));
         let secrets = secrets.map_err(|broken| broken.to_string())?;
@@ -110,7 +110,7 @@ fn local_name(deployment: &Deployment) -> String {
     format!("{}.{}", deployment.name, deployment.id.split('-').next().unwrap_or_default())
 }
 
-impl Journal for Record {
+impl Journal for DatabaseJournal {
     fn desired(&self) -> Recorded<'_, Vec<Desired>> {
         async {
             if self.store.read(|tx| tx.has_new())? {
@@ -186,8 +186,7 @@ impl Journal for Record {
             let Origin::Archive(archive) = job.origin.clone() else { return Ok(job) };
             let config = job.config.clone();
             let check = move || {
-                let file = File::open(&archive).map_err(|error| project::reason(&error))?;
-                archive::check(file, &config)
+                archives::check(&*archive, &config)
             };
             let contents = tokio::task::spawn_blocking(check).await.map_err(|error| error.to_string())??;
             let line =
@@ -199,7 +198,7 @@ impl Journal for Record {
     }
 
     fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
-        async move { self.work(revision).map(|work| image_tag(&local_name(&work.deployment), work.number)) }
+        async move { self.details(revision).map(|it| image_tag(&local_name(&it.deployment), it.number)) }
             .boxed()
     }
 

@@ -45,7 +45,7 @@ use tokio::sync::{Notify, watch};
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::{Listener, Repository, Source};
 
-use journal::Record;
+use journal::DatabaseJournal;
 use proxy::{Proxy, Routes};
 use reconcile::Reconciler;
 use runner::Runner;
@@ -102,7 +102,7 @@ impl Default for Limits {
 pub struct Service<R> {
     listener: TcpListener,
     proxy: Proxy,
-    reconciler: Reconciler<Record, R>,
+    reconciler: Reconciler<DatabaseJournal, R>,
     shared: Arc<Shared>,
 }
 
@@ -144,7 +144,7 @@ impl<R: Runner> Service<R> {
         let proxy = proxy.map_err(refused(options.proxy))?;
         let proxy_address = proxy.address().map_err(refused(options.proxy))?;
         uploads::tidy_at_start(&store)?;
-        let reconciler = Reconciler::new(Arc::new(Record::new(store.clone())), runner, routes);
+        let reconciler = Reconciler::new(Arc::new(DatabaseJournal::new(store.clone())), runner, routes);
         let wake = reconciler.wake();
         let shared = Arc::new(Shared { store, options, address, proxy: proxy_address, wake });
         Ok(Self { listener, proxy, reconciler, shared })

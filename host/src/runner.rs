@@ -5,8 +5,8 @@ mod databases;
 mod engine;
 mod labels;
 
+use std::fs::File;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub type LogSink = Arc<dyn Fn(LogLevel, &str) + Send + Sync>;
 /// Does single acts. Each is idempotent, and may be cancelled by dropping it.
 pub trait Runner: Send + Sync + 'static {
     /// All containers of this host.
-    fn observe(&self) -> Act<'_, Vec<Seen>>;
+    fn observe(&self) -> Act<'_, Vec<ContainerStatus>>;
     /// Builds the image of a revision, and names it.
     fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()>;
     /// Pulls an image, or uses one that is there, and gives it the name `tag`.
@@ -37,7 +37,7 @@ pub trait Runner: Send + Sync + 'static {
     /// Starts a container.
     fn start<'a>(&'a self, container: &'a str) -> Act<'a, ()>;
     /// Requests the health check of a server, and returns whether it succeeds.
-    fn probe<'a>(&'a self, seen: &'a Seen) -> BoxFuture<'a, bool>;
+    fn probe<'a>(&'a self, seen: &'a ContainerStatus) -> BoxFuture<'a, bool>;
     /// Stops a container, and kills it after `grace`.
     fn stop<'a>(&'a self, container: &'a str, grace: Duration) -> Act<'a, ()>;
     /// Removes a container.
@@ -70,7 +70,7 @@ pub enum Failure {
 
 /// A container on the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ContainerStatus {
     /// Its name.
     pub name: String,
     /// ID of its deployment.
@@ -80,7 +80,7 @@ pub struct Seen {
     /// Number of the replica.
     pub replica: u32,
     /// Its state.
-    pub state: SeenState,
+    pub state: ContainerState,
     /// The address of its server on this machine, if it runs.
     pub address: Option<SocketAddr>,
     /// Path of its health check.
@@ -89,7 +89,7 @@ pub struct Seen {
 
 /// The state of a container on the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeenState {
+pub enum ContainerState {
     /// It was never started.
     Created,
     /// It runs.
@@ -106,10 +106,10 @@ pub enum SeenState {
 }
 
 /// What an image is built from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Origin {
-    /// An uploaded archive, a tar.gz that was checked.
-    Archive(PathBuf),
+    /// An uploaded archive, a tar.gz that was checked. It is the open file, so that what was checked is built.
+    Archive(Arc<File>),
     /// A branch or a tag of a git repository.
     Repository {
         /// URL of the repository.
@@ -120,7 +120,7 @@ pub enum Origin {
 }
 
 /// An image to build.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct BuildJob {
     /// Name of the image.
     pub tag: String,

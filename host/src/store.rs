@@ -25,8 +25,8 @@ use tokio::sync::oneshot;
 
 use super::lock;
 pub use access::{Access, DEFAULT_TENANT};
-pub(crate) use deployments::{Selection, Taken};
-pub(crate) use desired::Work;
+pub(crate) use deployments::{Selection, Conflict};
+pub(crate) use desired::RevisionDetails;
 pub use directory::Error;
 use directory::Lock;
 pub use inspect::Inspection;

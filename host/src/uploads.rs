@@ -1,6 +1,6 @@
 //! Uploaded archives: files in the data directory.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,15 +61,19 @@ pub(super) fn check(tx: &Tx<'_>, deployment: &str, path: Option<&str>) -> Result
     };
     let reason = match received {
         Some(true) => return Ok(()),
-        Some(false) => "nothing was uploaded there",
-        None => "it is no object_path of this deployment",
+        Some(false) => "nothing was uploaded to it",
+        None => "it is not an object_path of this deployment",
     };
     Err(Refusal::bad(format!("source_revision_config.source_tarball_path cannot be used: {reason}.")))
 }
 
-/// The archive at `path`, as revisions name it, if it is kept.
-pub(super) fn path(store: &Store, path: &str) -> Option<PathBuf> {
-    id_of(path).map(|id| file(store, id)).filter(|path| path.exists())
+/// Opens the archive at `path`, as revisions name it; `None` if it was removed.
+pub(super) fn open(store: &Store, path: &str) -> io::Result<Option<File>> {
+    let Some(id) = id_of(path) else { return Ok(None) };
+    match File::open(file(store, id)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 fn id_of(path: &str) -> Option<&str> {
@@ -119,7 +123,7 @@ pub(super) async fn put(
     let id = ids.get("upload_id").to_owned();
     let token = Query::parse(&uri).text("token").unwrap_or_default();
     let refused = || {
-        let detail = "The address of the upload is not valid, or not any more.".to_owned();
+        let detail = "The upload URL is invalid, expired or already used by a revision.".to_owned();
         Refusal::Plain(StatusCode::FORBIDDEN, detail)
     };
     if !shared.store.read(|tx| tx.may_upload(&id, &token))? {
@@ -128,18 +132,27 @@ pub(super) async fn put(
     let length = length(&headers)?;
     let new = NamedTempFile::new_in(shared.store.uploads()).map_err(|error| full(&error))?;
     let new = receive(request.into_body(), new, length, shared.options.limits.piece).await?;
+    let synced = tokio::task::spawn_blocking(move || new.as_file().sync_all().map(|()| new)).await;
+    let new = synced.map_err(io::Error::other).flatten().map_err(|error| full(&error))?;
     let path = file(&shared.store, &id);
-    let kept = tokio::task::spawn_blocking(move || keep(new, &path)).await;
-    kept.map_err(io::Error::other).flatten().map_err(|error| full(&error))?;
-    let is_known = shared.store.change(move |tx| tx.received(&id)).await?;
-    if is_known { Ok(StatusCode::OK.into_response()) } else { Err(refused()) }
+    // A revision that names the archive is created before or after the change, so it has one archive for ever.
+    let change = move |tx: &Tx<'_>| {
+        if !tx.received(&id)? {
+            return Err(refused());
+        }
+        keep(new, &path).map_err(|error| full(&error))
+    };
+    shared.store.change(change).await?;
+    Ok(StatusCode::OK.into_response())
 }
 
-/// Puts a received archive into its place, on the disk; a second upload replaces the first.
+/// Moves a received archive into its place, on the disk; a second upload replaces the first.
 fn keep(new: NamedTempFile, path: &Path) -> io::Result<()> {
-    new.as_file().sync_all()?;
     new.persist(path)?;
-    Ok(())
+    match path.parent() {
+        Some(directory) => File::open(directory)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 /// The Content-Length of the archive.
@@ -153,7 +166,7 @@ fn length(headers: &HeaderMap) -> Result<u64, Refusal> {
     match text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok()) {
         None => Err(Refusal::Plain(StatusCode::LENGTH_REQUIRED, "Content-Length is required.".to_owned())),
         Some(length) if length > LARGEST_UPLOAD => {
-            let detail = format!("The archive has {length} bytes; it may have {LARGEST_UPLOAD} at most.");
+            let detail = format!("The archive has {length} bytes; the limit is {LARGEST_UPLOAD}.");
             Err(Refusal::Plain(StatusCode::PAYLOAD_TOO_LARGE, detail))
         }
         Some(length) => Ok(length),
@@ -170,11 +183,11 @@ async fn receive(
     let mut received = 0;
     loop {
         let piece = tokio::time::timeout(patience, pieces.next()).await.map_err(|_| {
-            Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The archive takes too long.".to_owned())
+            Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The upload timed out.".to_owned())
         })?;
         match piece {
             None => break,
-            Some(Err(_)) => return Err(Refusal::bad("The archive broke off.")),
+            Some(Err(_)) => return Err(Refusal::bad("The upload was cut off.")),
             Some(Ok(piece)) => {
                 received += piece.len() as u64;
                 // Blocking is fine: chunks are small, and writes are buffered by the system.
@@ -183,12 +196,12 @@ async fn receive(
         }
     }
     if received != length {
-        return Err(Refusal::bad(format!("The archive has {received} bytes, and not {length}.")));
+        return Err(Refusal::bad(format!("The archive has {received} bytes; Content-Length is {length}.")));
     }
     Ok(file)
 }
 
 fn full(error: &io::Error) -> Refusal {
-    let detail = format!("The archive cannot be kept: {error}.");
+    let detail = format!("The archive cannot be stored: {error}.");
     Refusal::Plain(StatusCode::INSUFFICIENT_STORAGE, detail)
 }

@@ -1,10 +1,13 @@
 //! Images that are run as they are: inspecting, pulling and removing them.
 
+use std::collections::HashMap;
 use std::pin::pin;
 
 use bollard::Docker;
 use bollard::models::ImageInspect;
-use bollard::query_parameters::{CreateImageOptions, RemoveImageOptions, TagImageOptions};
+use bollard::query_parameters::{
+    CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions,
+};
 use futures_util::StreamExt as _;
 
 use super::call::whole;
@@ -12,6 +15,9 @@ use super::connect::Engine;
 use super::error::{Error, is_unauthorized};
 use super::transfer::{Layers, Transfer};
 use crate::live::Event;
+
+/// The registry in names of images without one, on Podman.
+const LOCAL: &str = "localhost/";
 
 impl Engine {
     /// The ID of a local image; `None` if there is none of this name.
@@ -46,6 +52,24 @@ impl Engine {
         let pair =
             |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(Some(variables.iter().filter_map(pair).collect()))
+    }
+
+    /// The names `repository:tag` of local images whose repository begins with `prefix` and a slash.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses or disconnects.
+    pub async fn images_below(&self, prefix: &str) -> Result<Vec<String>, Error> {
+        // Podman has images without a registry at `localhost`.
+        let patterns = ["", LOCAL].map(|registry| format!("{registry}{prefix}/*"));
+        let filters = HashMap::from([("reference".to_owned(), patterns.to_vec())]);
+        let options = ListImagesOptions { filters: Some(filters), ..Default::default() };
+        let listed = self.call("list its images", self.docker.list_images(Some(options))).await?;
+        let names = listed.into_iter().flat_map(|image| image.repo_tags);
+        let names = names.map(|name| name.strip_prefix(LOCAL).unwrap_or(&name).to_owned());
+        let is_below =
+            |name: &String| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
+        Ok(names.filter(is_below).collect())
     }
 
     /// Gives a local image another name, `repository:tag`.

@@ -2,13 +2,18 @@
 
 use std::future::Future;
 
+use bollard::container::LogOutput;
 use bollard::query_parameters::LogsOptions;
 use futures_util::{Stream, StreamExt as _};
+use jiff::Timestamp;
 
 use super::connect::Engine;
 use super::error::Error;
 use super::progress::printable;
 use crate::live::{LineSender, Splitter};
+
+/// Nanoseconds of a second.
+const NANOSECONDS: i64 = 1_000_000_000;
 
 impl Engine {
     /// Sends the lines of a container, without control characters, as those of `source`, until the container exits, the
@@ -35,6 +40,33 @@ impl Engine {
                 lines.send((source, printable(&line))).await.ok();
             }
         }
+    }
+
+    /// Passes the lines of a container that the engine received after `after` to `line`, without control characters and
+    /// with the time of each, until the container exits or the engine disconnects. Times are in nanoseconds since 1970.
+    pub async fn follow_after(&self, container: &str, after: i64, mut line: impl FnMut(i64, String)) {
+        let since = i32::try_from(after / NANOSECONDS).unwrap_or(i32::MAX);
+        let options = LogsOptions {
+            follow: true,
+            since,
+            tail: "all".to_owned(),
+            timestamps: true,
+            ..both_streams()
+        };
+        let mut pieces = self.docker.logs(container, Some(options));
+        let (mut stdout, mut stderr) = (Splitter::default(), Splitter::default());
+        let mut latest = after;
+        while let Some(Ok(piece)) = pieces.next().await {
+            let is_error = matches!(piece, LogOutput::StdErr { .. });
+            let bytes = piece.into_bytes();
+            let (time, text) = timed(&bytes).unwrap_or((latest, &bytes));
+            latest = time;
+            let lines = if is_error { &mut stderr } else { &mut stdout }.split(text);
+            // The engine only knows seconds.
+            lines.iter().filter(|_| time > after).for_each(|text| line(time, printable(text)));
+        }
+        let rest = [stdout.finish(), stderr.finish()];
+        rest.iter().flatten().filter(|_| latest > after).for_each(|text| line(latest, printable(text)));
     }
 
     /// The last lines of a container, at most `count`.
@@ -66,6 +98,26 @@ impl Engine {
     }
 }
 
+/// The time before a piece of output, and the output.
+fn timed(piece: &[u8]) -> Option<(i64, &[u8])> {
+    let space = piece.iter().position(|byte| *byte == b' ')?;
+    let time: Timestamp = std::str::from_utf8(&piece[..space]).ok()?.parse().ok()?;
+    Some((i64::try_from(time.as_nanosecond()).ok()?, &piece[space + 1..]))
+}
+
 fn both_streams() -> LogsOptions {
     LogsOptions { stdout: true, stderr: true, ..Default::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timed;
+
+    #[test]
+    fn time_precedes_a_piece_of_output() {
+        let piece = b"2026-01-02T03:04:05.000000006Z two words\n";
+        assert_eq!(timed(piece), Some((1_767_323_045_000_000_006, &b"two words\n"[..])));
+        assert_eq!(timed(b"2026-01-02T03:04:05+01:00 \n").map(|it| it.1), Some(&b"\n"[..]));
+        assert_eq!(timed(b"no time\n"), None);
+    }
 }

@@ -14,7 +14,7 @@ use agentcli::engine::EngineEnv;
 use agentcli_host::proxy::{Options as ProxyOptions, Proxy, Routes};
 use agentcli_host::reconcile::{Phase, Source};
 use agentcli_host::runner::{
-    BuildJob, Databases, EngineRunner, Failure, Launch, LogSink, Options, Origin, Runner, Seen, SeenState,
+    BuildJob, Databases, EngineRunner, Failure, Launch, LogSink, Options, Origin, Runner, ContainerStatus, ContainerState,
     container_name, image_tag,
 };
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ impl OwnHost {
         let archive = self.directory.path().join("source.tar.gz");
         copy(&mut packed.reader(), &mut fs::File::create(&archive).unwrap()).unwrap();
         let (config, tag) = ("agent.json".to_owned(), image_tag(&self.name(), 1));
-        let origin = Origin::Archive(archive);
+        let origin = Origin::Archive(Arc::new(fs::File::open(archive).unwrap()));
         BuildJob { tag, origin, config, install_command: None, build_command: None }
     }
 
@@ -127,7 +127,7 @@ fn log() -> (LogSink, Arc<Mutex<Vec<String>>>) {
     (Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned())), lines)
 }
 
-async fn only(runner: &EngineRunner) -> Seen {
+async fn only(runner: &EngineRunner) -> ContainerStatus {
     let mut seen = runner.observe().await.unwrap();
     assert_eq!(seen.len(), 1, "{seen:?}");
     seen.remove(0)
@@ -141,7 +141,7 @@ async fn healthy(runner: &EngineRunner) -> SocketAddr {
             return seen.address.unwrap();
         }
         let lines = runner.last_lines(&seen.name, 30).await.unwrap().join("\n");
-        assert!(start.elapsed() < READY && seen.state == SeenState::Running, "{seen:?}\n{lines}");
+        assert!(start.elapsed() < READY && seen.state == ContainerState::Running, "{seen:?}\n{lines}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
@@ -170,7 +170,7 @@ async fn archive_becomes_a_server_with_its_databases() {
         // An act may be repeated.
         runner.create(launch.clone()).await.unwrap();
     }
-    assert_eq!((only(&runner).await.state, only(&runner).await.name), (SeenState::Created, name.clone()));
+    assert_eq!((only(&runner).await.state, only(&runner).await.name), (ContainerState::Created, name.clone()));
     runner.start(&name).await.unwrap();
     let address = healthy(&runner).await;
     assert!(address.ip().is_loopback());
@@ -182,7 +182,7 @@ async fn archive_becomes_a_server_with_its_databases() {
     assert_eq!(limits.trim(), "1500000000 536870912 20");
 
     runner.stop(&name, Duration::from_secs(20)).await.unwrap();
-    assert!(matches!(only(&runner).await.state, SeenState::Exited { ran, .. } if !ran.is_zero()));
+    assert!(matches!(only(&runner).await.state, ContainerState::Exited { ran, .. } if !ran.is_zero()));
     // The database outlives the container.
     runner.remove(&name).await.unwrap();
     runner.create(launch.clone()).await.unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agentcli::api::wire::LogLevel;
 use agentcli_host::runner::{
-    Act, BuildJob, Failure, Launch, LogSink, Runner, Seen, SeenState, container_name,
+    Act, BuildJob, Failure, Launch, LogSink, Runner, ContainerStatus, ContainerState, container_name,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -33,7 +33,7 @@ pub(crate) struct StandIn {
     pub(crate) heartbeat: Option<Duration>,
     /// By number of the revision, from 1.
     pub(crate) faults: Vec<(u64, Fault)>,
-    containers: Mutex<BTreeMap<String, Seen>>,
+    containers: Mutex<BTreeMap<String, ContainerStatus>>,
 }
 
 impl StandIn {
@@ -47,7 +47,7 @@ impl StandIn {
         self.faults.iter().find(|(of, _)| *of == number).map(|(_, fault)| fault)
     }
 
-    fn set(&self, container: &str, state: SeenState) {
+    fn set(&self, container: &str, state: ContainerState) {
         if let Some(seen) = self.containers.lock().unwrap().get_mut(container) {
             seen.state = state;
         }
@@ -62,7 +62,7 @@ impl StandIn {
 }
 
 impl Runner for StandIn {
-    fn observe(&self) -> Act<'_, Vec<Seen>> {
+    fn observe(&self) -> Act<'_, Vec<ContainerStatus>> {
         async { Ok(self.containers.lock().unwrap().values().cloned().collect()) }.boxed()
     }
 
@@ -98,12 +98,12 @@ impl Runner for StandIn {
                 return Err(Failure::Refused((*reason).to_owned()));
             }
             let name = container_name(&launch.name, launch.number, launch.replica);
-            let seen = Seen {
+            let seen = ContainerStatus {
                 name: name.clone(),
                 deployment: launch.deployment,
                 revision: launch.revision,
                 replica: launch.replica,
-                state: SeenState::Created,
+                state: ContainerState::Created,
                 address: None,
                 health_check: "/ok".to_owned(),
             };
@@ -115,19 +115,19 @@ impl Runner for StandIn {
 
     fn start<'a>(&'a self, container: &'a str) -> Act<'a, ()> {
         async move {
-            self.set(container, SeenState::Running);
+            self.set(container, ContainerState::Running);
             Ok(())
         }
         .boxed()
     }
 
-    fn probe<'a>(&'a self, _: &'a Seen) -> BoxFuture<'a, bool> {
+    fn probe<'a>(&'a self, _: &'a ContainerStatus) -> BoxFuture<'a, bool> {
         async { true }.boxed()
     }
 
     fn stop<'a>(&'a self, container: &'a str, _: Duration) -> Act<'a, ()> {
         async move {
-            self.set(container, SeenState::Exited { code: 0, ran: Duration::from_secs(1) });
+            self.set(container, ContainerState::Exited { code: 0, ran: Duration::from_secs(1) });
             Ok(())
         }
         .boxed()

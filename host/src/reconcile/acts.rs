@@ -12,7 +12,7 @@ use agentcli::api::wire::LogLevel;
 use super::action::Action;
 use super::journal::{Journal, PhaseChange, Stage};
 use super::state::{Phase, Revision};
-use crate::runner::{Failure, LogSink, Runner, Seen};
+use crate::runner::{Failure, LogSink, Runner, ContainerStatus};
 
 /// Builds and pulls at a time, and other calls to the engine. Stopping takes as long as its grace, and is not limited.
 const TRANSFERS: usize = 2;
@@ -45,7 +45,7 @@ pub(super) struct Task {
     /// The revision that it is about, if there is one.
     pub(super) revision: Option<Revision>,
     /// The container that it is about, if there is one.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<ContainerStatus>,
 }
 
 /// Does acts.
@@ -190,7 +190,7 @@ impl<J: Journal, R: Runner> Acts<J, R> {
     }
 
     /// Copies the lines of a container to the log of its revision until it ends.
-    pub(super) async fn follow(&self, seen: &Seen) {
+    pub(super) async fn follow(&self, seen: &ContainerStatus) {
         let Ok(since) = self.journal.logged_until(&seen.revision).await else { return };
         let sink = self.sink(&seen.revision, Stage::Deploy);
         let line = Box::new(move |line: String| sink(LogLevel::Info, &line));

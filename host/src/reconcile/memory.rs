@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::state::{Container, Health, Observed, State};
 use crate::proxy::Routes;
-use crate::runner::{Seen, SeenState};
+use crate::runner::{ContainerStatus, ContainerState};
 
 /// The memory of the process.
 pub(super) struct Memory {
@@ -47,7 +47,7 @@ impl Memory {
     }
 
     /// The observed state: the containers of the engine with what is known of them.
-    pub(super) fn observed(&mut self, seen: &[Seen], routes: &Routes) -> Observed {
+    pub(super) fn observed(&mut self, seen: &[ContainerStatus], routes: &Routes) -> Observed {
         let names: HashSet<&String> = seen.iter().map(|seen| &seen.name).collect();
         self.containers.retain(|name, _| names.contains(name));
         let containers: Vec<Container> = seen.iter().map(|seen| self.container(seen)).collect();
@@ -60,16 +60,16 @@ impl Memory {
         Observed { containers, attempted: self.attempted.clone(), requested }
     }
 
-    fn container(&mut self, seen: &Seen) -> Container {
+    fn container(&mut self, seen: &ContainerStatus) -> Container {
         let now = self.now();
         let known = self.containers.entry(seen.name.clone()).or_default();
         let state = match seen.state {
-            SeenState::Created => State::Created,
-            SeenState::Running => State::Running { since: *known.running_since.get_or_insert(now) },
-            SeenState::Exited { code, ran } => State::Exited { code, ran },
-            SeenState::Broken => State::Broken,
+            ContainerState::Created => State::Created,
+            ContainerState::Running => State::Running { since: *known.running_since.get_or_insert(now) },
+            ContainerState::Exited { code, ran } => State::Exited { code, ran },
+            ContainerState::Broken => State::Broken,
         };
-        if seen.state != SeenState::Running {
+        if seen.state != ContainerState::Running {
             (known.running_since, known.health, known.was_healthy) = (None, None, false);
         }
         Container {

@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
     use crate::reconcile::state::{Scale, Source};
-    use crate::runner::{Seen, SeenState};
+    use crate::runner::{ContainerStatus, ContainerState};
 
     fn deployment(phase: Phase) -> Desired {
         let revision = Revision {
@@ -122,8 +122,8 @@ mod tests {
         }
     }
 
-    fn seen(state: SeenState) -> Seen {
-        Seen {
+    fn seen(state: ContainerState) -> ContainerStatus {
+        ContainerStatus {
             name: "c".to_owned(),
             deployment: "d".to_owned(),
             revision: "r".to_owned(),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     /// The route while the engine has `containers`.
-    fn route_with(deployment: &Desired, containers: &[Seen], memory: &mut Memory) -> Route {
+    fn route_with(deployment: &Desired, containers: &[ContainerStatus], memory: &mut Memory) -> Route {
         let observed = memory.observed(containers, &Routes::default());
         route(deployment, &observed, memory)
     }
@@ -159,14 +159,14 @@ mod tests {
         assert_eq!(route_with(&deployment, &[], &mut Memory::default()), waiting);
         deployment.scale.min = 0;
         assert_eq!(route_with(&deployment, &[], &mut Memory::default()), Route::Asleep);
-        let starting = [seen(SeenState::Created)];
+        let starting = [seen(ContainerState::Created)];
         assert_eq!(route_with(&deployment, &starting, &mut Memory::default()), waiting);
     }
 
     #[test]
     fn busy_server_keeps_its_route_until_it_is_drained_or_ends() {
         let (deployment, mut memory) = (deployment(Phase::Deployed), Memory::default());
-        let running = [seen(SeenState::Running)];
+        let running = [seen(ContainerState::Running)];
         let ready = Route::Ready(vec![([127, 0, 0, 1], 8000).into()]);
         let waiting = Route::Waiting("no replica is healthy".to_owned());
         assert_eq!(route_with(&deployment, &running, &mut memory), waiting);
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(route_with(&deployment, &running, &mut memory), ready);
         memory.probed("c", false);
         assert_eq!(route_with(&deployment, &running, &mut memory), ready);
-        let exited = [seen(SeenState::Exited { code: 1, ran: Duration::ZERO })];
+        let exited = [seen(ContainerState::Exited { code: 1, ran: Duration::ZERO })];
         assert_eq!(route_with(&deployment, &exited, &mut memory), waiting);
         memory.probed("c", true);
         memory.begin_drain("c");

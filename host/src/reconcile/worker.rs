@@ -16,7 +16,7 @@ use super::memory::Memory;
 use super::routing::Published;
 use super::state::{Container, Desired, Revision, State};
 use crate::proxy::Routes;
-use crate::runner::{Runner, Seen, SeenState};
+use crate::runner::{Runner, ContainerStatus, ContainerState};
 
 /// Intervals of the decisions when nothing happens, and while servers start.
 const TICK: Duration = Duration::from_secs(1);
@@ -150,7 +150,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         for action in actions.into_iter().filter(|action| !matches!(action, Action::Drain { .. })) {
             self.begin(action, &desired, &seen);
         }
-        for seen in seen.iter().filter(|seen| seen.state == SeenState::Running) {
+        for seen in seen.iter().filter(|seen| seen.state == ContainerState::Running) {
             self.follow(seen);
         }
         if taken.is_empty() { Ok(()) } else { Err(taken.join("; ")) }
@@ -168,7 +168,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         });
     }
 
-    fn begin(&mut self, action: Action, desired: &[Desired], seen: &[Seen]) {
+    fn begin(&mut self, action: Action, desired: &[Desired], seen: &[ContainerStatus]) {
         let key = action.key();
         let is_paused = self.paused.get(&key).is_some_and(|until| *until > Instant::now());
         if is_paused || self.busy.contains_key(&key) {
@@ -183,7 +183,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         self.spawn(key, async move { Ended::Act(id, acts.perform(task).await) });
     }
 
-    fn drain(&mut self, container: String, grace: Duration, seen: &[Seen]) {
+    fn drain(&mut self, container: String, grace: Duration, seen: &[ContainerStatus]) {
         let address = seen.iter().find(|seen| seen.name == container).and_then(|seen| seen.address);
         let routes = self.routes.clone();
         self.spawn(Key::new("drain", &container), async move {
@@ -194,7 +194,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         });
     }
 
-    fn follow(&mut self, seen: &Seen) {
+    fn follow(&mut self, seen: &ContainerStatus) {
         let key = Key::new("follow", &seen.name);
         if !self.busy.contains_key(&key) {
             let (acts, seen) = (self.acts.clone(), seen.clone());

@@ -1,7 +1,7 @@
 //! Images of uploaded archives and of repositories: unpacked or fetched, compiled as `agentcli build` does, and built by the engine.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek as _};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
@@ -93,17 +93,15 @@ async fn fetch(url: &str, reference: &str, root: &Path, log: &LogSink) -> Result
 /// Unpacks and compiles the source. The error is a fragment.
 fn prepare(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
     if let Origin::Archive(archive) = &job.origin {
-        unpack(archive, root)?;
+        unpack(archive, root).map_err(|error| format!("cannot unpack the archive: {error}"))?;
     }
     compile(root, job, log)
 }
 
 /// Unpacks an archive, which was checked.
-fn unpack(archive: &Path, root: &Path) -> Result<(), String> {
-    let file = File::open(archive)
-        .map_err(|error| format!("cannot read the archive: {}", project::reason(&error)))?;
-    let mut archive = tar::Archive::new(GzDecoder::new(file));
-    archive.unpack(root).map_err(|error| format!("cannot unpack the archive: {error}"))
+fn unpack(mut archive: &File, root: &Path) -> io::Result<()> {
+    archive.rewind()?;
+    tar::Archive::new(GzDecoder::new(archive)).unpack(root)
 }
 
 /// Fails if `path` leads out of `root`, through links too: everything else on this machine belongs to others.
@@ -172,8 +170,9 @@ mod tests {
             header.set_mode(0o644);
             tar.append_data(&mut header, path, text.as_bytes()).unwrap();
         }
-        let archive = directory.join("source.tar.gz");
-        fs::write(&archive, tar.into_inner().unwrap().finish().unwrap()).unwrap();
+        let path = directory.join("source.tar.gz");
+        fs::write(&path, tar.into_inner().unwrap().finish().unwrap()).unwrap();
+        let archive = Arc::new(File::open(path).unwrap());
         let (install_command, build_command) = (None, None);
         let (tag, config) = ("image:1".to_owned(), "app/agent.json".to_owned());
         BuildJob { tag, origin: Origin::Archive(archive), config, install_command, build_command }

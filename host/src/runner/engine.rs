@@ -18,7 +18,7 @@ use agentcli::probe::Checker;
 use super::databases::Databases;
 use super::labels::container_name;
 use super::labels::{self, label};
-use super::{Act, BuildJob, Failure, Launch, LogSink, Runner, Seen, SeenState, build};
+use super::{Act, BuildJob, Failure, Launch, LogSink, Runner, ContainerStatus, ContainerState, build};
 
 /// Settings of the runner. There is no `Debug`: values of the environment may be secret.
 pub struct Options {
@@ -51,19 +51,19 @@ impl EngineRunner {
         Ok(self.engine.get_or_try_init(|| Engine::connect(&self.options.engine)).await?)
     }
 
-    async fn seen(&self, container: &agentcli::engine::Container) -> Result<Option<Seen>, Failure> {
+    async fn seen(&self, container: &agentcli::engine::Container) -> Result<Option<ContainerStatus>, Failure> {
         let Some(seen) = labels::seen(container) else { return Ok(None) };
         let state = match container.state {
-            State::Created => SeenState::Created,
-            State::Running(_) | State::Paused => SeenState::Running,
-            State::Gone => SeenState::Broken,
+            State::Created => ContainerState::Created,
+            State::Running(_) | State::Paused => ContainerState::Running,
+            State::Gone => ContainerState::Broken,
             State::Exited => match self.engine().await?.failure(&container.name).await {
-                Ok(end) => SeenState::Exited { code: end.exit_code, ran: end.ran },
+                Ok(end) => ContainerState::Exited { code: end.exit_code, ran: end.ran },
                 Err(Error::Request { status: 404, .. }) => return Ok(None),
                 Err(error) => return Err(error.into()),
             },
         };
-        Ok(Some(Seen { state, ..seen }))
+        Ok(Some(ContainerStatus { state, ..seen }))
     }
 
     /// The container of a launch. What the host sets takes precedence over the secrets of the deployment.
@@ -125,7 +125,7 @@ fn mount_prefix(variables: &[(String, String)], built_in: &[(String, String)]) -
 }
 
 impl Runner for EngineRunner {
-    fn observe(&self) -> Act<'_, Vec<Seen>> {
+    fn observe(&self) -> Act<'_, Vec<ContainerStatus>> {
         async {
             let mut all = Vec::new();
             for container in self.engine().await?.containers(labels::HOST, &self.options.host).await? {
@@ -184,7 +184,7 @@ impl Runner for EngineRunner {
         .boxed()
     }
 
-    fn probe<'a>(&'a self, seen: &'a Seen) -> BoxFuture<'a, bool> {
+    fn probe<'a>(&'a self, seen: &'a ContainerStatus) -> BoxFuture<'a, bool> {
         async move {
             let Some(address) = seen.address else { return false };
             self.checker.succeeds(&format!("http://{address}{}", seen.health_check)).await

@@ -2,7 +2,7 @@
 
 use agentcli::engine::{Container, State};
 
-use super::{Seen, SeenState};
+use super::{ContainerStatus, ContainerState};
 
 /// ID of the host.
 pub(super) const HOST: &str = "agentcli.host";
@@ -39,15 +39,15 @@ pub(super) fn label(name: &str, value: impl Into<String>) -> (String, String) {
 }
 
 /// What is known of a server's container without its state; nothing of other containers.
-pub(super) fn seen(container: &Container) -> Option<Seen> {
+pub(super) fn seen(container: &Container) -> Option<ContainerStatus> {
     let label = |name: &str| container.labels.get(name).cloned();
     let port = container.ports.first().filter(|_| matches!(container.state, State::Running(_)));
-    Some(Seen {
+    Some(ContainerStatus {
         name: container.name.clone(),
         deployment: label(DEPLOYMENT)?,
         revision: label(REVISION)?,
         replica: label(REPLICA)?.parse().ok()?,
-        state: SeenState::Broken,
+        state: ContainerState::Broken,
         address: port.map(|port| ([127, 0, 0, 1], *port).into()),
         health_check: label(HEALTH_CHECK)?,
     })

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, params, params_from_iter};
 use super::{Broken, Tx};
 
 /// The reason to refuse a deployment.
-pub(crate) enum Taken {
+pub(crate) enum Conflict {
     /// Its name is in use.
     Name,
     /// Its agent has a deployment in its environment.
@@ -70,12 +70,12 @@ impl Selection {
 
 impl Tx<'_> {
     /// Adds a deployment unless its name or agent is in use. Names are unique on the host, since they are host names.
-    pub(crate) fn create(&self, deployment: &Deployment, tags: &[String]) -> Result<Option<Taken>, Broken> {
+    pub(crate) fn create(&self, deployment: &Deployment, tags: &[String]) -> Result<Option<Conflict>, Broken> {
         let is_used = |sql: &str, parameters: &[&str]| {
             self.db.prepare_cached(sql)?.exists(params_from_iter(parameters))
         };
         if is_used("SELECT 1 FROM deployments WHERE name = ?1 AND NOT deleted", &[&deployment.name])? {
-            return Ok(Some(Taken::Name));
+            return Ok(Some(Conflict::Name));
         }
         let agent = |field: &str| deployment.other.get("agent")?[field].as_str();
         if let Some((agent, environment)) = agent("agent_id").zip(agent("environment"))
@@ -84,7 +84,7 @@ impl Tx<'_> {
                 &[&deployment.tenant_id, agent, environment],
             )?
         {
-            return Ok(Some(Taken::Agent));
+            return Ok(Some(Conflict::Agent));
         }
         let sealed = self.vault.seal(&deployment.id, &deployment.secrets)?;
         self.db.execute(

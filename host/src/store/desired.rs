@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use agentcli::api::time;
 use agentcli::api::wire::{
-    Deployment, DeploymentStatus, Revision as Record, RevisionStatus, Secret, Source as From,
+    self,
+    Deployment, DeploymentStatus, RevisionStatus, Secret, Source as From,
 };
 use rusqlite::{OptionalExtension as _, params};
 
@@ -21,9 +22,9 @@ const REASON: &str = "reason";
 const SCALE_TO_ZERO: &str = "dev_zero";
 
 /// A revision that is worked on.
-pub(crate) struct Work {
+pub(crate) struct RevisionDetails {
     pub(crate) deployment: Deployment,
-    pub(crate) revision: Record,
+    pub(crate) revision: wire::Revision,
     /// Its number in the deployment, from 1.
     pub(crate) number: u64,
     /// Its own name of its image.
@@ -60,7 +61,7 @@ impl Tx<'_> {
         let mut revisions = Vec::new();
         let mut grace = Duration::ZERO;
         while let Some(row) = rows.next()? {
-            let record: Record = serde_json::from_str(&row.get::<_, String>(2)?)?;
+            let record: wire::Revision = serde_json::from_str(&row.get::<_, String>(2)?)?;
             grace = grace.max(Duration::from_secs(row.get::<_, u32>(7)?.into()));
             revisions.push(Revision {
                 id: row.get(0)?,
@@ -88,7 +89,7 @@ impl Tx<'_> {
     }
 
     /// A revision with its number, its image and its deployment.
-    pub(crate) fn work(&self, revision: &str) -> Result<Option<Work>, Broken> {
+    pub(crate) fn details(&self, revision: &str) -> Result<Option<RevisionDetails>, Broken> {
         let mut statement = self
             .db
             .prepare_cached("SELECT deployment, ordinal, record, image FROM revisions WHERE id = ?1")?;
@@ -101,7 +102,7 @@ impl Tx<'_> {
         };
         let Some(deployment) = self.any_deployment(&deployment)? else { return Ok(None) };
         let revision = serde_json::from_str(&record)?;
-        Ok(Some(Work { deployment, revision, number: number.unsigned_abs(), image }))
+        Ok(Some(RevisionDetails { deployment, revision, number: number.unsigned_abs(), image }))
     }
 
     /// Marks new deployments as ready.
@@ -129,7 +130,7 @@ impl Tx<'_> {
         let mut statement = self.db.prepare_cached("SELECT record FROM revisions WHERE id = ?1")?;
         let found = statement.query_row([id], |row| row.get::<_, String>(0)).optional()?;
         let Some(found) = found else { return Ok(false) };
-        let mut record: Record = serde_json::from_str(&found)?;
+        let mut record: wire::Revision = serde_json::from_str(&found)?;
         if record.status != RevisionStatus::from(from) {
             return Ok(false);
         }
@@ -202,7 +203,7 @@ fn host_of(url: &str) -> Option<String> {
 }
 
 /// The source of a revision's image; `kept` is that of the revision that it repeats.
-fn source(record: &Record, kept: Option<String>) -> Source {
+fn source(record: &wire::Revision, kept: Option<String>) -> Source {
     match (kept, &record.source, &record.source_revision_config.image_uri) {
         (Some(kept), _, _) => Source::Kept(kept),
         (None, From::ExternalContainer | From::InternalContainer, Some(image)) => {

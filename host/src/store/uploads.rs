@@ -15,6 +15,12 @@ const KEPT: i64 = 5;
 /// Validity of an upload address.
 const VALID: Duration = Duration::from_secs(3600);
 
+/// The condition of an upload that no revision names: the archive of a revision is not replaced.
+const UNUSED: &str = "NOT EXISTS (
+    SELECT 1 FROM revisions WHERE revisions.deployment = uploads.deployment
+    AND instr(revisions.record ->> '$.source_revision_config.source_tarball_path', uploads.id) > 0
+)";
+
 impl Tx<'_> {
     /// Adds an upload address, and returns the archives to remove: the oldest, unless the latest or the active revision
     /// uses them.
@@ -62,22 +68,20 @@ impl Tx<'_> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Whether `token` permits the upload now: an archive that a revision names is not replaced.
+    /// Whether `token` permits the upload now.
     pub(crate) fn may_upload(&self, id: &str, token: &str) -> Result<bool, Broken> {
-        let mut statement = self.db.prepare_cached(
-            "SELECT token, made FROM uploads WHERE id = ?1 AND NOT EXISTS (
-                SELECT 1 FROM revisions WHERE revisions.deployment = uploads.deployment
-                AND instr(revisions.record ->> '$.source_revision_config.source_tarball_path', uploads.id) > 0
-             )",
-        )?;
+        let sql = format!("SELECT token, made FROM uploads WHERE id = ?1 AND {UNUSED}");
+        let mut statement = self.db.prepare_cached(&sql)?;
         let found = statement.query_row([id], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?)));
         let Some((known, made)) = found.optional()? else { return Ok(false) };
         let is_valid = time::now().saturating_sub(made) < VALID.as_millis() as i64;
         Ok(is_valid && bool::from(known.ct_eq(&digest(token.as_bytes()))))
     }
 
-    /// Records that an archive was received; returns whether its address still exists.
+    /// Records that an archive was received, unless its address was removed or a revision names it; returns whether it
+    /// did. The archive must be moved into its place in the same transaction.
     pub(crate) fn received(&self, id: &str) -> Result<bool, Broken> {
-        Ok(self.db.execute("UPDATE uploads SET has_file = 1 WHERE id = ?1", [id])? > 0)
+        let sql = format!("UPDATE uploads SET has_file = 1 WHERE id = ?1 AND {UNUSED}");
+        Ok(self.db.execute(&sql, [id])? > 0)
     }
 }

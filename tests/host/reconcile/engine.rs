@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use agentcli_host::runner::{Act, BuildJob, Failure, Launch, LogSink, Runner, Seen, SeenState};
+use agentcli_host::runner::{Act, BuildJob, Failure, Launch, LogSink, Runner, ContainerStatus, ContainerState};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -14,7 +14,7 @@ pub(crate) struct FakeEngine(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    containers: BTreeMap<String, Seen>,
+    containers: BTreeMap<String, ContainerStatus>,
     acts: Vec<String>,
     builds_hang: bool,
     builds_fail: Option<String>,
@@ -58,7 +58,7 @@ impl FakeEngine {
 
     /// Adds a container of a deployment that is not recorded.
     pub(crate) fn orphan(&self, name: &str) {
-        let orphan = seen(name, "gone", "gone", 0, SeenState::Running);
+        let orphan = seen(name, "gone", "gone", 0, ContainerState::Running);
         self.state().containers.insert(name.to_owned(), orphan);
     }
 
@@ -77,8 +77,8 @@ impl FakeEngine {
     }
 }
 
-fn seen(name: &str, deployment: &str, revision: &str, replica: u32, state: SeenState) -> Seen {
-    Seen {
+fn seen(name: &str, deployment: &str, revision: &str, replica: u32, state: ContainerState) -> ContainerStatus {
+    ContainerStatus {
         name: name.to_owned(),
         deployment: deployment.to_owned(),
         revision: revision.to_owned(),
@@ -90,7 +90,7 @@ fn seen(name: &str, deployment: &str, revision: &str, replica: u32, state: SeenS
 }
 
 impl Runner for FakeEngine {
-    fn observe(&self) -> Act<'_, Vec<Seen>> {
+    fn observe(&self) -> Act<'_, Vec<ContainerStatus>> {
         let state = self.state();
         let found = match state.is_gone {
             true => Err(Failure::Unavailable("the engine is gone".to_owned())),
@@ -124,24 +124,24 @@ impl Runner for FakeEngine {
         let name = format!("{}-{}", launch.revision, launch.replica);
         self.act(format!("create {name}"), move |state| {
             let Launch { deployment, revision, replica, .. } = &launch;
-            let seen = seen(&name, deployment, revision, *replica, SeenState::Created);
+            let seen = seen(&name, deployment, revision, *replica, ContainerState::Created);
             state.containers.insert(name, seen);
         })
     }
 
     fn start<'a>(&'a self, container: &'a str) -> Act<'a, ()> {
         self.act(format!("start {container}"), move |state| {
-            state.containers.get_mut(container).unwrap().state = SeenState::Running;
+            state.containers.get_mut(container).unwrap().state = ContainerState::Running;
         })
     }
 
-    fn probe<'a>(&'a self, seen: &'a Seen) -> BoxFuture<'a, bool> {
-        async move { seen.state == SeenState::Running }.boxed()
+    fn probe<'a>(&'a self, seen: &'a ContainerStatus) -> BoxFuture<'a, bool> {
+        async move { seen.state == ContainerState::Running }.boxed()
     }
 
     fn stop<'a>(&'a self, container: &'a str, _: Duration) -> Act<'a, ()> {
         self.act(format!("stop {container}"), move |state| {
-            let exited = SeenState::Exited { code: 0, ran: Duration::ZERO };
+            let exited = ContainerState::Exited { code: 0, ran: Duration::ZERO };
             state.containers.get_mut(container).unwrap().state = exited;
         })
     }
