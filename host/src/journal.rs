@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agentcli::api::time;
-use agentcli::api::wire::{Deployment, LogLevel, Source};
+use agentcli::api::wire::{LogLevel, Source};
 use agentcli::project;
 use futures_util::FutureExt as _;
 
-use super::reconcile::{Desired, Journal, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
+use super::reconcile::{Desired, Journal, Output, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
 use super::runner::{BuildJob, Launch, Origin, image_tag};
 use super::store::{Broken, LogKind, Store, Tx, RevisionDetails};
 use super::{archive as archives, lock, uploads};
@@ -20,12 +20,17 @@ const MAX_WAITING: usize = 100_000;
 /// Number of waiting lines after which writing is tried again.
 const RETRIED: usize = 1_000;
 
+/// Number of nanoseconds of a millisecond.
+const NANOSECONDS: i64 = 1_000_000;
+
 /// Number of bytes of a megabyte, as the specification counts memory.
 const MEGABYTE: u64 = 1 << 20;
 
 /// The record.
 pub(super) struct DatabaseJournal {
     store: Arc<Store>,
+    /// ID of this host.
+    host: String,
     /// Lines that are not in the database yet.
     lines: Arc<Mutex<Vec<Line>>>,
 }
@@ -35,12 +40,34 @@ struct Line {
     kind: LogKind,
     level: LogLevel,
     text: String,
+    /// In milliseconds since 1970.
     time: i64,
+    /// The container that it is of, and its time in nanoseconds.
+    output: Option<(String, i64)>,
+}
+
+impl Line {
+    fn write(&self, tx: &Tx<'_>) -> Result<(), Broken> {
+        let is_new = match &self.output {
+            Some((container, time)) => tx.read_until(&self.revision, container, *time)?,
+            None => true,
+        };
+        if !is_new {
+            return Ok(());
+        }
+        tx.log_at(&self.revision, self.kind, &self.level, &self.text, self.time)
+    }
 }
 
 impl DatabaseJournal {
-    pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store, lines: Arc::default() }
+    /// The journal in `store`.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub(super) fn new(store: Arc<Store>) -> Result<Self, Broken> {
+        let host = store.host_id()?;
+        Ok(Self { store, host, lines: Arc::default() })
     }
 
     /// Changes the database; the error is a fragment.
@@ -51,6 +78,24 @@ impl DatabaseJournal {
         async move { self.store.change(change).await.map_err(|broken| broken.to_string()) }.boxed()
     }
 
+    /// Lines are written together, since a build has many. Those that come faster than they can be written are dropped.
+    fn write(&self, line: Line) {
+        let mut lines = lock(&self.lines);
+        if lines.len() >= MAX_WAITING {
+            return;
+        }
+        lines.push(line);
+        // A change that failed to begin has not taken them.
+        if lines.len() % RETRIED != 1 {
+            return;
+        }
+        let waiting = self.lines.clone();
+        self.store.change_later(move |tx| {
+            let lines = std::mem::take(&mut *lock(&waiting));
+            lines.iter().try_for_each(|line| line.write(tx))
+        });
+    }
+
     fn details(&self, revision: &str) -> Result<RevisionDetails, String> {
         let found = self.store.read(|tx| tx.details(revision)).map_err(|broken| broken.to_string())?;
         found.ok_or_else(|| format!("the revision {revision} was deleted"))
@@ -58,7 +103,7 @@ impl DatabaseJournal {
 
     fn job(&self, revision: &str) -> Result<BuildJob, String> {
         let RevisionDetails { deployment, revision, number, .. } = self.details(revision)?;
-        let name = local_name(&deployment);
+        let name = local_name(&deployment.name, &deployment.id);
         let config = revision.source_revision_config;
         let origin = match (&revision.source, config.source_tarball_path, config.repo_ref) {
             (Source::InternalSource, Some(path), _) => {
@@ -72,7 +117,7 @@ impl DatabaseJournal {
             (source, ..) => return Err(format!("this service cannot build from the source {source} as yet")),
         };
         Ok(BuildJob {
-            tag: image_tag(&name, number),
+            tag: image_tag(&self.host, &name, number),
             origin,
             config: config.graph_config_path.unwrap_or_default(),
             install_command: deployment.source_config.install_command,
@@ -82,7 +127,7 @@ impl DatabaseJournal {
 
     fn container(&self, id: &str, replica: u32) -> Result<Launch, String> {
         let RevisionDetails { deployment, revision, number, image } = self.details(id)?;
-        let name = local_name(&deployment);
+        let name = local_name(&deployment.name, &deployment.id);
         let secrets = self.store.read(|tx| tx.secrets(&deployment.id, id));
         let secrets = secrets.map_err(|broken| broken.to_string())?;
         let value =
@@ -94,7 +139,7 @@ impl DatabaseJournal {
             revision: revision.id,
             number,
             replica,
-            image: image.unwrap_or_else(|| image_tag(&name, number)),
+            image: image.unwrap_or_else(|| image_tag(&self.host, &name, number)),
             name,
             deployment: deployment.id,
             environment: secrets.into_iter().filter_map(value).collect(),
@@ -106,8 +151,8 @@ impl DatabaseJournal {
 }
 
 /// The name of a deployment in names of containers and images: a deleted one of the same name may still be there.
-fn local_name(deployment: &Deployment) -> String {
-    format!("{}.{}", deployment.name, deployment.id.split('-').next().unwrap_or_default())
+fn local_name(name: &str, id: &str) -> String {
+    format!("{name}.{}", id.split('-').next().unwrap_or_default())
 }
 
 impl Journal for DatabaseJournal {
@@ -116,7 +161,14 @@ impl Journal for DatabaseJournal {
             if self.store.read(|tx| tx.has_new())? {
                 self.store.change(|tx| tx.prepare()).await?;
             }
-            self.store.read(|tx| tx.desired())
+            let mut desired = self.store.read(|tx| tx.desired())?;
+            for deployment in &mut desired {
+                let name = local_name(&deployment.name, &deployment.id);
+                for revision in &mut deployment.revisions {
+                    revision.tag = image_tag(&self.host, &name, revision.number);
+                }
+            }
+            Ok(desired)
         }
         .map(|done| done.map_err(|broken: Broken| broken.to_string()))
         .boxed()
@@ -171,6 +223,11 @@ impl Journal for DatabaseJournal {
         self.change(move |tx| tx.set_attempts(&revision, attempts, error.as_deref()))
     }
 
+    fn forget_kept<'a>(&'a self, revision: &'a str) -> Recorded<'a, ()> {
+        let revision = revision.to_owned();
+        self.change(move |tx| tx.forget_kept(&revision))
+    }
+
     fn forget<'a>(&'a self, deployment: &'a str) -> Recorded<'a, ()> {
         let deployment = deployment.to_owned();
         async move {
@@ -198,45 +255,41 @@ impl Journal for DatabaseJournal {
     }
 
     fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
-        async move { self.details(revision).map(|it| image_tag(&local_name(&it.deployment), it.number)) }
-            .boxed()
+        async move {
+            let RevisionDetails { deployment, number, .. } = self.details(revision)?;
+            Ok(image_tag(&self.host, &local_name(&deployment.name, &deployment.id), number))
+        }
+        .boxed()
     }
 
     fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch> {
         async move { self.container(revision, replica) }.boxed()
     }
 
-    /// Lines are written together, since a build has many. Those that come faster than they can be written are dropped.
     fn log(&self, revision: &str, stage: Stage, level: LogLevel, line: &str) {
         let kind = match stage {
             Stage::Build => LogKind::Build,
             Stage::Deploy => LogKind::Deploy,
         };
-        let line =
-            Line { revision: revision.to_owned(), kind, level, text: line.to_owned(), time: time::now() };
-        let mut lines = lock(&self.lines);
-        if lines.len() >= MAX_WAITING {
-            return;
-        }
-        lines.push(line);
-        // A change that failed to begin has not taken them.
-        if lines.len() % RETRIED != 1 {
-            return;
-        }
-        let waiting = self.lines.clone();
-        self.store.change_later(move |tx| {
-            let lines = std::mem::take(&mut *lock(&waiting));
-            lines
-                .iter()
-                .try_for_each(|line| tx.log_at(&line.revision, line.kind, &line.level, &line.text, line.time))
+        let (revision, text) = (revision.to_owned(), line.to_owned());
+        self.write(Line { revision, kind, level, text, time: time::now(), output: None });
+    }
+
+    fn log_output(&self, revision: &str, container: &str, output: Output) {
+        self.write(Line {
+            revision: revision.to_owned(),
+            kind: LogKind::Deploy,
+            level: LogLevel::Info,
+            text: output.text,
+            time: output.time / NANOSECONDS,
+            output: Some((container.to_owned(), output.time)),
         });
     }
 
-    fn logged_until<'a>(&'a self, revision: &'a str) -> Recorded<'a, i32> {
+    fn logged_until<'a>(&'a self, revision: &'a str, container: &'a str) -> Recorded<'a, i64> {
         async move {
-            let until =
-                self.store.read(|tx| tx.logged_until(revision)).map_err(|broken| broken.to_string())?;
-            Ok(until.map_or(0, |until| i32::try_from(until / 1000).unwrap_or(i32::MAX)))
+            let until = self.store.read(|tx| tx.logged_until(revision, container));
+            until.map_err(|broken: Broken| broken.to_string())
         }
         .boxed()
     }

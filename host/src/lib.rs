@@ -144,7 +144,7 @@ impl<R: Runner> Service<R> {
         let proxy = proxy.map_err(refused(options.proxy))?;
         let proxy_address = proxy.address().map_err(refused(options.proxy))?;
         uploads::tidy_at_start(&store)?;
-        let reconciler = Reconciler::new(Arc::new(DatabaseJournal::new(store.clone())), runner, routes);
+        let reconciler = Reconciler::new(Arc::new(DatabaseJournal::new(store.clone())?), runner, routes);
         let wake = reconciler.wake();
         let shared = Arc::new(Shared { store, options, address, proxy: proxy_address, wake });
         Ok(Self { listener, proxy, reconciler, shared })

@@ -4,6 +4,7 @@ mod action;
 mod acts;
 mod decide;
 mod journal;
+mod load;
 mod memory;
 mod routing;
 mod state;
@@ -11,6 +12,6 @@ mod worker;
 
 pub use action::Action;
 pub use decide::{DEFAULT_GRACE, IDLE, KEPT_IMAGES, MAX_ATTEMPTS, START_LIMIT, STOP_MARGIN, decide};
-pub use journal::{Journal, PhaseChange, Recorded, Stage};
-pub use state::{Container, Desired, Health, Observed, Phase, Revision, Scale, Source, State};
+pub use journal::{Journal, Output, PhaseChange, Recorded, Stage};
+pub use state::{Container, Desired, Health, Load, Observed, Phase, Revision, Scale, Source, State};
 pub use worker::Reconciler;

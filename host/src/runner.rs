@@ -24,10 +24,15 @@ pub type Act<'a, T> = BoxFuture<'a, Result<T, Failure>>;
 /// Receives the lines of a build or a pull.
 pub type LogSink = Arc<dyn Fn(LogLevel, &str) + Send + Sync>;
 
+/// Receives the lines of a container, each with its time in nanoseconds since 1970.
+pub type LineSink = Box<dyn Fn(i64, String) + Send + Sync>;
+
 /// Does single acts. Each is idempotent, and may be cancelled by dropping it.
 pub trait Runner: Send + Sync + 'static {
     /// All containers of this host.
     fn observe(&self) -> Act<'_, Vec<ContainerStatus>>;
+    /// The tags of all images of this host.
+    fn images(&self) -> Act<'_, Vec<String>>;
     /// Builds the image of a revision, and names it.
     fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()>;
     /// Pulls an image, or uses one that is there, and gives it the name `tag`.
@@ -44,17 +49,13 @@ pub trait Runner: Send + Sync + 'static {
     fn remove<'a>(&'a self, container: &'a str) -> Act<'a, ()>;
     /// Removes the name of an image, and the image with its last name.
     fn remove_image<'a>(&'a self, tag: &'a str) -> Act<'a, ()>;
-    /// Removes the database of a deployment.
+    /// Removes the database and the keys of a deployment.
     fn forget<'a>(&'a self, deployment: &'a str) -> Act<'a, ()>;
     /// The last lines of a container, at most `count`.
     fn last_lines<'a>(&'a self, container: &'a str, count: usize) -> Act<'a, Vec<String>>;
-    /// Sends the lines of a container since a time, in seconds of Unix time, to `line` until it ends.
-    fn follow<'a>(
-        &'a self,
-        container: &'a str,
-        since: i32,
-        line: Box<dyn Fn(String) + Send + Sync>,
-    ) -> Act<'a, ()>;
+    /// Passes the lines of a container after a time to `line`, with their times, until it ends. Times are in nanoseconds
+    /// since 1970.
+    fn follow<'a>(&'a self, container: &'a str, after: i64, line: LineSink) -> Act<'a, ()>;
 }
 
 /// A failed act.

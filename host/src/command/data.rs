@@ -46,6 +46,11 @@ pub(super) struct Restore {
 
 /// Opens an existing data directory.
 pub(super) fn open(env: &Env, data: &Path) -> Result<Store, Error> {
+    Ok(Store::attach(&existing(env, data)?).map_err(crate::Error::from)?)
+}
+
+/// The path of an existing data directory.
+fn existing(env: &Env, data: &Path) -> Result<PathBuf, Error> {
     let path = env.directory.join(data);
     if !path.join("host.db").exists() {
         return Err(Error::misused(format!(
@@ -53,7 +58,7 @@ pub(super) fn open(env: &Env, data: &Path) -> Result<Store, Error> {
             data.display()
         )));
     }
-    Ok(Store::attach(&path).map_err(crate::Error::from)?)
+    Ok(path)
 }
 
 impl Check {
@@ -85,7 +90,7 @@ impl Backup {
 
 impl Restore {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let copied = open(env, &self.copy)?.copy_to(&env.directory.join(&self.data));
-        Ok(copied.map_err(crate::Error::from)?)
+        let copy = existing(env, &self.copy)?;
+        Ok(Store::restore(&copy, &env.directory.join(&self.data)).map_err(crate::Error::from)?)
     }
 }

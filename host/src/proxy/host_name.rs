@@ -37,11 +37,6 @@ impl HostName {
         is_port.then_some(Self(name)).ok_or(InvalidHost)
     }
 
-    /// The name `label.localhost`, which resolves to this machine.
-    pub fn local(label: &str) -> Result<Self, InvalidHost> {
-        dns_name(&format!("{label}.localhost")).map(Self)
-    }
-
     /// Returns the host that a request is for, and the Host header to forward: the authority of an absolute-form target
     /// takes precedence over the header (RFC 9112, section 3.2.2).
     pub(super) fn of(request: &Parts) -> Result<(Self, HeaderValue), InvalidHost> {
@@ -120,8 +115,6 @@ mod tests {
             assert_eq!(HostName::parse(text), expected, "{text:?}");
         }
         assert_eq!(HostName::parse(&"a".repeat(254)), Err(InvalidHost));
-        assert_eq!(HostName::local("Hello"), HostName::parse("hello.localhost"));
-        assert_eq!(HostName::local("a:1"), Err(InvalidHost));
     }
 
     proptest! {

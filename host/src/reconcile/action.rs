@@ -108,6 +108,25 @@ pub enum Action {
         /// The tag.
         image: String,
     },
+    /// Records that the image of a revision is gone, so that it is built or pulled again when it is needed.
+    ForgetImage {
+        /// ID of the deployment.
+        deployment: String,
+        /// ID of the revision.
+        revision: String,
+    },
+    /// Records that the image of the revision that this one repeats is gone, so that its own source is used.
+    ForgetKept {
+        /// ID of the deployment.
+        deployment: String,
+        /// ID of the revision.
+        revision: String,
+    },
+    /// Removes the tag of an image that is not recorded, such as that of a build that was killed.
+    RemoveUnknownImage {
+        /// The tag.
+        image: String,
+    },
     /// Removes the record and the database of a deleted deployment.
     Forget {
         /// ID of the deployment.
@@ -154,7 +173,32 @@ impl Action {
             Self::Remove { container } => Key::new("remove", container),
             Self::Fail { revision, .. } => Key::new("fail", revision),
             Self::RemoveImage { revision, .. } => Key::new("remove image", revision),
+            Self::ForgetImage { revision, .. } => Key::new("forget image", revision),
+            Self::ForgetKept { revision, .. } => Key::new("forget kept image", revision),
+            Self::RemoveUnknownImage { image } => Key::new("remove unknown image", image),
             Self::Forget { deployment } => Key::new("forget", deployment),
+        }
+    }
+
+    /// ID of the deployment that it is about, unless it is about a container only.
+    pub(super) fn deployment(&self) -> Option<&str> {
+        match self {
+            Self::Advance { deployment, .. }
+            | Self::Build { deployment, .. }
+            | Self::Pull { deployment, .. }
+            | Self::Create { deployment, .. }
+            | Self::Start { deployment, .. }
+            | Self::Switch { deployment, .. }
+            | Self::Fail { deployment, .. }
+            | Self::RemoveImage { deployment, .. }
+            | Self::ForgetImage { deployment, .. }
+            | Self::ForgetKept { deployment, .. }
+            | Self::Forget { deployment } => Some(deployment),
+            Self::Probe { .. }
+            | Self::Drain { .. }
+            | Self::Stop { .. }
+            | Self::Remove { .. }
+            | Self::RemoveUnknownImage { .. } => None,
         }
     }
 
@@ -167,7 +211,9 @@ impl Action {
             | Self::Create { revision, .. }
             | Self::Start { revision, .. }
             | Self::Fail { revision, .. }
-            | Self::RemoveImage { revision, .. } => Some(revision),
+            | Self::RemoveImage { revision, .. }
+            | Self::ForgetImage { revision, .. }
+            | Self::ForgetKept { revision, .. } => Some(revision),
             Self::Switch { to, .. } => Some(to),
             _ => None,
         }

@@ -10,16 +10,21 @@ use tokio::time::timeout;
 use agentcli::api::wire::LogLevel;
 
 use super::action::Action;
-use super::journal::{Journal, PhaseChange, Stage};
+use super::journal::{Journal, Output, PhaseChange, Stage};
 use super::state::{Phase, Revision};
-use crate::runner::{Failure, LogSink, Runner, ContainerStatus};
+use crate::runner::{ContainerState, ContainerStatus, Failure, LogSink, Runner};
 
-/// Builds and pulls at a time, and other calls to the engine. Stopping takes as long as its grace, and is not limited.
+/// Numbers of acts at a time: of builds and pulls, of those that may have to wait for the databases, and of others. Stopping
+/// takes as long as its grace, and is not limited.
 const TRANSFERS: usize = 2;
+const STARTS: usize = 8;
 const CALLS: usize = 16;
 
 /// Time that a build or a pull may take.
 const TRANSFER_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Time that reading the output of a container that ended may take.
+const READ_LIMIT: Duration = Duration::from_secs(10);
 
 /// Number of last lines of a container in the reason of a failure.
 const LAST_LINES: usize = 3;
@@ -45,7 +50,7 @@ pub(super) struct Task {
     /// The revision that it is about, if there is one.
     pub(super) revision: Option<Revision>,
     /// The container that it is about, if there is one.
-    pub(super) seen: Option<ContainerStatus>,
+    pub(super) status: Option<ContainerStatus>,
 }
 
 /// Does acts.
@@ -53,18 +58,21 @@ pub(super) struct Acts<J, R> {
     journal: Arc<J>,
     runner: Arc<R>,
     transfers: Semaphore,
+    starts: Semaphore,
     calls: Semaphore,
 }
 
 impl<J: Journal, R: Runner> Acts<J, R> {
     pub(super) fn new(journal: Arc<J>, runner: Arc<R>) -> Self {
-        Self { journal, runner, transfers: Semaphore::new(TRANSFERS), calls: Semaphore::new(CALLS) }
+        let [transfers, starts, calls] = [TRANSFERS, STARTS, CALLS].map(Semaphore::new);
+        Self { journal, runner, transfers, starts, calls }
     }
 
     /// Does an act to its end.
     pub(super) async fn perform(&self, task: Task) -> Outcome {
         let permits = match task.action {
             Action::Build { .. } | Action::Pull { .. } => Some(&self.transfers),
+            Action::Create { .. } | Action::Start { .. } | Action::Forget { .. } => Some(&self.starts),
             Action::Stop { .. } => None,
             _ => Some(&self.calls),
         };
@@ -86,12 +94,15 @@ impl<J: Journal, R: Runner> Acts<J, R> {
     async fn act(&self, task: &Task) -> Result<Outcome, Failed> {
         let (journal, runner) = (&self.journal, &self.runner);
         match &task.action {
-            Action::Advance { revision, from, to, .. } => self.advance(revision, *from, *to, None).await?,
+            Action::Advance { revision, from, to, .. } => {
+                self.advance(revision, *from, *to, None).await?;
+            }
             Action::Build { revision, .. } => {
                 let job = journal.build_job(revision).await.map_err(Failed::Refused)?;
                 let tag = job.tag.clone();
                 limited(runner.build(job, self.sink(revision, Stage::Build))).await?;
                 journal.set_image(revision, Some(tag)).await?;
+                return Ok(Outcome::Attempted);
             }
             Action::Pull { revision, image, .. } => {
                 let tag = journal.image_tag(revision).await?;
@@ -110,8 +121,8 @@ impl<J: Journal, R: Runner> Acts<J, R> {
                 return Ok(Outcome::Attempted);
             }
             Action::Probe { .. } => {
-                let is_healthy = match &task.seen {
-                    Some(seen) => runner.probe(seen).await,
+                let is_healthy = match &task.status {
+                    Some(status) => runner.probe(status).await,
                     None => false,
                 };
                 return Ok(Outcome::Probed { is_healthy });
@@ -122,7 +133,15 @@ impl<J: Journal, R: Runner> Acts<J, R> {
             // The loop drains, since it has the routes.
             Action::Drain { .. } => {}
             Action::Stop { container, grace } => runner.stop(container, *grace).await?,
-            Action::Remove { container } => runner.remove(container).await?,
+            Action::Remove { container } => {
+                if let Some(status) = &task.status
+                    && matches!(status.state, ContainerState::Exited { .. })
+                {
+                    // Its last lines are not lost with it. An engine that does not end them does not hold this up.
+                    timeout(READ_LIMIT, self.follow(status)).await.ok();
+                }
+                runner.remove(container).await?;
+            }
             Action::Fail { revision, reason, container, .. } => {
                 let reason = self.explained(reason, container.as_deref()).await;
                 self.advance(revision, Phase::Deploying, Phase::DeployFailed, Some(reason)).await?;
@@ -131,6 +150,9 @@ impl<J: Journal, R: Runner> Acts<J, R> {
                 runner.remove_image(image).await?;
                 journal.set_image(revision, None).await?;
             }
+            Action::RemoveUnknownImage { image } => runner.remove_image(image).await?,
+            Action::ForgetImage { revision, .. } => journal.set_image(revision, None).await?,
+            Action::ForgetKept { revision, .. } => journal.forget_kept(revision).await?,
             Action::Forget { deployment } => {
                 runner.forget(deployment).await?;
                 journal.forget(deployment).await?;
@@ -144,8 +166,13 @@ impl<J: Journal, R: Runner> Acts<J, R> {
         match action {
             Action::Build { revision, .. } => {
                 self.journal.log(revision, Stage::Build, LogLevel::Error, &reason);
-                self.advance(revision, Phase::Building, Phase::BuildFailed, Some(reason)).await?;
-                Ok(Outcome::Done)
+                let failed = self.advance(revision, Phase::Building, Phase::BuildFailed, Some(reason.clone()));
+                if failed.await? {
+                    return Ok(Outcome::Done);
+                }
+                // A lost image of a revision that was built before.
+                self.journal.set_attempts(revision, attempts.saturating_add(1), Some(reason)).await?;
+                Ok(Outcome::Attempted)
             }
             Action::Pull { revision, .. } | Action::Create { revision, .. } => {
                 self.journal.log(revision, Stage::Deploy, LogLevel::Error, &reason);
@@ -167,10 +194,10 @@ impl<J: Journal, R: Runner> Acts<J, R> {
         from: Phase,
         to: Phase,
         reason: Option<String>,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let change = PhaseChange { revision: revision.to_owned(), from, to, reason };
         // If it was not `from`, a user was faster, and the next decision starts from there.
-        self.journal.advance(change).await.map(drop)
+        self.journal.advance(change).await
     }
 
     /// A reason with the last lines of a container.
@@ -190,12 +217,13 @@ impl<J: Journal, R: Runner> Acts<J, R> {
     }
 
     /// Copies the lines of a container to the log of its revision until it ends.
-    pub(super) async fn follow(&self, seen: &ContainerStatus) {
-        let Ok(since) = self.journal.logged_until(&seen.revision).await else { return };
-        let sink = self.sink(&seen.revision, Stage::Deploy);
-        let line = Box::new(move |line: String| sink(LogLevel::Info, &line));
+    pub(super) async fn follow(&self, status: &ContainerStatus) {
+        let (revision, container) = (status.revision.clone(), status.name.clone());
+        let Ok(after) = self.journal.logged_until(&revision, &container).await else { return };
+        let journal = self.journal.clone();
+        let line = Box::new(move |time, text| journal.log_output(&revision, &container, Output { time, text }));
         // The engine may be gone: the next tick follows again.
-        self.runner.follow(&seen.name, since, line).await.ok();
+        self.runner.follow(&status.name, after, line).await.ok();
     }
 }
 

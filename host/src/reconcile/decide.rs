@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::action::Action;
@@ -56,7 +57,26 @@ pub fn decide(desired: &[Desired], observed: &Observed, now: Duration) -> Vec<Ac
     for container in observed.containers.iter().filter(is_orphan) {
         actions.extend(retire(container, DEFAULT_GRACE, now));
     }
+    actions.extend(unknown_images(desired, observed));
     actions
+}
+
+/// The removal of images that no revision has or is about to have.
+fn unknown_images(desired: &[Desired], observed: &Observed) -> impl Iterator<Item = Action> {
+    let is_open = |it: &Revision| it.phase.is_waiting() || it.phase.is_current();
+    let mut known = HashSet::new();
+    for deployment in desired {
+        let own = deployment.revisions.iter();
+        let has = |it: &&Revision| {
+            it.image.is_some()
+                || !deployment.is_deleted && (is_open(it) || deployment.active.as_ref() == Some(&it.id))
+        };
+        known.extend(own.filter(has).map(|it| it.tag.as_str()));
+    }
+    let mut unknown: Vec<&String> =
+        observed.images.iter().filter(|image| !known.contains(image.as_str())).collect();
+    unknown.sort();
+    unknown.into_iter().map(|image| Action::RemoveUnknownImage { image: image.clone() })
 }
 
 /// The next act to get rid of a container: drain, stop, remove.
@@ -99,20 +119,29 @@ impl<'a> Turn<'a> {
         }
         let deployment = self.deployment;
         let current = deployment.revisions.iter().find(|revision| revision.phase.is_current());
-        self.queue(current);
-        if let Some(current) = current {
-            self.progress(current);
-        }
         let active = deployment.active.as_ref();
         let active = deployment.revisions.iter().find(|revision| Some(&revision.id) == active);
+        let count = self.replicas(active);
+        self.queue(current);
+        self.forget_images();
+        if let Some(current) = current {
+            self.progress(current, count);
+        }
         if let Some(active) = active {
-            let count = if self.is_idle(active) { 0 } else { deployment.scale.replicas() };
+            let count = if self.is_idle(active) { 0 } else { count };
             self.run(active, count);
         }
         let deploying = current.filter(|revision| revision.phase == Phase::Deploying);
         let wanted = [active, deploying].map(|revision| revision.map(|revision| revision.id.as_str()));
         self.retire_all(|container| !wanted.contains(&Some(&container.revision)));
         self.remove_images();
+    }
+
+    /// Number of replicas while the deployment is in use.
+    fn replicas(&self, active: Option<&Revision>) -> usize {
+        let present = active.map_or(0, |active| self.serving(active).len());
+        let load = self.observed.loads.get(&self.deployment.id).copied().unwrap_or_default();
+        self.deployment.scale.replicas(present, load)
     }
 
     /// Removes everything, and then the deployment.
@@ -155,22 +184,46 @@ impl<'a> Turn<'a> {
     }
 
     /// The next act for the revision that is being processed.
-    fn progress(&mut self, revision: &'a Revision) {
+    fn progress(&mut self, revision: &'a Revision, count: usize) {
         match revision.phase {
             Phase::AwaitingBuild => self.advance(revision, Phase::Building),
             Phase::Building if revision.image.is_some() => self.advance(revision, Phase::AwaitingDeploy),
-            Phase::Building => {
-                let (deployment, revision) = (self.deployment.id.clone(), revision.id.clone());
-                self.actions.push(Action::Build { deployment, revision });
-            }
+            Phase::Building => self.obtain(revision),
             Phase::AwaitingDeploy => self.advance(revision, Phase::Deploying),
-            _ => self.deploy(revision),
+            _ => self.deploy(revision, count),
+        }
+    }
+
+    /// Builds or pulls the image of a revision.
+    fn obtain(&mut self, revision: &Revision) {
+        let (deployment, id) = (self.deployment.id.clone(), revision.id.clone());
+        self.actions.push(match &revision.source {
+            Source::Build => Action::Build { deployment, revision: id },
+            Source::Image(image) | Source::Kept(image) => {
+                Action::Pull { deployment, revision: id, image: image.clone() }
+            }
+        });
+    }
+
+    /// Takes note of images that were removed from the engine by somebody else.
+    fn forget_images(&mut self) {
+        let is_gone = |image: &String| !self.observed.images.contains(image);
+        for revision in &self.deployment.revisions {
+            let (deployment, id) = (self.deployment.id.clone(), revision.id.clone());
+            match (&revision.image, &revision.source) {
+                (Some(image), _) if is_gone(image) => {
+                    self.actions.push(Action::ForgetImage { deployment, revision: id });
+                }
+                (None, Source::Kept(image)) if is_gone(image) => {
+                    self.actions.push(Action::ForgetKept { deployment, revision: id });
+                }
+                _ => {}
+            }
         }
     }
 
     /// Starts a revision until it is healthy, and switches to it; or fails.
-    fn deploy(&mut self, revision: &'a Revision) {
-        let count = self.deployment.scale.replicas();
+    fn deploy(&mut self, revision: &'a Revision, count: usize) {
         let serving = self.serving(revision);
         let has_all = serving.len() >= count;
         if has_all && serving.iter().take(count).all(|container| container.is_healthy()) {
@@ -178,22 +231,9 @@ impl<'a> Turn<'a> {
             self.actions.push(Action::Switch { deployment, from: self.deployment.active.clone(), to });
         } else if let Some(fail) = self.failure(revision, &serving, has_all) {
             self.actions.push(fail);
-        } else if revision.image.is_some() {
+        } else {
             self.run(revision, count);
-        } else if self.is_due(revision) {
-            let image = match &revision.source {
-                Source::Image(image) | Source::Kept(image) => image.clone(),
-                // The record of the build was lost.
-                Source::Build => return self.fail(revision, "its image is gone", None),
-            };
-            let (deployment, revision) = (self.deployment.id.clone(), revision.id.clone());
-            self.actions.push(Action::Pull { deployment, revision, image });
         }
-    }
-
-    fn fail(&mut self, revision: &Revision, reason: &str, container: Option<&Container>) {
-        let action = self.failed(revision, reason.to_owned(), container);
-        self.actions.push(action);
     }
 
     fn failed(&self, revision: &Revision, reason: String, container: Option<&Container>) -> Action {
@@ -267,8 +307,9 @@ impl<'a> Turn<'a> {
 
     /// Whether a deployment may be stopped until its next request.
     fn is_idle(&self, active: &Revision) -> bool {
+        let hosts = [&self.deployment.id, &active.id];
         let mut used: Vec<Duration> =
-            self.observed.requested.get(&self.deployment.id).copied().into_iter().collect();
+            hosts.into_iter().filter_map(|id| self.observed.requested.get(id).copied()).collect();
         for container in self.serving(active) {
             if container.open > 0 {
                 return false;
@@ -300,12 +341,15 @@ impl<'a> Turn<'a> {
         }
         let kept: Vec<&str> = serving.iter().take(count).map(|container| container.name.as_str()).collect();
         self.retire_all(|it| it.revision == revision.id && !kept.contains(&it.name.as_str()));
-        if is_due {
+        let missing = count.saturating_sub(serving.len());
+        if is_due && missing > 0 && revision.image.is_none() {
+            self.obtain(revision);
+        } else if is_due {
             let taken = |replica| {
                 self.containers.iter().any(|it| it.revision == revision.id && it.replica == replica)
             };
             let free: Vec<u32> =
-                (0..).filter(|replica| !taken(*replica)).take(count.saturating_sub(serving.len())).collect();
+                (0..).filter(|replica| !taken(*replica)).take(missing).collect();
             self.actions.extend(free.into_iter().map(|replica| Action::Create {
                 deployment: self.deployment.id.clone(),
                 revision: revision.id.clone(),

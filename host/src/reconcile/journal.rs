@@ -28,6 +28,8 @@ pub trait Journal: Send + Sync + 'static {
         attempts: u32,
         error: Option<String>,
     ) -> Recorded<'a, ()>;
+    /// Records that the image of the revision that this one repeats is gone.
+    fn forget_kept<'a>(&'a self, revision: &'a str) -> Recorded<'a, ()>;
     /// Removes a deleted deployment.
     fn forget<'a>(&'a self, deployment: &'a str) -> Recorded<'a, ()>;
     /// The build of a revision.
@@ -38,10 +40,22 @@ pub trait Journal: Send + Sync + 'static {
     fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch>;
     /// Adds a line to the log of a revision. It must not block.
     fn log(&self, revision: &str, stage: Stage, level: LogLevel, line: &str);
-    /// The time of the last line in the log of the containers of a revision, in seconds of Unix time; 0 without any.
-    fn logged_until<'a>(&'a self, revision: &'a str) -> Recorded<'a, i32>;
+    /// Adds a line of a container to the log of its revision, unless a line of that time or a later one was added. It
+    /// must not block.
+    fn log_output(&self, revision: &str, container: &str, output: Output);
+    /// The time of the last line of a container, in nanoseconds since 1970; 0 without any.
+    fn logged_until<'a>(&'a self, revision: &'a str, container: &'a str) -> Recorded<'a, i64>;
     /// Tells the operator of the host something, a fragment.
     fn notice(&self, message: &str);
+}
+
+/// A line of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// The time at which the engine received it, in nanoseconds since 1970.
+    pub time: i64,
+    /// The line.
+    pub text: String,
 }
 
 /// A change of the phase of a revision.

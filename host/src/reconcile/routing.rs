@@ -32,9 +32,11 @@ impl Published {
             hosts.extend(deployment.hosts.iter().cloned());
             set(&deployment.id, hosts, route(deployment, observed, memory));
             for revision in &deployment.revisions {
-                let healthy = healthy(revision, observed, memory);
-                if observed.containers.iter().any(|container| container.revision == revision.id) {
-                    let host = format!("r{}.{}.localhost", revision.number, deployment.name);
+                let host = format!("r{}.{}.localhost", revision.number, deployment.name);
+                if deployment.active.as_ref() == Some(&revision.id) {
+                    set(&revision.id, vec![host], route(deployment, observed, memory));
+                } else if observed.containers.iter().any(|it| it.revision == revision.id) {
+                    let healthy = healthy(revision, observed, memory);
                     set(&revision.id, vec![host], ready(healthy, "this revision is starting"));
                 }
             }
@@ -106,6 +108,7 @@ mod tests {
             number: 1,
             phase,
             source: Source::Build,
+            tag: "image:1".to_owned(),
             image: None,
             attempts: 0,
             last_error: Some("no space left".to_owned()),
@@ -122,7 +125,7 @@ mod tests {
         }
     }
 
-    fn seen(state: ContainerState) -> ContainerStatus {
+    fn status(state: ContainerState) -> ContainerStatus {
         ContainerStatus {
             name: "c".to_owned(),
             deployment: "d".to_owned(),
@@ -136,7 +139,8 @@ mod tests {
 
     /// The route while the engine has `containers`.
     fn route_with(deployment: &Desired, containers: &[ContainerStatus], memory: &mut Memory) -> Route {
-        let observed = memory.observed(containers, &Routes::default());
+        let deployments = std::slice::from_ref(deployment);
+        let observed = memory.observed(deployments, containers, Vec::new(), &Routes::default());
         route(deployment, &observed, memory)
     }
 
@@ -159,14 +163,14 @@ mod tests {
         assert_eq!(route_with(&deployment, &[], &mut Memory::default()), waiting);
         deployment.scale.min = 0;
         assert_eq!(route_with(&deployment, &[], &mut Memory::default()), Route::Asleep);
-        let starting = [seen(ContainerState::Created)];
+        let starting = [status(ContainerState::Created)];
         assert_eq!(route_with(&deployment, &starting, &mut Memory::default()), waiting);
     }
 
     #[test]
     fn busy_server_keeps_its_route_until_it_is_drained_or_ends() {
         let (deployment, mut memory) = (deployment(Phase::Deployed), Memory::default());
-        let running = [seen(ContainerState::Running)];
+        let running = [status(ContainerState::Running)];
         let ready = Route::Ready(vec![([127, 0, 0, 1], 8000).into()]);
         let waiting = Route::Waiting("no replica is healthy".to_owned());
         assert_eq!(route_with(&deployment, &running, &mut memory), waiting);
@@ -174,7 +178,7 @@ mod tests {
         assert_eq!(route_with(&deployment, &running, &mut memory), ready);
         memory.probed("c", false);
         assert_eq!(route_with(&deployment, &running, &mut memory), ready);
-        let exited = [seen(ContainerState::Exited { code: 1, ran: Duration::ZERO })];
+        let exited = [status(ContainerState::Exited { code: 1, ran: Duration::ZERO })];
         assert_eq!(route_with(&deployment, &exited, &mut memory), waiting);
         memory.probed("c", true);
         memory.begin_drain("c");

@@ -3,7 +3,7 @@
 //! Every [`Duration`] in the observed state is a time on the monotonic clock of this process, counted from its start. The
 //! wall clock decides nothing, so it may jump; after a restart, every limit begins again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -42,10 +42,26 @@ pub struct Scale {
 /// Maximum number of replicas, whatever is recorded.
 const MAX_REPLICAS: u32 = 100;
 
+/// Number of open requests for each replica, beyond which there are more: a server runs 10 runs at a time by default.
+pub(super) const TARGET: usize = 10;
+
 impl Scale {
-    /// Number of replicas of a deployment that is in use.
-    pub(super) fn replicas(self) -> usize {
+    /// Minimum number of replicas of a deployment that is in use.
+    pub(super) fn least(self) -> usize {
         usize::try_from(self.min.min(self.max).clamp(1, MAX_REPLICAS)).unwrap_or(usize::MAX)
+    }
+
+    /// Maximum number of replicas.
+    pub(super) fn most(self) -> usize {
+        usize::try_from(self.max.clamp(1, MAX_REPLICAS)).unwrap_or(usize::MAX)
+    }
+
+    /// Number of replicas of a deployment in use that has `present` ones. More are started as soon as the load needs
+    /// them, and they are stopped when the highest load of the stabilization window does not.
+    pub(super) fn replicas(self, present: usize, load: Load) -> usize {
+        let needed = load.present.div_ceil(TARGET);
+        let was_needed = load.highest.map_or(usize::MAX, |highest| highest.div_ceil(TARGET).max(needed));
+        present.clamp(needed, was_needed).clamp(self.least(), self.most())
     }
 }
 
@@ -60,7 +76,9 @@ pub struct Revision {
     pub phase: Phase,
     /// Where its image comes from.
     pub source: Source,
-    /// Its own tag of the image, once it is built or pulled and until it is removed.
+    /// The tag that its image has, or would have.
+    pub tag: String,
+    /// The same, once the image is built or pulled and until it is removed.
     pub image: Option<String>,
     /// Number of failed pulls and starts since it was last switched to.
     pub attempts: u32,
@@ -181,10 +199,23 @@ impl From<Phase> for RevisionStatus {
 pub struct Observed {
     /// The containers of this host.
     pub containers: Vec<Container>,
-    /// By ID of a revision: the time at which its last pull, creation or start ended.
+    /// The tags of the images of this host.
+    pub images: HashSet<String>,
+    /// By ID of a revision: the time at which its last build, pull, creation or start ended.
     pub attempted: HashMap<String, Duration>,
-    /// By ID of a deployment: the time of its last request.
+    /// By ID of a deployment or a revision: the time of the last request to its host.
     pub requested: HashMap<String, Duration>,
+    /// By ID of a deployment whose number of replicas may change: its load.
+    pub loads: HashMap<String, Load>,
+}
+
+/// The number of open requests of a deployment, as an average over a short time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// The present average.
+    pub present: usize,
+    /// The highest average over the stabilization window; `None` if it was not observed that long.
+    pub highest: Option<usize>,
 }
 
 /// A container of a revision.
@@ -204,7 +235,7 @@ pub struct Container {
     pub address: Option<SocketAddr>,
     /// The result of the last probe.
     pub health: Health,
-    /// Number of open requests, as the proxy counts them.
+    /// Number of open requests, streams and upgraded connections, as the proxy counts them.
     pub open: usize,
     /// The time since which it gets no new requests, if it is being drained.
     pub draining: Option<Duration>,

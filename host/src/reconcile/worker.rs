@@ -8,10 +8,12 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep};
 
+use agentcli::api::wire::LogLevel;
+
 use super::action::{Action, Key};
 use super::acts::{Acts, Outcome, Task};
 use super::decide::decide;
-use super::journal::Journal;
+use super::journal::{Journal, Stage};
 use super::memory::Memory;
 use super::routing::Published;
 use super::state::{Container, Desired, Revision, State};
@@ -38,7 +40,7 @@ pub struct Reconciler<J, R> {
     memory: Memory,
     published: Published,
     /// Acts in progress; further ones about the same thing wait for their end.
-    busy: HashMap<Key, AbortHandle>,
+    busy: HashMap<Key, Busy>,
     running: JoinSet<(Key, Ended)>,
     /// Acts that could not be done, and the time from which they are tried again.
     paused: HashMap<Key, Instant>,
@@ -46,13 +48,24 @@ pub struct Reconciler<J, R> {
     interval: Duration,
     /// What the operator was last told.
     told: Option<String>,
+    /// By ID of a revision: the trouble that its log has.
+    logged: HashMap<String, String>,
+}
+
+/// An act in progress.
+struct Busy {
+    task: AbortHandle,
+    /// ID of the deployment that it changes.
+    deployment: Option<String>,
 }
 
 /// The end of a task.
 enum Ended {
+    /// With the ID of the revision that it is about.
     Act(Option<String>, Outcome),
     Drained,
-    Followed,
+    /// The output of a container, in this state, was read to the end.
+    Followed(ContainerState),
 }
 
 impl<J: Journal, R: Runner> Reconciler<J, R> {
@@ -72,6 +85,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
             paused: HashMap::new(),
             interval: TICK,
             told: None,
+            logged: HashMap::new(),
         }
     }
 
@@ -116,13 +130,10 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
             self.reap(ended);
         }
         let mut desired = self.journal.desired().await?;
-        let seen = self.runner.observe().await.map_err(|failure| failure.to_string())?;
-        let mut observed = self.memory.observed(&seen, &self.routes);
-        for deployment in &desired {
-            if self.routes.activity(&deployment.id).is_some_and(|activity| activity.is_wanted) {
-                observed.requested.insert(deployment.id.clone(), self.memory.now());
-            }
-        }
+        let statuses = self.runner.observe().await.map_err(|failure| failure.to_string())?;
+        let images = self.runner.images().await.map_err(|failure| failure.to_string())?;
+        let observed = self.memory.observed(&desired, &statuses, images, &self.routes);
+        self.forget(&desired);
         let is_starting = |container: &Container| {
             matches!(container.state, State::Running { .. }) && !container.is_healthy()
         };
@@ -145,48 +156,71 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         }
         let taken = self.published.update(&self.routes, &desired, &observed, &self.memory);
         for (container, grace) in drains {
-            self.drain(container, grace, &seen);
+            self.drain(container, grace, &statuses);
         }
         for action in actions.into_iter().filter(|action| !matches!(action, Action::Drain { .. })) {
-            self.begin(action, &desired, &seen);
+            self.begin(action, &desired, &statuses);
         }
-        for seen in seen.iter().filter(|seen| seen.state == ContainerState::Running) {
-            self.follow(seen);
+        for status in &statuses {
+            if self.memory.has_output(status) {
+                self.follow(status);
+            }
         }
         if taken.is_empty() { Ok(()) } else { Err(taken.join("; ")) }
+    }
+
+    /// Forgets pauses that are over, and the trouble of revisions that are gone.
+    fn forget(&mut self, desired: &[Desired]) {
+        let now = Instant::now();
+        self.paused.retain(|_, until| *until > now);
+        self.logged.retain(|revision, _| {
+            desired.iter().any(|deployment| deployment.revisions.iter().any(|it| it.id == *revision))
+        });
     }
 
     /// Stops builds and pulls that are no longer wanted.
     fn cancel(&mut self, actions: &[Action]) {
         let wanted: Vec<Key> = actions.iter().map(Action::key).collect();
-        self.busy.retain(|key, task| {
+        self.busy.retain(|key, busy| {
             let is_over = key.is_transfer() && !wanted.contains(key);
             if is_over {
-                task.abort();
+                busy.task.abort();
             }
             !is_over
         });
     }
 
-    fn begin(&mut self, action: Action, desired: &[Desired], seen: &[ContainerStatus]) {
+    fn begin(&mut self, action: Action, desired: &[Desired], statuses: &[ContainerStatus]) {
         let key = action.key();
         let is_paused = self.paused.get(&key).is_some_and(|until| *until > Instant::now());
-        if is_paused || self.busy.contains_key(&key) {
+        if is_paused || self.busy.contains_key(&key) || self.has_to_wait(&action) {
             return;
         }
         let id = action.revision().map(str::to_owned);
         let mut revisions = desired.iter().flat_map(|deployment| &deployment.revisions);
         let revision = revisions.find(|revision: &&Revision| Some(&revision.id) == id.as_ref()).cloned();
-        let seen = seen.iter().find(|seen| Some(seen.name.as_str()) == action.container()).cloned();
+        let status = statuses.iter().find(|it| Some(it.name.as_str()) == action.container()).cloned();
         let acts = self.acts.clone();
-        let task = Task { action, revision, seen };
-        self.spawn(key, async move { Ended::Act(id, acts.perform(task).await) });
+        let deployment = action.deployment().map(str::to_owned);
+        let task = Task { action, revision, status };
+        self.spawn(key, deployment, async move { Ended::Act(id, acts.perform(task).await) });
     }
 
-    fn drain(&mut self, container: String, grace: Duration, seen: &[ContainerStatus]) {
-        let address = seen.iter().find(|seen| seen.name == container).and_then(|seen| seen.address);
+    /// Whether acts in progress must end before this one: a deployment is forgotten last, since a container that is being
+    /// created may be creating its database, and a build may be about to tag its image.
+    fn has_to_wait(&self, action: &Action) -> bool {
+        match action {
+            Action::Forget { deployment } => {
+                self.busy.values().any(|busy| busy.deployment.as_ref() == Some(deployment))
+            }
+            _ => false,
+        }
+    }
+
+    fn drain(&mut self, container: String, grace: Duration, statuses: &[ContainerStatus]) {
+        let address = statuses.iter().find(|it| it.name == container).and_then(|it| it.address);
         let routes = self.routes.clone();
-        self.spawn(Key::new("drain", &container), async move {
+        self.spawn(Key::new("drain", &container), None, async move {
             if let Some(address) = address {
                 routes.drain(address, grace).await;
             }
@@ -194,23 +228,30 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         });
     }
 
-    fn follow(&mut self, seen: &ContainerStatus) {
-        let key = Key::new("follow", &seen.name);
+    fn follow(&mut self, status: &ContainerStatus) {
+        let key = Key::new("follow", &status.name);
         if !self.busy.contains_key(&key) {
-            let (acts, seen) = (self.acts.clone(), seen.clone());
-            self.spawn(key, async move {
-                acts.follow(&seen).await;
-                // A container without output, or an engine that is gone, is asked again after a while.
-                sleep(RETRY).await;
-                Ended::Followed
+            let (acts, status) = (self.acts.clone(), status.clone());
+            self.spawn(key, None, async move {
+                acts.follow(&status).await;
+                if status.state == ContainerState::Running {
+                    // A container without output, or an engine that is gone, is asked again after a while.
+                    sleep(RETRY).await;
+                }
+                Ended::Followed(status.state)
             });
         }
     }
 
-    fn spawn(&mut self, key: Key, task: impl Future<Output = Ended> + Send + 'static) {
+    fn spawn(
+        &mut self,
+        key: Key,
+        deployment: Option<String>,
+        task: impl Future<Output = Ended> + Send + 'static,
+    ) {
         let own = key.clone();
-        let handle = self.running.spawn(async move { (own, task.await) });
-        self.busy.insert(key, handle);
+        let task = self.running.spawn(async move { (own, task.await) });
+        self.busy.insert(key, Busy { task, deployment });
     }
 
     /// Takes note of the end of a task. One that was cancelled or panicked is begun again when it is decided again.
@@ -219,18 +260,30 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
             Ok((id, _)) => *id,
             Err(error) => error.id(),
         };
-        self.busy.retain(|_, task| task.id() != id);
+        self.busy.retain(|_, busy| busy.task.id() != id);
         let Ok((_, (key, ended))) = ended else { return };
         self.paused.remove(&key);
         match ended {
             Ended::Act(Some(revision), Outcome::Attempted) => self.memory.attempted(&revision),
             Ended::Act(_, Outcome::Probed { is_healthy }) => self.memory.probed(key.name(), is_healthy),
-            Ended::Act(_, Outcome::Later(reason)) => {
+            Ended::Act(revision, Outcome::Later(reason)) => {
+                if let Some(revision) = revision {
+                    self.log(revision, &reason);
+                }
                 self.tell(Some(reason));
                 self.paused.insert(key, Instant::now() + RETRY);
             }
             Ended::Drained => self.memory.drained(key.name()),
-            Ended::Act(_, Outcome::Done | Outcome::Attempted) | Ended::Followed => {}
+            Ended::Followed(state) => self.memory.read(key.name(), state),
+            Ended::Act(_, Outcome::Done | Outcome::Attempted) => {}
+        }
+    }
+
+    /// Logs why a revision waits, once.
+    fn log(&mut self, revision: String, reason: &str) {
+        if self.logged.get(&revision).is_none_or(|logged| logged != reason) {
+            self.journal.log(&revision, Stage::Deploy, LogLevel::Warning, reason);
+            self.logged.insert(revision, reason.to_owned());
         }
     }
 

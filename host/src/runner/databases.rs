@@ -1,11 +1,15 @@
 //! PostgreSQL and Redis, shared by all servers of the host: a database and a role, and a prefix of keys, for each
 //! deployment.
 
+mod postgres;
+mod redis;
+
+use std::sync::Mutex as Locked;
 use std::time::Duration;
 
 use ring::hmac;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
 use agentcli::compiler::back::plan::VolumeMount;
@@ -14,41 +18,23 @@ use agentcli::engine::{Container, ContainerSpec, Engine, Error, Policy, State};
 
 use super::Failure;
 use super::labels::{self, label};
+use crate::lock;
 
-/// Time that the databases have to become healthy, and the pause between checks.
-const START_LIMIT: Duration = Duration::from_secs(120);
+/// Time for which one act waits for the databases, and the pause between checks. The act is then tried again.
+const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Time that a command of a database has.
+/// Time after which a database that does not become healthy is reported with its last lines.
+const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// Time for which a successful check counts.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// Timeout for a command of a database.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
 /// The label with the role of a container for the host.
 const ROLE: &str = "agentcli.role";
-
-/// Creates a role and its database, or sets its password. Values come by the environment, where no list of processes shows
-/// them, and a statement that fails is not logged.
-const CREATE: &str = r"
-\set ON_ERROR_STOP on
-\getenv name NAME
-\getenv password ROLE_PASSWORD
-SET log_min_error_statement = panic;
-SELECT format('CREATE ROLE %I LOGIN', :'name') WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'name') \gexec
-SELECT format('ALTER ROLE %I PASSWORD %L', :'name', :'password') \gexec
-SELECT format('GRANT %I TO CURRENT_USER', :'name') WHERE NOT pg_has_role(current_user, :'name', 'MEMBER') \gexec
-SELECT format('CREATE DATABASE %I OWNER %I', :'name', :'name')
-  WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = :'name') \gexec
-SELECT format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', :'name') \gexec
-\connect :name
-CREATE EXTENSION IF NOT EXISTS vector;
-";
-
-/// Removes a role and its database.
-const REMOVE: &str = r"
-\set ON_ERROR_STOP on
-\getenv name NAME
-SELECT format('DROP DATABASE IF EXISTS %I WITH (FORCE)', :'name') \gexec
-SELECT format('DROP ROLE IF EXISTS %I', :'name') \gexec
-";
 
 /// The databases that the servers share. There is no `Debug`: addresses and the key are secret.
 pub struct Databases {
@@ -58,6 +44,31 @@ pub struct Databases {
     key: hmac::Key,
     /// Held while containers are started.
     starting: Mutex<()>,
+    /// The result of the last check.
+    checked: Locked<Checked>,
+}
+
+/// The result of the last check of the databases.
+#[derive(Default)]
+enum Checked {
+    #[default]
+    Never,
+    Healthy(Instant),
+    /// Since when they are not, and the report of that.
+    Unhealthy(Instant, Option<String>),
+}
+
+/// A container with a database, or with the client of one elsewhere.
+struct Helper {
+    service: &'static Service,
+    is_client: bool,
+}
+
+impl Helper {
+    fn container(&self, host: &str) -> String {
+        let suffix = if self.is_client { "-client" } else { "" };
+        format!("{}-{}{suffix}", labels::prefix(host), self.service.name)
+    }
 }
 
 impl Databases {
@@ -78,59 +89,69 @@ impl Databases {
             redis: url("Redis", redis)?,
             key: hmac::Key::new(hmac::HMAC_SHA256, key),
             starting: Mutex::default(),
+            checked: Locked::default(),
         })
     }
 
-    /// The network of all containers of a host.
-    pub(super) fn network(host: &str) -> String {
-        format!("agentcli-host-{host}")
+    fn postgres(&self) -> Helper {
+        Helper { service: &setup::POSTGRES, is_client: self.postgres.is_some() }
     }
 
-    /// Starts the containers, and waits until they are healthy.
+    fn redis(&self) -> Helper {
+        Helper { service: &setup::REDIS, is_client: self.redis.is_some() }
+    }
+
+    /// Starts the containers, and waits a moment until they are healthy.
     pub(super) async fn start(&self, engine: &Engine, host: &str) -> Result<(), Failure> {
-        let _starting = self.starting.lock().await;
+        if self.is_fresh() {
+            return Ok(());
+        }
+        let Ok(_starting) = timeout(PATIENCE, self.starting.lock()).await else {
+            return Err(Failure::Unavailable("PostgreSQL and Redis are being started".to_owned()));
+        };
+        if self.is_fresh() {
+            return Ok(());
+        }
         let known = engine.containers(labels::HOST, host).await?;
-        self.create_network(engine, host).await?;
-        for service in self.services() {
-            let name = container_name(host, &service);
+        create_network(engine, host).await?;
+        for helper in [self.redis(), self.postgres()] {
+            let name = helper.container(host);
             match known.iter().find(|container| container.name == name).map(|container| container.state) {
                 Some(State::Running(_)) => continue,
-                Some(State::Gone) => engine.remove(&name).await?,
+                Some(State::Gone) => {
+                    engine.remove(&name).await?;
+                    self.create(engine, host, &helper).await?;
+                }
                 Some(_) => {}
-                None => self.create(engine, host, &service).await?,
+                None => self.create(engine, host, &helper).await?,
             }
             engine.start_container(&name, &[]).await?;
         }
-        self.wait(engine, host).await
-    }
-
-    /// The services that run in containers. With an address, PostgreSQL's is there for its client program.
-    fn services(&self) -> Vec<Service> {
-        let redis = self.redis.is_none().then_some(setup::REDIS);
-        redis.into_iter().chain([setup::POSTGRES]).collect()
-    }
-
-    async fn create_network(&self, engine: &Engine, host: &str) -> Result<(), Failure> {
-        let network = Self::network(host);
-        if engine.networks(&network).await?.is_empty() {
-            engine.create_network(&network, &[label(labels::HOST, host)]).await?;
+        let deadline = Instant::now() + PATIENCE;
+        for helper in [self.redis(), self.postgres()].iter().filter(|helper| !helper.is_client) {
+            self.wait(engine, &helper.container(host), helper.service, deadline).await?;
         }
+        *lock(&self.checked) = Checked::Healthy(Instant::now());
         Ok(())
     }
 
-    async fn create(&self, engine: &Engine, host: &str, service: &Service) -> Result<(), Failure> {
+    fn is_fresh(&self) -> bool {
+        matches!(*lock(&self.checked), Checked::Healthy(at) if at.elapsed() < FRESH)
+    }
+
+    async fn create(&self, engine: &Engine, host: &str, helper: &Helper) -> Result<(), Failure> {
+        let &Helper { service, is_client } = helper;
         if engine.image(service.image).await?.is_none() {
             engine.pull(service.image, |_| ()).await?;
         }
-        let is_postgres = service.name == setup::POSTGRES.name;
-        let is_client = is_postgres && self.postgres.is_some();
+        let is_server = |of: &Service| !is_client && service.name == of.name;
         let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         let command =
             if is_client { owned(&["sh", "-c", "exec sleep infinity"]) } else { owned(service.command) };
         let (data, target) = setup::DATA;
-        let volume = format!("{}-{data}", Self::network(host));
+        let volume = format!("{}-{data}", labels::prefix(host));
         let mut mounts = Vec::new();
-        if is_postgres && !is_client {
+        if is_server(&setup::POSTGRES) {
             engine.create_volume(&volume, &[label(labels::HOST, host)]).await?;
             mounts.push(VolumeMount { volume, target: target.to_owned() });
         }
@@ -140,7 +161,7 @@ impl Databases {
             _ => (name.to_owned(), value.to_owned()),
         };
         let spec = ContainerSpec {
-            name: container_name(host, service),
+            name: helper.container(host),
             image: service.image.to_owned(),
             command: (!command.is_empty()).then_some(command),
             environment: service.environment.iter().map(variable).collect(),
@@ -149,8 +170,8 @@ impl Databases {
             address: None,
             mounts,
             health: None,
-            network: Self::network(host),
-            aliases: vec![service.name.to_owned()],
+            network: labels::prefix(host),
+            aliases: if is_client { Vec::new() } else { vec![service.name.to_owned()] },
             policy: Policy { restarts: true, ..Policy::default() },
         };
         match engine.create(&spec).await {
@@ -159,27 +180,38 @@ impl Databases {
         }
     }
 
-    async fn wait(&self, engine: &Engine, host: &str) -> Result<(), Failure> {
-        let deadline = Instant::now() + START_LIMIT;
-        for service in self.services() {
-            if service.name == setup::POSTGRES.name && self.postgres.is_some() {
-                continue;
+    async fn wait(
+        &self,
+        engine: &Engine,
+        name: &str,
+        service: &Service,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
+        let command: Vec<String> = service.health.iter().map(|&word| word.to_owned()).collect();
+        while !engine.succeeds_in(name, &command, COMMAND_LIMIT).await {
+            if Instant::now() >= deadline {
+                return Err(Failure::Unavailable(self.report(engine, name, service).await));
             }
-            let (name, command) =
-                (container_name(host, &service), service.health.iter().map(|&word| word.to_owned()));
-            let command: Vec<String> = command.collect();
-            while !engine.succeeds_in(&name, &command, COMMAND_LIMIT).await {
-                if Instant::now() >= deadline {
-                    let limit = START_LIMIT.as_secs();
-                    let lines = engine.last_lines(&name, 5).await.unwrap_or_default().join(" | ");
-                    return Err(Failure::Unavailable(format!(
-                        "{name} is not healthy after {limit} s: {lines}"
-                    )));
-                }
-                sleep(PAUSE).await;
-            }
+            sleep(PAUSE).await;
         }
         Ok(())
+    }
+
+    /// Why a database is waited for. It is the same text until that is over.
+    async fn report(&self, engine: &Engine, name: &str, service: &Service) -> String {
+        let (since, report) = match &*lock(&self.checked) {
+            Checked::Unhealthy(since, report) => (*since, report.clone()),
+            _ => (Instant::now(), None),
+        };
+        let report = match report {
+            None if since.elapsed() >= START_LIMIT => {
+                let lines = engine.last_lines(name, 5).await.unwrap_or_default().join(" | ");
+                Some(format!("{name} is not healthy after {} s: {lines}", START_LIMIT.as_secs()))
+            }
+            report => report,
+        };
+        *lock(&self.checked) = Checked::Unhealthy(since, report.clone());
+        report.unwrap_or_else(|| format!("waiting for {} to become healthy", service.name))
     }
 
     /// Makes the database of a deployment; returns the variables of its servers.
@@ -191,7 +223,8 @@ impl Databases {
     ) -> Result<Vec<(String, String)>, Failure> {
         self.start(engine, host).await?;
         let (name, password) = (database(deployment), self.password(deployment));
-        self.run(engine, host, CREATE, &name, &password).await?;
+        let verifier = postgres::verifier(&password, postgres::salt(&self.key, deployment));
+        self.run(engine, host, postgres::CREATE, &name, &verifier).await?;
         let database = match &self.postgres {
             None => {
                 format!("postgres://{name}:{password}@{}:5432/{name}?sslmode=disable", setup::POSTGRES.name)
@@ -206,67 +239,61 @@ impl Databases {
         };
         let redis = self.redis.as_ref().map_or(setup::REDIS_URI.1.to_owned(), Url::to_string);
         let databases = setup::DATABASE_VARIABLES.iter().map(|&variable| (variable, database.clone()));
-        let redis = [(setup::REDIS_URI.0, redis), (setup::REDIS_PREFIX, format!("{name}:"))];
+        let redis = [(setup::REDIS_URI.0, redis), (setup::REDIS_PREFIX, key_prefix(deployment))];
         Ok(databases.chain(redis).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Removes the database of a deployment.
+    /// Removes the database and the keys of a deployment.
     pub(super) async fn remove(&self, engine: &Engine, host: &str, deployment: &str) -> Result<(), Failure> {
         let known = engine.containers(labels::HOST, host).await?;
-        if self.postgres.is_none() && !known.iter().any(|it: &Container| it.labels.contains_key(ROLE)) {
+        let has_helpers = known.iter().any(|it: &Container| it.labels.contains_key(ROLE));
+        if self.postgres.is_none() && self.redis.is_none() && !has_helpers {
             return Ok(());
         }
         self.start(engine, host).await?;
-        self.run(engine, host, REMOVE, &database(deployment), "").await
+        self.run(engine, host, postgres::REMOVE, &database(deployment), "").await?;
+        let url = self.redis.as_ref();
+        let command = redis::delete(url, &key_prefix(deployment));
+        let container = self.redis().container(host);
+        let ended = engine.run_in(&container, &command, &redis::variables(url), COMMAND_LIMIT).await?;
+        match ended.output.trim().parse::<u64>() {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                let output = printed(&ended.output);
+                Err(Failure::Unavailable(format!("cannot delete the keys of the deployment: {output}")))
+            }
+        }
     }
 
-    /// Runs a script of psql as the superuser.
+    /// Runs a script of psql as the user of the host.
     async fn run(
         &self,
         engine: &Engine,
         host: &str,
         script: &str,
         name: &str,
-        password: &str,
+        verifier: &str,
     ) -> Result<(), Failure> {
-        let container = container_name(host, &setup::POSTGRES);
-        let command = ["sh", "-c", r#"printf %s "$SCRIPT" | psql --no-psqlrc --quiet"#].map(str::to_owned);
-        let mut environment = self.superuser();
+        let mut environment = postgres::connection(self.postgres.as_ref());
         environment.extend(
-            [("SCRIPT", script), ("NAME", name), ("ROLE_PASSWORD", password)]
+            [("SCRIPT", script), ("NAME", name), ("VERIFIER", verifier)]
                 .map(|(name, value)| (name.to_owned(), value.to_owned())),
         );
+        let (container, command) = (self.postgres().container(host), postgres::COMMAND.map(str::to_owned));
         let ended = engine.run_in(&container, &command, &environment, COMMAND_LIMIT).await?;
+        let reason = || {
+            let output = printed(&ended.output);
+            let output = if verifier.is_empty() { output } else { output.replace(verifier, "…") };
+            format!("cannot prepare the database of the deployment: {output}")
+        };
         match ended.code {
             0 => Ok(()),
-            _ => {
-                let output = ended.output.trim().replace('\n', " ");
-                let output = if password.is_empty() { output } else { output.replace(password, "…") };
-                Err(Failure::Refused(format!("the database of the deployment cannot be prepared: {output}")))
+            postgres::NO_CONNECTION => {
+                *lock(&self.checked) = Checked::Never;
+                Err(Failure::Unavailable(reason()))
             }
+            _ => Err(Failure::Refused(reason())),
         }
-    }
-
-    /// The variables of psql with which it reaches the database.
-    fn superuser(&self) -> Vec<(String, String)> {
-        let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let Some(url) = &self.postgres else {
-            return vec![text("PGUSER", "postgres"), text("PGDATABASE", "postgres")];
-        };
-        let database = match url.path().trim_start_matches('/') {
-            "" => "postgres",
-            database => database,
-        };
-        let mut variables = vec![
-            text("PGHOST", url.host_str().unwrap_or_default()),
-            text("PGPORT", &url.port().unwrap_or(5432).to_string()),
-            text("PGUSER", &decoded(url.username())),
-            text("PGPASSWORD", &decoded(url.password().unwrap_or_default())),
-            text("PGDATABASE", &decoded(database)),
-        ];
-        let mode = url.query_pairs().find(|(name, _)| name == "sslmode");
-        variables.extend(mode.map(|(_, mode)| text("PGSSLMODE", &mode)));
-        variables
     }
 
     /// The password of a role, which is the same whenever it is needed.
@@ -276,14 +303,28 @@ impl Databases {
     }
 }
 
-fn container_name(host: &str, service: &Service) -> String {
-    format!("{}-{}", Databases::network(host), service.name)
+async fn create_network(engine: &Engine, host: &str) -> Result<(), Failure> {
+    let network = labels::prefix(host);
+    if engine.networks(&network).await?.is_empty() {
+        engine.create_network(&network, &[label(labels::HOST, host)]).await?;
+    }
+    Ok(())
 }
 
 /// The name of a deployment's database and role.
 fn database(deployment: &str) -> String {
     let name: String = deployment.chars().filter(char::is_ascii_alphanumeric).collect();
     format!("agent_{name}")
+}
+
+/// The prefix of a deployment's keys.
+fn key_prefix(deployment: &str) -> String {
+    format!("{}:", database(deployment))
+}
+
+/// The output of a command in one line.
+fn printed(output: &str) -> String {
+    output.trim().replace('\n', " ")
 }
 
 /// A part of a URL without its percent encoding.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, join};
+use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 
 use agentcli::api::wire::LogLevel;
@@ -12,13 +12,13 @@ use agentcli::compiler::back::plan::Port;
 use agentcli::compiler::front::keys;
 use agentcli::compiler::server::{self, local, setup};
 use agentcli::engine::{ContainerSpec, Engine, EngineEnv, Error, Policy, State};
-use agentcli::live::{self, Event};
+use agentcli::live::Event;
 use agentcli::probe::Checker;
 
 use super::databases::Databases;
 use super::labels::container_name;
 use super::labels::{self, label};
-use super::{Act, BuildJob, Failure, Launch, LogSink, Runner, ContainerStatus, ContainerState, build};
+use super::{Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Runner, build};
 
 /// Settings of the runner. There is no `Debug`: values of the environment may be secret.
 pub struct Options {
@@ -69,7 +69,7 @@ impl EngineRunner {
     /// The container of a launch. What the host sets takes precedence over the secrets of the deployment.
     async fn spec(&self, launch: &Launch) -> Result<ContainerSpec, Failure> {
         let engine = self.engine().await?;
-        let missing = || Failure::Refused(format!("the image `{}` is not kept any more", launch.image));
+        let missing = || Failure::Refused(format!("the image `{}` was removed", launch.image));
         let built_in = engine.image_environment(&launch.image).await?.ok_or_else(missing)?;
         let databases =
             self.options.databases.provide(engine, &self.options.host, &launch.deployment).await?;
@@ -98,7 +98,7 @@ impl EngineRunner {
             address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             mounts: Vec::new(),
             health: None,
-            network: Databases::network(host),
+            network: labels::prefix(host),
             aliases: Vec::new(),
             policy: Policy {
                 cpus: launch.cpus,
@@ -136,6 +136,13 @@ impl Runner for EngineRunner {
         .boxed()
     }
 
+    fn images(&self) -> Act<'_, Vec<String>> {
+        async {
+            Ok(self.engine().await?.images_below(&labels::prefix(&self.options.host)).await?)
+        }
+        .boxed()
+    }
+
     fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()> {
         async move { build::build(self.engine().await?, job, self.options.pull, log).await }.boxed()
     }
@@ -143,7 +150,7 @@ impl Runner for EngineRunner {
     fn pull<'a>(&'a self, image: &'a str, tag: &'a str, log: LogSink) -> Act<'a, ()> {
         async move {
             let engine = self.engine().await?;
-            let is_own = labels::is_image_tag(image);
+            let is_own = image.starts_with(&labels::prefix(&self.options.host));
             if !is_own && (self.options.pull || engine.image(image).await?.is_none()) {
                 log(LogLevel::Info, &format!("pulling {image}"));
                 let warn = log.clone();
@@ -221,21 +228,9 @@ impl Runner for EngineRunner {
         async move { Ok(self.engine().await?.last_lines(container, count).await?) }.boxed()
     }
 
-    fn follow<'a>(
-        &'a self,
-        container: &'a str,
-        since: i32,
-        line: Box<dyn Fn(String) + Send + Sync>,
-    ) -> Act<'a, ()> {
+    fn follow<'a>(&'a self, container: &'a str, after: i64, line: LineSink) -> Act<'a, ()> {
         async move {
-            let (sender, mut lines) = live::lines();
-            let following = self.engine().await?.follow(container, since, String::new(), sender);
-            let reading = async {
-                while let Some(batch) = lines.next().await {
-                    batch.into_iter().for_each(|(_, text)| line(text));
-                }
-            };
-            join(following, reading).await;
+            self.engine().await?.follow_after(container, after, |time, text| line(time, text)).await;
             Ok(())
         }
         .boxed()

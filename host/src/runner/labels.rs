@@ -15,22 +15,19 @@ pub(super) const REPLICA: &str = "agentcli.replica";
 /// Path of the health check of a server.
 pub(super) const HEALTH_CHECK: &str = "agentcli.health-check";
 
-/// The repository of the images of this host; their tags are numbers of revisions.
-const REPOSITORY: &str = "agentcli-host";
+/// The beginning of the names of everything that a host makes on the engine, except containers of servers.
+pub(super) fn prefix(host: &str) -> String {
+    format!("agentcli-host-{host}")
+}
 
 /// The name of a server's container.
 pub fn container_name(deployment: &str, number: u64, replica: u32) -> String {
     format!("agentcli-{deployment}-{number}-{replica}")
 }
 
-/// The name of a revision's image.
-pub fn image_tag(deployment: &str, number: u64) -> String {
-    format!("{REPOSITORY}/{deployment}:{number}")
-}
-
-/// Whether an image has a name of [`image_tag`].
-pub(super) fn is_image_tag(image: &str) -> bool {
-    image.strip_prefix(REPOSITORY).is_some_and(|rest| rest.starts_with('/'))
+/// The name of a revision's image: its tag is the number of the revision.
+pub fn image_tag(host: &str, deployment: &str, number: u64) -> String {
+    format!("{}/{deployment}:{number}", prefix(host))
 }
 
 /// A label.

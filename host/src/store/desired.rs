@@ -68,6 +68,8 @@ impl Tx<'_> {
                 number: row.get::<_, i64>(1)?.unsigned_abs(),
                 phase: Phase::from(&record.status),
                 source: source(&record, row.get(4)?),
+                // The journal knows the host.
+                tag: String::new(),
                 image: row.get(3)?,
                 attempts: row.get(5)?,
                 last_error: row.get(6)?,
@@ -163,6 +165,12 @@ impl Tx<'_> {
     /// Records the image of a revision, or that it has none any more.
     pub(crate) fn set_image(&self, revision: &str, image: Option<&str>) -> Result<(), Broken> {
         self.db.execute("UPDATE revisions SET image = ?2 WHERE id = ?1", params![revision, image])?;
+        Ok(())
+    }
+
+    /// Records that the image of the revision that this one repeats is gone.
+    pub(crate) fn forget_kept(&self, revision: &str) -> Result<(), Broken> {
+        self.db.execute("UPDATE revisions SET kept = NULL WHERE id = ?1", [revision])?;
         Ok(())
     }
 

@@ -73,8 +73,13 @@ pub(super) struct Directory(PathBuf);
 pub(super) struct Lock(#[allow(dead_code, reason = "holds the lock")] File);
 
 impl Directory {
+    /// The paths below `path`, of which nothing may exist.
+    pub(super) fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
     pub(super) fn create(path: &Path) -> Result<Self, Error> {
-        let directory = Self(path.to_owned());
+        let directory = Self::at(path);
         fs::create_dir_all(directory.uploads()).map_err(|source| directory.unusable(source))?;
         Ok(directory)
     }
@@ -85,6 +90,11 @@ impl Directory {
 
     pub(super) fn database(&self) -> PathBuf {
         self.0.join("host.db")
+    }
+
+    /// The changes that are not in the file of the database yet.
+    pub(super) fn write_ahead_log(&self) -> PathBuf {
+        self.0.join("host.db-wal")
     }
 
     pub(super) fn has_database(&self) -> bool {

@@ -1,10 +1,16 @@
 //! Checks and copies of the data directory.
 
 use std::fs;
+use std::io;
 use std::path::Path;
+
+use tempfile::TempDir;
 
 use super::directory::{Directory, Error};
 use super::{Broken, Store, Tx};
+
+/// The end of the names of archives.
+const ARCHIVE: &str = ".tar.gz";
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +40,7 @@ impl Store {
             found.problems = tx.damages()?;
             found.problems.extend(tx.sealed_wrongly()?);
             for id in tx.received_uploads()? {
-                if !uploads.join(format!("{id}.tar.gz")).exists() {
+                if !uploads.join(format!("{id}{ARCHIVE}")).exists() {
                     found.problems.push(format!("the archive {id} is missing"));
                 }
             }
@@ -49,26 +55,67 @@ impl Store {
     /// There is something at `target`, or it cannot be written; then nothing is left there.
     pub fn copy_to(&self, target: &Path) -> Result<(), Error> {
         let failed = |source| Error::Directory { path: target.to_owned(), source };
-        if target.exists() {
-            return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
-        }
-        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let new =
-            tempfile::Builder::new().prefix(".agentcli-host-").tempdir_in(parent.unwrap_or(Path::new(".")));
-        let new = new.map_err(failed)?;
-        let copy = Directory::create(new.path())?;
+        let (new, copy) = new_directory(target)?;
         let database = copy.database().to_string_lossy().into_owned();
         // Not in a transaction, which it does not permit.
         let copied = self.reader().and_then(|reader| reader.execute("VACUUM INTO ?1", [database]));
-        copied.map_err(|error| failed(std::io::Error::other(error)))?;
-        // A copy keeps the mode of the key.
-        fs::copy(self.directory.key(), copy.key()).map_err(failed)?;
-        for entry in fs::read_dir(self.uploads()).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            fs::copy(entry.path(), copy.uploads().join(entry.file_name())).map_err(failed)?;
-        }
+        copied.map_err(|error| failed(io::Error::other(error)))?;
+        copy_files(&self.directory, &copy).map_err(failed)?;
         fs::rename(new.keep(), target).map_err(failed)
     }
+
+    /// Makes the data directory `target`, which must not exist, from the copy in `source`, which is not changed.
+    ///
+    /// # Errors
+    ///
+    /// There is something at `target`, it cannot be written, or the copy is damaged; then nothing is left there.
+    pub fn restore(source: &Path, target: &Path) -> Result<(), Error> {
+        let (new, copy) = new_directory(target)?;
+        let failed = |source| Error::Directory { path: target.to_owned(), source };
+        let source = Directory::at(source);
+        // The second one is there if the copy is of a service that was killed.
+        for (from, is_needed) in [(source.database(), true), (source.write_ahead_log(), false)] {
+            let to = new.path().join(from.file_name().unwrap_or_default());
+            match fs::copy(from, to) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !is_needed => {}
+                copied => drop(copied.map_err(failed)?),
+            }
+        }
+        copy_files(&source, &copy).map_err(failed)?;
+        // Opening checks it, and migrates an older one.
+        drop(Self::attach(new.path())?);
+        fs::rename(new.keep(), target).map_err(failed)
+    }
+}
+
+/// A directory beside `target`, which must not exist and which it will become.
+fn new_directory(target: &Path) -> Result<(TempDir, Directory), Error> {
+    let failed = |source| Error::Directory { path: target.to_owned(), source };
+    if target.exists() {
+        return Err(failed(io::ErrorKind::AlreadyExists.into()));
+    }
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let new =
+        tempfile::Builder::new().prefix(".agentcli-host-").tempdir_in(parent.unwrap_or(Path::new(".")));
+    let new = new.map_err(failed)?;
+    let directory = Directory::create(new.path())?;
+    Ok((new, directory))
+}
+
+/// Copies the key, with its mode, and the archives. Uploads in progress are left out.
+fn copy_files(from: &Directory, to: &Directory) -> io::Result<()> {
+    fs::copy(from.key(), to.key())?;
+    for entry in fs::read_dir(from.uploads())? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().ends_with(ARCHIVE) {
+            match fs::copy(entry.path(), to.uploads().join(entry.file_name())) {
+                // It was removed meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                copied => drop(copied?),
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Tx<'_> {

@@ -10,6 +10,9 @@ use super::{Broken, Tx};
 /// Maximum number of entries of a log; the oldest are removed.
 const LENGTH: i64 = 10_000;
 
+/// Number of revisions of a deployment, the newest, whose logs are kept; others only while they are active or have an image.
+const KEPT: i64 = 20;
+
 /// The type of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogKind {
@@ -73,12 +76,35 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// The time of the last entry of the server of a revision, in milliseconds since 1970.
-    pub(crate) fn logged_until(&self, revision: &str) -> Result<Option<i64>, Broken> {
+    /// The time of the last entry of a container of a revision, in nanoseconds since 1970; 0 without any.
+    pub(crate) fn logged_until(&self, revision: &str, container: &str) -> Result<i64, Broken> {
         let mut statement = self.db.prepare_cached(
-            "SELECT max(time) FROM logs WHERE kind = ?2 AND revision = (SELECT number FROM revisions WHERE id = ?1)",
+            "SELECT coalesce(max(time), 0) FROM outputs
+             WHERE container = ?2 AND revision = (SELECT number FROM revisions WHERE id = ?1)",
         )?;
-        Ok(statement.query_row(params![revision, LogKind::Deploy as i64], |row| row.get(0))?)
+        Ok(statement.query_row([revision, container], |row| row.get(0))?)
+    }
+
+    /// Records that the output of a container was read up to `time`; returns whether it was not.
+    pub(crate) fn read_until(&self, revision: &str, container: &str, time: i64) -> Result<bool, Broken> {
+        let mut statement = self.db.prepare_cached(
+            "INSERT INTO outputs (revision, container, time) SELECT number, ?2, ?3 FROM revisions WHERE id = ?1
+             ON CONFLICT (revision, container) DO UPDATE SET time = excluded.time WHERE time < excluded.time",
+        )?;
+        Ok(statement.execute(params![revision, container, time])? > 0)
+    }
+
+    /// Removes the logs of the revisions of a deployment that are neither among the newest nor active nor kept.
+    pub(crate) fn drop_old_logs(&self, deployment: &str) -> Result<(), Broken> {
+        self.db.execute(
+            "DELETE FROM logs WHERE revision IN (
+                SELECT number FROM revisions WHERE deployment = ?1 AND image IS NULL
+                AND ordinal <= (SELECT max(ordinal) FROM revisions WHERE deployment = ?1) - ?2
+                AND id IS NOT (SELECT active FROM deployments WHERE id = ?1)
+             )",
+            params![deployment, KEPT],
+        )?;
+        Ok(())
     }
 
     /// Removes the oldest entries of the log of the entry `number`.

@@ -45,6 +45,7 @@ impl Tx<'_> {
                 kept
             ],
         )?;
+        self.drop_old_logs(&deployment.id)?;
         deployment.latest_revision_id = Some(revision.id.clone());
         self.save(deployment)?;
         Ok(revision.id)

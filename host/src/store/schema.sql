@@ -73,6 +73,14 @@ CREATE TABLE logs (
 );
 CREATE INDEX logs_of_revision ON logs (revision, kind, number);
 
+-- The time in nanoseconds since 1970 of the last line of each container that is in the log of its revision.
+CREATE TABLE outputs (
+    revision INTEGER NOT NULL REFERENCES revisions (number) ON DELETE CASCADE,
+    container TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    PRIMARY KEY (revision, container)
+) WITHOUT ROWID;
+
 -- Upload addresses, and whether there is an archive. `token` is a SHA-256, `made` in milliseconds since 1970.
 CREATE TABLE uploads (
     number INTEGER PRIMARY KEY AUTOINCREMENT,

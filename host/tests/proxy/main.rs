@@ -50,7 +50,7 @@ impl Running {
 
     /// Sets the route of `id`, which is served at `id.localhost`.
     fn set(&self, id: &str, route: Route) {
-        self.routes.set(id, &[HostName::local(id).unwrap()], route).unwrap();
+        self.routes.set(id, &[HostName::parse(&format!("{id}.localhost")).unwrap()], route).unwrap();
     }
 
     fn ready(&self, id: &str, backends: &[&backend::Backend]) {
