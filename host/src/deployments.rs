@@ -20,7 +20,7 @@ use super::body::{self, ParsedBody};
 use super::query::{Ids, Query};
 use super::routes::Tenant;
 use super::rules::Occasion;
-use super::store::{Selection, Conflict, Tx};
+use super::store::{Conflict, Selection, Tx};
 use super::{Shared, listener, merge, name, rules, uploads};
 use agentcli::api::time;
 

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 
 use super::reconcile::{Desired, Journal, Output, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
 use super::runner::{BuildJob, Launch, Origin, image_tag};
-use super::store::{Broken, LogKind, Store, Tx, RevisionDetails};
+use super::store::{Broken, LogKind, RevisionDetails, Store, Tx};
 use super::{archive as archives, lock, uploads};
 
 /// Maximum number of lines that wait to be written.
@@ -242,9 +242,7 @@ impl Journal for DatabaseJournal {
             let job = self.job(revision)?;
             let Origin::Archive(archive) = job.origin.clone() else { return Ok(job) };
             let config = job.config.clone();
-            let check = move || {
-                archives::check(&*archive, &config)
-            };
+            let check = move || archives::check(&*archive, &config);
             let contents = tokio::task::spawn_blocking(check).await.map_err(|error| error.to_string())??;
             let line =
                 format!("received {} files, {} bytes, with {}", contents.files, contents.bytes, job.config);

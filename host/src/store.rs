@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 use super::lock;
 pub use access::{Access, DEFAULT_TENANT};
-pub(crate) use deployments::{Selection, Conflict};
+pub(crate) use deployments::{Conflict, Selection};
 pub(crate) use desired::RevisionDetails;
 pub use directory::Error;
 use directory::Lock;

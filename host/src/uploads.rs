@@ -182,9 +182,9 @@ async fn receive(
     let mut pieces = body.into_data_stream();
     let mut received = 0;
     loop {
-        let piece = tokio::time::timeout(patience, pieces.next()).await.map_err(|_| {
-            Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The upload timed out.".to_owned())
-        })?;
+        let piece = tokio::time::timeout(patience, pieces.next())
+            .await
+            .map_err(|_| Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The upload timed out.".to_owned()))?;
         match piece {
             None => break,
             Some(Err(_)) => return Err(Refusal::bad("The upload was cut off.")),

@@ -5,9 +5,7 @@ use std::pin::pin;
 
 use bollard::Docker;
 use bollard::models::ImageInspect;
-use bollard::query_parameters::{
-    CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions,
-};
+use bollard::query_parameters::{CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
 
 use super::call::whole;
@@ -67,8 +65,7 @@ impl Engine {
         let listed = self.call("list its images", self.docker.list_images(Some(options))).await?;
         let names = listed.into_iter().flat_map(|image| image.repo_tags);
         let names = names.map(|name| name.strip_prefix(LOCAL).unwrap_or(&name).to_owned());
-        let is_below =
-            |name: &String| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
+        let is_below = |name: &String| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
         Ok(names.filter(is_below).collect())
     }
 

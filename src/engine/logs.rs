@@ -46,13 +46,8 @@ impl Engine {
     /// with the time of each, until the container exits or the engine disconnects. Times are in nanoseconds since 1970.
     pub async fn follow_after(&self, container: &str, after: i64, mut line: impl FnMut(i64, String)) {
         let since = i32::try_from(after / NANOSECONDS).unwrap_or(i32::MAX);
-        let options = LogsOptions {
-            follow: true,
-            since,
-            tail: "all".to_owned(),
-            timestamps: true,
-            ..both_streams()
-        };
+        let options =
+            LogsOptions { follow: true, since, tail: "all".to_owned(), timestamps: true, ..both_streams() };
         let mut pieces = self.docker.logs(container, Some(options));
         let (mut stdout, mut stderr) = (Splitter::default(), Splitter::default());
         let mut latest = after;

@@ -135,3 +135,35 @@ async fn nothing_is_left_of_a_deleted_deployment() {
     assert_eq!(engine.acts()[3..], ["stop r1-0", "remove r1-0", "untag tag:r1", "forget d"]);
     running.stop().await;
 }
+
+#[tokio::test]
+async fn image_that_was_removed_is_built_again_and_unknown_ones_are_removed() {
+    let (book, engine, running) = set_up();
+    book.deploy("r1", Source::Build);
+    until("r1", PATIENCE, || book.active().is_some()).await;
+    engine.leave_image("tag:of-a-killed-build");
+    engine.remove_image_secretly("tag:r1");
+    until("the removal", PATIENCE, || engine.image_tags().is_empty()).await;
+    // What repeats it is built, and so is what has to be created again.
+    book.deploy("r2", Source::Kept("tag:r1".to_owned()));
+    until("r2", PATIENCE, || book.active().as_deref() == Some("r2")).await;
+    assert_eq!(engine.image_tags(), ["tag:r2"]);
+    assert!(!engine.acts().contains(&"pull tag:r1".to_owned()), "{:?}", engine.acts());
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn output_is_logged_once_and_that_of_a_container_that_ended_too() {
+    let (book, engine, running) = set_up();
+    engine.print(1, "one");
+    book.deploy("r1", Source::Build);
+    until("the first line", PATIENCE, || book.lines().contains(&"one".to_owned())).await;
+    running.stop().await;
+    engine.print(2, "two");
+    engine.crash();
+    let running = Running::start(&book, &engine, &Arc::default());
+    until("the last line", PATIENCE, || book.lines().contains(&"two".to_owned())).await;
+    running.stop().await;
+    let output = book.lines().into_iter().filter(|line| line == "one" || line == "two");
+    assert_eq!(output.collect::<Vec<_>>(), ["one", "two"]);
+}

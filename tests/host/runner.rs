@@ -14,8 +14,8 @@ use agentcli::engine::EngineEnv;
 use agentcli_host::proxy::{Options as ProxyOptions, Proxy, Routes};
 use agentcli_host::reconcile::{Phase, Source};
 use agentcli_host::runner::{
-    BuildJob, Databases, EngineRunner, Failure, Launch, LogSink, Options, Origin, Runner, ContainerStatus, ContainerState,
-    container_name, image_tag,
+    BuildJob, ContainerState, ContainerStatus, Databases, EngineRunner, Failure, Launch, LogSink, Options,
+    Origin, Runner, container_name, image_tag,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -70,7 +70,7 @@ impl OwnHost {
         let packed = context.list().unwrap().pack(1 << 20).await.unwrap();
         let archive = self.directory.path().join("source.tar.gz");
         copy(&mut packed.reader(), &mut fs::File::create(&archive).unwrap()).unwrap();
-        let (config, tag) = ("agent.json".to_owned(), image_tag(&self.name(), 1));
+        let (config, tag) = ("agent.json".to_owned(), image_tag(&self.id, &self.name(), 1));
         let origin = Origin::Archive(Arc::new(fs::File::open(archive).unwrap()));
         BuildJob { tag, origin, config, install_command: None, build_command: None }
     }
@@ -82,7 +82,7 @@ impl OwnHost {
             revision: "revision".to_owned(),
             number: 1,
             replica: 0,
-            image: image_tag(&self.name(), 1),
+            image: image_tag(&self.id, &self.name(), 1),
             environment: vec![("PLAIN".to_owned(), "a secret".to_owned())],
             cpus: Some(1.5),
             memory: Some(512 << 20),
@@ -110,7 +110,7 @@ impl Drop for OwnHost {
             }
         }
         for number in 1..4 {
-            try_docker(&self.engine, &["rmi", &image_tag(&self.name(), number)]).ok();
+            try_docker(&self.engine, &["rmi", &image_tag(&self.id, &self.name(), number)]).ok();
         }
     }
 }
@@ -170,7 +170,10 @@ async fn archive_becomes_a_server_with_its_databases() {
         // An act may be repeated.
         runner.create(launch.clone()).await.unwrap();
     }
-    assert_eq!((only(&runner).await.state, only(&runner).await.name), (ContainerState::Created, name.clone()));
+    assert_eq!(
+        (only(&runner).await.state, only(&runner).await.name),
+        (ContainerState::Created, name.clone())
+    );
     runner.start(&name).await.unwrap();
     let address = healthy(&runner).await;
     assert!(address.ip().is_loopback());
@@ -295,8 +298,10 @@ async fn archive_is_deployed_answers_at_its_host_and_is_rolled_back() {
     let runner = Arc::new(host.runner());
     let project = TempDir::new().unwrap();
     crate::harness::copy(&fixtures("databases"), project.path());
-    let Origin::Archive(archive) = host.job(project.path()).await.origin else { unreachable!() };
-    let book = Arc::new(Book::new(deployment(&host.launch().deployment, &host.name())).of_archive(archive));
+    host.job(project.path()).await;
+    let archive = host.directory.path().join("source.tar.gz");
+    let book = Book::new(deployment(&host.launch().deployment, &host.name()));
+    let book = Arc::new(book.of_archive(&host.id, archive));
     let routes = Arc::<Routes>::default();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let any = (IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into();
@@ -326,7 +331,7 @@ async fn archive_is_deployed_answers_at_its_host_and_is_rolled_back() {
     book.deploy("r2", Source::Build);
     deployed("r2").await;
     assert_eq!(version().await, Some(json!(2)));
-    let kept = Source::Kept(image_tag(&host.name(), 1));
+    let kept = Source::Kept(image_tag(&host.id, &host.name(), 1));
     book.deploy("r3", kept);
     deployed("r3").await;
     assert_eq!(version().await, Some(json!(1)));

@@ -2,13 +2,14 @@
 //! otherwise, and every server is healthy. What it leaves out, building, running and answering, is tested in
 //! `host::runner` and `host::deployed` on real engines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use agentcli::api::wire::LogLevel;
 use agentcli_host::runner::{
-    Act, BuildJob, Failure, Launch, LogSink, Runner, ContainerStatus, ContainerState, container_name,
+    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Runner,
+    container_name,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -34,6 +35,7 @@ pub(crate) struct StandIn {
     /// By number of the revision, from 1.
     pub(crate) faults: Vec<(u64, Fault)>,
     containers: Mutex<BTreeMap<String, ContainerStatus>>,
+    images: Mutex<BTreeSet<String>>,
 }
 
 impl StandIn {
@@ -48,8 +50,8 @@ impl StandIn {
     }
 
     fn set(&self, container: &str, state: ContainerState) {
-        if let Some(seen) = self.containers.lock().unwrap().get_mut(container) {
-            seen.state = state;
+        if let Some(status) = self.containers.lock().unwrap().get_mut(container) {
+            status.state = state;
         }
     }
 
@@ -66,6 +68,10 @@ impl Runner for StandIn {
         async { Ok(self.containers.lock().unwrap().values().cloned().collect()) }.boxed()
     }
 
+    fn images(&self) -> Act<'_, Vec<String>> {
+        async { Ok(self.images.lock().unwrap().iter().cloned().collect()) }.boxed()
+    }
+
     fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()> {
         async move {
             self.stall(&job.tag).await;
@@ -75,6 +81,7 @@ impl Runner for StandIn {
                     log(LogLevel::Info, &format!("building {}", job.config));
                     log(LogLevel::Info, "there are no steps");
                     log(LogLevel::Info, &format!("built {}", job.tag));
+                    self.images.lock().unwrap().insert(job.tag);
                     Ok(())
                 }
             }
@@ -86,6 +93,7 @@ impl Runner for StandIn {
         async move {
             self.stall(tag).await;
             log(LogLevel::Warning, &format!("{image} is only pretended to be pulled"));
+            self.images.lock().unwrap().insert(tag.to_owned());
             Ok(())
         }
         .boxed()
@@ -98,7 +106,7 @@ impl Runner for StandIn {
                 return Err(Failure::Refused((*reason).to_owned()));
             }
             let name = container_name(&launch.name, launch.number, launch.replica);
-            let seen = ContainerStatus {
+            let status = ContainerStatus {
                 name: name.clone(),
                 deployment: launch.deployment,
                 revision: launch.revision,
@@ -107,7 +115,7 @@ impl Runner for StandIn {
                 address: None,
                 health_check: "/ok".to_owned(),
             };
-            self.containers.lock().unwrap().entry(name).or_insert(seen);
+            self.containers.lock().unwrap().entry(name).or_insert(status);
             Ok(())
         }
         .boxed()
@@ -141,7 +149,8 @@ impl Runner for StandIn {
         .boxed()
     }
 
-    fn remove_image<'a>(&'a self, _: &'a str) -> Act<'a, ()> {
+    fn remove_image<'a>(&'a self, tag: &'a str) -> Act<'a, ()> {
+        self.images.lock().unwrap().remove(tag);
         async { Ok(()) }.boxed()
     }
 
@@ -153,20 +162,15 @@ impl Runner for StandIn {
         async { Ok(Vec::new()) }.boxed()
     }
 
-    fn follow<'a>(
-        &'a self,
-        container: &'a str,
-        _: i32,
-        line: Box<dyn Fn(String) + Send + Sync>,
-    ) -> Act<'a, ()> {
+    fn follow<'a>(&'a self, container: &'a str, after: i64, line: LineSink) -> Act<'a, ()> {
         async move {
             let interval = self.heartbeat.unwrap_or(Duration::from_millis(20));
-            let mut beat = 0;
+            let mut beat = after;
             while self.containers.lock().unwrap().contains_key(container) {
                 sleep(interval).await;
                 beat += 1;
                 if self.heartbeat.is_some() {
-                    line(format!("heartbeat {beat}"));
+                    line(beat, format!("heartbeat {beat}"));
                 }
             }
             Ok(())

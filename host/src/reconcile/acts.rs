@@ -166,7 +166,8 @@ impl<J: Journal, R: Runner> Acts<J, R> {
         match action {
             Action::Build { revision, .. } => {
                 self.journal.log(revision, Stage::Build, LogLevel::Error, &reason);
-                let failed = self.advance(revision, Phase::Building, Phase::BuildFailed, Some(reason.clone()));
+                let failed =
+                    self.advance(revision, Phase::Building, Phase::BuildFailed, Some(reason.clone()));
                 if failed.await? {
                     return Ok(Outcome::Done);
                 }
@@ -221,7 +222,8 @@ impl<J: Journal, R: Runner> Acts<J, R> {
         let (revision, container) = (status.revision.clone(), status.name.clone());
         let Ok(after) = self.journal.logged_until(&revision, &container).await else { return };
         let journal = self.journal.clone();
-        let line = Box::new(move |time, text| journal.log_output(&revision, &container, Output { time, text }));
+        let line =
+            Box::new(move |time, text| journal.log_output(&revision, &container, Output { time, text }));
         // The engine may be gone: the next tick follows again.
         self.runner.follow(&status.name, after, line).await.ok();
     }

@@ -348,8 +348,7 @@ impl<'a> Turn<'a> {
             let taken = |replica| {
                 self.containers.iter().any(|it| it.revision == revision.id && it.replica == replica)
             };
-            let free: Vec<u32> =
-                (0..).filter(|replica| !taken(*replica)).take(missing).collect();
+            let free: Vec<u32> = (0..).filter(|replica| !taken(*replica)).take(missing).collect();
             self.actions.extend(free.into_iter().map(|replica| Action::Create {
                 deployment: self.deployment.id.clone(),
                 revision: revision.id.clone(),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::load::LoadHistory;
 use super::state::{Container, Desired, Health, Load, Observed, State};
 use crate::proxy::Routes;
-use crate::runner::{ContainerStatus, ContainerState};
+use crate::runner::{ContainerState, ContainerStatus};
 
 /// The memory of the process.
 pub(super) struct Memory {

@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
     use crate::reconcile::state::{Scale, Source};
-    use crate::runner::{ContainerStatus, ContainerState};
+    use crate::runner::{ContainerState, ContainerStatus};
 
     fn deployment(phase: Phase) -> Desired {
         let revision = Revision {

@@ -18,7 +18,7 @@ use super::memory::Memory;
 use super::routing::Published;
 use super::state::{Container, Desired, Revision, State};
 use crate::proxy::Routes;
-use crate::runner::{Runner, ContainerStatus, ContainerState};
+use crate::runner::{ContainerState, ContainerStatus, Runner};
 
 /// Intervals of the decisions when nothing happens, and while servers start.
 const TICK: Duration = Duration::from_secs(1);

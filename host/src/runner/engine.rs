@@ -18,7 +18,9 @@ use agentcli::probe::Checker;
 use super::databases::Databases;
 use super::labels::container_name;
 use super::labels::{self, label};
-use super::{Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Runner, build};
+use super::{
+    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Runner, build,
+};
 
 /// Settings of the runner. There is no `Debug`: values of the environment may be secret.
 pub struct Options {
@@ -51,7 +53,10 @@ impl EngineRunner {
         Ok(self.engine.get_or_try_init(|| Engine::connect(&self.options.engine)).await?)
     }
 
-    async fn seen(&self, container: &agentcli::engine::Container) -> Result<Option<ContainerStatus>, Failure> {
+    async fn seen(
+        &self,
+        container: &agentcli::engine::Container,
+    ) -> Result<Option<ContainerStatus>, Failure> {
         let Some(seen) = labels::seen(container) else { return Ok(None) };
         let state = match container.state {
             State::Created => ContainerState::Created,
@@ -137,10 +142,7 @@ impl Runner for EngineRunner {
     }
 
     fn images(&self) -> Act<'_, Vec<String>> {
-        async {
-            Ok(self.engine().await?.images_below(&labels::prefix(&self.options.host)).await?)
-        }
-        .boxed()
+        async { Ok(self.engine().await?.images_below(&labels::prefix(&self.options.host)).await?) }.boxed()
     }
 
     fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()> {

@@ -2,7 +2,7 @@
 
 use agentcli::engine::{Container, State};
 
-use super::{ContainerStatus, ContainerState};
+use super::{ContainerState, ContainerStatus};
 
 /// ID of the host.
 pub(super) const HOST: &str = "agentcli.host";

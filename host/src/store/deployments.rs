@@ -70,7 +70,11 @@ impl Selection {
 
 impl Tx<'_> {
     /// Adds a deployment unless its name or agent is in use. Names are unique on the host, since they are host names.
-    pub(crate) fn create(&self, deployment: &Deployment, tags: &[String]) -> Result<Option<Conflict>, Broken> {
+    pub(crate) fn create(
+        &self,
+        deployment: &Deployment,
+        tags: &[String],
+    ) -> Result<Option<Conflict>, Broken> {
         let is_used = |sql: &str, parameters: &[&str]| {
             self.db.prepare_cached(sql)?.exists(params_from_iter(parameters))
         };

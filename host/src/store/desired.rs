@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use agentcli::api::time;
-use agentcli::api::wire::{
-    self,
-    Deployment, DeploymentStatus, RevisionStatus, Secret, Source as From,
-};
+use agentcli::api::wire::{self, Deployment, DeploymentStatus, RevisionStatus, Secret, Source as From};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{Broken, Tx};

@@ -95,8 +95,7 @@ fn new_directory(target: &Path) -> Result<(TempDir, Directory), Error> {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let new =
-        tempfile::Builder::new().prefix(".agentcli-host-").tempdir_in(parent.unwrap_or(Path::new(".")));
+    let new = tempfile::Builder::new().prefix(".agentcli-host-").tempdir_in(parent.unwrap_or(Path::new(".")));
     let new = new.map_err(failed)?;
     let directory = Directory::create(new.path())?;
     Ok((new, directory))

@@ -1,12 +1,13 @@
 //! A record of one deployment in memory.
 
+use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use agentcli::api::wire::LogLevel;
 use agentcli_host::reconcile::{
-    Desired, Journal, Phase, PhaseChange, Recorded, Revision, Scale, Source, Stage,
+    Desired, Journal, Output, Phase, PhaseChange, Recorded, Revision, Scale, Source, Stage,
 };
 use agentcli_host::runner::{BuildJob, Launch, Origin, image_tag};
 use futures_util::FutureExt as _;
@@ -14,13 +15,15 @@ use futures_util::FutureExt as _;
 /// The record, and what it was told.
 pub(crate) struct Book {
     state: Mutex<State>,
-    /// The archive of all builds.
-    archive: PathBuf,
+    /// ID of the host, and the archive of all builds.
+    archive: Option<(String, PathBuf)>,
 }
 
 struct State {
     desired: Vec<Desired>,
     lines: Vec<String>,
+    /// The time of the last line of a container: there is one at a time.
+    logged_until: i64,
     notices: Vec<String>,
 }
 
@@ -40,14 +43,19 @@ pub(crate) fn deployment(id: &str, name: &str) -> Desired {
 
 impl Book {
     pub(crate) fn new(deployment: Desired) -> Self {
-        let state = State { desired: vec![deployment], lines: Vec::new(), notices: Vec::new() };
-        Self { state: Mutex::new(state), archive: PathBuf::new() }
+        let state =
+            State { desired: vec![deployment], lines: Vec::new(), logged_until: 0, notices: Vec::new() };
+        Self { state: Mutex::new(state), archive: None }
     }
 
-    /// The same, whose builds are of this archive.
+    /// The same of a real host, whose builds are of this archive.
     #[cfg(feature = "system-tests")]
-    pub(crate) fn of_archive(self, archive: PathBuf) -> Self {
-        Self { archive, ..self }
+    pub(crate) fn of_archive(self, host: &str, archive: PathBuf) -> Self {
+        Self { archive: Some((host.to_owned(), archive)), ..self }
+    }
+
+    fn tag(&self, revision: &str) -> String {
+        self.change(revision, |revision| revision.tag.clone())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -61,10 +69,23 @@ impl Book {
     }
 
     pub(crate) fn deploy(&self, id: &str, source: Source) {
-        let revisions = &mut self.state().desired[0].revisions;
-        let number = revisions.len() as u64 + 1;
+        let state = &mut *self.state();
+        let number = state.desired[0].revisions.len() as u64 + 1;
+        let tag = match &self.archive {
+            Some((host, _)) => image_tag(host, &state.desired[0].name, number),
+            None => format!("tag:{id}"),
+        };
         let (id, phase) = (id.to_owned(), Phase::Creating);
-        revisions.push(Revision { id, number, phase, source, image: None, attempts: 0, last_error: None });
+        state.desired[0].revisions.push(Revision {
+            id,
+            number,
+            phase,
+            source,
+            tag,
+            image: None,
+            attempts: 0,
+            last_error: None,
+        });
     }
 
     pub(crate) fn interrupt(&self, revision: &str) {
@@ -95,7 +116,6 @@ impl Book {
         self.state().notices.clone()
     }
 
-    #[cfg(feature = "system-tests")]
     pub(crate) fn lines(&self) -> Vec<String> {
         self.state().lines.clone()
     }
@@ -145,6 +165,11 @@ impl Journal for Book {
         async { Ok(()) }.boxed()
     }
 
+    fn forget_kept<'a>(&'a self, revision: &'a str) -> Recorded<'a, ()> {
+        self.change(revision, |revision| revision.source = Source::Build);
+        async { Ok(()) }.boxed()
+    }
+
     fn forget<'a>(&'a self, deployment: &'a str) -> Recorded<'a, ()> {
         self.state().desired.retain(|it| it.id != deployment);
         async { Ok(()) }.boxed()
@@ -152,27 +177,18 @@ impl Journal for Book {
 
     fn build_job<'a>(&'a self, revision: &'a str) -> Recorded<'a, BuildJob> {
         async move {
-            let (tag, archive) = (self.image_tag(revision).await?, self.archive.clone());
-            let config = "agent.json".to_owned();
-            Ok(BuildJob {
-                tag,
-                origin: Origin::Archive(archive),
-                config,
-                install_command: None,
-                build_command: None,
-            })
+            let (tag, config) = (self.tag(revision), "agent.json".to_owned());
+            let origin = match &self.archive {
+                Some((_, archive)) => Origin::Archive(Arc::new(File::open(archive).unwrap())),
+                None => Origin::Repository { url: String::new(), reference: String::new() },
+            };
+            Ok(BuildJob { tag, origin, config, install_command: None, build_command: None })
         }
         .boxed()
     }
 
     fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
-        let number = self.change(revision, |revision| revision.number);
-        let name = self.state().desired[0].name.clone();
-        let tag = if self.archive.as_os_str().is_empty() {
-            format!("tag:{revision}")
-        } else {
-            image_tag(&name, number)
-        };
+        let tag = self.tag(revision);
         async move { Ok(tag) }.boxed()
     }
 
@@ -201,8 +217,16 @@ impl Journal for Book {
         self.state().lines.push(line.to_owned());
     }
 
-    fn logged_until<'a>(&'a self, _: &'a str) -> Recorded<'a, i32> {
-        async { Ok(0) }.boxed()
+    fn log_output(&self, _: &str, _: &str, output: Output) {
+        let state = &mut *self.state();
+        if output.time > state.logged_until {
+            state.logged_until = output.time;
+            state.lines.push(output.text);
+        }
+    }
+
+    fn logged_until<'a>(&'a self, _: &'a str, _: &'a str) -> Recorded<'a, i64> {
+        async { Ok(self.state().logged_until) }.boxed()
     }
 
     fn notice(&self, message: &str) {

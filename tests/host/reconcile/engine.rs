@@ -1,11 +1,13 @@
 //! An engine in memory, whose servers are healthy as soon as they run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use agentcli_host::runner::{Act, BuildJob, Failure, Launch, LogSink, Runner, ContainerStatus, ContainerState};
+use agentcli_host::runner::{
+    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Runner,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -15,10 +17,13 @@ pub(crate) struct FakeEngine(Mutex<State>);
 #[derive(Default)]
 struct State {
     containers: BTreeMap<String, ContainerStatus>,
+    images: BTreeSet<String>,
     acts: Vec<String>,
     builds_hang: bool,
     builds_fail: Option<String>,
     is_gone: bool,
+    /// The output of every container.
+    output: Vec<(i64, String)>,
 }
 
 /// Notes that a build was cancelled.
@@ -56,9 +61,33 @@ impl FakeEngine {
         self.state().is_gone = is_gone;
     }
 
+    /// Prints a line in every container at this time.
+    pub(crate) fn print(&self, time: i64, line: &str) {
+        self.state().output.push((time, line.to_owned()));
+    }
+
+    /// Ends all containers.
+    pub(crate) fn crash(&self) {
+        let exited = ContainerState::Exited { code: 1, ran: Duration::from_secs(1) };
+        self.state().containers.values_mut().for_each(|it| it.state = exited);
+    }
+
+    pub(crate) fn remove_image_secretly(&self, tag: &str) {
+        assert!(self.state().images.remove(tag));
+    }
+
+    /// Adds the image of a build that was killed.
+    pub(crate) fn leave_image(&self, tag: &str) {
+        self.state().images.insert(tag.to_owned());
+    }
+
+    pub(crate) fn image_tags(&self) -> Vec<String> {
+        self.state().images.iter().cloned().collect()
+    }
+
     /// Adds a container of a deployment that is not recorded.
     pub(crate) fn orphan(&self, name: &str) {
-        let orphan = seen(name, "gone", "gone", 0, ContainerState::Running);
+        let orphan = status(name, "gone", "gone", 0, ContainerState::Running);
         self.state().containers.insert(name.to_owned(), orphan);
     }
 
@@ -77,7 +106,13 @@ impl FakeEngine {
     }
 }
 
-fn seen(name: &str, deployment: &str, revision: &str, replica: u32, state: ContainerState) -> ContainerStatus {
+fn status(
+    name: &str,
+    deployment: &str,
+    revision: &str,
+    replica: u32,
+    state: ContainerState,
+) -> ContainerStatus {
     ContainerStatus {
         name: name.to_owned(),
         deployment: deployment.to_owned(),
@@ -99,6 +134,11 @@ impl Runner for FakeEngine {
         async { found }.boxed()
     }
 
+    fn images(&self) -> Act<'_, Vec<String>> {
+        let images = self.state().images.iter().cloned().collect();
+        async { Ok(images) }.boxed()
+    }
+
     fn build(&self, job: BuildJob, _: LogSink) -> Act<'_, ()> {
         async move {
             let revision = job.tag.trim_start_matches("tag:").to_owned();
@@ -111,21 +151,27 @@ impl Runner for FakeEngine {
                 let _guard = Cancelled(self, revision);
                 pending::<()>().await;
             }
-            fails.map_or(Ok(()), |reason| Err(Failure::Refused(reason)))
+            if let Some(reason) = fails {
+                return Err(Failure::Refused(reason));
+            }
+            self.state().images.insert(job.tag);
+            Ok(())
         }
         .boxed()
     }
 
-    fn pull<'a>(&'a self, image: &'a str, _: &'a str, _: LogSink) -> Act<'a, ()> {
-        self.act(format!("pull {image}"), |_| ())
+    fn pull<'a>(&'a self, image: &'a str, tag: &'a str, _: LogSink) -> Act<'a, ()> {
+        self.act(format!("pull {image}"), move |state| {
+            state.images.insert(tag.to_owned());
+        })
     }
 
     fn create(&self, launch: Launch) -> Act<'_, ()> {
         let name = format!("{}-{}", launch.revision, launch.replica);
         self.act(format!("create {name}"), move |state| {
             let Launch { deployment, revision, replica, .. } = &launch;
-            let seen = seen(&name, deployment, revision, *replica, ContainerState::Created);
-            state.containers.insert(name, seen);
+            let status = status(&name, deployment, revision, *replica, ContainerState::Created);
+            state.containers.insert(name, status);
         })
     }
 
@@ -135,8 +181,8 @@ impl Runner for FakeEngine {
         })
     }
 
-    fn probe<'a>(&'a self, seen: &'a ContainerStatus) -> BoxFuture<'a, bool> {
-        async move { seen.state == ContainerState::Running }.boxed()
+    fn probe<'a>(&'a self, status: &'a ContainerStatus) -> BoxFuture<'a, bool> {
+        async move { status.state == ContainerState::Running }.boxed()
     }
 
     fn stop<'a>(&'a self, container: &'a str, _: Duration) -> Act<'a, ()> {
@@ -153,7 +199,9 @@ impl Runner for FakeEngine {
     }
 
     fn remove_image<'a>(&'a self, tag: &'a str) -> Act<'a, ()> {
-        self.act(format!("untag {tag}"), |_| ())
+        self.act(format!("untag {tag}"), move |state| {
+            state.images.remove(tag);
+        })
     }
 
     fn forget<'a>(&'a self, deployment: &'a str) -> Act<'a, ()> {
@@ -164,7 +212,9 @@ impl Runner for FakeEngine {
         async { Ok(Vec::new()) }.boxed()
     }
 
-    fn follow<'a>(&'a self, _: &'a str, _: i32, _: Box<dyn Fn(String) + Send + Sync>) -> Act<'a, ()> {
+    fn follow<'a>(&'a self, _: &'a str, after: i64, line: LineSink) -> Act<'a, ()> {
+        let output = self.state().output.clone();
+        output.into_iter().filter(|(time, _)| *time > after).for_each(|(time, text)| line(time, text));
         async { Ok(()) }.boxed()
     }
 }

@@ -2,18 +2,20 @@
 
 mod world;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::*;
-use crate::reconcile::state::Scale;
+use crate::reconcile::state::{Load, Scale, TARGET};
 use world::World;
 
 const NOW: Duration = Duration::from_secs(100_000);
 
 fn revision(number: u64, phase: Phase) -> Revision {
-    let image = (!phase.is_waiting()).then(|| format!("image:{number}"));
+    let tag = format!("image:{number}");
+    let image = (!phase.is_waiting()).then(|| tag.clone());
     let id = format!("r{number}");
-    Revision { id, number, phase, source: Source::Build, image, attempts: 0, last_error: None }
+    Revision { id, number, phase, source: Source::Build, tag, image, attempts: 0, last_error: None }
 }
 
 fn deployment(revisions: Vec<Revision>) -> Desired {
@@ -38,8 +40,14 @@ fn container(revision: &str, replica: u32) -> Container {
     }
 }
 
+/// What is observed with all images of a deployment and these containers.
+fn observed(deployment: &Desired, containers: Vec<Container>) -> Observed {
+    let images = deployment.revisions.iter().filter_map(|it| it.image.clone()).collect();
+    Observed { containers, images, ..Observed::default() }
+}
+
 fn decided(deployment: &Desired, containers: Vec<Container>) -> Vec<Action> {
-    decide(std::slice::from_ref(deployment), &Observed { containers, ..Observed::default() }, NOW)
+    decide(std::slice::from_ref(deployment), &observed(deployment, containers), NOW)
 }
 
 fn retired(container: &str) -> Action {
@@ -151,9 +159,8 @@ fn restarts_back_off() {
     let state = State::Exited { code: 1, ran: Duration::from_secs(1) };
     let after = |seconds: u64| {
         let observed = Observed {
-            containers: vec![Container { state, ..container("r1", 0) }],
             attempted: [("r1".to_owned(), NOW)].into(),
-            ..Observed::default()
+            ..observed(&desired, vec![Container { state, ..container("r1", 0) }])
         };
         decide(std::slice::from_ref(&desired), &observed, NOW + Duration::from_secs(seconds)).len()
     };
@@ -193,9 +200,13 @@ fn idle_deployment_is_stopped_and_started_by_a_request() {
     idle.open = 1;
     assert_eq!(decided(&desired, vec![idle]), []);
     assert_eq!(decided(&desired, Vec::new()), []);
-    let observed = Observed { requested: [("d".to_owned(), NOW)].into(), ..Observed::default() };
     let create = Action::Create { deployment: "d".to_owned(), revision: "r1".to_owned(), replica: 0 };
-    assert_eq!(decide(&[desired], &observed, NOW), [create]);
+    // Both at the host of the deployment and at that of its active revision.
+    for id in ["d", "r1"] {
+        let requested = [(id.to_owned(), NOW)].into();
+        let observed = Observed { requested, ..observed(&desired, Vec::new()) };
+        assert_eq!(decide(std::slice::from_ref(&desired), &observed, NOW), std::slice::from_ref(&create));
+    }
 }
 
 #[test]
@@ -213,6 +224,76 @@ fn images_of_old_revisions_are_removed_unless_they_are_needed() {
     let source = Source::Kept("image:2".to_owned());
     desired.revisions.push(Revision { source, image: None, ..revision(10, Phase::Creating) });
     assert_eq!(numbers(decided(&desired, Vec::new())), ["image:4", "image:1"]);
+}
+
+#[test]
+fn image_that_was_removed_behind_the_back_is_made_again() {
+    let mut desired = deployment(vec![revision(1, Phase::Deployed)]);
+    let (deployment, revision_) = ("d".to_owned(), "r1".to_owned());
+    let forget = Action::ForgetImage { deployment: deployment.clone(), revision: revision_.clone() };
+    let without = Observed { containers: vec![container("r1", 0)], ..Observed::default() };
+    assert_eq!(decide(std::slice::from_ref(&desired), &without, NOW), [forget]);
+    desired.revisions[0].image = None;
+    assert_eq!(decided(&desired, vec![container("r1", 0)]), []);
+    // It is only needed to create a container.
+    let build = Action::Build { deployment: deployment.clone(), revision: revision_.clone() };
+    assert_eq!(decided(&desired, Vec::new()), [build]);
+
+    desired.revisions[0].source = Source::Kept("image:0".to_owned());
+    let forget = Action::ForgetKept { deployment, revision: revision_ };
+    assert_eq!(decided(&desired, vec![container("r1", 0)]), [forget]);
+}
+
+#[test]
+fn images_that_no_revision_has_are_removed() {
+    let mut desired = deployment(vec![
+        Revision { image: None, ..revision(1, Phase::Interrupted) },
+        Revision { image: None, ..revision(2, Phase::Building) },
+    ]);
+    let tags = ["image:1", "image:2", "image:3"].map(str::to_owned);
+    let observed = Observed { images: tags.into(), ..Observed::default() };
+    let removed = |desired: &Desired| -> Vec<String> {
+        let actions = decide(std::slice::from_ref(desired), &observed, NOW).into_iter();
+        let removed = actions.filter_map(|action| match action {
+            Action::RemoveUnknownImage { image } => Some(image),
+            _ => None,
+        });
+        removed.collect()
+    };
+    // The second one is being built.
+    assert_eq!(removed(&desired), ["image:1", "image:3"]);
+    desired.is_deleted = true;
+    assert_eq!(removed(&desired), ["image:1", "image:2", "image:3"]);
+}
+
+#[test]
+fn replicas_follow_the_load_and_its_highest_of_the_window() {
+    let mut desired = deployment(vec![revision(1, Phase::Deployed)]);
+    desired.scale = Scale { min: 1, max: 3 };
+    let acts = |count: u32, present: usize, highest: Option<usize>| {
+        let containers = (0..count).map(|replica| container("r1", replica)).collect();
+        let loads = [("d".to_owned(), Load { present, highest })].into();
+        let observed = Observed { loads, ..observed(&desired, containers) };
+        decide(std::slice::from_ref(&desired), &observed, NOW)
+    };
+    let create = |replica| Action::Create { deployment: "d".to_owned(), revision: "r1".to_owned(), replica };
+    assert_eq!(acts(1, TARGET, None), []);
+    assert_eq!(acts(1, TARGET + 1, None), [create(1)]);
+    assert_eq!(acts(1, TARGET * 9, None), [create(1), create(2)]);
+    // Replicas are stopped only when the whole window did not need them, and drained first.
+    assert_eq!(acts(3, 0, None), []);
+    assert_eq!(acts(3, 0, Some(TARGET * 3)), []);
+    assert_eq!(acts(3, 0, Some(TARGET * 2)), [retired("r1-2")]);
+    assert_eq!(acts(3, 0, Some(0)), [retired("r1-1"), retired("r1-2")]);
+}
+
+#[test]
+fn new_revision_has_as_many_replicas_as_the_one_that_it_replaces() {
+    let mut desired = deployment(vec![revision(1, Phase::Deployed), revision(2, Phase::Deploying)]);
+    desired.scale = Scale { min: 1, max: 3 };
+    let containers = vec![container("r1", 0), container("r1", 1), container("r2", 0)];
+    let create = Action::Create { deployment: "d".to_owned(), revision: "r2".to_owned(), replica: 1 };
+    assert_eq!(decided(&desired, containers), [create]);
 }
 
 #[test]
@@ -234,6 +315,8 @@ fn times_in_the_future_neither_panic_nor_act() {
             container("r1", 0),
             Container { draining: Some(NOW), open: 1, ..container("r3", 0) },
         ],
+        images: ["image:1", "image:2"].map(str::to_owned).into(),
+        loads: HashMap::new(),
         attempted: [("r2".to_owned(), NOW)].into(),
         requested: [("d".to_owned(), NOW)].into(),
     };

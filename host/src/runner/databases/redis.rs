@@ -48,7 +48,10 @@ mod tests {
     fn password_is_not_an_argument() {
         let url = Url::parse("rediss://user:hid%40den@redis.example:7000/3").unwrap();
         let command = delete(Some(&url), "agent_1:").join(" ");
-        assert!(command.starts_with("redis-cli -h redis.example -p 7000 --user user --tls -n 3 EVAL"), "{command}");
+        assert!(
+            command.starts_with("redis-cli -h redis.example -p 7000 --user user --tls -n 3 EVAL"),
+            "{command}"
+        );
         assert!(command.ends_with(" 0 agent_1:*") && !command.contains("hid"), "{command}");
         assert_eq!(variables(Some(&url)), [("REDISCLI_AUTH".to_owned(), "hid@den".to_owned())]);
         assert_eq!(variables(None), []);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::super::*;
-use crate::reconcile::state::Scale;
+use crate::reconcile::state::{Load, Scale, TARGET};
 
 /// The time that a good server takes until it is healthy, and after which a bad one crashes.
 const READY: Duration = Duration::from_secs(3);
@@ -62,6 +62,7 @@ pub(super) struct World {
     desired: Vec<Desired>,
     natures: HashMap<String, Nature>,
     images: HashSet<String>,
+    loads: HashMap<String, Load>,
     engine: BTreeMap<String, Real>,
     process: Process,
     /// Acts that take effect later, even if they are no longer wanted.
@@ -79,6 +80,7 @@ impl World {
             desired: Vec::new(),
             natures: HashMap::new(),
             images: HashSet::new(),
+            loads: HashMap::new(),
             engine: BTreeMap::new(),
             process: Process::default(),
             late: Vec::new(),
@@ -112,6 +114,7 @@ impl World {
                 0..6 => self.deploy(at),
                 6 => self.desired[at].is_deleted = true,
                 7 => self.desired[at].scale.min = self.random.u32(..4),
+                30..33 => self.load(at),
                 8..10 => {
                     if let Some(last) = self.desired[at].revisions.last_mut()
                         && last.phase.may_become(Phase::Interrupted)
@@ -125,9 +128,16 @@ impl World {
         }
     }
 
+    fn load(&mut self, at: usize) {
+        let present = self.random.usize(..TARGET * 4);
+        let highest = self.random.bool().then(|| present + self.random.usize(..TARGET * 2));
+        self.loads.insert(self.desired[at].id.clone(), Load { present, highest });
+    }
+
     fn deploy(&mut self, at: usize) {
         self.made += 1;
         let id = format!("r{}", self.made);
+        let tag = format!("image:{id}");
         let kept: Vec<&Revision> =
             self.desired[at].revisions.iter().filter(|revision| revision.image.is_some()).collect();
         let (source, nature) = match (self.random.u32(..3), self.random.choice(kept)) {
@@ -139,7 +149,16 @@ impl World {
         let revisions = &mut self.desired[at].revisions;
         let number = revisions.len() as u64 + 1;
         let phase = Phase::Creating;
-        revisions.push(Revision { id, number, phase, source, image: None, attempts: 0, last_error: None });
+        revisions.push(Revision {
+            id,
+            number,
+            phase,
+            source,
+            tag,
+            image: None,
+            attempts: 0,
+            last_error: None,
+        });
     }
 
     fn nature(&mut self, of_source: Nature) -> Nature {
@@ -182,6 +201,11 @@ impl World {
         for name in ended {
             self.process.open.remove(&name);
         }
+        if self.has_faults && self.once_in(50) {
+            // Somebody else removes an image.
+            let image = self.random.choice(&self.images).cloned();
+            image.iter().for_each(|image| drop(self.images.remove(image)));
+        }
         let open: Vec<String> = self.process.open.keys().cloned().collect();
         for name in open {
             if self.random.u32(..6) == 0 {
@@ -220,8 +244,10 @@ impl World {
         };
         Observed {
             containers: self.engine.iter().map(container).collect(),
+            images: self.images.clone(),
             attempted: self.process.attempted.clone(),
             requested: self.process.requested.clone(),
+            loads: self.loads.clone(),
         }
     }
 
@@ -278,15 +304,30 @@ impl World {
                 self.set_phase(revision, Phase::Deploying, Phase::DeployFailed);
             }
             Action::Build { revision, .. } if self.natures[revision] == Nature::CannotBeBuilt => {
-                self.set_phase(revision, Phase::Building, Phase::BuildFailed);
+                if !self.set_phase(revision, Phase::Building, Phase::BuildFailed) {
+                    self.attempt_failed(revision);
+                }
             }
             Action::Pull { revision, .. } if self.natures[revision] == Nature::CannotBePulled => {
                 self.attempt_failed(revision);
             }
             Action::Build { revision, .. } => self.tag(revision),
-            Action::Pull { revision, image, .. } => {
-                assert!(image == "reference" || self.images.contains(image), "seed {seed}: {image} is gone");
+            Action::Pull { revision, image, .. } if image == "reference" || self.images.contains(image) => {
                 self.tag(revision);
+            }
+            Action::Pull { revision, .. } => self.attempt_failed(revision),
+            Action::RemoveUnknownImage { image } => {
+                self.images.remove(image);
+            }
+            Action::ForgetImage { revision, .. } => {
+                if let Some(revision) = self.revision(revision) {
+                    revision.image = None;
+                }
+            }
+            Action::ForgetKept { revision, .. } => {
+                if let Some(revision) = self.revision(revision) {
+                    revision.source = Source::Build;
+                }
             }
             Action::Create { revision, .. } if self.natures[revision] == Nature::CannotStart => {
                 self.attempt_failed(revision);
@@ -353,10 +394,13 @@ impl World {
         }
     }
 
-    fn set_phase(&mut self, revision: &str, from: Phase, to: Phase) {
-        if let Some(revision) = self.revision(revision).filter(|revision| revision.phase == from) {
+    fn set_phase(&mut self, revision: &str, from: Phase, to: Phase) -> bool {
+        let revision = self.revision(revision).filter(|revision| revision.phase == from);
+        let has_changed = revision.is_some();
+        if let Some(revision) = revision {
             revision.phase = to;
         }
+        has_changed
     }
 
     fn tag(&mut self, revision: &str) {
@@ -388,7 +432,7 @@ impl World {
         let seed = self.seed;
         let deployment = self.desired.iter_mut().find(|it| it.id == deployment).unwrap();
         let healthy = observed.containers.iter().filter(|it| it.revision == to && it.is_healthy()).count();
-        assert!(healthy >= deployment.scale.replicas(), "seed {seed}: {to} is not healthy");
+        assert!(healthy >= deployment.scale.least(), "seed {seed}: {to} is not healthy");
         let revision = deployment.revisions.iter_mut().find(|revision| revision.id == to).unwrap();
         if deployment.active.as_ref() == from && revision.phase == Phase::Deploying {
             (revision.phase, revision.attempts) = (Phase::Deployed, 0);
@@ -399,6 +443,8 @@ impl World {
     /// Without new faults and requests, everything comes to rest as it is wanted.
     pub(super) fn settle(mut self) {
         self.has_faults = false;
+        let loads = self.desired.iter().map(|it| (it.id.clone(), Load { present: 0, highest: Some(0) }));
+        self.loads = loads.collect();
         for _ in 0..500 {
             self.act_as_fate();
             self.tick();
@@ -415,7 +461,7 @@ impl World {
             let open = |it: &&Revision| it.phase.is_waiting() || it.phase.is_current();
             assert_eq!(deployment.revisions.iter().find(open), None, "seed {seed}");
             if deployment.active.is_some() && deployment.scale.min > 0 {
-                expected += deployment.scale.replicas();
+                expected += deployment.scale.least();
             }
             let kept = deployment.revisions.iter().filter_map(|it| it.image.clone());
             tags.extend(kept.clone());
