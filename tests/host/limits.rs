@@ -61,10 +61,7 @@ fn a_body_that_does_not_come_is_refused() {
          Content-Length: 100\r\n\r\nx"
     );
     let answer = said(connection(&host, &head));
-    assert!(
-        answer.starts_with("HTTP/1.1 408 ") && answer.contains("The archive takes too long."),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("The upload timed out."), "{answer}");
 }
 
 #[test]

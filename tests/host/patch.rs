@@ -119,7 +119,7 @@ fn sources_have_rules() {
         (
             json!({ "revision_source": "internal_source",
                     "source_revision_config": { "source_tarball_path": "../x", "graph_config_path": "agent.json" } }),
-            "no object_path of this deployment",
+            "not an object_path of this deployment",
         ),
         (json!({ "source_config": { "resource_spec": { "min_scale": 3, "max_scale": 1 } } }), "min_scale, 3"),
         (

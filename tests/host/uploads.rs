@@ -125,7 +125,7 @@ fn the_archive_of_what_is_deployed_stays() {
     let gone = json!({ "revision_source": "internal_source",
         "source_revision_config": { "source_tarball_path": first["object_path"], "graph_config_path": "app/agent.json" } });
     let answer = host.expect(400, "PATCH", &format!("/v2/deployments/{id}"), Some(&gone));
-    assert!(answer["detail"].as_str().unwrap().contains("no object_path of this deployment"), "{answer}");
+    assert!(answer["detail"].as_str().unwrap().contains("not an object_path of this deployment"), "{answer}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn uploads_have_limits() {
         "source_revision_config": { "source_tarball_path": place["object_path"], "graph_config_path": "agent.json" },
     });
     let early = host.expect(400, "PATCH", &format!("/v2/deployments/{id}"), Some(&patch));
-    assert!(early["detail"].as_str().unwrap().contains("nothing was uploaded there"), "{early}");
+    assert!(early["detail"].as_str().unwrap().contains("nothing was uploaded to it"), "{early}");
     let (address, token) = url.split_once("token=").unwrap();
     for wrong in [address.to_owned(), format!("{address}token=0{}", &token[1..]), format!("{url}0")] {
         if wrong != url {
@@ -156,7 +156,7 @@ fn uploads_have_limits() {
     assert_eq!(put(&host, url, archive(&["app/agent.json"])).status, 200);
     let other = created(&host, "other");
     let stolen = host.expect(400, "PATCH", &format!("/v2/deployments/{other}"), Some(&patch));
-    assert!(stolen["detail"].as_str().unwrap().contains("no object_path of this deployment"), "{stolen}");
+    assert!(stolen["detail"].as_str().unwrap().contains("not an object_path of this deployment"), "{stolen}");
 }
 
 /// Only the head of an upload; what is answered.

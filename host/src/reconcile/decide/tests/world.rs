@@ -204,7 +204,7 @@ impl World {
         if self.has_faults && self.once_in(50) {
             // Somebody else removes an image.
             let image = self.random.choice(&self.images).cloned();
-            image.iter().for_each(|image| drop(self.images.remove(image)));
+            self.images.retain(|it| Some(it) != image.as_ref());
         }
         let open: Vec<String> = self.process.open.keys().cloned().collect();
         for name in open {
