@@ -87,29 +87,29 @@ fn file(store: &Store, id: &str) -> PathBuf {
 
 /// Removes the archives of deleted deployments.
 pub(super) fn tidy(store: &Store) -> Result<(), Broken> {
-    remove(store, false)
-}
-
-/// The same at the start of the service, and what uploads left that were cut off.
-pub(super) fn tidy_at_start(store: &Store) -> Result<(), Broken> {
-    remove(store, true)
-}
-
-fn remove(store: &Store, removes_partial: bool) -> Result<(), Broken> {
     // Listed before the addresses are read: an archive that is received meanwhile has its address.
-    let entries: Vec<_> = fs::read_dir(store.uploads()).into_iter().flatten().flatten().collect();
+    let files = files(store);
     let known = store.read(|tx| tx.uploads())?;
-    for entry in entries {
-        let name = entry.file_name();
-        let is_over = match name.to_str().and_then(|name| name.strip_suffix(EXTENSION)) {
-            Some(id) => !known.iter().any(|known| known == id),
-            None => removes_partial,
-        };
-        if is_over {
-            fs::remove_file(entry.path()).ok();
-        }
-    }
+    remove(&files, |name| id_of(name).is_none_or(|id| known.iter().any(|known| known == id)));
     Ok(())
+}
+
+/// Removes everything but received archives, at the start of the service: what uploads left that were cut off.
+pub(super) fn tidy_at_start(store: &Store) -> Result<(), Broken> {
+    let received = store.read(|tx| tx.received_uploads())?;
+    remove(&files(store), |name| id_of(name).is_some_and(|id| received.iter().any(|known| known == id)));
+    Ok(())
+}
+
+fn files(store: &Store) -> Vec<PathBuf> {
+    fs::read_dir(store.uploads()).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+fn remove(files: &[PathBuf], is_kept: impl Fn(&str) -> bool) {
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for file in files.iter().filter(|file| !is_kept(&name(file))) {
+        fs::remove_file(file).ok();
+    }
 }
 
 /// `PUT /v2/uploads/{upload_id}?token=…`

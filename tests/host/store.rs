@@ -1,7 +1,8 @@
 //! The data directory: what survives, and what is refused without a change.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -158,6 +159,13 @@ fn a_lost_key_is_not_replaced() {
     assert!(!env.path("data/secret.key").exists());
 }
 
+/// The files of a data directory.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = |below: &str| fs::read_dir(directory.join(below)).unwrap().map(|entry| entry.unwrap().path());
+    let all = files("").chain(files("uploads")).filter(|path| path.is_file());
+    all.map(|path| (path.strip_prefix(directory).unwrap().to_owned(), fs::read(&path).unwrap())).collect()
+}
+
 #[test]
 fn copies_are_whole_and_damage_is_found() {
     let env = TestEnv::empty();
@@ -165,13 +173,18 @@ fn copies_are_whole_and_damage_is_found() {
     let mut body = creation("app");
     body["secrets"] = json!([{ "name": "TOKEN", "value": "hidden" }]);
     assert_eq!(service.ask("POST", "/v2/deployments", Some(&body)).unwrap().0, 201);
+    // An upload in progress.
+    fs::write(env.path("data/uploads/partial"), "").unwrap();
     let backup = env.run("host backup --data data copy");
     assert_eq!(backup.code, 0, "{}", backup.err);
     let again = env.run("host backup --data data copy");
     assert_eq!(again.code, 1, "{}", again.err);
     service.kill();
 
+    let before = contents(&env.path("copy"));
+    assert!(!before.contains_key(Path::new("uploads/partial")), "{before:?}");
     assert_eq!(env.run("host restore --data restored copy").code, 0);
+    assert_eq!(contents(&env.path("copy")), before);
     let check = env.run("host check --data restored");
     assert_eq!(check.code, 0, "{} {}", check.out, check.err);
     assert!(check.out.starts_with("version 1, 1 deployments, 0 revisions, 1 keys\n"), "{}", check.out);

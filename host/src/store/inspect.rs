@@ -163,7 +163,8 @@ impl Tx<'_> {
         Ok(wrong)
     }
 
-    fn received_uploads(&self) -> Result<Vec<String>, Broken> {
+    /// The IDs of the uploads whose archive was received.
+    pub(crate) fn received_uploads(&self) -> Result<Vec<String>, Broken> {
         self.texts("SELECT id FROM uploads WHERE has_file")
     }
 }
