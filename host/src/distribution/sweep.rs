@@ -73,7 +73,7 @@ fn sweep_manifests(tx: &Tx<'_>, deployment: &str, age: Duration) -> Result<Optio
     let manifests = tx.manifests(deployment)?;
     let kept = kept(&manifests, before);
     let mut used = HashSet::new();
-    for manifest in manifests {
+    for manifest in &manifests {
         match kept.get(manifest.digest.as_str()) {
             Some(needs) => used.extend(needs.blobs.iter().map(|(digest, _)| digest.clone())),
             None => tx.remove_manifest(deployment, &manifest.digest)?,
