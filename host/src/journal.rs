@@ -9,8 +9,9 @@ use agentcli::api::wire::{LogLevel, Source};
 use agentcli::project;
 use futures_util::FutureExt as _;
 
+use super::distribution::{Distribution, Pull};
 use super::reconcile::{Desired, Journal, Output, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
-use super::runner::{BuildJob, Launch, Origin, image_tag};
+use super::runner::{BuildJob, Launch, Origin, PullJob, image_tag};
 use super::store::{Broken, LogKind, RevisionDetails, Store, Tx};
 use super::{archive as archives, lock, uploads};
 
@@ -29,6 +30,7 @@ const MEGABYTE: u64 = 1 << 20;
 /// The record.
 pub(super) struct DatabaseJournal {
     store: Arc<Store>,
+    registry: Arc<Distribution>,
     /// ID of this host.
     host: String,
     /// Lines that are not in the database yet.
@@ -65,9 +67,9 @@ impl DatabaseJournal {
     /// # Errors
     ///
     /// The database failed.
-    pub(super) fn new(store: Arc<Store>) -> Result<Self, Broken> {
+    pub(super) fn new(store: Arc<Store>, registry: Arc<Distribution>) -> Result<Self, Broken> {
         let host = store.host_id()?;
-        Ok(Self { store, host, lines: Arc::default() })
+        Ok(Self { store, registry, host, lines: Arc::default() })
     }
 
     /// Changes the database; the error is a fragment.
@@ -209,8 +211,36 @@ impl Journal for DatabaseJournal {
     }
 
     fn set_image<'a>(&'a self, revision: &'a str, image: Option<String>) -> Recorded<'a, ()> {
-        let revision = revision.to_owned();
-        self.change(move |tx| tx.set_image(&revision, image.as_deref()))
+        async move {
+            let (id, is_gone) = (revision.to_owned(), image.is_none());
+            self.change(move |tx| tx.set_image(&id, image.as_deref())).await?;
+            if is_gone && let Ok(details) = self.details(revision) {
+                self.registry.sweep(&details.deployment.id).await.map_err(|broken| broken.to_string())?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn set_pulled<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, ()> {
+        let (revision, image) = (revision.to_owned(), image.to_owned());
+        self.change(move |tx| tx.set_pulled(&revision, &image))
+    }
+
+    fn unused_names<'a>(&'a self, deployment: &'a str) -> Recorded<'a, Vec<String>> {
+        let read = self.store.read(|tx| {
+            let mut names = tx.unused_names(deployment)?;
+            if let Some((name, tags)) = tx.deleted_tags(deployment)? {
+                names.extend(self.registry.pushed_names(&name, &tags));
+            }
+            Ok(names)
+        });
+        async move { read.map_err(|broken: Broken| broken.to_string()) }.boxed()
+    }
+
+    fn forget_name<'a>(&'a self, deployment: &'a str, name: &'a str) -> Recorded<'a, ()> {
+        let (deployment, name) = (deployment.to_owned(), name.to_owned());
+        self.change(move |tx| tx.forget_name(&deployment, &name))
     }
 
     fn set_attempts<'a>(
@@ -229,9 +259,10 @@ impl Journal for DatabaseJournal {
     }
 
     fn forget<'a>(&'a self, deployment: &'a str) -> Recorded<'a, ()> {
-        let deployment = deployment.to_owned();
+        let id = deployment.to_owned();
         async move {
-            self.change(move |tx| tx.forget(&deployment)).await?;
+            self.change(move |tx| tx.forget(&id)).await?;
+            self.registry.remove(deployment).await;
             uploads::tidy(&self.store).map_err(|broken| broken.to_string())
         }
         .boxed()
@@ -252,10 +283,13 @@ impl Journal for DatabaseJournal {
         .boxed()
     }
 
-    fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
+    fn pull_job<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, PullJob> {
         async move {
             let RevisionDetails { deployment, number, .. } = self.details(revision)?;
-            Ok(image_tag(&self.host, &local_name(&deployment.name, &deployment.id), number))
+            let tag = image_tag(&self.host, &local_name(&deployment.name, &deployment.id), number);
+            let pull = self.registry.pull(&deployment, image).map_err(|broken| broken.to_string())?;
+            let Pull { image, login, is_ours } = pull;
+            Ok(PullJob { image, tag, login, is_ours })
         }
         .boxed()
     }

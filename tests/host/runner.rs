@@ -15,7 +15,7 @@ use agentcli_host::proxy::{Options as ProxyOptions, Proxy, Routes};
 use agentcli_host::reconcile::{Phase, Source};
 use agentcli_host::runner::{
     BuildJob, ContainerState, ContainerStatus, Databases, EngineRunner, Failure, Launch, LogSink, Options,
-    Origin, Runner, container_name, image_tag,
+    Origin, PullJob, Runner, container_name, image_tag,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -272,7 +272,9 @@ async fn failed_step_is_a_reason_with_its_key() {
 async fn missing_engine_and_missing_images_are_told_apart() {
     let host = OwnHost::new();
     let (sink, _) = log();
-    let missing = host.runner().pull("localhost:1/none:1", "agentcli-host/none:1", sink).await;
+    let (image, tag) = ("localhost:1/none:1".to_owned(), "agentcli-host/none:1".to_owned());
+    let job = PullJob { image, tag, login: None, is_ours: false };
+    let missing = host.runner().pull(job, sink).await;
     assert!(
         matches!(&missing, Err(Failure::Refused(reason)) if reason.contains("cannot pull")),
         "{missing:?}"

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agentcli::api::wire::LogLevel;
 use agentcli_host::runner::{
-    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Runner,
+    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, PullJob, Runner,
     container_name,
 };
 use futures_util::FutureExt as _;
@@ -89,11 +89,15 @@ impl Runner for StandIn {
         .boxed()
     }
 
-    fn pull<'a>(&'a self, image: &'a str, tag: &'a str, log: LogSink) -> Act<'a, ()> {
+    fn has_image<'a>(&'a self, _: &'a str) -> Act<'a, bool> {
+        async { Ok(true) }.boxed()
+    }
+
+    fn pull(&self, job: PullJob, log: LogSink) -> Act<'_, ()> {
         async move {
-            self.stall(tag).await;
-            log(LogLevel::Warning, &format!("{image} is only pretended to be pulled"));
-            self.images.lock().unwrap().insert(tag.to_owned());
+            self.stall(&job.tag).await;
+            log(LogLevel::Warning, &format!("{} is only pretended to be pulled", job.image));
+            self.images.lock().unwrap().insert(job.tag);
             Ok(())
         }
         .boxed()

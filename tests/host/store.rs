@@ -14,9 +14,9 @@ use super::{creation, image};
 use crate::harness::TestEnv;
 
 /// A service as a process of its own.
-struct Process {
+pub(super) struct Process {
     child: Child,
-    url: String,
+    pub(super) url: String,
     key: String,
 }
 
@@ -30,7 +30,7 @@ fn serve(env: &TestEnv) -> Child {
 }
 
 impl Process {
-    fn start(env: &TestEnv) -> Self {
+    pub(super) fn start(env: &TestEnv) -> Self {
         let key = env.run("host keys create --data data").out.trim().to_owned();
         let mut child = serve(env);
         let url = first_line(&mut child);
@@ -39,13 +39,13 @@ impl Process {
     }
 
     /// The status and the answer, or nothing if the service was killed meanwhile.
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
+    pub(super) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
         let body = body.map(|body| ("application/json", body.to_string().into_bytes()));
         let answer = send(method, &format!("{}{path}", self.url), &[("X-Api-Key", &self.key)], body);
         answer.ok().map(|answer| (answer.status, answer.json))
     }
 
-    fn kill(mut self) {
+    pub(super) fn kill(mut self) {
         self.child.kill().unwrap();
         ended(self.child, PATIENCE);
     }
@@ -174,7 +174,7 @@ fn copies_are_whole_and_damage_is_found() {
     body["secrets"] = json!([{ "name": "TOKEN", "value": "hidden" }]);
     assert_eq!(service.ask("POST", "/v2/deployments", Some(&body)).unwrap().0, 201);
     // An upload in progress.
-    fs::write(env.path("data/uploads/partial"), "").unwrap();
+    fs::write(env.path("data/uploads/.tmp-partial"), "").unwrap();
     let backup = env.run("host backup --data data copy");
     assert_eq!(backup.code, 0, "{}", backup.err);
     let again = env.run("host backup --data data copy");
@@ -182,7 +182,7 @@ fn copies_are_whole_and_damage_is_found() {
     service.kill();
 
     let before = contents(&env.path("copy"));
-    assert!(!before.contains_key(Path::new("uploads/partial")), "{before:?}");
+    assert!(!before.contains_key(Path::new("uploads/.tmp-partial")), "{before:?}");
     assert_eq!(env.run("host restore --data restored copy").code, 0);
     assert_eq!(contents(&env.path("copy")), before);
     let check = env.run("host check --data restored");

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::directory::{Directory, Error};
 use super::{Broken, Store, Tx};
+use crate::distribution;
 
 /// The end of the names of archives.
 const ARCHIVE: &str = ".tar.gz";
@@ -28,13 +29,13 @@ pub struct Inspection {
 }
 
 impl Store {
-    /// Checks the whole database, that all secrets can be decrypted, and that the archives are there.
+    /// Checks the whole database, that all secrets can be decrypted, and that the archives and the pushed images are there.
     ///
     /// # Errors
     ///
     /// The database failed.
     pub fn inspect(&self) -> Result<Inspection, Broken> {
-        let uploads = self.uploads();
+        let (uploads, registry) = (self.uploads(), self.registry());
         self.read(|tx| {
             let mut found = tx.counts()?;
             found.problems = tx.damages()?;
@@ -44,6 +45,7 @@ impl Store {
                     found.problems.push(format!("the archive {id} is missing"));
                 }
             }
+            found.problems.extend(distribution::problems(&registry, tx)?);
             Ok(found)
         })
     }
@@ -60,7 +62,7 @@ impl Store {
         // Not in a transaction, which it does not permit.
         let copied = self.reader().and_then(|reader| reader.execute("VACUUM INTO ?1", [database]));
         copied.map_err(|error| failed(io::Error::other(error)))?;
-        copy_files(&self.directory, &copy).map_err(failed)?;
+        copy_all(&self.directory, &copy).map_err(failed)?;
         fs::rename(new.keep(), target).map_err(failed)
     }
 
@@ -81,7 +83,7 @@ impl Store {
                 copied => drop(copied.map_err(failed)?),
             }
         }
-        copy_files(&source, &copy).map_err(failed)?;
+        copy_all(&source, &copy).map_err(failed)?;
         // Opening checks it, and migrates an older one.
         drop(Self::attach(new.path())?);
         fs::rename(new.keep(), target).map_err(failed)
@@ -101,17 +103,27 @@ fn new_directory(target: &Path) -> Result<(TempDir, Directory), Error> {
     Ok((new, directory))
 }
 
-/// Copies the key, with its mode, and the archives. Uploads in progress are left out.
-fn copy_files(from: &Directory, to: &Directory) -> io::Result<()> {
+/// Copies the key, with its mode, the archives and the pushed images.
+fn copy_all(from: &Directory, to: &Directory) -> io::Result<()> {
     fs::copy(from.key(), to.key())?;
-    for entry in fs::read_dir(from.uploads())? {
+    copy_files(&from.uploads(), &to.uploads())?;
+    copy_files(&from.registry(), &to.registry())
+}
+
+/// Copies the files below a directory. Those that are being received are left out, and those that are removed meanwhile:
+/// no kept revision needs them.
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().ends_with(ARCHIVE) {
-            match fs::copy(entry.path(), to.uploads().join(entry.file_name())) {
-                // It was removed meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                copied => drop(copied?),
-            }
+        let target = to.join(entry.file_name());
+        let copied = match entry.file_type()?.is_dir() {
+            true => fs::create_dir_all(&target).and_then(|()| copy_files(&entry.path(), &target)),
+            false if entry.file_name().to_string_lossy().starts_with('.') => Ok(()),
+            false => fs::copy(entry.path(), &target).map(drop),
+        };
+        match copied {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            copied => copied?,
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use agentcli::api::wire::LogLevel;
 use agentcli_host::reconcile::{
     Desired, Journal, Output, Phase, PhaseChange, Recorded, Revision, Scale, Source, Stage,
 };
-use agentcli_host::runner::{BuildJob, Launch, Origin, image_tag};
+use agentcli_host::runner::{BuildJob, Launch, Origin, PullJob, image_tag};
 use futures_util::FutureExt as _;
 
 /// The record, and what it was told.
@@ -187,9 +187,21 @@ impl Journal for Book {
         .boxed()
     }
 
-    fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
-        let tag = self.tag(revision);
-        async move { Ok(tag) }.boxed()
+    fn pull_job<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, PullJob> {
+        let (image, tag) = (image.to_owned(), self.tag(revision));
+        async move { Ok(PullJob { image, tag, login: None, is_ours: false }) }.boxed()
+    }
+
+    fn set_pulled<'a>(&'a self, _: &'a str, _: &'a str) -> Recorded<'a, ()> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn unused_names<'a>(&'a self, _: &'a str) -> Recorded<'a, Vec<String>> {
+        async { Ok(Vec::new()) }.boxed()
+    }
+
+    fn forget_name<'a>(&'a self, _: &'a str, _: &'a str) -> Recorded<'a, ()> {
+        async { Ok(()) }.boxed()
     }
 
     fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch> {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use agentcli_host::runner::{
-    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Runner,
+    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, PullJob, Runner,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -160,9 +160,13 @@ impl Runner for FakeEngine {
         .boxed()
     }
 
-    fn pull<'a>(&'a self, image: &'a str, tag: &'a str, _: LogSink) -> Act<'a, ()> {
-        self.act(format!("pull {image}"), move |state| {
-            state.images.insert(tag.to_owned());
+    fn has_image<'a>(&'a self, _: &'a str) -> Act<'a, bool> {
+        async { Ok(true) }.boxed()
+    }
+
+    fn pull(&self, job: PullJob, _: LogSink) -> Act<'_, ()> {
+        self.act(format!("pull {}", job.image), move |state| {
+            state.images.insert(job.tag);
         })
     }
 
