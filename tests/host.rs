@@ -1,7 +1,11 @@
 //! The deployment service, asked over HTTP.
 
 mod answers;
+#[cfg(feature = "system-tests")]
+mod codehost;
 mod deployments;
+#[cfg(feature = "system-tests")]
+mod git_server;
 mod limits;
 mod list;
 mod listeners;
@@ -20,8 +24,11 @@ pub(crate) mod service;
 pub(crate) mod stand_in;
 mod store;
 mod table;
+mod templates;
 mod tenants;
+mod tls;
 mod uploads;
+mod webhook;
 
 use serde_json::{Value, json};
 

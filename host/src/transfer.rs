@@ -72,8 +72,9 @@ pub(super) async fn upload_url(
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
     let host = host.filter(|host| is_authority(host)).unwrap_or_else(|| shared.address.to_string());
     let kind = [(header::CONTENT_TYPE.to_string(), Redacted::new(ARCHIVE))];
+    let url = format!("{}://{host}/v2/uploads/{}?token={}", shared.scheme(), upload.id, upload.token);
     let answer = UploadUrl {
-        upload_url: Redacted::new(format!("http://{host}/v2/uploads/{}?token={}", upload.id, upload.token)),
+        upload_url: Redacted::new(url),
         object_path: upload.path,
         upload_headers: (asked.supports_upload_headers == Some(true)).then(|| BTreeMap::from(kind)),
         other: Object::new(),

@@ -75,10 +75,13 @@ impl Host {
             options: Options {
                 listen: any,
                 proxy: any,
+                tls: None,
                 vocabulary: Vocabulary::Specification,
                 is_self_hosted: false,
                 registry: None,
                 repositories: Vec::new(),
+                webhooks: Vec::new(),
+                templates: None,
                 listeners: Vec::new(),
                 limits: Limits::default(),
             },

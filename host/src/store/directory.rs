@@ -99,6 +99,10 @@ impl Directory {
         self.0.join("uploads")
     }
 
+    pub(super) fn builds(&self) -> PathBuf {
+        self.0.join("build")
+    }
+
     /// Locks the directory for this process; a lock ends with its process, however that ends.
     pub(super) fn lock(&self) -> Result<Lock, Error> {
         let opened = OpenOptions::new().create(true).truncate(false).write(true).open(self.0.join("lock"));

@@ -83,3 +83,9 @@ CREATE TABLE uploads (
     has_file INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX uploads_of_deployment ON uploads (deployment, number);
+
+-- Names of deliveries of webhooks, SHA-256, which are not processed again.
+CREATE TABLE deliveries (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    name BLOB NOT NULL UNIQUE
+);
