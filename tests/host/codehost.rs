@@ -46,6 +46,7 @@ async fn failure(
 fn write(repository: &Repository, graph: &str) {
     let config = json!({ "dependencies": ["."], "graphs": { "agent": format!("./{graph}.py:graph") } });
     fs::write(repository.clone.join("agent.json"), config.to_string()).unwrap();
+    fs::write(repository.clone.join("requirements.txt"), "").unwrap();
 }
 
 #[tokio::test]
@@ -73,7 +74,8 @@ async fn branches_tags_and_commits_are_fetched() {
         ("v3", None, &third, "third"),
     ] {
         let (reason, lines) = failure(&host, 1 << 30, &repository.url, reference, wanted).await;
-        assert!(reason.contains("agent.json is invalid") && reason.contains(graph), "{reference}: {reason}");
+        assert!(reason.starts_with("agent.json is invalid"), "{reference}: {reason}");
+        assert!(lines.contains(&format!("{graph}.py")), "{reference}: {lines}");
         assert!(lines.contains(&format!("commit {commit}")), "{reference}: {lines}");
         let warned = graph != "first";
         assert_eq!((lines.contains("submodules"), lines.contains("Git LFS")), (warned, warned), "{lines}");
@@ -85,7 +87,7 @@ async fn repositories_that_cannot_be_fetched_have_a_reason() {
     let (host, server) = (OwnHost::new(), GitServer::start());
     let repository = server.repository("agent.git");
     write(&repository, "first");
-    let noise: Vec<u8> = (0..3 << 20).scan(1_u32, |seed, _| {
+    let noise = (0..3 << 20).scan(1_u32, |seed, _| {
         *seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         Some((*seed >> 24) as u8)
     });

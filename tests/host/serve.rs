@@ -90,7 +90,9 @@ fn certificate_or_key_that_cannot_be_used_is_an_error() {
     let env = TestEnv::empty();
     let certificates = Certificates::new();
     certificates.make("other.pem", "other-key.pem");
-    certificates.openssl("pkey -in key.pem -aes256 -passout pass:x -out encrypted.pem");
+    // Only its header is read.
+    let encrypted = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIHj\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    std::fs::write(certificates.path("encrypted.pem"), encrypted).unwrap();
     let run = |arguments: &str| {
         let arguments = arguments.replace("@", &format!("{}/", certificates.0.path().display()));
         env.run(&format!("host serve --listen 127.0.0.1:0 --data data {arguments}"))
@@ -105,7 +107,7 @@ fn certificate_or_key_that_cannot_be_used_is_an_error() {
         ),
         (
             "--tls-cert @cert.pem --tls-key @encrypted.pem",
-            "encrypted.pem`: it is encrypted\nhelp: decrypt it with `openssl",
+            "encrypted.pem`: it is encrypted\nhint: decrypt it with `openssl",
         ),
     ] {
         let run = run(arguments);

@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use agentcli_host::Tls;
+use rcgen::{CertificateParams, KeyPair};
 use reqwest::{Certificate, Client};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -26,17 +26,11 @@ impl Certificates {
 
     /// Makes another pair.
     pub(super) fn make(&self, certificate: &str, key: &str) {
-        self.openssl(&format!(
-            "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
-             -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=IP:127.0.0.1,DNS:localhost \
-             -keyout {key} -out {certificate}"
-        ));
-    }
-
-    pub(super) fn openssl(&self, arguments: &str) {
-        let arguments = arguments.split_whitespace();
-        let output = Command::new("openssl").args(arguments).current_dir(self.0.path()).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let pair = KeyPair::generate().unwrap();
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let made = CertificateParams::new(names).unwrap().self_signed(&pair).unwrap();
+        fs::write(self.path(certificate), made.pem()).unwrap();
+        fs::write(self.path(key), pair.serialize_pem()).unwrap();
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

@@ -1,11 +1,12 @@
 //! Streams and upgraded connections over TLS.
 
-use std::process::Command;
+use std::fs;
 use std::sync::Arc;
 
 use agentcli_host::Tls;
 use http_body_util::BodyExt as _;
 use hyper::Method;
+use rcgen::{CertificateParams, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -23,12 +24,10 @@ use crate::{Running, soon, until};
 /// A certificate for app.localhost.
 fn certificate() -> TempDir {
     let directory = TempDir::new().unwrap();
-    let arguments = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test \
-                     -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:app.localhost \
-                     -keyout key.pem -out cert.pem";
-    let mut openssl = Command::new("openssl");
-    let output = openssl.args(arguments.split_whitespace()).current_dir(directory.path()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let pair = KeyPair::generate().unwrap();
+    let made = CertificateParams::new(["app.localhost".to_owned()]).unwrap().self_signed(&pair).unwrap();
+    fs::write(directory.path().join("cert.pem"), made.pem()).unwrap();
+    fs::write(directory.path().join("key.pem"), pair.serialize_pem()).unwrap();
     directory
 }
 
