@@ -4,6 +4,7 @@ mod answers;
 #[cfg(feature = "system-tests")]
 mod codehost;
 mod deployments;
+mod distribution;
 #[cfg(feature = "system-tests")]
 mod git_server;
 mod limits;

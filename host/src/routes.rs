@@ -12,7 +12,10 @@ use axum::routing::{MethodFilter, on};
 use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
-use super::{Shared, deployments, keys, listener, logs, repositories, revisions, transfer, uploads, webhook};
+use super::{
+    Shared, deployments, distribution, keys, listener, logs, repositories, revisions, transfer, uploads,
+    webhook,
+};
 
 /// The basis of the behaviour of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub struct Route {
 /// Defines the table of routes and their handlers.
 macro_rules! routes {
     ($($method:ident $path:literal $basis:ident $handler:path;)*) => {
-        /// All routes with a key. An upload has the token of its address instead, and a webhook its signature.
+        /// All routes with a key. Those of uploads and of the registry require a token instead, and webhooks a signature.
         pub const ROUTES: &[Route] = &[$(
             Route { method: stringify!($method), path: $path, basis: Basis::$basis },
         )*];
@@ -79,6 +82,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
         .route("/v2/uploads/{upload_id}", on(MethodFilter::PUT, uploads::put))
         .route("/v1/integrations/{integration_id}/webhook", on(MethodFilter::POST, webhook::receive))
+        .merge(distribution::router())
         .with_state(shared)
 }
 

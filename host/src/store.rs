@@ -8,6 +8,7 @@ mod deliveries;
 mod deployments;
 mod desired;
 mod directory;
+mod images;
 mod inspect;
 mod logs;
 mod migrations;
@@ -30,6 +31,7 @@ pub(crate) use deployments::{Selection, Taken};
 pub(crate) use desired::Work;
 pub use directory::Error;
 use directory::Lock;
+pub(crate) use images::Manifest;
 pub use inspect::Inspection;
 pub(crate) use logs::{Line, LogKind, Order};
 use vault::Vault;
@@ -122,6 +124,11 @@ impl Store {
     /// Directory for the trees of builds; emptied when the service starts.
     pub(crate) fn builds(&self) -> std::path::PathBuf {
         self.directory.builds()
+    }
+
+    /// Directory of pushed images.
+    pub(crate) fn registry(&self) -> std::path::PathBuf {
+        self.directory.registry()
     }
 
     /// Changes the database, unless `change` fails.
