@@ -1,6 +1,7 @@
 //! The record of the reconciler: the database.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::distribution::{Distribution, Pull};
 use super::reconcile::{Desired, Journal, Output, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
 use super::runner::{BuildJob, Launch, Origin, PullJob, image_tag};
 use super::store::{Broken, LogKind, RevisionDetails, Store, Tx};
-use super::{archive as archives, lock, uploads};
+use super::{archive as archives, lock, templates, uploads};
 
 /// Maximum number of lines that wait to be written.
 const MAX_WAITING: usize = 100_000;
@@ -30,6 +31,8 @@ const MEGABYTE: u64 = 1 << 20;
 /// The record.
 pub(super) struct DatabaseJournal {
     store: Arc<Store>,
+    /// Directory of the templates.
+    templates: Option<PathBuf>,
     registry: Arc<Distribution>,
     /// ID of this host.
     host: String,
@@ -67,9 +70,13 @@ impl DatabaseJournal {
     /// # Errors
     ///
     /// The database failed.
-    pub(super) fn new(store: Arc<Store>, registry: Arc<Distribution>) -> Result<Self, Broken> {
+    pub(super) fn new(
+        store: Arc<Store>,
+        registry: Arc<Distribution>,
+        templates: Option<PathBuf>,
+    ) -> Result<Self, Broken> {
         let host = store.host_id()?;
-        Ok(Self { store, registry, host, lines: Arc::default() })
+        Ok(Self { store, templates, registry, host, lines: Arc::default() })
     }
 
     /// Changes the database; the error is a fragment.
@@ -106,7 +113,7 @@ impl DatabaseJournal {
     fn job(&self, revision: &str) -> Result<BuildJob, String> {
         let RevisionDetails { deployment, revision, number, .. } = self.details(revision)?;
         let name = local_name(&deployment.name, &deployment.id);
-        let config = revision.source_revision_config;
+        let mut config = revision.source_revision_config;
         let origin = match (&revision.source, config.source_tarball_path, config.repo_ref) {
             (Source::InternalSource, Some(path), _) => {
                 let archive = uploads::open(&self.store, &path)
@@ -114,7 +121,16 @@ impl DatabaseJournal {
                 Origin::Archive(Arc::new(archive.ok_or("the archive was removed; upload it again")?))
             }
             (Source::Codehost, _, Some(reference)) => {
-                Origin::Repository { url: deployment.source_config.repo_url.unwrap_or_default(), reference }
+                let url = deployment.source_config.repo_url.unwrap_or_default();
+                Origin::Repository { url, reference, commit: config.repo_commit_sha }
+            }
+            (Source::InternalTemplate, ..) => {
+                let path = config.graph_config_path.as_deref().unwrap_or_default();
+                let found = self.templates.as_ref().and_then(|templates| templates::find(templates, path));
+                let (directory, path) =
+                    found.ok_or_else(|| format!("the template of {path} is not there any more"))?;
+                config.graph_config_path = Some(path);
+                Origin::Template(directory)
             }
             (source, ..) => return Err(format!("this service cannot build from the source {source} as yet")),
         };

@@ -4,9 +4,12 @@ mod build;
 mod databases;
 mod engine;
 mod labels;
+mod repository;
+mod tree;
 
 use std::fs::File;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,12 +117,16 @@ pub enum ContainerState {
 pub enum Origin {
     /// An uploaded archive, a tar.gz that was checked. It is the open file, so that what was checked is built.
     Archive(Arc<File>),
+    /// The directory of a template.
+    Template(PathBuf),
     /// A branch or a tag of a git repository.
     Repository {
         /// URL of the repository.
         url: String,
         /// The branch or tag.
         reference: String,
+        /// The commit of it, if it need not be the newest.
+        commit: Option<String>,
     },
 }
 

@@ -180,7 +180,7 @@ impl Journal for Book {
             let (tag, config) = (self.tag(revision), "agent.json".to_owned());
             let origin = match &self.archive {
                 Some((_, archive)) => Origin::Archive(Arc::new(File::open(archive).unwrap())),
-                None => Origin::Repository { url: String::new(), reference: String::new() },
+                None => Origin::Repository { url: String::new(), reference: String::new(), commit: None },
             };
             Ok(BuildJob { tag, origin, config, install_command: None, build_command: None })
         }
