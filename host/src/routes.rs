@@ -14,6 +14,7 @@ use agentcli::api::Vocabulary;
 use super::answer::Refusal;
 use super::{
     Shared, deployments, distribution, keys, listener, logs, repositories, revisions, transfer, uploads,
+    webhook,
 };
 
 /// The basis of the behaviour of a route.
@@ -39,7 +40,7 @@ pub struct Route {
 /// Defines the table of routes and their handlers.
 macro_rules! routes {
     ($($method:ident $path:literal $basis:ident $handler:path;)*) => {
-        /// All routes except those that require a token instead of a key: that of uploads, and those of the registry.
+        /// All routes with a key. Those of uploads and of the registry require a token instead, and webhooks a signature.
         pub const ROUTES: &[Route] = &[$(
             Route { method: stringify!($method), path: $path, basis: Basis::$basis },
         )*];
@@ -80,6 +81,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
         .route("/v2/uploads/{upload_id}", on(MethodFilter::PUT, uploads::put))
+        .route("/v1/integrations/{integration_id}/webhook", on(MethodFilter::POST, webhook::receive))
         .merge(distribution::router())
         .with_state(shared)
 }
