@@ -2,10 +2,16 @@
 
 mod answers;
 mod deployments;
+mod description;
+#[cfg(feature = "system-tests")]
+mod fuzz;
+mod ignored;
 mod limits;
 mod list;
 mod listeners;
 mod logs;
+mod manifests;
+mod matrix;
 mod never_panics;
 mod patch;
 mod proxy;

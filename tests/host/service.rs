@@ -16,6 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
+use super::description;
 use super::stand_in::StandIn;
 
 /// The key of every service of the tests.
@@ -29,6 +30,7 @@ pub(crate) struct Host {
     address: SocketAddr,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    vocabulary: Vocabulary,
     /// Removed after the service.
     data: TempDir,
 }
@@ -59,6 +61,8 @@ impl DerefMut for Knobs {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    /// The content type, and nothing where there is none.
+    pub(crate) kind: String,
     pub(crate) text: String,
     /// Null where it is no JSON.
     pub(crate) json: Value,
@@ -85,6 +89,7 @@ impl Host {
         };
         change(&mut knobs);
         let Knobs { data: directory, runner, options } = knobs;
+        let vocabulary = options.vocabulary;
         let (end, ended) = oneshot::channel::<()>();
         let (ready, address) = mpsc::channel();
         let thread = thread::spawn(move || {
@@ -101,6 +106,7 @@ impl Host {
             address: address.recv_timeout(PATIENCE).expect("the service does not start"),
             end: Some(end),
             thread: Some(thread),
+            vocabulary,
             data,
         }
     }
@@ -133,7 +139,7 @@ impl Host {
         answer.json
     }
 
-    /// Asks anything: with these headers, and this type and body.
+    /// Asks anything: with these headers, and this type and body. The answer is as the description of the service says.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -142,7 +148,11 @@ impl Host {
         body: Option<(&str, Vec<u8>)>,
     ) -> reqwest::Result<Answer> {
         let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url()) };
-        send(method, &url, headers, body)
+        let answer = send(method, &url, headers, body)?;
+        if let Some(path) = url.strip_prefix(&self.url()) {
+            description::check(self.vocabulary, method, path, &answer);
+        }
+        Ok(answer)
     }
 
     /// Asks for the record at `path` until it is as it should be.
@@ -195,9 +205,10 @@ pub(super) fn send(
         }
         let response = request.send().await?;
         let status = response.status().as_u16();
+        let kind = response.headers().get("Content-Type").map(|kind| kind.to_str().unwrap().to_owned());
         let text = response.text().await?;
         let json = serde_json::from_str(&text).unwrap_or_default();
-        Ok(Answer { status, text, json })
+        Ok(Answer { status, kind: kind.unwrap_or_default(), text, json })
     })
 }
 
