@@ -1,5 +1,6 @@
 //! A fuzzer that is not ours, driven by the OpenAPI description, finds nothing that is not described.
 
+use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -21,14 +22,29 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 fn schemathesis_finds_nothing() {
     let host = Host::start(|_| {});
     let deployment = created(&host, "app");
-    deployed(&host, &deployment, &image('1'));
+    let revision = deployed(&host, &deployment, &image('1'));
+    let revision = revision.rsplit('/').next().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let mut tool = Command::new(python().with_file_name("schemathesis"));
-    tool.args(["run", &format!("{}/openapi.json", host.url()), "--header", &format!("X-Api-Key: {KEY}")])
-        .args(["--checks", CHECKS, "--no-color", "--no-shrink", "--generation-database", "none"])
-        .args(["--warnings", "off", "--continue-on-failure"])
-        .args(["--max-examples", "15", "--generation-deterministic"]);
-    let child = tool
+    let settings = format!(
+        r#"
+[parameters]
+"path.deployment_id" = "{deployment}"
+"path.project_id" = "{deployment}"
+"path.revision_id" = "{revision}"
+
+[[operations]]
+include-operation-id = "delete_deployment"
+parameters = {{ "path.deployment_id" = "{}" }}
+"#,
+        created(&host, "deleted")
+    );
+    fs::write(directory.path().join("schemathesis.toml"), settings).unwrap();
+    let child = Command::new(python().with_file_name("schemathesis"))
+        .args(["run", &format!("{}/openapi.json", host.url()), "--header", &format!("X-Api-Key: {KEY}")])
+        .args(["--checks", CHECKS, "--phases", "coverage,fuzzing,stateful", "--max-examples", "8"])
+        .args(["--generation-deterministic", "--no-color", "--no-shrink", "--continue-on-failure"])
+        // It reads one document of YAML only, and breaks off.
+        .args(["--exclude-operation-id", "get_manifests"])
         .current_dir(directory.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -37,5 +53,5 @@ fn schemathesis_finds_nothing() {
         .unwrap_or_else(|error| panic!("schemathesis: {error}; tests/python/install installs it"));
     let output = ended(child, PATIENCE);
     let report = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{report}");
+    assert!(output.status.success() && !report.contains("Traceback"), "{report}");
 }
