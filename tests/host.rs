@@ -3,6 +3,7 @@
 mod answers;
 mod deployments;
 mod description;
+mod distribution;
 #[cfg(feature = "system-tests")]
 mod fuzz;
 mod ignored;

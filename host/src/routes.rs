@@ -13,7 +13,8 @@ use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
 use super::{
-    Shared, deployments, keys, listener, logs, manifests, openapi, repositories, revisions, transfer, uploads,
+    Shared, deployments, distribution, keys, listener, logs, manifests, openapi, repositories, revisions,
+    transfer, uploads,
 };
 
 /// The basis of the behaviour of a route.
@@ -75,7 +76,7 @@ routes! {
 }
 
 routes! {
-    /// The routes without an API key.
+    /// The routes without an API key, except those of the registry.
     OPEN_ROUTES open_table
     GET "/openapi.json" Chosen openapi::get;
     PUT "/v2/uploads/{upload_id}" Chosen uploads::put;
@@ -90,6 +91,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
         .merge(open_table())
+        .merge(distribution::router())
         .with_state(shared)
 }
 

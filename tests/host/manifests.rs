@@ -42,7 +42,7 @@ fn manifests_are_those_of_the_active_revision() {
     let failed = deployed(&host, &id, &image('2'));
     host.until(&failed, |it| it["status"] == "DEPLOY_FAILED");
     let answer = manifests(&host, &id, "");
-    assert_eq!((answer.status, answer.kind.as_str()), (200, "application/yaml"), "{}", answer.text);
+    assert_eq!((answer.status, answer.header("Content-Type")), (200, "application/yaml"), "{}", answer.text);
     assert_eq!(image_of(&answer), image('1'));
     let pod = &server(&answer.text)["spec"]["template"]["spec"];
     assert_eq!(pod["terminationGracePeriodSeconds"], 90);
