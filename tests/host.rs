@@ -1,11 +1,15 @@
 //! The deployment service, asked over HTTP.
 
 mod answers;
+#[cfg(feature = "system-tests")]
+mod codehost;
 mod deployments;
 mod description;
 mod distribution;
 #[cfg(feature = "system-tests")]
 mod fuzz;
+#[cfg(feature = "system-tests")]
+mod git_server;
 mod ignored;
 mod limits;
 mod list;
@@ -27,8 +31,11 @@ pub(crate) mod service;
 pub(crate) mod stand_in;
 mod store;
 mod table;
+mod templates;
 mod tenants;
+mod tls;
 mod uploads;
+mod webhook;
 
 use serde_json::{Value, json};
 

@@ -14,7 +14,7 @@ use agentcli::api::Vocabulary;
 use super::answer::Refusal;
 use super::{
     Shared, deployments, distribution, keys, listener, logs, manifests, openapi, repositories, revisions,
-    transfer, uploads,
+    transfer, uploads, webhook,
 };
 
 /// The basis of the behaviour of a route.
@@ -76,9 +76,10 @@ routes! {
 }
 
 routes! {
-    /// The routes without an API key, except those of the registry.
+    /// The routes without an API key, except those of the registry: uploads need a token, and webhooks a signature.
     OPEN_ROUTES open_table
     GET "/openapi.json" Chosen openapi::get;
+    POST "/v1/integrations/{integration_id}/webhook" Chosen webhook::receive;
     PUT "/v2/uploads/{upload_id}" Chosen uploads::put;
 }
 
