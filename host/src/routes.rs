@@ -12,7 +12,7 @@ use axum::routing::{MethodFilter, on};
 use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
-use super::{Shared, deployments, keys, listener, logs, repositories, revisions, transfer, uploads};
+use super::{Shared, deployments, keys, listener, logs, page, repositories, revisions, transfer, uploads};
 
 /// The basis of the behaviour of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Route {
 /// Defines the table of routes and their handlers.
 macro_rules! routes {
     ($($method:ident $path:literal $basis:ident $handler:path;)*) => {
-        /// All routes except that of uploads, which requires the token of its address instead of a key.
+        /// All routes except those without a key: that of uploads, which requires the token of its address, and the page.
         pub const ROUTES: &[Route] = &[$(
             Route { method: stringify!($method), path: $path, basis: Basis::$basis },
         )*];
@@ -78,6 +78,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
         .route("/v2/uploads/{upload_id}", on(MethodFilter::PUT, uploads::put))
+        .merge(page::router())
         .with_state(shared)
 }
 
