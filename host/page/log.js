@@ -42,6 +42,7 @@ export async function refresh(path, status, signal) {
   if ($("text").value) query.set("query", $("text").value);
   const url = `${path}/logs?${query}`;
   let isNew = source?.url !== url;
+  if (source && source.path !== path) list.replaceChildren();
   for (let isFull = true; isFull; ) {
     const after = isNew || cursor === undefined ? "" : `&offset=${encodeURIComponent(cursor)}`;
     const { logs, next_offset } = await call("GET", url + after, signal);

@@ -215,7 +215,7 @@ fn narrow_screens_do_not_scroll_sideways() {
         knobs.runner.lines = vec![long].leak();
         knobs.runner.faults = vec![(2, Fault::Deploy(long))];
     });
-    let id = created(&host, &"name-".repeat(12));
+    let id = created(&host, &"n".repeat(63));
     let revision = deployed(&host, &id, &image('1'));
     host.until(&revision, |it| it["status"] == "DEPLOYED");
     let browser = Browser::open(&host.url());
