@@ -95,9 +95,9 @@ export class Poll {
       this.#failed(null);
     } catch (failure) {
       if (signal.aborted) return;
-      if (!(failure instanceof Failure)) throw failure;
       pause = Math.min(LONGEST_PAUSE, INTERVAL * 2 ** this.#failures++);
-      if (!this.#failed(failure, pause)) return;
+      if (!(failure instanceof Failure)) reportError(failure);
+      else if (!this.#failed(failure, pause)) return;
     }
     this.#timer = setTimeout(() => this.restart(), pause);
   }

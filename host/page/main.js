@@ -118,7 +118,7 @@ async function refreshList(signal) {
 async function revision(deployment, id, signal) {
   if (!id || ended.has(id)) return ended.get(id) ?? null;
   try {
-    const found = await call("GET", `/v2/deployments/${deployment}/revisions/${id}`, signal);
+    const found = await call("GET", `/v2/deployments/${deployment}/revisions/${encodeURIComponent(id)}`, signal);
     if (isFinal(found.status)) ended.set(id, found);
     return found;
   } catch (failure) {
