@@ -211,7 +211,8 @@ function updateRevision(item, revision) {
 
 function showRevision(selected, active) {
   const { status } = selected;
-  const fields = Object.entries(selected.source_revision_config).filter(([, value]) => typeof value === "string");
+  const fields = Object.entries(selected.source_revision_config)
+    .filter(([name, value]) => typeof value === "string" && name !== "source_tarball_path");
   setText($("revision-title"), `Revision ${number(selected)}`);
   setStatus($("revision-state"), status);
   $("redeploy").hidden = !isFinal(status);

@@ -138,7 +138,10 @@ fn port(driver: &mut Child) -> u16 {
     // Reads on, so that the driver never waits for a reader.
     thread::spawn(move || {
         while let Some(Ok(line)) = lines.next() {
-            let port = line.split("successfully on port ").nth(1).and_then(|rest| rest.trim_end_matches('.').parse().ok());
+            let port = line
+                .split("successfully on port ")
+                .nth(1)
+                .and_then(|rest| rest.trim_end_matches('.').parse().ok());
             if let Some(port) = port {
                 sender.send(port).ok();
             }
