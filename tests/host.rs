@@ -2,6 +2,7 @@
 
 mod answers;
 mod deployments;
+mod distribution;
 mod limits;
 mod list;
 mod listeners;

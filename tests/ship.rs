@@ -10,6 +10,8 @@ mod image;
 #[cfg(feature = "system-tests")]
 mod interrupt;
 #[cfg(feature = "system-tests")]
+mod own_registry;
+#[cfg(feature = "system-tests")]
 mod push;
 #[cfg(feature = "system-tests")]
 mod push_to;

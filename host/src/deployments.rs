@@ -21,7 +21,7 @@ use super::query::{Ids, Query};
 use super::routes::Tenant;
 use super::rules::Occasion;
 use super::store::{Selection, Taken, Tx};
-use super::{Shared, listener, merge, name, rules, uploads};
+use super::{Shared, distribution, listener, merge, name, rules, uploads};
 use agentcli::api::time;
 
 /// `GET /v2/deployments`
@@ -68,7 +68,8 @@ pub(super) async fn create(
     if is_deployed {
         rules::revision_config(&shared, source, config, config)?;
     }
-    let created = shared.store.change(move |tx| insert(tx, deployment, &tags, is_deployed)).await?;
+    let service = shared.clone();
+    let created = shared.store.change(move |tx| insert(&service, tx, deployment, &tags, is_deployed)).await?;
     shared.wake.notify_one();
     Ok(spoken(&shared, StatusCode::CREATED, &shown(&shared, created)))
 }
@@ -86,6 +87,7 @@ fn check_url(tx: &Tx<'_>, deployment: &Deployment) -> Result<(), Refusal> {
 
 /// Adds a deployment, and its first revision if it is to be deployed.
 fn insert(
+    shared: &Shared,
     tx: &Tx<'_>,
     mut deployment: Deployment,
     tags: &[String],
@@ -103,6 +105,7 @@ fn insert(
         let config = &deployment.source_revision_config;
         uploads::check(tx, &deployment.id, config.source_tarball_path.as_deref())?;
         let source = deployment.source.clone();
+        distribution::check(shared, tx, &deployment, &source)?;
         tx.add_revision(&mut deployment, source, None)?;
     }
     tx.deployment(&deployment.tenant_id, &deployment.id)?.ok_or_else(|| missing(&deployment.id))
@@ -197,6 +200,7 @@ fn apply(
     check_url(tx, &deployment)?;
     tx.save(&mut deployment)?;
     if let Some(source) = source {
+        distribution::check(shared, tx, &deployment, &source)?;
         tx.add_revision(&mut deployment, source, None)?;
     }
     find(tx, &deployment.tenant_id, &deployment.id)

@@ -10,8 +10,9 @@ use agentcli::api::wire::{Deployment, LogLevel, Source};
 use agentcli::project;
 use futures_util::FutureExt as _;
 
+use super::distribution::{Distribution, Pull};
 use super::reconcile::{Desired, Journal, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
-use super::runner::{BuildJob, Launch, Origin, image_tag};
+use super::runner::{BuildJob, Launch, Origin, PullJob, image_tag};
 use super::store::{Broken, LogKind, Store, Tx, Work};
 use super::{archive, lock, uploads};
 
@@ -27,6 +28,7 @@ const MEGABYTE: u64 = 1 << 20;
 /// The record.
 pub(super) struct Record {
     store: Arc<Store>,
+    registry: Arc<Distribution>,
     /// Lines that are not in the database yet.
     lines: Arc<Mutex<Vec<Line>>>,
 }
@@ -40,8 +42,8 @@ struct Line {
 }
 
 impl Record {
-    pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store, lines: Arc::default() }
+    pub(super) fn new(store: Arc<Store>, registry: Arc<Distribution>) -> Self {
+        Self { store, registry, lines: Arc::default() }
     }
 
     /// Changes the database; the error is a fragment.
@@ -157,8 +159,36 @@ impl Journal for Record {
     }
 
     fn set_image<'a>(&'a self, revision: &'a str, image: Option<String>) -> Recorded<'a, ()> {
-        let revision = revision.to_owned();
-        self.change(move |tx| tx.set_image(&revision, image.as_deref()))
+        async move {
+            let (id, is_gone) = (revision.to_owned(), image.is_none());
+            self.change(move |tx| tx.set_image(&id, image.as_deref())).await?;
+            if is_gone && let Ok(work) = self.work(revision) {
+                self.registry.sweep(&work.deployment.id).await.map_err(|broken| broken.to_string())?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn set_pulled<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, ()> {
+        let (revision, image) = (revision.to_owned(), image.to_owned());
+        self.change(move |tx| tx.set_pulled(&revision, &image))
+    }
+
+    fn unused_names<'a>(&'a self, deployment: &'a str) -> Recorded<'a, Vec<String>> {
+        let read = self.store.read(|tx| {
+            let mut names = tx.unused_names(deployment)?;
+            if let Some((name, tags)) = tx.deleted_tags(deployment)? {
+                names.extend(self.registry.pushed_names(&name, &tags));
+            }
+            Ok(names)
+        });
+        async move { read.map_err(|broken: Broken| broken.to_string()) }.boxed()
+    }
+
+    fn forget_name<'a>(&'a self, deployment: &'a str, name: &'a str) -> Recorded<'a, ()> {
+        let (deployment, name) = (deployment.to_owned(), name.to_owned());
+        self.change(move |tx| tx.forget_name(&deployment, &name))
     }
 
     fn set_attempts<'a>(
@@ -172,9 +202,10 @@ impl Journal for Record {
     }
 
     fn forget<'a>(&'a self, deployment: &'a str) -> Recorded<'a, ()> {
-        let deployment = deployment.to_owned();
+        let id = deployment.to_owned();
         async move {
-            self.change(move |tx| tx.forget(&deployment)).await?;
+            self.change(move |tx| tx.forget(&id)).await?;
+            self.registry.remove(deployment).await;
             uploads::tidy(&self.store).map_err(|broken| broken.to_string())
         }
         .boxed()
@@ -198,9 +229,15 @@ impl Journal for Record {
         .boxed()
     }
 
-    fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
-        async move { self.work(revision).map(|work| image_tag(&local_name(&work.deployment), work.number)) }
-            .boxed()
+    fn pull_job<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, PullJob> {
+        async move {
+            let Work { deployment, number, .. } = self.work(revision)?;
+            let tag = image_tag(&local_name(&deployment), number);
+            let pull = self.registry.pull(&deployment, image).map_err(|broken| broken.to_string())?;
+            let Pull { image, login, is_ours } = pull;
+            Ok(PullJob { image, tag, login, is_ours })
+        }
+        .boxed()
     }
 
     fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch> {

@@ -15,6 +15,7 @@ mod body;
 mod command;
 mod connection;
 mod deployments;
+mod distribution;
 mod error;
 mod journal;
 mod keys;
@@ -46,12 +47,14 @@ use tokio::sync::{Notify, watch};
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::{Listener, Repository, Source};
 
+use distribution::Distribution;
 use journal::Record;
 use proxy::{Proxy, Routes};
 use reconcile::Reconciler;
 use runner::Runner;
 
 pub use command::run;
+pub use distribution::RegistryLimits;
 pub use error::Error;
 pub use keys::token;
 pub use registry::{Login, Registry};
@@ -69,7 +72,7 @@ pub struct Options {
     pub vocabulary: Vocabulary,
     /// Whether it deploys images of external registries only (self-hosted), or all other sources.
     pub is_self_hosted: bool,
-    /// The registry for images; without one, there are no push tokens.
+    /// The registry for images [default: that of the service].
     pub registry: Option<Registry>,
     /// The repositories of all integrations.
     pub repositories: Vec<Repository>,
@@ -90,12 +93,15 @@ pub struct Limits {
     pub body: Duration,
     /// Timeout for the next chunk of an upload.
     pub piece: Duration,
+    /// Limits of the registry.
+    pub registry: RegistryLimits,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let timeout = Duration::from_secs(30);
-        Self { connections: 256, header: timeout, body: timeout, piece: timeout }
+        let registry = RegistryLimits::default();
+        Self { connections: 256, header: timeout, body: timeout, piece: timeout, registry }
     }
 }
 
@@ -110,6 +116,7 @@ pub struct Service<R> {
 /// State shared by all requests.
 struct Shared {
     store: Arc<Store>,
+    distribution: Arc<Distribution>,
     options: Options,
     /// Addresses of the service and of its proxy.
     address: SocketAddr,
@@ -145,9 +152,13 @@ impl<R: Runner> Service<R> {
         let proxy = proxy.map_err(refused(options.proxy))?;
         let proxy_address = proxy.address().map_err(refused(options.proxy))?;
         uploads::tidy_at_start(&store)?;
-        let reconciler = Reconciler::new(Arc::new(Record::new(store.clone())), runner, routes);
+        let (registry, limits) = (options.registry.clone(), options.limits.registry);
+        let distribution = Distribution::new(store.clone(), address, registry, limits);
+        let distribution = Arc::new(distribution.map_err(Error::Runner)?);
+        let record = Record::new(store.clone(), distribution.clone());
+        let reconciler = Reconciler::new(Arc::new(record), runner, routes);
         let wake = reconciler.wake();
-        let shared = Arc::new(Shared { store, options, address, proxy: proxy_address, wake });
+        let shared = Arc::new(Shared { store, distribution, options, address, proxy: proxy_address, wake });
         Ok(Self { listener, proxy, reconciler, shared })
     }
 
@@ -176,6 +187,7 @@ impl<R: Runner> Service<R> {
             },
             connection::serve(self.listener, router, self.shared.options.limits, ended()),
             self.proxy.serve(ended()),
+            self.shared.distribution.tidy(ended()),
             self.reconciler.run(ended()),
         );
     }

@@ -15,7 +15,7 @@ use super::deployments::spoken;
 use super::query::{Ids, Query};
 use super::routes::Tenant;
 use super::store::{LogKind, Tx};
-use super::{Shared, deployments, uploads};
+use super::{Shared, deployments, distribution, uploads};
 
 /// `GET /v2/deployments/{deployment_id}/revisions`
 pub(super) async fn list(
@@ -70,16 +70,22 @@ pub(super) async fn redeploy(
     Extension(Tenant(tenant)): Extension<Tenant>,
     ids: Ids,
 ) -> Result<Response, Refusal> {
+    let service = shared.clone();
     let deployment = shared
         .store
-        .change(move |tx| repeat(tx, &tenant, ids.get("deployment_id"), ids.get("revision_id")))
+        .change(move |tx| repeat(&service, tx, &tenant, [ids.get("deployment_id"), ids.get("revision_id")]))
         .await?;
     shared.wake.notify_one();
     Ok(spoken(&shared, StatusCode::OK, &deployments::shown(&shared, deployment)))
 }
 
 /// Adds a revision with the configuration of an older one.
-fn repeat(tx: &Tx<'_>, tenant: &str, deployment: &str, id: &str) -> Result<Deployment, Refusal> {
+fn repeat(
+    shared: &Shared,
+    tx: &Tx<'_>,
+    tenant: &str,
+    [deployment, id]: [&str; 2],
+) -> Result<Deployment, Refusal> {
     let revision = find(tx, tenant, deployment, id)?;
     if !revision.status.is_final() {
         let word = &revision.status;
@@ -91,6 +97,9 @@ fn repeat(tx: &Tx<'_>, tenant: &str, deployment: &str, id: &str) -> Result<Deplo
     }
     let mut changed = deployments::find(tx, tenant, deployment)?;
     changed.source_revision_config = revision.source_revision_config;
+    if kept.is_none() {
+        distribution::check(shared, tx, &changed, &revision.source)?;
+    }
     tx.add_revision(&mut changed, revision.source, kept.as_deref())?;
     deployments::find(tx, tenant, deployment)
 }

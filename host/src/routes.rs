@@ -12,7 +12,9 @@ use axum::routing::{MethodFilter, on};
 use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
-use super::{Shared, deployments, keys, listener, logs, page, repositories, revisions, transfer, uploads};
+use super::{
+    Shared, deployments, distribution, keys, listener, logs, page, repositories, revisions, transfer, uploads,
+};
 
 /// The basis of the behaviour of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +39,8 @@ pub struct Route {
 /// Defines the table of routes and their handlers.
 macro_rules! routes {
     ($($method:ident $path:literal $basis:ident $handler:path;)*) => {
-        /// All routes except those without a key: that of uploads, which requires the token of its address, and the page.
+        /// All routes except the page, which needs no key, and those that require a token instead: that of uploads, and those
+        /// of the registry.
         pub const ROUTES: &[Route] = &[$(
             Route { method: stringify!($method), path: $path, basis: Basis::$basis },
         )*];
@@ -79,6 +82,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
         .route("/v2/uploads/{upload_id}", on(MethodFilter::PUT, uploads::put))
         .merge(page::router())
+        .merge(distribution::router())
         .with_state(shared)
 }
 

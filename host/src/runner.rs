@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use agentcli::api::wire::LogLevel;
+use agentcli::engine::Login;
 
 pub use databases::Databases;
 pub use engine::{EngineRunner, Options};
@@ -30,8 +31,10 @@ pub trait Runner: Send + Sync + 'static {
     fn observe(&self) -> Act<'_, Vec<Seen>>;
     /// Builds the image of a revision, and names it.
     fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()>;
-    /// Pulls an image, or uses one that is there, and gives it the name `tag`.
-    fn pull<'a>(&'a self, image: &'a str, tag: &'a str, log: LogSink) -> Act<'a, ()>;
+    /// Whether the engine has an image of this name.
+    fn has_image<'a>(&'a self, image: &'a str) -> Act<'a, bool>;
+    /// Pulls an image, or uses one that is there, and names it.
+    fn pull(&self, job: PullJob, log: LogSink) -> Act<'_, ()>;
     /// Creates a container, with the databases that it needs.
     fn create(&self, launch: Launch) -> Act<'_, ()>;
     /// Starts a container.
@@ -132,6 +135,19 @@ pub struct BuildJob {
     pub install_command: Option<String>,
     /// Command that builds a JavaScript project.
     pub build_command: Option<String>,
+}
+
+/// An image to pull. There is no `Debug`: the password is secret.
+#[derive(Clone)]
+pub struct PullJob {
+    /// Its reference.
+    pub image: String,
+    /// Its name for the revision.
+    pub tag: String,
+    /// Credentials for the registry of this host. An image with them is pulled even if it is there, since they say whose it is.
+    pub login: Option<Login>,
+    /// Whether the reference belongs to this host, so that nobody else needs it.
+    pub is_ours: bool,
 }
 
 /// A container to create. There is no `Debug`: values of its environment are secret.

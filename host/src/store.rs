@@ -7,6 +7,7 @@ mod access;
 mod deployments;
 mod desired;
 mod directory;
+mod images;
 mod inspect;
 mod logs;
 mod migrations;
@@ -29,6 +30,7 @@ pub(crate) use deployments::{Selection, Taken};
 pub(crate) use desired::Work;
 pub use directory::Error;
 use directory::Lock;
+pub(crate) use images::Manifest;
 pub use inspect::Inspection;
 pub(crate) use logs::{Line, LogKind, Order};
 use vault::Vault;
@@ -114,6 +116,11 @@ impl Store {
     /// Directory of uploaded archives.
     pub(crate) fn uploads(&self) -> std::path::PathBuf {
         self.directory.uploads()
+    }
+
+    /// Directory of pushed images.
+    pub(crate) fn registry(&self) -> std::path::PathBuf {
+        self.directory.registry()
     }
 
     /// Changes the database, unless `change` fails.

@@ -15,11 +15,15 @@ use agentcli::api::wire::{
 
 use super::answer::{Refusal, json_response};
 use super::query::Ids;
+use super::registry::Registry;
 use super::routes::Tenant;
-use super::{Shared, body, deployments, uploads};
+use super::{Shared, body, deployments, distribution, uploads};
 
 /// Content type of archives.
 pub(super) const ARCHIVE: &str = "application/gzip";
+
+/// User name for a push token; it does not matter.
+const PUSHER: &str = "token";
 
 /// User name for a registry without credentials.
 const ANYBODY: &str = "anonymous";
@@ -29,6 +33,7 @@ pub(super) async fn push_token(
     State(shared): State<Arc<Shared>>,
     Extension(Tenant(tenant)): Extension<Tenant>,
     ids: Ids,
+    headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refusal> {
     body::read::<PushTokenRequest>(&shared, request).await?;
@@ -38,18 +43,34 @@ pub(super) async fn push_token(
         let word = shared.word(&Source::InternalContainer);
         return Err(Refusal::bad(format!("Push tokens are only available for '{word}' source deployments.")));
     }
-    let Some(registry) = &shared.options.registry else {
-        return Err(Refusal::bad("This service has no registry; it was started without --registry."));
+    let token = match &shared.options.registry {
+        Some(registry) => token_of(registry, &deployment.name),
+        None => {
+            let token = shared.distribution.push_token(id).await?;
+            let host = host(&shared, &headers);
+            let (registry_url, repository) = distribution::addresses(&host, &deployment.name);
+            PushToken {
+                token: Redacted::new(token),
+                registry_url,
+                username: Some(PUSHER.to_owned()),
+                repository_url: Some(repository),
+                other: Object::new(),
+            }
+        }
     };
+    Ok(json_response(StatusCode::OK, &json!(token)))
+}
+
+/// The login of another registry, which all deployments share.
+fn token_of(registry: &Registry, deployment: &str) -> PushToken {
     let login = registry.login();
-    let token = PushToken {
+    PushToken {
         token: login.map_or_else(|| Redacted::new(ANYBODY), |login| login.password.clone()),
         registry_url: registry.address(),
         username: Some(login.map_or(ANYBODY, |login| &login.username).to_owned()),
-        repository_url: Some(registry.repository(&deployment.name)),
+        repository_url: Some(registry.repository(deployment)),
         other: Object::new(),
-    };
-    Ok(json_response(StatusCode::OK, &json!(token)))
+    }
 }
 
 /// `POST /v2/deployments/{deployment_id}/upload-url`
@@ -68,9 +89,7 @@ pub(super) async fn upload_url(
         return Err(Refusal::bad(format!("Uploads are not available for '{word}' source deployments.")));
     }
     let upload = uploads::expect(&shared.store, id).await?;
-    // A client behind a proxy uploads through the same proxy.
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
-    let host = host.filter(|host| is_authority(host)).unwrap_or_else(|| shared.address.to_string());
+    let host = host(&shared, &headers);
     let kind = [(header::CONTENT_TYPE.to_string(), Redacted::new(ARCHIVE))];
     let answer = UploadUrl {
         upload_url: Redacted::new(format!("http://{host}/v2/uploads/{}?token={}", upload.id, upload.token)),
@@ -79,6 +98,12 @@ pub(super) async fn upload_url(
         other: Object::new(),
     };
     Ok(json_response(StatusCode::OK, &json!(answer)))
+}
+
+/// The host by which the client reaches the service: behind a proxy, uploads and pushes go through it, too.
+fn host(shared: &Shared, headers: &HeaderMap) -> String {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
+    host.filter(|host| is_authority(host)).unwrap_or_else(|| shared.address.to_string())
 }
 
 fn is_authority(host: &str) -> bool {

@@ -9,6 +9,7 @@ use futures_util::StreamExt as _;
 
 use super::call::whole;
 use super::connect::Engine;
+use super::credentials::{Login, login_header};
 use super::error::{Error, is_unauthorized};
 use super::transfer::{Layers, Transfer};
 use crate::live::Event;
@@ -77,11 +78,28 @@ impl Engine {
     /// # Errors
     ///
     /// [`Error::Pull`] if the registry refuses or cannot be reached.
-    pub async fn pull(&self, name: &str, mut events: impl FnMut(Event)) -> Result<(), Error> {
+    pub async fn pull(&self, name: &str, events: impl FnMut(Event)) -> Result<(), Error> {
+        self.pull_as(name, None, events).await
+    }
+
+    /// The same with other credentials, if they are given.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Engine::pull`].
+    pub async fn pull_as(
+        &self,
+        name: &str,
+        login: Option<&Login>,
+        mut events: impl FnMut(Event),
+    ) -> Result<(), Error> {
         let pulling =
             |Transfer { current, total, .. }| Event::Pulling { image: name.to_owned(), current, total };
         events(pulling(Transfer::default()));
-        let credentials = self.stored_login(name, &mut events).await;
+        let credentials = match login {
+            Some(login) => Some(login_header(login, name)),
+            None => self.stored_login(name, &mut events).await,
+        };
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
         let mut layers = Layers::default();
         let docker = with_credentials(&self.docker, credentials);

@@ -14,8 +14,8 @@ use agentcli::engine::EngineEnv;
 use agentcli_host::proxy::{Options as ProxyOptions, Proxy, Routes};
 use agentcli_host::reconcile::{Phase, Source};
 use agentcli_host::runner::{
-    BuildJob, Databases, EngineRunner, Failure, Launch, LogSink, Options, Origin, Runner, Seen, SeenState,
-    container_name, image_tag,
+    BuildJob, Databases, EngineRunner, Failure, Launch, LogSink, Options, Origin, PullJob, Runner, Seen,
+    SeenState, container_name, image_tag,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -269,7 +269,9 @@ async fn failed_step_is_a_reason_with_its_key() {
 async fn missing_engine_and_missing_images_are_told_apart() {
     let host = OwnHost::new();
     let (sink, _) = log();
-    let missing = host.runner().pull("localhost:1/none:1", "agentcli-host/none:1", sink).await;
+    let (image, tag) = ("localhost:1/none:1".to_owned(), "agentcli-host/none:1".to_owned());
+    let job = PullJob { image, tag, login: None, is_ours: false };
+    let missing = host.runner().pull(job, sink).await;
     assert!(
         matches!(&missing, Err(Failure::Refused(reason)) if reason.contains("cannot pull")),
         "{missing:?}"

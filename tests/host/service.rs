@@ -9,8 +9,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use agentcli::api::Vocabulary;
+use agentcli_host::runner::Runner;
 use agentcli_host::{DEFAULT_TENANT, Limits, Options, Service, Store};
 use reqwest::Method;
+use reqwest::header::HeaderMap;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -27,6 +29,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// A service that ends when it is dropped.
 pub(crate) struct Host {
     address: SocketAddr,
+    /// Where its deployments are reached.
+    #[cfg(feature = "system-tests")]
+    proxy: SocketAddr,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     /// Removed after the service.
@@ -55,22 +60,11 @@ impl DerefMut for Knobs {
     }
 }
 
-/// What it answered.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) text: String,
-    /// Null where it is no JSON.
-    pub(crate) json: Value,
-}
-
-impl Host {
-    /// Starts one that is quick and does nothing wrong, but for what `change` says.
-    pub(crate) fn start(change: impl FnOnce(&mut Knobs)) -> Self {
-        let data = TempDir::new().unwrap();
+impl Knobs {
+    fn new(data: &Path) -> Self {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut knobs = Knobs {
-            data: data.path().to_owned(),
+        Self {
+            data: data.to_owned(),
             runner: StandIn::new(Duration::from_millis(5)),
             options: Options {
                 listen: any,
@@ -82,9 +76,60 @@ impl Host {
                 listeners: Vec::new(),
                 limits: Limits::default(),
             },
-        };
+        }
+    }
+}
+
+impl Answer {
+    /// The value of a header; empty where there is none.
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+/// What it answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: HeaderMap,
+    pub(crate) text: String,
+    /// Null where it is no JSON.
+    pub(crate) json: Value,
+}
+
+impl Host {
+    /// Starts one that is quick and does nothing wrong, but for what `change` says.
+    pub(crate) fn start(change: impl FnOnce(&mut Knobs)) -> Self {
+        let data = TempDir::new().unwrap();
+        let mut knobs = Knobs::new(data.path());
         change(&mut knobs);
-        let Knobs { data: directory, runner, options } = knobs;
+        let Knobs { runner, options, .. } = knobs;
+        Self::serve(data, options, |_| runner)
+    }
+
+    /// Starts one that runs deployments on a real engine.
+    #[cfg(feature = "system-tests")]
+    pub(crate) fn on_engine(engine: &str) -> Self {
+        use agentcli::engine::EngineEnv;
+        use agentcli_host::runner::{self, Databases, EngineRunner};
+        let data = TempDir::new().unwrap();
+        let Knobs { options, .. } = Knobs::new(data.path());
+        let env = EngineEnv { host: Some(engine.to_owned()), ..EngineEnv::default() };
+        Self::serve(data, options, |store| {
+            let databases = Databases::new(None, None, &store.database_key()).unwrap();
+            let host = store.host_id().unwrap();
+            let options =
+                runner::Options { engine: env, host, pull: false, environment: Vec::new(), databases };
+            EngineRunner::new(options).unwrap()
+        })
+    }
+
+    fn serve<R: Runner>(
+        data: TempDir,
+        options: Options,
+        runner: impl FnOnce(&Store) -> R + Send + 'static,
+    ) -> Self {
+        let directory = data.path().to_owned();
         let (end, ended) = oneshot::channel::<()>();
         let (ready, address) = mpsc::channel();
         let thread = thread::spawn(move || {
@@ -92,13 +137,19 @@ impl Host {
             runtime.block_on(async {
                 let store = Store::open(&directory).unwrap();
                 store.add_key(DEFAULT_TENANT, KEY).await.unwrap();
-                let service = Service::bind(options, Arc::new(store), Arc::new(runner)).await.unwrap();
-                ready.send(service.address()).unwrap();
+                let runner = Arc::new(runner(&store));
+                let service = Service::bind(options, Arc::new(store), runner).await.unwrap();
+                ready.send((service.address(), service.proxy_address())).unwrap();
                 service.serve(async { drop(ended.await) }).await;
             });
         });
+        let (address, proxy) = address.recv_timeout(PATIENCE).expect("the service does not start");
+        #[cfg(not(feature = "system-tests"))]
+        let _ = proxy;
         Self {
-            address: address.recv_timeout(PATIENCE).expect("the service does not start"),
+            address,
+            #[cfg(feature = "system-tests")]
+            proxy,
             end: Some(end),
             thread: Some(thread),
             data,
@@ -106,7 +157,7 @@ impl Host {
     }
 
     /// Its data directory.
-    pub(super) fn data(&self) -> &Path {
+    pub(crate) fn data(&self) -> &Path {
         self.data.path()
     }
 
@@ -115,7 +166,19 @@ impl Host {
         self.address
     }
 
-    /// The same, for `--host-url`.
+    /// Where its deployments are reached.
+    #[cfg(feature = "system-tests")]
+    pub(crate) fn proxy(&self) -> SocketAddr {
+        self.proxy
+    }
+
+    /// Its ID in labels.
+    #[cfg(feature = "system-tests")]
+    pub(crate) fn id(&self) -> String {
+        Store::attach(self.data()).unwrap().host_id().unwrap()
+    }
+
+    /// The same as the address, for `--host-url`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -195,9 +258,10 @@ pub(super) fn send(
         }
         let response = request.send().await?;
         let status = response.status().as_u16();
+        let headers = response.headers().clone();
         let text = response.text().await?;
         let json = serde_json::from_str(&text).unwrap_or_default();
-        Ok(Answer { status, text, json })
+        Ok(Answer { status, headers, text, json })
     })
 }
 

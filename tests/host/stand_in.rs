@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agentcli::api::wire::LogLevel;
 use agentcli_host::runner::{
-    Act, BuildJob, Failure, Launch, LogSink, Runner, Seen, SeenState, container_name,
+    Act, BuildJob, Failure, Launch, LogSink, PullJob, Runner, Seen, SeenState, container_name,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -84,10 +84,14 @@ impl Runner for StandIn {
         .boxed()
     }
 
-    fn pull<'a>(&'a self, image: &'a str, tag: &'a str, log: LogSink) -> Act<'a, ()> {
+    fn has_image<'a>(&'a self, _: &'a str) -> Act<'a, bool> {
+        async { Ok(true) }.boxed()
+    }
+
+    fn pull(&self, job: PullJob, log: LogSink) -> Act<'_, ()> {
         async move {
-            self.stall(tag).await;
-            log(LogLevel::Warning, &format!("{image} is only pretended to be pulled"));
+            self.stall(&job.tag).await;
+            log(LogLevel::Warning, &format!("{} is only pretended to be pulled", job.image));
             Ok(())
         }
         .boxed()

@@ -13,9 +13,9 @@ use super::{creation, image};
 use crate::harness::TestEnv;
 
 /// A service as a process of its own.
-struct Process {
+pub(super) struct Process {
     child: Child,
-    url: String,
+    pub(super) url: String,
     key: String,
 }
 
@@ -29,7 +29,7 @@ fn serve(env: &TestEnv) -> Child {
 }
 
 impl Process {
-    fn start(env: &TestEnv) -> Self {
+    pub(super) fn start(env: &TestEnv) -> Self {
         let key = env.run("host keys create --data data").out.trim().to_owned();
         let mut child = serve(env);
         let url = first_line(&mut child);
@@ -38,13 +38,13 @@ impl Process {
     }
 
     /// The status and the answer, or nothing if the service was killed meanwhile.
-    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
+    pub(super) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Option<(u16, Value)> {
         let body = body.map(|body| ("application/json", body.to_string().into_bytes()));
         let answer = send(method, &format!("{}{path}", self.url), &[("X-Api-Key", &self.key)], body);
         answer.ok().map(|answer| (answer.status, answer.json))
     }
 
-    fn kill(mut self) {
+    pub(super) fn kill(mut self) {
         self.child.kill().unwrap();
         ended(self.child, PATIENCE);
     }

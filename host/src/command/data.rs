@@ -9,8 +9,8 @@ use crate::Store;
 
 /// Check the data directory
 ///
-/// Checks the whole database, whether its secrets can be decrypted, and whether its archives are there. The exit code is 1
-/// if anything is wrong.
+/// Checks the whole database, whether its secrets can be decrypted, and whether its archives and pushed images are there and
+/// whole. The exit code is 1 if anything is wrong.
 #[derive(Debug, clap::Args)]
 pub(super) struct Check {
     /// Data directory

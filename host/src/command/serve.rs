@@ -31,7 +31,7 @@ const PASSWORD: &str = "AGENT_HOST_REGISTRY_PASSWORD";
 #[command(after_help = "\
 Examples:
   agentcli host serve --data data                            on http://127.0.0.1:8900
-  agentcli host serve --data data --registry localhost:5000  with a registry for images")]
+  agentcli host serve --data data --registry localhost:5000  with another registry for images")]
 pub(crate) struct Serve {
     /// Address of the API; port 0 for any
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8900")]
@@ -69,7 +69,7 @@ pub(crate) struct Serve {
     #[arg(long, overrides_with = "pull")]
     no_pull: bool,
 
-    /// Registry for images; contacted over HTTPS, or over HTTP on this machine
+    /// Registry for images, which all tenants share [default: the service itself]
     #[arg(long, value_name = "HOST[:PORT][/PREFIX]")]
     registry: Option<String>,
 

@@ -11,7 +11,7 @@ use agentcli::api::wire::LogLevel;
 
 use super::action::Action;
 use super::journal::{Journal, PhaseChange, Stage};
-use super::state::{Phase, Revision};
+use super::state::{Phase, Revision, Source};
 use crate::runner::{Failure, LogSink, Runner, Seen};
 
 /// Builds and pulls at a time, and other calls to the engine. Stopping takes as long as its grace, and is not limited.
@@ -94,8 +94,15 @@ impl<J: Journal, R: Runner> Acts<J, R> {
                 journal.set_image(revision, Some(tag)).await?;
             }
             Action::Pull { revision, image, .. } => {
-                let tag = journal.image_tag(revision).await?;
-                limited(runner.pull(image, &tag, self.sink(revision, Stage::Deploy))).await?;
+                let job = journal.pull_job(revision, image).await?;
+                let tag = job.tag.clone();
+                let is_foreign =
+                    task.revision.as_ref().is_some_and(|it| matches!(it.source, Source::Image(_)));
+                // Before the pull: whatever happens, the name is removed some time. One that was there is the user's.
+                if is_foreign && (job.is_ours || !runner.has_image(&job.image).await?) {
+                    journal.set_pulled(revision, &job.image).await?;
+                }
+                limited(runner.pull(job, self.sink(revision, Stage::Deploy))).await?;
                 journal.set_image(revision, Some(tag)).await?;
                 return Ok(Outcome::Attempted);
             }
@@ -127,16 +134,30 @@ impl<J: Journal, R: Runner> Acts<J, R> {
                 let reason = self.explained(reason, container.as_deref()).await;
                 self.advance(revision, Phase::Deploying, Phase::DeployFailed, Some(reason)).await?;
             }
-            Action::RemoveImage { revision, image, .. } => {
+            Action::RemoveImage { deployment, revision, image } => {
                 runner.remove_image(image).await?;
                 journal.set_image(revision, None).await?;
+                self.remove_names(deployment).await?;
             }
             Action::Forget { deployment } => {
+                self.remove_names(deployment).await?;
                 runner.forget(deployment).await?;
                 journal.forget(deployment).await?;
             }
         }
         Ok(Outcome::Done)
+    }
+
+    /// Removes the names by which images were pulled and pushed, once no revision needs them.
+    async fn remove_names(&self, deployment: &str) -> Result<(), Failed> {
+        for name in self.journal.unused_names(deployment).await? {
+            match self.runner.remove_image(&name).await {
+                Err(Failure::Unavailable(reason)) => return Err(Failed::Later(reason)),
+                // The engine keeps what somebody else uses.
+                Err(Failure::Refused(_)) | Ok(()) => self.journal.forget_name(deployment, &name).await?,
+            }
+        }
+        Ok(())
     }
 
     /// Records the failure of an act that cannot succeed as it is.

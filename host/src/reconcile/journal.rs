@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use agentcli::api::wire::LogLevel;
 
 use super::state::{Desired, Phase};
-use crate::runner::{BuildJob, Launch};
+use crate::runner::{BuildJob, Launch, PullJob};
 
 /// A reading or writing of the record; the error is a fragment.
 pub type Recorded<'a, T> = BoxFuture<'a, Result<T, String>>;
@@ -32,8 +32,14 @@ pub trait Journal: Send + Sync + 'static {
     fn forget<'a>(&'a self, deployment: &'a str) -> Recorded<'a, ()>;
     /// The build of a revision.
     fn build_job<'a>(&'a self, revision: &'a str) -> Recorded<'a, BuildJob>;
-    /// The tag of the image of a revision to be.
-    fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String>;
+    /// The pull of the image of a revision.
+    fn pull_job<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, PullJob>;
+    /// Records the name by which the image of a revision is about to be pulled.
+    fn set_pulled<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, ()>;
+    /// The names by which images of a deployment were pulled and pushed, and which no revision needs any more.
+    fn unused_names<'a>(&'a self, deployment: &'a str) -> Recorded<'a, Vec<String>>;
+    /// Records that one of these names is removed.
+    fn forget_name<'a>(&'a self, deployment: &'a str, name: &'a str) -> Recorded<'a, ()>;
     /// The container of a replica of a revision.
     fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch>;
     /// Adds a line to the log of a revision. It must not block.

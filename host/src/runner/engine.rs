@@ -18,7 +18,7 @@ use agentcli::probe::Checker;
 use super::databases::Databases;
 use super::labels::container_name;
 use super::labels::{self, label};
-use super::{Act, BuildJob, Failure, Launch, LogSink, Runner, Seen, SeenState, build};
+use super::{Act, BuildJob, Failure, Launch, LogSink, PullJob, Runner, Seen, SeenState, build};
 
 /// Settings of the runner. There is no `Debug`: values of the environment may be secret.
 pub struct Options {
@@ -140,11 +140,17 @@ impl Runner for EngineRunner {
         async move { build::build(self.engine().await?, job, self.options.pull, log).await }.boxed()
     }
 
-    fn pull<'a>(&'a self, image: &'a str, tag: &'a str, log: LogSink) -> Act<'a, ()> {
+    fn has_image<'a>(&'a self, image: &'a str) -> Act<'a, bool> {
+        async move { Ok(self.engine().await?.image(image).await?.is_some()) }.boxed()
+    }
+
+    fn pull(&self, job: PullJob, log: LogSink) -> Act<'_, ()> {
         async move {
+            let PullJob { image, tag, login, .. } = &job;
             let engine = self.engine().await?;
             let is_own = labels::is_image_tag(image);
-            if !is_own && (self.options.pull || engine.image(image).await?.is_none()) {
+            let is_pulled = self.options.pull || login.is_some() || engine.image(image).await?.is_none();
+            if !is_own && is_pulled {
                 log(LogLevel::Info, &format!("pulling {image}"));
                 let warn = log.clone();
                 let events = move |event: Event| {
@@ -152,7 +158,7 @@ impl Runner for EngineRunner {
                         warn(LogLevel::Warning, &message);
                     }
                 };
-                engine.pull(image, events).await?;
+                engine.pull_as(image, login.as_ref(), events).await?;
             }
             let (repository, tag) = tag.rsplit_once(':').unwrap_or((tag, "latest"));
             engine.tag(image, repository, tag).await?;

@@ -1,4 +1,5 @@
-//! The data directory: the database, the key of the secrets, the archives, and the lock of the process that uses them.
+//! The data directory: the database, the key of the secrets, the archives, the pushed images, and the lock of the process that
+//! uses them.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -75,7 +76,9 @@ pub(super) struct Lock(#[allow(dead_code, reason = "holds the lock")] File);
 impl Directory {
     pub(super) fn create(path: &Path) -> Result<Self, Error> {
         let directory = Self(path.to_owned());
-        fs::create_dir_all(directory.uploads()).map_err(|source| directory.unusable(source))?;
+        for path in [directory.uploads(), directory.registry()] {
+            fs::create_dir_all(path).map_err(|source| directory.unusable(source))?;
+        }
         Ok(directory)
     }
 
@@ -97,6 +100,10 @@ impl Directory {
 
     pub(super) fn uploads(&self) -> PathBuf {
         self.0.join("uploads")
+    }
+
+    pub(super) fn registry(&self) -> PathBuf {
+        self.0.join("registry")
     }
 
     /// Locks the directory for this process; a lock ends with its process, however that ends.

@@ -1,10 +1,12 @@
 //! Checks and copies of the data directory.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::directory::{Directory, Error};
 use super::{Broken, Store, Tx};
+use crate::distribution;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,13 +24,13 @@ pub struct Inspection {
 }
 
 impl Store {
-    /// Checks the whole database, that all secrets can be decrypted, and that the archives are there.
+    /// Checks the whole database, that all secrets can be decrypted, and that the archives and the pushed images are there.
     ///
     /// # Errors
     ///
     /// The database failed.
     pub fn inspect(&self) -> Result<Inspection, Broken> {
-        let uploads = self.uploads();
+        let (uploads, registry) = (self.uploads(), self.registry());
         self.read(|tx| {
             let mut found = tx.counts()?;
             found.problems = tx.damages()?;
@@ -38,6 +40,7 @@ impl Store {
                     found.problems.push(format!("the archive {id} is missing"));
                 }
             }
+            found.problems.extend(distribution::problems(&registry, tx)?);
             Ok(found)
         })
     }
@@ -63,12 +66,29 @@ impl Store {
         copied.map_err(|error| failed(std::io::Error::other(error)))?;
         // A copy keeps the mode of the key.
         fs::copy(self.directory.key(), copy.key()).map_err(failed)?;
-        for entry in fs::read_dir(self.uploads()).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            fs::copy(entry.path(), copy.uploads().join(entry.file_name())).map_err(failed)?;
-        }
+        copy_files(&self.uploads(), &copy.uploads()).map_err(failed)?;
+        copy_files(&self.registry(), &copy.registry()).map_err(failed)?;
         fs::rename(new.keep(), target).map_err(failed)
     }
+}
+
+/// Copies the files below a directory. Those that are being received are left out, and those that are removed meanwhile:
+/// no kept revision needs them.
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        let copied = match entry.file_type()?.is_dir() {
+            true => fs::create_dir_all(&target).and_then(|()| copy_files(&entry.path(), &target)),
+            false if entry.file_name().to_string_lossy().starts_with('.') => Ok(()),
+            false => fs::copy(entry.path(), &target).map(drop),
+        };
+        match copied {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            copied => copied?,
+        }
+    }
+    Ok(())
 }
 
 impl Tx<'_> {

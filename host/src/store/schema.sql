@@ -44,7 +44,8 @@ CREATE UNIQUE INDEX deployments_of_agent ON deployments (tenant, agent, environm
 
 -- `ordinal` counts the revisions of a deployment from 1. `secrets` are those that the revision runs with, and `grace` the
 -- seconds that its server has to finish runs. `image` is its own name of its image, `kept` that of the revision that it
--- repeats, `attempts` the number of failed starts, and `error` the last reason.
+-- repeats, `attempts` the number of failed starts, and `error` the last reason. `pulled` is the name of the image on the
+-- engine that this host pulled it by, until that is removed.
 CREATE TABLE revisions (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -55,6 +56,7 @@ CREATE TABLE revisions (
     grace INTEGER NOT NULL,
     image TEXT,
     kept TEXT,
+    pulled TEXT,
     attempts INTEGER NOT NULL DEFAULT 0,
     error TEXT,
     status TEXT AS (record ->> '$.status'),
@@ -83,3 +85,31 @@ CREATE TABLE uploads (
     has_file INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX uploads_of_deployment ON uploads (deployment, number);
+
+-- Credentials for pushes to the registry of this host, by SHA-256, and the time until which they are valid, in milliseconds
+-- since 1970.
+CREATE TABLE push_tokens (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    token BLOB NOT NULL UNIQUE,
+    deployment TEXT NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
+    until INTEGER NOT NULL
+);
+CREATE INDEX push_tokens_of_deployment ON push_tokens (deployment, number);
+
+-- Manifests of pushed images; their blobs are files. `kind` is the media type, `made` in milliseconds since 1970.
+CREATE TABLE manifests (
+    deployment TEXT NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
+    digest TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    content BLOB NOT NULL,
+    made INTEGER NOT NULL,
+    PRIMARY KEY (deployment, digest)
+);
+CREATE TABLE tags (
+    deployment TEXT NOT NULL,
+    tag TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    PRIMARY KEY (deployment, tag),
+    FOREIGN KEY (deployment, digest) REFERENCES manifests (deployment, digest) ON DELETE CASCADE
+);
+CREATE INDEX tags_of_manifest ON tags (deployment, digest);

@@ -8,7 +8,7 @@ use agentcli::api::wire::LogLevel;
 use agentcli_host::reconcile::{
     Desired, Journal, Phase, PhaseChange, Recorded, Revision, Scale, Source, Stage,
 };
-use agentcli_host::runner::{BuildJob, Launch, Origin, image_tag};
+use agentcli_host::runner::{BuildJob, Launch, Origin, PullJob, image_tag};
 use futures_util::FutureExt as _;
 
 /// The record, and what it was told.
@@ -95,6 +95,15 @@ impl Book {
         self.state().notices.clone()
     }
 
+    fn tag(&self, revision: &str) -> String {
+        let number = self.change(revision, |revision| revision.number);
+        if self.archive.as_os_str().is_empty() {
+            format!("tag:{revision}")
+        } else {
+            image_tag(&self.state().desired[0].name, number)
+        }
+    }
+
     #[cfg(feature = "system-tests")]
     pub(crate) fn lines(&self) -> Vec<String> {
         self.state().lines.clone()
@@ -152,7 +161,7 @@ impl Journal for Book {
 
     fn build_job<'a>(&'a self, revision: &'a str) -> Recorded<'a, BuildJob> {
         async move {
-            let (tag, archive) = (self.image_tag(revision).await?, self.archive.clone());
+            let (tag, archive) = (self.tag(revision), self.archive.clone());
             let config = "agent.json".to_owned();
             Ok(BuildJob {
                 tag,
@@ -165,15 +174,21 @@ impl Journal for Book {
         .boxed()
     }
 
-    fn image_tag<'a>(&'a self, revision: &'a str) -> Recorded<'a, String> {
-        let number = self.change(revision, |revision| revision.number);
-        let name = self.state().desired[0].name.clone();
-        let tag = if self.archive.as_os_str().is_empty() {
-            format!("tag:{revision}")
-        } else {
-            image_tag(&name, number)
-        };
-        async move { Ok(tag) }.boxed()
+    fn pull_job<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, PullJob> {
+        let (image, tag) = (image.to_owned(), self.tag(revision));
+        async move { Ok(PullJob { image, tag, login: None, is_ours: false }) }.boxed()
+    }
+
+    fn set_pulled<'a>(&'a self, _: &'a str, _: &'a str) -> Recorded<'a, ()> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn unused_names<'a>(&'a self, _: &'a str) -> Recorded<'a, Vec<String>> {
+        async { Ok(Vec::new()) }.boxed()
+    }
+
+    fn forget_name<'a>(&'a self, _: &'a str, _: &'a str) -> Recorded<'a, ()> {
+        async { Ok(()) }.boxed()
     }
 
     fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch> {

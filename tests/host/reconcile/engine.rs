@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use agentcli_host::runner::{Act, BuildJob, Failure, Launch, LogSink, Runner, Seen, SeenState};
+use agentcli_host::runner::{Act, BuildJob, Failure, Launch, LogSink, PullJob, Runner, Seen, SeenState};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -116,8 +116,12 @@ impl Runner for FakeEngine {
         .boxed()
     }
 
-    fn pull<'a>(&'a self, image: &'a str, _: &'a str, _: LogSink) -> Act<'a, ()> {
-        self.act(format!("pull {image}"), |_| ())
+    fn has_image<'a>(&'a self, _: &'a str) -> Act<'a, bool> {
+        async { Ok(true) }.boxed()
+    }
+
+    fn pull(&self, job: PullJob, _: LogSink) -> Act<'_, ()> {
+        self.act(format!("pull {}", job.image), |_| ())
     }
 
     fn create(&self, launch: Launch) -> Act<'_, ()> {

@@ -1,0 +1,99 @@
+//! Removing what no revision needs any more.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use agentcli::api::time;
+
+use super::Distribution;
+use super::digest::Digest;
+use super::parse::{Needs, needs};
+use crate::store::{Broken, Manifest, Tx};
+
+/// Interval of the sweeps that find pushes which were given up.
+const INTERVAL: Duration = Duration::from_secs(600);
+
+impl Distribution {
+    /// Sweeps from time to time until `end`.
+    pub(crate) async fn tidy(&self, end: impl Future<Output = ()>) {
+        let sweeps = async {
+            loop {
+                // A database that fails is told by everything else.
+                self.sweep_all().await.ok();
+                tokio::time::sleep(INTERVAL).await;
+            }
+        };
+        tokio::select! {
+            () = sweeps => {}
+            () = end => {}
+        }
+    }
+
+    async fn sweep_all(&self) -> Result<(), Broken> {
+        self.uploads.remove_old();
+        // Listed before the deployments: that of a new directory is known.
+        let directories = self.blobs.deployments();
+        let known = self.store.read(|tx| tx.deployment_ids())?;
+        for deployment in directories {
+            if known.contains(&deployment) {
+                self.sweep(&deployment).await?;
+            } else {
+                self.remove(&deployment).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the manifests and blobs of a deployment that no revision needs, unless they are new: an image is pushed before
+    /// its revision is created.
+    pub(crate) async fn sweep(&self, deployment: &str) -> Result<(), Broken> {
+        let (id, age) = (deployment.to_owned(), self.limits.unused);
+        let Some(used) = self.store.change(move |tx| sweep_manifests(tx, &id, age)).await? else {
+            return Ok(());
+        };
+        let (blobs, id) = (self.blobs.clone(), deployment.to_owned());
+        // What is left is removed by the next sweep.
+        tokio::task::spawn_blocking(move || blobs.remove_unused(&id, &used, age)).await.ok();
+        Ok(())
+    }
+
+    /// Removes the repository of a deployment that is gone.
+    pub(crate) async fn remove(&self, deployment: &str) {
+        let (blobs, id) = (self.blobs.clone(), deployment.to_owned());
+        tokio::task::spawn_blocking(move || blobs.remove_all(&id)).await.ok();
+    }
+}
+
+/// Removes manifests that are not needed; the blobs that the others need. A deleted deployment is removed as a whole.
+fn sweep_manifests(tx: &Tx<'_>, deployment: &str, age: Duration) -> Result<Option<HashSet<Digest>>, Broken> {
+    if tx.is_deleted(deployment)? {
+        return Ok(None);
+    }
+    let before = time::now().saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    let manifests = tx.manifests(deployment)?;
+    let kept = kept(&manifests, before);
+    let mut used = HashSet::new();
+    for manifest in &manifests {
+        match kept.get(manifest.digest.as_str()) {
+            Some(needs) => used.extend(needs.blobs.iter().map(|(digest, _)| digest.clone())),
+            None => tx.remove_manifest(deployment, &manifest.digest)?,
+        }
+    }
+    Ok(Some(used))
+}
+
+/// What the manifests need that are needed, newer than `before`, or in an index of such.
+pub(crate) fn kept(manifests: &[Manifest], before: i64) -> HashMap<&str, Needs> {
+    let is_root = |manifest: &&Manifest| manifest.is_needed || manifest.made > before;
+    let mut open: Vec<&Manifest> = manifests.iter().filter(is_root).collect();
+    let mut kept = HashMap::new();
+    while let Some(manifest) = open.pop() {
+        // All were read when they were pushed.
+        let needs = needs(&manifest.kind, &manifest.content).unwrap_or_default();
+        let is_part = |it: &&Manifest| needs.manifests.iter().any(|(digest, _)| digest.as_str() == it.digest);
+        let parts = manifests.iter().filter(is_part).filter(|it| !kept.contains_key(it.digest.as_str()));
+        open.extend(parts);
+        kept.insert(manifest.digest.as_str(), needs);
+    }
+    kept
+}

@@ -1,0 +1,130 @@
+//! The registry of the service itself, with real engines that push to it and pull from it.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Stage, deployments, named, revisions};
+use crate::engine::{docker, hosts, try_docker};
+use crate::harness::{TestEnv, copy, fixtures};
+use crate::host::service::{Host, KEY};
+use crate::proxy::Proxy;
+
+/// Timeout for a deployment to be removed; its server has to stop.
+const REMOVAL: Duration = Duration::from_secs(120);
+
+/// A service on an engine; what it made there is removed with it.
+struct OnEngine {
+    host: Host,
+    engine: String,
+    name: String,
+}
+
+impl OnEngine {
+    fn start(engine: &str) -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let name = format!("own-{:x}", since.as_nanos());
+        Self { host: Host::on_engine(engine), engine: engine.to_owned(), name }
+    }
+
+    /// What the server of the deployment answers.
+    fn answer(&self) -> Value {
+        let url = format!("http://{}/runs/wait", self.host.proxy());
+        let name = format!("host: {}.localhost", self.name);
+        let body = json!({ "assistant_id": "agent", "input": {} }).to_string();
+        let arguments =
+            ["-sS", "-m", "60", "-H", "content-type: application/json", "-H", &name, "-d", &body, &url];
+        let output = Command::new("curl").args(arguments).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+    }
+
+    /// All names of images that have the name of the deployment, with tags and digests.
+    fn images(&self) -> Vec<String> {
+        let all = docker(
+            &self.engine,
+            &["images", "--digests", "--format", "{{.Repository}}:{{.Tag}}@{{.Digest}}"],
+        );
+        all.lines().filter(|line| line.contains(&self.name)).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for OnEngine {
+    fn drop(&mut self) {
+        let id = self.host.id();
+        let label = format!("label=agentcli.host={id}");
+        for (list, remove) in [
+            (&["ps", "-aq"][..], &["rm", "-f", "-v"][..]),
+            (&["network", "ls", "-q"], &["network", "rm"]),
+            (&["volume", "ls", "-q"], &["volume", "rm"]),
+        ] {
+            let found = try_docker(&self.engine, &[list, &["--filter", &label]].concat()).unwrap_or_default();
+            for id in found.lines() {
+                try_docker(&self.engine, &[remove, &[id]].concat()).ok();
+            }
+        }
+        for image in self.images() {
+            let tag = image.split_once('@').map_or(&*image, |(tag, _)| tag);
+            try_docker(&self.engine, &["rmi", "-f", tag]).ok();
+        }
+    }
+}
+
+/// The digests of the blobs that were sent.
+fn sent(proxy: &Proxy, name: &str) -> Vec<String> {
+    let path = format!("/v2/images/{name}/blobs/uploads/");
+    let heads = proxy.heads();
+    let puts = heads.iter().filter(|head| head.starts_with("PUT ") && head.contains(&path));
+    let digest = |head: &String| {
+        let rest = head.split_once("digest=").unwrap().1;
+        rest.split([' ', '&']).next().unwrap().replace("%3A", ":")
+    };
+    puts.map(digest).collect()
+}
+
+#[test]
+fn a_project_is_pushed_runs_and_an_edit_sends_what_is_new() {
+    for engine in hosts() {
+        let service = OnEngine::start(&engine);
+        let proxy = Proxy::start(service.host.address());
+        let name = &service.name;
+        let env = TestEnv::empty();
+        copy(&fixtures("valid").join("hello"), &env.path(""));
+        let env = env
+            .variable("AGENT_HOST_URL", &proxy.url())
+            .variable("AGENT_HOST_API_KEY", KEY)
+            .variable("DOCKER_HOST", &engine);
+        let stage = Stage { env };
+        let deploy = format!("--name {name} --no-pull -t agentcli-test-{name}:1");
+        let events = stage.events(&deploy);
+        let pushed = named(&events, "pushed")[0]["image"].as_str().unwrap();
+        assert!(pushed.starts_with(&format!("{}/images/{name}@sha256:", proxy.address())), "{pushed}");
+        let [found] = &deployments(&service.host)[..] else { panic!("{engine}: not one deployment") };
+        let latest = &revisions(&service.host, found)[0];
+        assert_eq!(latest["status"], "DEPLOYED", "{engine}: {latest}");
+        assert_eq!(service.answer()["greeting"], "Hello, world!", "{engine}");
+
+        let first = sent(&proxy, name);
+        let graph = stage.env.path("src/hello/graph.py");
+        let text = std::fs::read_to_string(&graph).unwrap();
+        assert!(text.contains("Hello, "), "{text}");
+        std::fs::write(&graph, text.replace("Hello, ", "Good day, ")).unwrap();
+        stage.events(&deploy);
+        assert_eq!(service.answer()["greeting"], "Good day, world!", "{engine}");
+        let second = sent(&proxy, name).split_off(first.len());
+        let new: BTreeSet<&String> = second.iter().collect();
+        assert!(!second.is_empty() && second.len() < first.len(), "{engine}: {first:?} {second:?}");
+        assert!(first.iter().all(|digest| !new.contains(digest)), "{engine}: {first:?} {second:?}");
+
+        let id = found["id"].as_str().unwrap();
+        docker(&engine, &["rmi", &format!("agentcli-test-{name}:1")]);
+        assert_eq!(stage.deploy(&format!("delete {id} --force")).code, 0);
+        let (directory, deadline) = (service.host.data().join("registry").join(id), Instant::now() + REMOVAL);
+        while directory.exists() || !service.images().is_empty() {
+            assert!(Instant::now() < deadline, "{engine}: {:?}", service.images());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
