@@ -8,6 +8,7 @@ mod list;
 mod listeners;
 mod logs;
 mod never_panics;
+mod page;
 mod patch;
 mod proxy;
 mod reconcile;

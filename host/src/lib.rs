@@ -23,6 +23,7 @@ mod listener;
 mod logs;
 mod merge;
 mod name;
+mod page;
 pub mod proxy;
 mod query;
 pub mod reconcile;

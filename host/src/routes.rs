@@ -13,7 +13,7 @@ use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
 use super::{
-    Shared, deployments, distribution, keys, listener, logs, repositories, revisions, transfer, uploads,
+    Shared, deployments, distribution, keys, listener, logs, page, repositories, revisions, transfer, uploads,
 };
 
 /// The basis of the behaviour of a route.
@@ -39,7 +39,8 @@ pub struct Route {
 /// Defines the table of routes and their handlers.
 macro_rules! routes {
     ($($method:ident $path:literal $basis:ident $handler:path;)*) => {
-        /// All routes except those that require a token instead of a key: that of uploads, and those of the registry.
+        /// All routes except the page, which needs no key, and those that require a token instead: that of uploads, and those
+        /// of the registry.
         pub const ROUTES: &[Route] = &[$(
             Route { method: stringify!($method), path: $path, basis: Basis::$basis },
         )*];
@@ -80,6 +81,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
         .route("/v2/uploads/{upload_id}", on(MethodFilter::PUT, uploads::put))
+        .merge(page::router())
         .merge(distribution::router())
         .with_state(shared)
 }

@@ -31,6 +31,8 @@ pub(crate) struct StandIn {
     pub(crate) pace: Duration,
     /// Interval at which servers write to their logs, if they do.
     pub(crate) heartbeat: Option<Duration>,
+    /// What servers write to their logs when they start.
+    pub(crate) lines: &'static [&'static str],
     /// By number of the revision, from 1.
     pub(crate) faults: Vec<(u64, Fault)>,
     containers: Mutex<BTreeMap<String, Seen>>,
@@ -166,6 +168,7 @@ impl Runner for StandIn {
         async move {
             let interval = self.heartbeat.unwrap_or(Duration::from_millis(20));
             let mut beat = 0;
+            self.lines.iter().for_each(|text| line((*text).to_owned()));
             while self.containers.lock().unwrap().contains_key(container) {
                 sleep(interval).await;
                 beat += 1;
