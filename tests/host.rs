@@ -1,8 +1,12 @@
 //! The deployment service, asked over HTTP.
 
 mod answers;
+#[cfg(feature = "system-tests")]
+mod codehost;
 mod deployments;
 mod distribution;
+#[cfg(feature = "system-tests")]
+mod git_server;
 mod limits;
 mod list;
 mod listeners;
@@ -22,8 +26,11 @@ pub(crate) mod service;
 pub(crate) mod stand_in;
 mod store;
 mod table;
+mod templates;
 mod tenants;
+mod tls;
 mod uploads;
+mod webhook;
 
 use serde_json::{Value, json};
 

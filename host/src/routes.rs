@@ -13,7 +13,8 @@ use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
 use super::{
-    Shared, deployments, distribution, keys, listener, logs, page, repositories, revisions, transfer, uploads,
+    Shared, deployments, distribution, keys, listener, logs, page, repositories, revisions, transfer,
+    uploads, webhook,
 };
 
 /// The basis of the behaviour of a route.
@@ -39,8 +40,8 @@ pub struct Route {
 /// Defines the table of routes and their handlers.
 macro_rules! routes {
     ($($method:ident $path:literal $basis:ident $handler:path;)*) => {
-        /// All routes except the page, which needs no key, and those that require a token instead: that of uploads, and those
-        /// of the registry.
+        /// All routes with a key. Those of uploads and of the registry require a token instead, webhooks a signature, and the
+        /// page nothing.
         pub const ROUTES: &[Route] = &[$(
             Route { method: stringify!($method), path: $path, basis: Basis::$basis },
         )*];
@@ -81,6 +82,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
         .route("/v2/uploads/{upload_id}", on(MethodFilter::PUT, uploads::put))
+        .route("/v1/integrations/{integration_id}/webhook", on(MethodFilter::POST, webhook::receive))
         .merge(page::router())
         .merge(distribution::router())
         .with_state(shared)

@@ -12,7 +12,7 @@ use agentcli::api::wire::{
 
 use super::answer::{Detail, Refusal};
 use super::query::not_a_uuid;
-use super::{Shared, registry};
+use super::{Shared, codehost, registry, templates};
 
 /// Read-only fields of a deployment.
 const READ_ONLY: &[&str] = &[
@@ -132,13 +132,8 @@ pub(super) fn source_config(
             "source_config.integration_id and source_config.repo_url are required for source '{word}'."
         )));
     }
-    // It would be in logs, answers and arguments.
-    let url = given.repo_url.as_deref().and_then(|url| Url::parse(url).ok());
-    if url.is_some_and(|url| url.password().is_some() || url.scheme() != "ssh" && !url.username().is_empty())
-    {
-        return Err(Refusal::bad(
-            "source_config.repo_url must have no credentials; the git of the service has them.",
-        ));
+    if let Some(url) = &given.repo_url {
+        codehost::check_url(url)?;
     }
     if let Some(url) = &given.custom_url {
         custom_url(url)?;
@@ -304,6 +299,9 @@ pub(super) fn revision_config(
             )));
         }
     }
+    if *source == Source::InternalTemplate {
+        templates::check(shared, whole)?;
+    }
     whole.image_uri.as_deref().map_or(Ok(()), |image| image_uri(shared, source, image))
 }
 
@@ -313,7 +311,8 @@ pub(super) fn applicable(source: &Source) -> &'static [&'static str] {
         Source::Codehost => &["repo_ref", "graph_config_path"],
         Source::ExternalContainer | Source::InternalContainer => &["image_uri"],
         Source::InternalSource => &["source_tarball_path", "graph_config_path"],
-        Source::InternalTemplate | Source::Other(_) => &[],
+        Source::InternalTemplate => &["graph_config_path"],
+        Source::Other(_) => &[],
     }
 }
 

@@ -69,10 +69,13 @@ impl Knobs {
             options: Options {
                 listen: any,
                 proxy: any,
+                tls: None,
                 vocabulary: Vocabulary::Specification,
                 is_self_hosted: false,
                 registry: None,
                 repositories: Vec::new(),
+                webhooks: Vec::new(),
+                templates: None,
                 listeners: Vec::new(),
                 limits: Limits::default(),
             },
@@ -114,12 +117,20 @@ impl Host {
         use agentcli_host::runner::{self, Databases, EngineRunner};
         let data = TempDir::new().unwrap();
         let Knobs { options, .. } = Knobs::new(data.path());
+        let builds = data.path().join("build");
         let env = EngineEnv { host: Some(engine.to_owned()), ..EngineEnv::default() };
         Self::serve(data, options, |store| {
             let databases = Databases::new(None, None, &store.database_key()).unwrap();
             let host = store.host_id().unwrap();
-            let options =
-                runner::Options { engine: env, host, pull: false, environment: Vec::new(), databases };
+            let options = runner::Options {
+                engine: env,
+                host,
+                pull: false,
+                environment: Vec::new(),
+                builds,
+                repository_limit: 1 << 30,
+                databases,
+            };
             EngineRunner::new(options).unwrap()
         })
     }
