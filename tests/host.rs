@@ -4,13 +4,19 @@ mod answers;
 #[cfg(feature = "system-tests")]
 mod codehost;
 mod deployments;
+mod description;
 mod distribution;
 #[cfg(feature = "system-tests")]
+mod fuzz;
+#[cfg(feature = "system-tests")]
 mod git_server;
+mod ignored;
 mod limits;
 mod list;
 mod listeners;
 mod logs;
+mod manifests;
+mod matrix;
 mod never_panics;
 mod page;
 mod patch;

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
+use super::description;
 use super::stand_in::StandIn;
 
 /// The key of every service of the tests.
@@ -34,6 +35,7 @@ pub(crate) struct Host {
     proxy: SocketAddr,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    vocabulary: Vocabulary,
     /// Removed after the service.
     data: TempDir,
 }
@@ -141,6 +143,7 @@ impl Host {
         runner: impl FnOnce(&Store) -> R + Send + 'static,
     ) -> Self {
         let directory = data.path().to_owned();
+        let vocabulary = options.vocabulary;
         let (end, ended) = oneshot::channel::<()>();
         let (ready, address) = mpsc::channel();
         let thread = thread::spawn(move || {
@@ -163,6 +166,7 @@ impl Host {
             proxy,
             end: Some(end),
             thread: Some(thread),
+            vocabulary,
             data,
         }
     }
@@ -207,7 +211,7 @@ impl Host {
         answer.json
     }
 
-    /// Asks anything: with these headers, and this type and body.
+    /// Asks anything: with these headers, and this type and body. The answer is as the description of the service says.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -216,7 +220,11 @@ impl Host {
         body: Option<(&str, Vec<u8>)>,
     ) -> reqwest::Result<Answer> {
         let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url()) };
-        send(method, &url, headers, body)
+        let answer = send(method, &url, headers, body)?;
+        if let Some(path) = url.strip_prefix(&self.url()) {
+            description::check(self.vocabulary, method, path, &answer);
+        }
+        Ok(answer)
     }
 
     /// Asks for the record at `path` until it is as it should be.
