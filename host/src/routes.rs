@@ -76,7 +76,8 @@ routes! {
 }
 
 routes! {
-    /// The routes without an API key, except those of the registry and of the page: uploads need a token, and webhooks a signature.
+    /// The routes without an API key, except those of the registry and the page: uploads need a token, and webhooks a
+    /// signature.
     OPEN_ROUTES open_table
     GET "/openapi.json" Chosen openapi::get;
     POST "/v1/integrations/{integration_id}/webhook" Chosen webhook::receive;
