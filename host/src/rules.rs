@@ -341,12 +341,24 @@ fn is_plain(image: &str) -> bool {
     }
 }
 
+/// Whether a name is one that this service, or another one on the same engine, gives to images: they may be of other tenants.
+fn is_of_host(image: &str) -> bool {
+    let hub = ["docker.io/", "index.docker.io/"].iter().find_map(|hub| image.strip_prefix(hub));
+    let (first, _) = hub.unwrap_or(image).split_once('/').unwrap_or_default();
+    first == "agentcli-host" || first.starts_with("agentcli-host-")
+}
+
 fn image_uri(shared: &Shared, source: &Source, image: &str) -> Result<(), Refusal> {
     let digest = image.split_once('@').map(|(_, digest)| digest);
     let is_word = |c: char| c.is_ascii_alphanumeric() || "._-/:@[]".contains(c);
     if !image.chars().all(is_word) || !is_plain(image) || !digest.is_none_or(registry::is_digest) {
         return Err(Refusal::bad(
             "source_revision_config.image_uri must be REPOSITORY[:TAG] or REPOSITORY@sha256:DIGEST.",
+        ));
+    }
+    if is_of_host(image) {
+        return Err(Refusal::bad(
+            "source_revision_config.image_uri must not be an image that the service itself named.",
         ));
     }
     match &shared.options.registry {

@@ -231,7 +231,7 @@ mod tests {
     /// The example of the documentation of GitHub.
     #[test]
     fn signature_is_that_of_github() {
-        let text = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b04e17e";
+        let text = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
         let mut headers = HeaderMap::new();
         headers.insert("x-hub-signature-256", format!("sha256={text}").parse().unwrap());
         let proof = Proof::of(&headers).unwrap();

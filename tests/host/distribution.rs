@@ -299,6 +299,12 @@ fn a_revision_runs_what_was_pushed_for_its_deployment() {
         assert_eq!(answer.status, 400, "{image}: {}", answer.text);
         assert!(answer.text.contains("push the image first"), "{}", answer.text);
     }
+    // Nor does it run what the service keeps of others on the engine.
+    for kept in ["agentcli-host/other.12345678:1", "docker.io/agentcli-host-0123/other.12345678:1"] {
+        let answer = patch(&id, kept);
+        assert_eq!(answer.status, 400, "{kept}: {}", answer.text);
+        assert!(answer.text.contains("the service itself named"), "{}", answer.text);
+    }
     for image in [&image, &localhost] {
         let revision = deployed(&host, &id, image);
         host.until(&revision, |it| it["status"] == "DEPLOYED");
