@@ -27,7 +27,7 @@ use windows as system;
 use system::Group;
 
 pub use command::Command;
-pub use output::output;
+pub use output::{output, output_and_errors};
 pub use system::{guard, kill_all};
 
 /// Replaces this process with `command`: a program beside this one, or else on the PATH. Where processes cannot be replaced,

@@ -1,4 +1,4 @@
-//! Plan and resources → objects of Kubernetes. It is pure, and decides everything that the objects say.
+//! Image and resources → objects of Kubernetes. It is pure, and decides everything that the objects say.
 //!
 //! Values of variables and containers are in Secrets alone, and there only if they are asked for. docs/guides/kubernetes.md
 //! has the table of each resource field and its place.
@@ -18,8 +18,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::api::wire::{Redacted, ResourceSpec, SecretReference};
-use crate::compiler::back::plan::Plan;
-use crate::compiler::server::{cluster, setup};
+use crate::compiler::server::{PORT, cluster, setup};
 
 /// Time between the end of the drain and the kill of a server, in seconds. It covers the `preStop` hook.
 const MARGIN: u64 = 30;
@@ -27,8 +26,8 @@ const MARGIN: u64 = 30;
 /// What the manifests are made from.
 #[derive(Clone)]
 pub struct Request<'a> {
-    /// The plan.
-    pub plan: &'a Plan,
+    /// What the image is configured with, as text: pods are replaced when it changes.
+    pub configuration: &'a str,
     /// Name of the deployment, which starts the name of every object.
     pub name: String,
     /// Namespace of the objects; without it, the one of the client that applies them.
@@ -73,7 +72,7 @@ impl Refused {
     }
 }
 
-/// The objects that run the server of a plan.
+/// The objects that run a server.
 ///
 /// # Errors
 ///
@@ -151,7 +150,7 @@ impl<'a> Scope<'a> {
     }
 
     fn settings(&self) -> Value {
-        let port = self.request.plan.server.port.to_string();
+        let port = PORT.to_string();
         let mut settings = serde_json::json!({
             (setup::PORT_VARIABLE): port,
             (cluster::DRAIN_VARIABLE): self.drain.to_string(),

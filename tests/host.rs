@@ -1,12 +1,22 @@
 //! The deployment service, asked over HTTP.
 
 mod answers;
+#[cfg(feature = "system-tests")]
+mod codehost;
 mod deployments;
+mod description;
 mod distribution;
+#[cfg(feature = "system-tests")]
+mod fuzz;
+#[cfg(feature = "system-tests")]
+mod git_server;
+mod ignored;
 mod limits;
 mod list;
 mod listeners;
 mod logs;
+mod manifests;
+mod matrix;
 mod never_panics;
 mod page;
 mod patch;
@@ -22,8 +32,11 @@ pub(crate) mod service;
 pub(crate) mod stand_in;
 mod store;
 mod table;
+mod templates;
 mod tenants;
+mod tls;
 mod uploads;
+mod webhook;
 
 use serde_json::{Value, json};
 

@@ -20,7 +20,7 @@ export const removeKey = () => sessionStorage.removeItem(STORED);
 
 export async function call(method, path, signal, key = storedKey()) {
   // Other characters cannot be sent in a header.
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new Failure(401, "Invalid API key.");
+  if (!/^[\x21-\x7e]+$/.test(key ?? "")) throw new Failure(401, "Invalid API key.");
   const signals = [AbortSignal.timeout(TIMEOUT), ...(signal ? [signal] : [])];
   const options = { method, headers: { "X-Api-Key": key }, signal: AbortSignal.any(signals), cache: "no-store" };
   let response, text;

@@ -65,6 +65,7 @@ $("sign-in").querySelector("form").addEventListener("submit", async (event) => {
 
 /** Nothing that was shown stays in memory. */
 function signOut() {
+  poll.stop();
   removeKey();
   history.replaceState(null, "", "/");
   location.reload();

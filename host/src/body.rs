@@ -29,7 +29,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     request: Request,
 ) -> Result<Record<T>, Refusal> {
     let (parts, body) = request.into_parts();
-    let bytes = bytes(body, shared.options.limits.body).await?;
+    let bytes = bytes(body, LARGEST, shared.options.limits.body).await?;
     if !bytes.is_empty() && !is_json(&parts.headers) {
         let detail = "The body must be application/json.".to_owned();
         return Err(Refusal::Plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
@@ -44,13 +44,14 @@ pub(super) async fn read<T: DeserializeOwned>(
     Ok(Record { record, value })
 }
 
-async fn bytes(body: Body, patience: Duration) -> Result<Bytes, Refusal> {
-    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, LARGEST)).await;
+/// The bytes of a body, at most `largest`.
+pub(super) async fn bytes(body: Body, largest: usize, patience: Duration) -> Result<Bytes, Refusal> {
+    let read = tokio::time::timeout(patience, axum::body::to_bytes(body, largest)).await;
     let read =
         read.map_err(|_| Refusal::Plain(StatusCode::REQUEST_TIMEOUT, "The body takes too long.".to_owned()))?;
     // If the connection broke, nobody receives this.
     read.map_err(|_| {
-        let detail = format!("The body must have at most {LARGEST} bytes.");
+        let detail = format!("The body must have at most {largest} bytes.");
         Refusal::Plain(StatusCode::PAYLOAD_TOO_LARGE, detail)
     })
 }

@@ -26,7 +26,7 @@ enum Command {
     #[allow(missing_docs, reason = "documented in its file")]
     Keys(keys::Keys),
     #[allow(missing_docs, reason = "documented in its file")]
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Check(data::Check),
     Backup(data::Backup),
     Restore(data::Restore),

@@ -281,7 +281,7 @@ pub(super) fn find(tx: &Tx<'_>, tenant: &str, id: &str) -> Result<Deployment, Re
 /// A deployment in responses: with its address, unless the user sets that.
 pub(super) fn shown(shared: &Shared, mut deployment: Deployment) -> Deployment {
     if deployment.source != Source::ExternalContainer {
-        let url = format!("http://{}.localhost:{}", deployment.name, shared.proxy.port());
+        let url = format!("{}://{}.localhost:{}", shared.scheme(), deployment.name, shared.proxy.port());
         deployment.source_config.custom_url = Some(url);
     }
     deployment

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use agentcli::project;
 
-use super::store;
+use super::{TlsError, store};
 
 /// A failed start.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,9 @@ pub enum Error {
     /// The runner cannot be set up.
     #[error("cannot run deployments: {0}")]
     Runner(String),
+    /// The certificate or its key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The data directory cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -45,6 +48,7 @@ impl Error {
             Self::Bind { .. } | Self::Runner(_) => None,
             Self::NoKeys { .. } => Some("run `agentcli host keys create` with the same --data".to_owned()),
             Self::Broken(_) => None,
+            Self::Tls(error) => error.hint().map(str::to_owned),
             Self::Store(error) => error.hint(),
         }
     }

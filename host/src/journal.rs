@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::distribution::{Distribution, Pull};
 use super::reconcile::{Desired, Journal, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
 use super::runner::{BuildJob, Launch, Origin, PullJob, image_tag};
 use super::store::{Broken, LogKind, Store, Tx, Work};
-use super::{archive, lock, uploads};
+use super::{archive, lock, templates, uploads};
 
 /// Maximum number of lines that wait to be written.
 const MAX_WAITING: usize = 100_000;
@@ -28,6 +29,8 @@ const MEGABYTE: u64 = 1 << 20;
 /// The record.
 pub(super) struct Record {
     store: Arc<Store>,
+    /// Directory of the templates.
+    templates: Option<PathBuf>,
     registry: Arc<Distribution>,
     /// Lines that are not in the database yet.
     lines: Arc<Mutex<Vec<Line>>>,
@@ -42,8 +45,8 @@ struct Line {
 }
 
 impl Record {
-    pub(super) fn new(store: Arc<Store>, registry: Arc<Distribution>) -> Self {
-        Self { store, registry, lines: Arc::default() }
+    pub(super) fn new(store: Arc<Store>, registry: Arc<Distribution>, templates: Option<PathBuf>) -> Self {
+        Self { store, registry, templates, lines: Arc::default() }
     }
 
     /// Changes the database; the error is a fragment.
@@ -62,14 +65,23 @@ impl Record {
     fn job(&self, revision: &str) -> Result<BuildJob, String> {
         let Work { deployment, revision, number, .. } = self.work(revision)?;
         let name = local_name(&deployment);
-        let config = revision.source_revision_config;
+        let mut config = revision.source_revision_config;
         let origin = match (&revision.source, config.source_tarball_path, config.repo_ref) {
             (Source::InternalSource, Some(path), _) => {
                 let archive = uploads::path(&self.store, &path);
                 Origin::Archive(archive.ok_or("the archive is not kept any more; upload it again")?)
             }
             (Source::Codehost, _, Some(reference)) => {
-                Origin::Repository { url: deployment.source_config.repo_url.unwrap_or_default(), reference }
+                let url = deployment.source_config.repo_url.unwrap_or_default();
+                Origin::Repository { url, reference, commit: config.repo_commit_sha }
+            }
+            (Source::InternalTemplate, ..) => {
+                let path = config.graph_config_path.as_deref().unwrap_or_default();
+                let found = self.templates.as_ref().and_then(|templates| templates::find(templates, path));
+                let (directory, path) =
+                    found.ok_or_else(|| format!("the template of {path} is not there any more"))?;
+                config.graph_config_path = Some(path);
+                Origin::Template(directory)
             }
             (source, ..) => return Err(format!("this service cannot build from the source {source} as yet")),
         };

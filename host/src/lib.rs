@@ -9,20 +9,25 @@
 //! - The [`runner`] does single acts on the engine.
 //! - The [`proxy`] takes requests to the containers.
 
+mod accept;
 mod answer;
 mod archive;
 mod body;
+mod codehost;
 mod command;
 mod connection;
 mod deployments;
 mod distribution;
 mod error;
+mod ignored;
 mod journal;
 mod keys;
 mod listener;
 mod logs;
+mod manifests;
 mod merge;
 mod name;
+mod openapi;
 mod page;
 pub mod proxy;
 mod query;
@@ -34,10 +39,14 @@ mod routes;
 mod rules;
 pub mod runner;
 mod store;
+mod templates;
+mod tls;
 mod transfer;
 mod uploads;
+mod webhook;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,10 +66,13 @@ pub use command::run;
 pub use distribution::RegistryLimits;
 pub use error::Error;
 pub use keys::token;
+pub use openapi::openapi;
 pub use registry::{Login, Registry};
-pub use routes::{Basis, ROUTES, Route};
+pub use routes::{Basis, OPEN_ROUTES, ROUTES, Route};
 pub use store::{Access, Broken, DEFAULT_TENANT, Error as StoreError, Inspection, Store};
+pub use tls::{Tls, TlsError};
 pub use uploads::LARGEST_UPLOAD;
+pub use webhook::Webhook;
 
 /// Options of the service.
 pub struct Options {
@@ -68,6 +80,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Address of the proxy to the deployments; port 0 for any.
     pub proxy: SocketAddr,
+    /// The certificate of both; without one, clients connect without TLS.
+    pub tls: Option<Tls>,
     /// API dialect.
     pub vocabulary: Vocabulary,
     /// Whether it deploys images of external registries only (self-hosted), or all other sources.
@@ -76,6 +90,10 @@ pub struct Options {
     pub registry: Option<Registry>,
     /// The repositories of all integrations.
     pub repositories: Vec<Repository>,
+    /// The repositories whose pushes are received.
+    pub webhooks: Vec<Webhook>,
+    /// Directory of the templates; without one, there are none.
+    pub templates: Option<PathBuf>,
     /// The listeners; without any, those of new deployments are not checked.
     pub listeners: Vec<Listener>,
     /// Limits for clients.
@@ -87,7 +105,7 @@ pub struct Options {
 pub struct Limits {
     /// Maximum number of connections; more wait to be accepted.
     pub connections: usize,
-    /// Timeout for the header of a request, including idle time before it.
+    /// Timeout for the header of a request, including idle time before it, and for a TLS handshake.
     pub header: Duration,
     /// Timeout for the body of a request, except uploads.
     pub body: Duration,
@@ -126,6 +144,11 @@ struct Shared {
 }
 
 impl Shared {
+    /// The scheme of its URLs, and of those of deployments.
+    fn scheme(&self) -> &'static str {
+        tls::scheme(self.options.tls.as_ref())
+    }
+
     /// A source in the dialect of the service.
     fn word(&self, source: &Source) -> String {
         let mut record = serde_json::json!({ "source": source });
@@ -148,14 +171,15 @@ impl<R: Runner> Service<R> {
         let listener = TcpListener::bind(options.listen).await.map_err(refused(options.listen))?;
         let address = listener.local_addr().map_err(refused(options.listen))?;
         let routes = Arc::new(Routes::default());
-        let proxy = Proxy::bind(options.proxy, routes.clone(), proxy::Options::default()).await;
+        let of_proxy = proxy::Options { tls: options.tls.clone(), ..proxy::Options::default() };
+        let proxy = Proxy::bind(options.proxy, routes.clone(), of_proxy).await;
         let proxy = proxy.map_err(refused(options.proxy))?;
         let proxy_address = proxy.address().map_err(refused(options.proxy))?;
         uploads::tidy_at_start(&store)?;
         let (registry, limits) = (options.registry.clone(), options.limits.registry);
         let distribution = Distribution::new(store.clone(), address, registry, limits);
         let distribution = Arc::new(distribution.map_err(Error::Runner)?);
-        let record = Record::new(store.clone(), distribution.clone());
+        let record = Record::new(store.clone(), distribution.clone(), options.templates.clone());
         let reconciler = Reconciler::new(Arc::new(record), runner, routes);
         let wake = reconciler.wake();
         let shared = Arc::new(Shared { store, distribution, options, address, proxy: proxy_address, wake });
@@ -167,6 +191,11 @@ impl<R: Runner> Service<R> {
         self.shared.address
     }
 
+    /// The scheme of both addresses.
+    pub fn scheme(&self) -> &'static str {
+        self.shared.scheme()
+    }
+
     /// The address of the proxy.
     pub fn proxy_address(&self) -> SocketAddr {
         self.shared.proxy
@@ -175,6 +204,7 @@ impl<R: Runner> Service<R> {
     /// Answers requests and runs deployments until `end`. The containers run on.
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let router = routes::router(self.shared.clone());
+        let Options { tls, limits, .. } = &self.shared.options;
         let (stop, stopped) = watch::channel(());
         let ended = || {
             let mut stopped = stopped.clone();
@@ -185,7 +215,7 @@ impl<R: Runner> Service<R> {
                 end.await;
                 drop(stop);
             },
-            connection::serve(self.listener, router, self.shared.options.limits, ended()),
+            connection::serve(self.listener, tls.clone(), router, *limits, ended()),
             self.proxy.serve(ended()),
             self.shared.distribution.tidy(ended()),
             self.reconciler.run(ended()),

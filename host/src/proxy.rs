@@ -17,7 +17,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,9 +24,10 @@ use hyper::rt::{Read, Write};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::watch;
+
+use crate::accept::{Accepted, Acceptor, finish};
+use crate::tls::{Tls, scheme};
 
 mod attempt;
 mod backend;
@@ -42,15 +42,14 @@ pub use host_name::{HostName, InvalidHost};
 pub use routes::{HostTaken, Route, Routes};
 pub use usage::Activity;
 
-/// Pause after a connection could not be accepted, usually for lack of file descriptors.
-const PAUSE: Duration = Duration::from_millis(50);
-
 /// Limits of the proxy.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Maximum number of connections of clients; further ones wait to be accepted. Each needs up to two file descriptors.
     pub connections: usize,
-    /// Timeout for the header of a request, and so for an idle connection of a client.
+    /// The certificate; without one, clients connect without TLS.
+    pub tls: Option<Tls>,
+    /// Timeout for the header of a request, and so for an idle connection of a client, and for a TLS handshake.
     pub header: Duration,
     /// Maximum size of the header of a request, in bytes.
     pub header_size: usize,
@@ -70,6 +69,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             connections: 1024,
+            tls: None,
             header: Duration::from_secs(60),
             header_size: 64 * 1024,
             connect: Duration::from_secs(5),
@@ -103,39 +103,22 @@ impl Proxy {
     /// Serves until `end`, and then completes the open requests within [`Options::grace`].
     pub async fn serve(self, end: impl Future<Output = ()>) {
         let Self { listener, routes, options } = self;
-        let permits = Arc::new(Semaphore::new(options.connections));
-        let stop = watch::Sender::new(());
-        let mut tasks = JoinSet::new();
-        tokio::pin!(end);
-        loop {
-            let next = async {
-                let permit = permits.clone().acquire_owned().await.ok();
-                (listener.accept().await, permit)
-            };
-            tokio::select! {
-                (accepted, permit) = next => match accepted {
-                    Ok((stream, peer)) => {
-                        backend::prepare(&stream);
-                        let service = exchange::Service {
-                            routes: routes.clone(),
-                            options: options.clone(),
-                            peer,
-                            scheme: "http",
-                            permit: Arc::new(permit),
-                        };
-                        tasks.spawn(connection(TokioIo::new(stream), service, stop.subscribe()));
-                    }
-                    Err(_) => tokio::time::sleep(PAUSE).await,
-                },
-                Some(_) = tasks.join_next() => {}
-                () = &mut end => break,
-            }
-        }
-        drop(listener);
-        stop.send_replace(());
-        let deadline = Instant::now() + options.grace;
-        let finished = async { while tasks.join_next().await.is_some() {} };
-        timeout_at(deadline, finished).await.ok();
+        let acceptor = Acceptor {
+            listener,
+            tls: options.tls.clone(),
+            connections: options.connections,
+            handshake: options.header,
+            grace: options.grace,
+        };
+        let scheme = scheme(options.tls.as_ref());
+        let of_connections = routes.clone();
+        let connection = move |accepted: Accepted| {
+            let Accepted { stream, peer, permit, stop } = accepted;
+            let (routes, options) = (of_connections.clone(), options.clone());
+            let service = exchange::Service { routes, options, peer, scheme, permit: Arc::new(permit) };
+            connection(TokioIo::new(stream), service, stop)
+        };
+        let deadline = acceptor.run(end, connection).await;
         // Upgraded connections have left their tasks.
         routes.drain_all(deadline).await;
     }
@@ -145,17 +128,11 @@ impl Proxy {
 async fn connection(
     io: impl Read + Write + Unpin + Send + 'static,
     service: exchange::Service,
-    mut stop: watch::Receiver<()>,
+    stop: watch::Receiver<()>,
 ) {
     let mut builder = http1::Builder::new();
     let options = &service.options;
     builder.timer(TokioTimer::new()).header_read_timeout(options.header).max_header_size(options.header_size);
-    let mut connection = pin!(builder.serve_connection(io, service).with_upgrades());
-    tokio::select! {
-        // The client may close the connection at any time.
-        _ = &mut connection => return,
-        _ = stop.changed() => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    connection.await.ok();
+    let connection = builder.serve_connection(io, service).with_upgrades();
+    finish(connection, |connection| connection.graceful_shutdown(), stop).await;
 }

@@ -24,7 +24,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Ids {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let params = RawPathParams::from_request_parts(parts, state).await;
-        let params = params.map_err(|_| Refusal::bad("The path is not UTF-8."))?;
+        let params = params.map_err(|_| Refusal::invalid(&["path"], "Must be UTF-8.", "string_unicode"))?;
         let mut ids = Vec::new();
         let mut details = Vec::new();
         for (name, text) in params.iter().filter(|(name, _)| name.ends_with("_id")) {

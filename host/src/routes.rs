@@ -13,7 +13,8 @@ use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
 use super::{
-    Shared, deployments, distribution, keys, listener, logs, page, repositories, revisions, transfer, uploads,
+    Shared, deployments, distribution, keys, listener, logs, manifests, openapi, page, repositories,
+    revisions, transfer, uploads, webhook,
 };
 
 /// The basis of the behaviour of a route.
@@ -36,28 +37,30 @@ pub struct Route {
     pub basis: Basis,
 }
 
-/// Defines the table of routes and their handlers.
+/// Defines a table of routes and its router.
 macro_rules! routes {
-    ($($method:ident $path:literal $basis:ident $handler:path;)*) => {
-        /// All routes except the page, which needs no key, and those that require a token instead: that of uploads, and those
-        /// of the registry.
-        pub const ROUTES: &[Route] = &[$(
+    ($(#[$about:meta])* $name:ident $table:ident $($method:ident $path:literal $basis:ident $handler:path;)*) => {
+        $(#[$about])*
+        pub const $name: &[Route] = &[$(
             Route { method: stringify!($method), path: $path, basis: Basis::$basis },
         )*];
 
-        fn table() -> Router<Arc<Shared>> {
+        fn $table() -> Router<Arc<Shared>> {
             Router::new()$(.route($path, on(MethodFilter::$method, $handler)))*
         }
     };
 }
 
 routes! {
+    /// The routes that need an API key.
+    ROUTES table
     GET "/v1/integrations/forge/codehost/{integration_id}/repos" Specified repositories::list;
     GET "/v2/deployments" Specified deployments::list;
     PATCH "/v2/deployments/{deployment_id}" Specified deployments::patch;
     POST "/v2/deployments" Chosen deployments::create;
     GET "/v2/deployments/{deployment_id}" Chosen deployments::get;
     DELETE "/v2/deployments/{deployment_id}" Chosen deployments::delete;
+    GET "/v2/deployments/{deployment_id}/manifests" Chosen manifests::get;
     GET "/v2/deployments/{deployment_id}/revisions" Chosen revisions::list;
     GET "/v2/deployments/{deployment_id}/revisions/{revision_id}" Chosen revisions::get;
     POST "/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy" Chosen revisions::redeploy;
@@ -72,6 +75,15 @@ routes! {
     POST "/v1/projects/{project_id}/revisions/{revision_id}/build_logs" Chosen logs::build_log;
 }
 
+routes! {
+    /// The routes without an API key, except those of the registry and the page: uploads need a token, and webhooks a
+    /// signature.
+    OPEN_ROUTES open_table
+    GET "/openapi.json" Chosen openapi::get;
+    POST "/v1/integrations/{integration_id}/webhook" Chosen webhook::receive;
+    PUT "/v2/uploads/{upload_id}" Chosen uploads::put;
+}
+
 /// The router of all routes.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     let public = Vocabulary::Public.path(&format!("{}{{integration_id}}/repos", repositories::PATH));
@@ -80,7 +92,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
-        .route("/v2/uploads/{upload_id}", on(MethodFilter::PUT, uploads::put))
+        .merge(open_table())
         .merge(page::router())
         .merge(distribution::router())
         .with_state(shared)

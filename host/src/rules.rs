@@ -12,7 +12,7 @@ use agentcli::api::wire::{
 
 use super::answer::{Detail, Refusal};
 use super::query::not_a_uuid;
-use super::{Shared, registry};
+use super::{Shared, codehost, registry, templates};
 
 /// Read-only fields of a deployment.
 const READ_ONLY: &[&str] = &[
@@ -132,13 +132,8 @@ pub(super) fn source_config(
             "source_config.integration_id and source_config.repo_url are required for source '{word}'."
         )));
     }
-    // It would be in logs, answers and arguments.
-    let url = given.repo_url.as_deref().and_then(|url| Url::parse(url).ok());
-    if url.is_some_and(|url| url.password().is_some() || url.scheme() != "ssh" && !url.username().is_empty())
-    {
-        return Err(Refusal::bad(
-            "source_config.repo_url must have no credentials; the git of the service has them.",
-        ));
+    if let Some(url) = &given.repo_url {
+        codehost::check_url(url)?;
     }
     if let Some(url) = &given.custom_url {
         custom_url(url)?;
@@ -304,6 +299,9 @@ pub(super) fn revision_config(
             )));
         }
     }
+    if *source == Source::InternalTemplate {
+        templates::check(shared, whole)?;
+    }
     whole.image_uri.as_deref().map_or(Ok(()), |image| image_uri(shared, source, image))
 }
 
@@ -313,7 +311,8 @@ pub(super) fn applicable(source: &Source) -> &'static [&'static str] {
         Source::Codehost => &["repo_ref", "graph_config_path"],
         Source::ExternalContainer | Source::InternalContainer => &["image_uri"],
         Source::InternalSource => &["source_tarball_path", "graph_config_path"],
-        Source::InternalTemplate | Source::Other(_) => &[],
+        Source::InternalTemplate => &["graph_config_path"],
+        Source::Other(_) => &[],
     }
 }
 
@@ -342,12 +341,24 @@ fn is_plain(image: &str) -> bool {
     }
 }
 
+/// Whether a name is one that this service, or another one on the same engine, gives to images: they may be of other tenants.
+fn is_of_host(image: &str) -> bool {
+    let hub = ["docker.io/", "index.docker.io/"].iter().find_map(|hub| image.strip_prefix(hub));
+    let (first, _) = hub.unwrap_or(image).split_once('/').unwrap_or_default();
+    first == "agentcli-host" || first.starts_with("agentcli-host-")
+}
+
 fn image_uri(shared: &Shared, source: &Source, image: &str) -> Result<(), Refusal> {
     let digest = image.split_once('@').map(|(_, digest)| digest);
     let is_word = |c: char| c.is_ascii_alphanumeric() || "._-/:@[]".contains(c);
     if !image.chars().all(is_word) || !is_plain(image) || !digest.is_none_or(registry::is_digest) {
         return Err(Refusal::bad(
             "source_revision_config.image_uri must be REPOSITORY[:TAG] or REPOSITORY@sha256:DIGEST.",
+        ));
+    }
+    if is_of_host(image) {
+        return Err(Refusal::bad(
+            "source_revision_config.image_uri must not be an image that the service itself named.",
         ));
     }
     match &shared.options.registry {

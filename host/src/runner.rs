@@ -4,6 +4,8 @@ mod build;
 mod databases;
 mod engine;
 mod labels;
+mod repository;
+mod tree;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -113,12 +115,16 @@ pub enum SeenState {
 pub enum Origin {
     /// An uploaded archive, a tar.gz that was checked.
     Archive(PathBuf),
+    /// The directory of a template.
+    Template(PathBuf),
     /// A branch or a tag of a git repository.
     Repository {
         /// URL of the repository.
         url: String,
         /// The branch or tag.
         reference: String,
+        /// The commit of it, if it need not be the newest.
+        commit: Option<String>,
     },
 }
 

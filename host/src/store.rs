@@ -4,6 +4,7 @@
 //! between two changes. A change that has been answered is on the disk.
 
 mod access;
+mod deliveries;
 mod deployments;
 mod desired;
 mod directory;
@@ -88,6 +89,8 @@ impl Store {
     pub fn open(directory: &Path) -> Result<Self, Error> {
         let directory = directory::Directory::create(directory)?;
         let lock = directory.lock()?;
+        // What builds left that were cut off.
+        std::fs::remove_dir_all(directory.builds()).ok();
         Self::start(directory, Some(lock))
     }
 
@@ -116,6 +119,11 @@ impl Store {
     /// Directory of uploaded archives.
     pub(crate) fn uploads(&self) -> std::path::PathBuf {
         self.directory.uploads()
+    }
+
+    /// Directory for the trees of builds; emptied when the service starts.
+    pub(crate) fn builds(&self) -> std::path::PathBuf {
+        self.directory.builds()
     }
 
     /// Directory of pushed images.

@@ -91,8 +91,9 @@ pub(super) async fn upload_url(
     let upload = uploads::expect(&shared.store, id).await?;
     let host = host(&shared, &headers);
     let kind = [(header::CONTENT_TYPE.to_string(), Redacted::new(ARCHIVE))];
+    let url = format!("{}://{host}/v2/uploads/{}?token={}", shared.scheme(), upload.id, upload.token);
     let answer = UploadUrl {
-        upload_url: Redacted::new(format!("http://{host}/v2/uploads/{}?token={}", upload.id, upload.token)),
+        upload_url: Redacted::new(url),
         object_path: upload.path,
         upload_headers: (asked.supports_upload_headers == Some(true)).then(|| BTreeMap::from(kind)),
         other: Object::new(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::compute::Compute;
 use super::{Refused, Scope, container, digest, metadata, secrets};
 use crate::api::wire::ContainerSpec;
-use crate::compiler::server::{cluster, setup};
+use crate::compiler::server::{self, cluster, setup};
 
 /// Name of the port of the server.
 pub(super) const PORT: &str = "http";
@@ -83,8 +83,8 @@ impl Main<'_> {
 }
 
 /// The check of the server in the image.
-pub(super) fn own_check(scope: &Scope<'_>) -> Value {
-    json!({ "exec": { "command": scope.request.plan.server.healthcheck } })
+pub(super) fn own_check() -> Value {
+    json!({ "exec": { "command": server::HEALTHCHECK } })
 }
 
 /// The Secret and the ConfigMap, which takes precedence. Without known variables, the Secret may be absent.
@@ -132,7 +132,7 @@ pub(super) fn template(
     init_containers: Vec<Value>,
 ) -> Result<Value, Refused> {
     let resources = &scope.request.resources;
-    let configuration = json!([scope.settings(), scope.request.plan.config.sha256]);
+    let configuration = json!([scope.settings(), scope.request.configuration]);
     // The token of the service account is mounted only if the user chose the account.
     let mounts_token = resources.service_account_name.is_none().then_some(false);
     Ok(json!({

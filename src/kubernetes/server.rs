@@ -6,7 +6,7 @@ use super::compute::{Compute, Scale};
 use super::pod::{self, Main};
 use super::{Refused, Scope, metadata};
 use crate::api::wire::ResourceSpec;
-use crate::compiler::server::cluster;
+use crate::compiler::server::{self, cluster};
 
 /// Port of the Service.
 const SERVICE_PORT: u16 = 80;
@@ -31,7 +31,7 @@ pub(super) fn server(scope: &Scope<'_>, notes: &mut Vec<String>) -> Result<Vec<V
         let compute = queue_compute(it);
         let (min, max) = (it.queue_min_scale.or(it.min_scale), it.queue_max_scale.or(it.max_scale));
         let scale = Scale::new("queue_", (min, max), notes)?;
-        let port = scope.request.plan.server.port;
+        let port = server::PORT;
         let queue = Main {
             name: "queue",
             command: cluster::QUEUE_COMMAND,
@@ -54,8 +54,8 @@ pub(super) fn main<'a>(scope: &Scope<'a>, compute: Compute) -> Main<'a> {
         image: &scope.request.image,
         command: &[],
         variables: leaves_runs.then(|| (cluster::JOBS_VARIABLE, "0".to_owned())).into_iter().collect(),
-        port: (pod::PORT, scope.request.plan.server.port),
-        check: pod::own_check(scope),
+        port: (pod::PORT, server::PORT),
+        check: pod::own_check(),
         has_service: true,
         compute: ("", compute),
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -298,6 +299,12 @@ fn a_revision_runs_what_was_pushed_for_its_deployment() {
         assert_eq!(answer.status, 400, "{image}: {}", answer.text);
         assert!(answer.text.contains("push the image first"), "{}", answer.text);
     }
+    // Nor does it run what the service keeps of others on the engine.
+    for kept in ["agentcli-host/other.12345678:1", "docker.io/agentcli-host-0123/other.12345678:1"] {
+        let answer = patch(&id, kept);
+        assert_eq!(answer.status, 400, "{kept}: {}", answer.text);
+        assert!(answer.text.contains("the service itself named"), "{}", answer.text);
+    }
     for image in [&image, &localhost] {
         let revision = deployed(&host, &id, image);
         host.until(&revision, |it| it["status"] == "DEPLOYED");
@@ -307,7 +314,11 @@ fn a_revision_runs_what_was_pushed_for_its_deployment() {
 #[test]
 fn images_of_old_revisions_are_removed() {
     // Whatever no revision needs goes at once, so all are pushed before.
-    let host = Host::start(|options| options.limits.registry.unused = Duration::ZERO);
+    let removed = Arc::<Mutex<Vec<String>>>::default();
+    let host = Host::start(|options| {
+        options.limits.registry.unused = Duration::ZERO;
+        options.runner.removed = removed.clone();
+    });
     let id = created(&host, "app");
     let client = Client::new(&host, &id, "app");
     let layers: Vec<String> = (1..=6).map(|number| format!("layer {number}")).collect();
@@ -321,6 +332,10 @@ fn images_of_old_revisions_are_removed() {
     until("the first layer stays", || {
         !files(&host, &id).contains(&digest(layers[0].as_bytes())[7..].to_owned())
     });
+    // So are the names by which the engine pulled them.
+    let is_removed = |image: &String| removed.lock().unwrap().contains(&client.image(image));
+    until("the name of the first image stays", || is_removed(&images[0]));
+    assert!(!images[1..].iter().any(is_removed));
     for (image, layer) in images.iter().zip(&layers).skip(1) {
         assert_eq!(manifest(image), 200);
         assert!(files(&host, &id).contains(&digest(layer.as_bytes())[7..].to_owned()));

@@ -69,7 +69,8 @@ struct Image {
 
 impl Image {
     fn new(engine: &str, empty: &Path) -> Self {
-        let name = format!("agentcli-referee-{}", std::process::id());
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let name = format!("agentcli-referee-{:x}", since.as_nanos());
         Command::new("tar").args(["-cf"]).arg(empty).args(["-T", "/dev/null"]).status().unwrap();
         let image = Self { engine: engine.to_owned(), name };
         image.docker(&["import", "--platform", "linux/amd64", empty.to_str().unwrap(), &image.name]);
@@ -148,6 +149,25 @@ fn the_existing_tool_deploys_external_images_and_agents() {
     let list = tool.says(&[&["deploy", "list"][..], &agent].concat());
     let made = made["deployment_id"].as_str().unwrap();
     assert!(list.contains(made) && !list.contains("external"), "{list}");
+}
+
+#[test]
+fn the_existing_tool_pushes_to_the_service_itself() {
+    for engine in crate::engine::hosts() {
+        let host = Host::start(|options| options.vocabulary = Vocabulary::Public);
+        let project = project();
+        let image = Image::new(&engine, &project.path().join("empty.tar"));
+        let tool = Referee { host: &host, engine: engine.clone(), project };
+        let deploy = ["deploy", "--name", "by-image", "--image", &image.name, "--no-input", "--json"];
+        let made = tool.result(&deploy);
+        assert_eq!(made["status"], "succeeded", "{engine}: {made}");
+        let id = made["deployment_id"].as_str().unwrap();
+        let latest = host.expect(200, "GET", &format!("/v2/deployments/{id}"), None);
+        let uri = latest["source_revision_config"]["image_uri"].as_str().unwrap();
+        assert!(uri.starts_with(&format!("{}/images/by-image@sha256:", host.address())), "{engine}: {uri}");
+        let kept = std::fs::read_dir(host.data().join("registry").join(id)).unwrap().count();
+        assert_eq!(kept, 2, "{engine}: not a configuration and a layer");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::copy;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -28,34 +28,44 @@ use crate::host::reconcile::{Book, Running, deployment, until};
 const READY: Duration = Duration::from_secs(60);
 
 /// A host of its own on the first engine; nothing is left of it.
-struct OwnHost {
+pub(super) struct OwnHost {
     engine: String,
-    id: String,
-    directory: TempDir,
+    pub(super) id: String,
+    pub(super) directory: TempDir,
 }
 
 impl OwnHost {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let id = uuid();
         Self { engine: hosts().remove(0), id, directory: TempDir::new().unwrap() }
     }
 
-    fn runner(&self) -> EngineRunner {
+    pub(super) fn runner(&self) -> EngineRunner {
         self.runner_with(Databases::new(None, None, b"key").unwrap())
     }
 
     fn runner_with(&self, databases: Databases) -> EngineRunner {
-        let options = Options {
+        EngineRunner::new(self.options(databases)).unwrap()
+    }
+
+    pub(super) fn options(&self, databases: Databases) -> Options {
+        Options {
             engine: EngineEnv { host: Some(self.engine.clone()), ..EngineEnv::default() },
             host: self.id.clone(),
             pull: false,
             environment: Vec::new(),
+            builds: self.builds(),
+            repository_limit: 1 << 30,
             databases,
-        };
-        EngineRunner::new(options).unwrap()
+        }
     }
 
-    fn name(&self) -> String {
+    /// The directory of its builds.
+    pub(super) fn builds(&self) -> PathBuf {
+        self.directory.path().join("build")
+    }
+
+    pub(super) fn name(&self) -> String {
         format!("runner-{}", self.id)
     }
 
@@ -90,7 +100,7 @@ impl OwnHost {
         }
     }
 
-    fn containers(&self) -> String {
+    pub(super) fn containers(&self) -> String {
         let label = format!("label=agentcli.host={}", self.id);
         docker(&self.engine, &["ps", "-a", "--filter", &label, "--format", "{{.Names}}"])
     }
@@ -121,7 +131,7 @@ fn uuid() -> String {
     format!("{:012x}", since.as_nanos() as u64 & 0xffff_ffff_ffff)
 }
 
-fn log() -> (LogSink, Arc<Mutex<Vec<String>>>) {
+pub(super) fn log() -> (LogSink, Arc<Mutex<Vec<String>>>) {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let kept = lines.clone();
     (Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned())), lines)
@@ -282,7 +292,7 @@ async fn missing_engine_and_missing_images_are_told_apart() {
 }
 
 /// Asks the server of a deployment through the proxy.
-fn ask(proxy: SocketAddr, host: &str) -> Option<Value> {
+pub(super) fn ask(proxy: SocketAddr, host: &str) -> Option<Value> {
     let body = json!({ "assistant_id": "agent", "input": { "name": "Ada" } }).to_string();
     let (url, header) = (format!("http://{proxy}/runs/wait"), format!("host: {host}"));
     let arguments =

@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::service::{PATIENCE, ended, send};
+use super::tls::Certificates;
 use crate::harness::TestEnv;
 
 fn start(env: &TestEnv, arguments: &[&str]) -> Child {
@@ -63,13 +64,76 @@ fn it_says_where_it_is_and_ends_well() {
 }
 
 #[test]
+fn deploy_reaches_it_over_tls() {
+    let env = TestEnv::empty();
+    let key = env.run("host keys create --data data").out;
+    let certificates = Certificates::new();
+    let file = |name: &str| certificates.path(name).to_str().unwrap().to_owned();
+    let mut child = start(&env, &["--tls-cert", &file("cert.pem"), "--tls-key", &file("key.pem")]);
+    let line = first_line(&mut child);
+    let (url, proxy) =
+        line.strip_prefix("listening on ").unwrap().split_once(", for deployments on ").unwrap();
+    assert!(url.starts_with("https://127.0.0.1:") && proxy.starts_with("https://NAME.localhost:"), "{line}");
+    for (trusted, code) in [(Some(file("cert.pem")), 0), (None, 1)] {
+        let mut command = Command::new(crate::harness::program());
+        command.args(["deploy", "list", "--host-url", url]).env("AGENT_HOST_API_KEY", key.trim());
+        command.envs(trusted.map(|path| ("SSL_CERT_FILE", path))).env("NO_PROXY", "127.0.0.1");
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(ended(child, PATIENCE).status.code(), Some(0));
+}
+
+#[test]
+fn certificate_or_key_that_cannot_be_used_is_an_error() {
+    let env = TestEnv::empty();
+    let certificates = Certificates::new();
+    certificates.make("other.pem", "other-key.pem");
+    // Only its header is read.
+    let encrypted = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIHj\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    std::fs::write(certificates.path("encrypted.pem"), encrypted).unwrap();
+    let run = |arguments: &str| {
+        let arguments = arguments.replace("@", &format!("{}/", certificates.0.path().display()));
+        env.run(&format!("host serve --listen 127.0.0.1:0 --data data {arguments}"))
+    };
+    for (arguments, expected) in [
+        ("--tls-cert @cert.pem --tls-key @none.pem", "none.pem`: no such file"),
+        ("--tls-cert @key.pem --tls-key @key.pem", "key.pem`: it has no certificate in PEM format"),
+        ("--tls-cert @cert.pem --tls-key @cert.pem", "cert.pem`: it has no private key in PEM format"),
+        (
+            "--tls-cert @cert.pem --tls-key @other-key.pem",
+            "other-key.pem`: it is not the key of the certificate",
+        ),
+        (
+            "--tls-cert @cert.pem --tls-key @encrypted.pem",
+            "encrypted.pem`: it is encrypted\nhint: decrypt it with `openssl",
+        ),
+    ] {
+        let run = run(arguments);
+        assert_eq!((run.code, &*run.out), (1, ""), "{arguments}: {}", run.err);
+        assert!(run.err.contains(expected), "{arguments}: {}", run.err);
+    }
+    for arguments in ["--tls-cert @cert.pem", "--tls-key @key.pem"] {
+        assert_eq!(run(arguments).code, 2, "{arguments}");
+    }
+}
+
+#[test]
 fn what_it_cannot_use_is_told() {
     let env = TestEnv::empty()
         .file("login", "nobody")
         .file("repositories.json", "{}")
-        .file("listeners.json", "[{}]");
+        .file("listeners.json", "[{}]")
+        .file(
+            "short.json",
+            r#"[{"host_integration_id": "a", "id": 1, "name": "agent", "owner": "b", "url": "c", "default_branch": "d",
+                "webhook_secret": "too short"}]"#,
+        );
     for (arguments, code, expected) in [
         ("--repositories repositories.json", 2, "cannot read repositories from"),
+        ("--repositories short.json", 2, "webhook_secret of agent is not a text of at least 16 bytes"),
+        ("--templates none", 2, "cannot read templates from `none`: no such file"),
         ("--listeners listeners.json", 2, "cannot read listeners from `listeners.json`: missing field `id`"),
         ("--registry a/B", 2, "cannot begin the name of an image"),
         ("--registry a --registry-login-file login", 2, "it is not USERNAME:PASSWORD"),

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
+use super::description;
 use super::stand_in::StandIn;
 
 /// The key of every service of the tests.
@@ -34,6 +35,7 @@ pub(crate) struct Host {
     proxy: SocketAddr,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    vocabulary: Vocabulary,
     /// Removed after the service.
     data: TempDir,
 }
@@ -69,10 +71,13 @@ impl Knobs {
             options: Options {
                 listen: any,
                 proxy: any,
+                tls: None,
                 vocabulary: Vocabulary::Specification,
                 is_self_hosted: false,
                 registry: None,
                 repositories: Vec::new(),
+                webhooks: Vec::new(),
+                templates: None,
                 listeners: Vec::new(),
                 limits: Limits::default(),
             },
@@ -114,12 +119,20 @@ impl Host {
         use agentcli_host::runner::{self, Databases, EngineRunner};
         let data = TempDir::new().unwrap();
         let Knobs { options, .. } = Knobs::new(data.path());
+        let builds = data.path().join("build");
         let env = EngineEnv { host: Some(engine.to_owned()), ..EngineEnv::default() };
         Self::serve(data, options, |store| {
             let databases = Databases::new(None, None, &store.database_key()).unwrap();
             let host = store.host_id().unwrap();
-            let options =
-                runner::Options { engine: env, host, pull: false, environment: Vec::new(), databases };
+            let options = runner::Options {
+                engine: env,
+                host,
+                pull: false,
+                environment: Vec::new(),
+                builds,
+                repository_limit: 1 << 30,
+                databases,
+            };
             EngineRunner::new(options).unwrap()
         })
     }
@@ -130,6 +143,7 @@ impl Host {
         runner: impl FnOnce(&Store) -> R + Send + 'static,
     ) -> Self {
         let directory = data.path().to_owned();
+        let vocabulary = options.vocabulary;
         let (end, ended) = oneshot::channel::<()>();
         let (ready, address) = mpsc::channel();
         let thread = thread::spawn(move || {
@@ -152,6 +166,7 @@ impl Host {
             proxy,
             end: Some(end),
             thread: Some(thread),
+            vocabulary,
             data,
         }
     }
@@ -196,7 +211,7 @@ impl Host {
         answer.json
     }
 
-    /// Asks anything: with these headers, and this type and body.
+    /// Asks anything: with these headers, and this type and body. The answer is as the description of the service says.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -205,7 +220,11 @@ impl Host {
         body: Option<(&str, Vec<u8>)>,
     ) -> reqwest::Result<Answer> {
         let url = if path.starts_with("http") { path.to_owned() } else { format!("{}{path}", self.url()) };
-        send(method, &url, headers, body)
+        let answer = send(method, &url, headers, body)?;
+        if let Some(path) = url.strip_prefix(&self.url()) {
+            description::check(self.vocabulary, method, path, &answer);
+        }
+        Ok(answer)
     }
 
     /// Asks for the record at `path` until it is as it should be.

@@ -3,7 +3,7 @@
 //! `host::runner` and `host::deployed` on real engines.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agentcli::api::wire::LogLevel;
@@ -35,6 +35,8 @@ pub(crate) struct StandIn {
     pub(crate) lines: &'static [&'static str],
     /// By number of the revision, from 1.
     pub(crate) faults: Vec<(u64, Fault)>,
+    /// The names of images that were removed.
+    pub(crate) removed: Arc<Mutex<Vec<String>>>,
     containers: Mutex<BTreeMap<String, Seen>>,
 }
 
@@ -147,8 +149,12 @@ impl Runner for StandIn {
         .boxed()
     }
 
-    fn remove_image<'a>(&'a self, _: &'a str) -> Act<'a, ()> {
-        async { Ok(()) }.boxed()
+    fn remove_image<'a>(&'a self, name: &'a str) -> Act<'a, ()> {
+        async {
+            self.removed.lock().unwrap().push(name.to_owned());
+            Ok(())
+        }
+        .boxed()
     }
 
     fn forget<'a>(&'a self, _: &'a str) -> Act<'a, ()> {

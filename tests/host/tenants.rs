@@ -1,10 +1,12 @@
-//! Keys and tenants: nobody sees or changes what belongs to others.
+//! Keys of tenants, and secrets. `host::matrix` asks each route with each key.
 
-use agentcli_host::{ROUTES, Store};
+use std::path::Path;
+
+use agentcli_host::Store;
 use serde_json::{Value, json};
 
 use super::service::{Host, KEY};
-use super::{created, deployed, image};
+use super::{created, image};
 use crate::harness::TestEnv;
 
 const OTHER: &str = "key-of-another-tenant-0123456789";
@@ -15,36 +17,6 @@ fn with_two_tenants() -> Host {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(store.add_key("others", OTHER)).unwrap();
     })
-}
-
-#[test]
-fn what_belongs_to_others_does_not_exist() {
-    let host = with_two_tenants();
-    let id = created(&host, "app");
-    let revision = deployed(&host, &id, &image('1'));
-    host.until(&revision, |it| it["status"] == "DEPLOYED");
-    let before = host.expect(200, "GET", &format!("/v2/deployments/{id}"), None);
-    let revision = revision.rsplit('/').next().unwrap();
-    let mut tried = 0;
-    for route in ROUTES
-        .iter()
-        .filter(|route| route.path.contains("deployment_id") || route.path.contains("project_id"))
-    {
-        let path = route.path.replace("{deployment_id}", &id).replace("{project_id}", &id);
-        let path = path.replace("{revision_id}", revision);
-        let body = (route.method != "GET").then(|| ("application/json", b"{}".to_vec()));
-        let answer = host.send(route.method, &path, &[("X-Api-Key", OTHER)], body).unwrap();
-        assert_eq!(answer.status, 404, "{} {path}: {}", route.method, answer.text);
-        assert_eq!(answer.json["detail"], format!("Deployment ID {id} not found."));
-        tried += 1;
-    }
-    assert!(tried >= 10, "{tried} routes");
-    let list = host.send("GET", "/v2/deployments", &[("X-Api-Key", OTHER)], None).unwrap();
-    assert_eq!(list.json, json!({ "resources": [], "offset": 0 }));
-    let by_id = format!("/v2/deployments?deployment_ids={id}");
-    let list = host.send("GET", &by_id, &[("X-Api-Key", OTHER)], None).unwrap();
-    assert_eq!(list.json["resources"], json!([]));
-    assert_eq!(host.expect(200, "GET", &format!("/v2/deployments/{id}"), None), before);
 }
 
 #[test]
@@ -67,34 +39,70 @@ fn keys_are_listed_and_revoked() {
     assert!(again.err.contains(&format!("there is no key with the ID `{newest}`")), "{}", again.err);
 }
 
+/// The values that are searched for.
+const HIDDEN: [&str; 2] = ["plainly-hidden", KEY];
+
+/// Fails if a file below a directory has one of the hidden values; the number of files.
+fn search(directory: &Path) -> usize {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut searched = 0;
+    for path in entries {
+        if path.is_dir() {
+            searched += search(&path);
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        for hidden in HIDDEN {
+            let found = bytes.windows(hidden.len()).any(|part| part == hidden.as_bytes());
+            assert!(!found, "{hidden} is in {}", path.display());
+        }
+        searched += 1;
+    }
+    searched
+}
+
 #[test]
 fn secrets_are_nowhere_in_clear() {
     let host = Host::start(|_| {});
     let path = format!("/v2/deployments/{}", created(&host, "app"));
     let patch = json!({
         "source_revision_config": { "image_uri": image('1') },
-        "secrets": [{ "name": "TOKEN", "value": "plainly-hidden" }],
+        "secrets": [{ "name": "TOKEN", "value": HIDDEN[0] }],
     });
-    let patched = host.ask("PATCH", &path, Some(&patch));
-    assert_eq!(patched.status, 200, "{}", patched.text);
-    for answer in [&patched.json, &host.expect(200, "GET", "/v2/deployments", None)["resources"][0]] {
+    let mut answers = vec![host.expect(200, "PATCH", &path, Some(&patch))];
+    let revision = format!("{path}/revisions/{}", answers[0]["latest_revision_id"].as_str().unwrap());
+    host.until(&revision, |it| it["status"] == "DEPLOYED");
+    answers.push(host.expect(200, "GET", "/v2/deployments", None)["resources"][0].clone());
+    // A patch without secrets keeps them, and one of them with the names alone is refused.
+    answers.push(host.expect(200, "PATCH", &path, Some(&json!({}))));
+    answers.push(host.expect(200, "POST", &format!("{revision}/redeploy"), None));
+    for answer in &answers {
         assert_eq!(answer["secrets"], json!([{ "name": "TOKEN" }]));
     }
-    // A patch without secrets keeps them, and one of them with the names alone is refused.
-    assert_eq!(host.expect(200, "PATCH", &path, Some(&json!({})))["secrets"], json!([{ "name": "TOKEN" }]));
     let names = json!({ "secrets": [{ "name": "TOKEN" }] });
     assert_eq!(host.expect(422, "PATCH", &path, Some(&names))["detail"][0]["type"], Value::from("missing"));
-    let mut searched = 0;
-    for entry in std::fs::read_dir(host.data()).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_type().unwrap().is_file() {
-            let bytes = std::fs::read(entry.path()).unwrap();
-            for hidden in ["plainly-hidden", KEY] {
-                let found = bytes.windows(hidden.len()).any(|part| part == hidden.as_bytes());
-                assert!(!found, "{hidden} is in {}", entry.path().display());
-            }
-            searched += 1;
-        }
+    // Errors repeat no values, wherever they are in a body.
+    for wrong in [
+        json!({ "secrets": [{ "name": HIDDEN[0], "value": 1 }] }),
+        json!({ "secrets": [{ "name": "A", "value": [HIDDEN[0]] }] }),
+        json!({ "secrets": HIDDEN[0] }),
+        json!({ "revision_source": HIDDEN[0] }),
+    ] {
+        let answer = host.ask("PATCH", &path, Some(&wrong));
+        assert_eq!(answer.status, 422, "{}", answer.text);
+        answers.push(answer.text.into());
     }
+    for tail in ["/revisions", "/manifests"] {
+        answers.push(host.ask("GET", &format!("{path}{tail}"), None).text.into());
+    }
+    for kind in ["deploy", "build"] {
+        answers.push(host.expect(200, "GET", &format!("{revision}/logs?type={kind}"), None));
+    }
+    for (answer, hidden) in answers.iter().flat_map(|answer| HIDDEN.map(|hidden| (answer, hidden))) {
+        assert!(!answer.to_string().contains(hidden), "{hidden} is in {answer}");
+    }
+    let searched = search(host.data());
     assert!(searched >= 3, "{searched} files");
+    host.expect(204, "DELETE", &path, None);
+    search(host.data());
 }

@@ -1,14 +1,13 @@
 //! Every field of the resources has its place.
 
 use agentcli::api::wire::{Object, ResourceSpec};
-use agentcli::compiler::back::plan::Plan;
 use agentcli::kubernetes::{self, Request};
 use indexmap::IndexMap;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 
-use super::{IMAGE, SECRET, manifests, names, object, text};
+use super::{IMAGE, SECRET, manifests, names, object};
 use crate::harness::{TestEnv, fixtures, golden};
 
 const EXECUTOR: &str = "--executor-image registry.example/executor:1";
@@ -193,9 +192,9 @@ fn what_kubernetes_would_refuse_is_refused() {
 }
 
 /// A request of a program, such as the deployment service.
-fn request<'a>(plan: &'a Plan, namespace: &str, resources: ResourceSpec) -> Request<'a> {
+fn request(namespace: &str, resources: ResourceSpec) -> Request<'static> {
     Request {
-        plan,
+        configuration: "1",
         name: "agent".to_owned(),
         namespace: Some(namespace.to_owned()),
         image: "a".to_owned(),
@@ -209,20 +208,19 @@ fn request<'a>(plan: &'a Plan, namespace: &str, resources: ResourceSpec) -> Requ
 
 #[test]
 fn all_objects_are_in_the_namespace() {
-    let (plan, resources) = (text::plan(), serde_json::from_value(every_field()).unwrap());
-    let made = kubernetes::manifests(&request(&plan, "agents", resources)).unwrap();
+    let resources = serde_json::from_value(every_field()).unwrap();
+    let made = kubernetes::manifests(&request("agents", resources)).unwrap();
     assert!(made.objects.len() > 15);
     for it in made.objects {
         assert_eq!(it["metadata"]["namespace"], "agents", "{it}");
     }
-    let refused = kubernetes::manifests(&request(&plan, "No", ResourceSpec::default())).unwrap_err();
+    let refused = kubernetes::manifests(&request("No", ResourceSpec::default())).unwrap_err();
     assert_eq!(refused.message, "the namespace, `No`, is not a name in Kubernetes");
 }
 
 /// Whatever the amounts and words: there are manifests, or a refusal.
 #[test]
 fn no_resources_make_it_panic() {
-    let plan = text::plan();
     let value = select(vec![
         json!(0),
         json!(1),
@@ -245,7 +243,7 @@ fn no_resources_make_it_panic() {
             object.insert((*field).to_owned(), value);
             accepted = serde_json::from_value(object.into()).unwrap_or(accepted);
         }
-        if let Err(refused) = kubernetes::manifests(&request(&plan, "agents", accepted)) {
+        if let Err(refused) = kubernetes::manifests(&request("agents", accepted)) {
             prop_assert!(!refused.message.is_empty() && !refused.hint.is_empty());
         }
     });

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::image::Image;
 use super::{Stage, deployments, named, revisions};
 use crate::engine::{docker, hosts, try_docker};
 use crate::harness::{TestEnv, copy, fixtures};
 use crate::host::service::{Host, KEY};
-use crate::proxy::Proxy;
+use crate::proxy::{Fault, Proxy};
 
 /// Timeout for a deployment to be removed; its server has to stop.
 const REMOVAL: Duration = Duration::from_secs(120);
@@ -125,6 +126,36 @@ fn a_project_is_pushed_runs_and_an_edit_sends_what_is_new() {
         while directory.exists() || !service.images().is_empty() {
             assert!(Instant::now() < deadline, "{engine}: {:?}", service.images());
             thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn an_image_is_pushed_over_a_bad_connection() {
+    const LAYER: &str = "/blobs/uploads/";
+    for engine in hosts() {
+        for (method, path, fault) in [
+            ("POST", LAYER, Fault::Lost),
+            ("PATCH", LAYER, Fault::ResetInRequest),
+            ("PATCH", LAYER, Fault::BROKEN),
+            ("PUT", "/manifests/", Fault::Lost),
+            ("PUT", "/manifests/", Fault::BROKEN),
+        ] {
+            let host = Host::start(|_| {});
+            let proxy = Proxy::start(host.address());
+            let stage = Stage::new(&proxy.url()).with(|env| env.variable("DOCKER_HOST", &engine));
+            let image = Image::make(&engine);
+            let arguments = format!("--name app --image {}", image.name);
+            proxy.fail(method, path, fault.clone(), 1);
+            let events = stage.events(&arguments);
+            let pushed = named(&events, "pushed");
+            assert_eq!(pushed.len(), 1, "{engine}: {method} {path} {fault:?}: {events:?}");
+            let [found] = &deployments(&host)[..] else { panic!("{engine}: not one deployment") };
+            assert_eq!(revisions(&host, found)[0]["status"], "DEPLOYED", "{engine}");
+            let files = std::fs::read_dir(host.data().join("registry").join(found["id"].as_str().unwrap()));
+            let names = files.unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+            let blobs: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+            assert_eq!(blobs.len(), 2, "{engine}: {method} {path} {fault:?}: {blobs:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::runner::{self, Databases, EngineRunner};
-use crate::{Limits, Login, Options, Registry, Service, Store};
+use crate::{Limits, Login, Options, Registry, Service, Store, Tls, Webhook};
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
 use agentcli::cli::account::Dialect;
@@ -20,6 +20,9 @@ use agentcli::project;
 /// Variables of the registry credentials.
 const USERNAME: &str = "AGENT_HOST_REGISTRY_USERNAME";
 const PASSWORD: &str = "AGENT_HOST_REGISTRY_PASSWORD";
+
+/// Maximum size of a repository, in bytes: that of an unpacked archive.
+const REPOSITORY_LIMIT: u64 = 4 << 30;
 
 /// Run a deployment service on this machine
 ///
@@ -44,6 +47,14 @@ pub(crate) struct Serve {
     /// Data directory; created if it does not exist
     #[arg(long, value_name = "DIRECTORY")]
     data: PathBuf,
+
+    /// PEM file with the certificate for TLS on both addresses, followed by intermediate ones; read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// PEM file with the key of the certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
 
     /// API dialect of the service
     #[arg(long, value_name = "DIALECT", value_enum, default_value_t = Dialect::Specification)]
@@ -78,9 +89,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "registry")]
     registry_login_file: Option<PathBuf>,
 
-    /// JSON file with an array of repository records
+    /// JSON file with an array of repository records, and their `webhook_secret` for webhooks of pushes
     #[arg(long, value_name = "FILE")]
     repositories: Option<PathBuf>,
+
+    /// Directory of templates: each directory in it is a project for the source internal_template
+    #[arg(long, value_name = "DIRECTORY")]
+    templates: Option<PathBuf>,
 
     /// JSON file with an array of listener records; new deployments of external images must name one of them
     #[arg(long, value_name = "FILE")]
@@ -109,8 +124,9 @@ impl Serve {
     }
 
     fn ready(&self, env: &mut Env, service: &Service<EngineRunner>) -> Result<(), Error> {
-        let url = format!("http://{}", service.address());
-        let proxy = format!("http://NAME.localhost:{}", service.proxy_address().port());
+        let scheme = service.scheme();
+        let url = format!("{scheme}://{}", service.address());
+        let proxy = format!("{scheme}://NAME.localhost:{}", service.proxy_address().port());
         let line = match self.json {
             true => json!({ "event": "ready", "url": url, "deployments": proxy }).to_string(),
             false => format!("listening on {url}, for deployments on {proxy}"),
@@ -126,22 +142,48 @@ impl Serve {
             host: store.host_id().map_err(crate::Error::from)?,
             pull: self.pull,
             environment: Vec::new(),
+            builds: store.builds(),
+            repository_limit: REPOSITORY_LIMIT,
             databases: databases.map_err(Error::misused)?,
         };
         Ok(EngineRunner::new(options).map_err(crate::Error::Runner)?)
     }
 
     fn options(&self, env: &mut Env) -> Result<Options, Error> {
+        let mut repositories = records(env, self.repositories.as_deref(), "repositories")?;
+        let webhooks = Webhook::take(&mut repositories).map_err(|reason| {
+            wrong(self.repositories.as_deref().unwrap_or(Path::new("")), "repositories", reason)
+        })?;
         Ok(Options {
             listen: self.listen,
             proxy: self.proxy,
+            tls: self.tls(env)?,
             registry: self.registry(env)?,
             vocabulary: self.vocabulary.into(),
             is_self_hosted: self.self_hosted,
-            repositories: records(env, self.repositories.as_deref(), "repositories")?,
+            repositories,
+            webhooks,
+            templates: self.templates(env)?,
             listeners: records(env, self.listeners.as_deref(), "listeners")?,
             limits: Limits::default(),
         })
+    }
+
+    fn templates(&self, env: &Env) -> Result<Option<PathBuf>, Error> {
+        let Some(path) = &self.templates else { return Ok(None) };
+        let directory = env.directory.join(path);
+        match std::fs::read_dir(&directory) {
+            Ok(_) => Ok(Some(directory)),
+            Err(error) => Err(wrong(path, "templates", project::reason(&error))),
+        }
+    }
+
+    fn tls(&self, env: &Env) -> Result<Option<Tls>, Error> {
+        let Some((certificate, key)) = self.tls_cert.as_ref().zip(self.tls_key.as_ref()) else {
+            return Ok(None);
+        };
+        let tls = Tls::load(env.directory.join(certificate), env.directory.join(key));
+        Ok(Some(tls.map_err(crate::Error::from)?))
     }
 
     fn registry(&self, env: &Env) -> Result<Option<Registry>, Error> {

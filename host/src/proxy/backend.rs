@@ -10,11 +10,11 @@ use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::accept::prepare;
 use crate::lock;
 
 /// The body of a request to a backend.
@@ -28,9 +28,6 @@ const MAX_IDLE_CONNECTIONS: usize = 64;
 
 /// Time for which a backend that did not accept a connection is chosen last.
 const AVOIDED: Duration = Duration::from_secs(1);
-
-/// Silence after which the system probes whether the peer still exists.
-const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// One replica of a revision.
 pub(super) struct Backend {
@@ -162,10 +159,4 @@ impl Drop for Open {
     fn drop(&mut self) {
         self.0.open.send_modify(|open| *open -= 1);
     }
-}
-
-/// Sends small pieces at once, and notices a peer that vanished.
-pub(super) fn prepare(stream: &TcpStream) {
-    stream.set_nodelay(true).ok();
-    SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE)).ok();
 }

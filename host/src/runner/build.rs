@@ -1,6 +1,6 @@
-//! Images of uploaded archives and of repositories: unpacked or fetched, compiled as `agentcli build` does, and built by the engine.
+//! Images of uploaded archives, templates and repositories: unpacked, copied or fetched, compiled as `agentcli build` does, and built by the engine.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -8,7 +8,6 @@ use flate2::read::GzDecoder;
 use tempfile::TempDir;
 
 use agentcli::api::wire::LogLevel;
-use agentcli::child::{self, Command};
 use agentcli::cli::check;
 use agentcli::cli::report::text::{self, Layout};
 use agentcli::compiler::back::lower::{self, Options};
@@ -16,7 +15,8 @@ use agentcli::compiler::{self, Analysis};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
 use agentcli::project::{self, Project};
 
-use super::{BuildJob, Failure, LogSink, Origin};
+use super::repository::{self, Remote};
+use super::{BuildJob, Failure, LogSink, Origin, tree};
 
 /// Width of the findings in a log, in columns.
 const WIDTH: usize = 100;
@@ -24,25 +24,30 @@ const WIDTH: usize = 100;
 /// The rule that does not apply when a command builds the files of a graph.
 const NOT_BUILT: &str = "reference-not-built";
 
-/// The protocols by which repositories are fetched: not from the files of this machine.
-const PROTOCOLS: &str = "https:http:ssh";
-
 /// Builds an image.
-pub(super) async fn build(engine: &Engine, job: BuildJob, pull: bool, log: LogSink) -> Result<(), Failure> {
+pub(super) async fn build(
+    engine: &Engine,
+    job: BuildJob,
+    options: &super::Options,
+    log: LogSink,
+) -> Result<(), Failure> {
+    let super::Options { builds, pull, repository_limit, .. } = options;
     let (tag, config) = (job.tag.clone(), job.config.clone());
     // It is removed when the build ends.
-    let tree = TempDir::with_prefix("agentcli-build-").map_err(|error| {
-        Failure::Refused(format!("cannot create a temporary directory: {}", project::reason(&error)))
+    let tree = fs::create_dir_all(builds).and_then(|()| TempDir::with_prefix_in("tree-", builds));
+    let tree = tree.map_err(|error| {
+        Failure::Refused(format!("cannot create a directory for the build: {}", project::reason(&error)))
     })?;
-    if let Origin::Repository { url, reference } = &job.origin {
-        fetch(url, reference, tree.path(), &log).await.map_err(Failure::Refused)?;
+    if let Origin::Repository { url, reference, commit } = &job.origin {
+        let remote = Remote { url, reference, commit: commit.as_deref() };
+        repository::fetch(&remote, tree.path(), *repository_limit, &log).await.map_err(Failure::Refused)?;
     }
     let (root, lines) = (tree.path().to_owned(), log.clone());
     let prepared = tokio::task::spawn_blocking(move || prepare(&root, &job, &lines)).await;
     let prepared = prepared.map_err(|error| Failure::Refused(format!("the build stopped: {error}")))?;
     let request = prepared.map_err(Failure::Refused)?;
     let lines = log.clone();
-    let request = BuildRequest { tags: vec![tag], pull, ..request };
+    let request = BuildRequest { tags: vec![tag], pull: *pull, ..request };
     engine.build(request, move |event| report(&event, &lines)).await.map(drop).map_err(|error| {
         let Error::Step(failed) = &error else { return error.into() };
         failed.last_lines.iter().for_each(|line| log(LogLevel::Error, line));
@@ -65,36 +70,15 @@ fn report(event: &BuildEvent, log: &LogSink) {
     }
 }
 
-/// Fetches a branch or a tag with the git of this machine, which has the credentials. The error is a fragment.
-async fn fetch(url: &str, reference: &str, root: &Path, log: &LogSink) -> Result<(), String> {
-    log(LogLevel::Info, &format!("fetching {reference} of {url}"));
-    let name = reference.trim_start_matches("refs/tags/").trim_start_matches("refs/heads/");
-    let clone = Command::new("git", root)
-        .arguments(["clone", "--quiet", "--depth=1", "--single-branch"])
-        .arguments([&format!("--branch={name}"), "--", url, "."])
-        .variable("GIT_TERMINAL_PROMPT", "0")
-        .variable("GIT_ALLOW_PROTOCOL", PROTOCOLS);
-    let (status, _) = child::output(&clone, "").await.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "cannot fetch the repository: git is not installed on the host".to_owned(),
-        _ => format!("cannot run git: {}", project::reason(&error)),
-    })?;
-    if !status.is_success() {
-        return Err(format!(
-            "git cannot fetch {name} of {url}; `git ls-remote {url} {name}` on the host says why"
-        ));
-    }
-    let commit = Command::new("git", root).arguments(["rev-parse", "HEAD"]);
-    if let Ok((_, commit)) = child::output(&commit, "").await {
-        log(LogLevel::Info, &format!("commit {}", String::from_utf8_lossy(&commit).trim()));
-    }
-    Ok(())
-}
-
 /// Unpacks and compiles the source. The error is a fragment.
 fn prepare(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
-    if let Origin::Archive(archive) = &job.origin {
-        unpack(archive, root)?;
+    match &job.origin {
+        Origin::Archive(archive) => unpack(archive, root)?,
+        Origin::Template(directory) => tree::copy(directory, root)?,
+        Origin::Repository { .. } => {}
     }
+    // Before it is compiled: findings quote files.
+    tree::check_links(root)?;
     compile(root, job, log)
 }
 
@@ -155,7 +139,6 @@ fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, S
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::sync::{Arc, Mutex};
 
     use flate2::Compression;
@@ -217,6 +200,31 @@ mod tests {
         let (prepared, ..) = prepared(&files);
         let reason = prepared.err().unwrap();
         assert!(reason.contains("needs files outside of the source"), "{reason}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_out_of_the_source_are_refused_before_it_is_read() {
+        let (secret, template) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        fs::write(secret.path().join("config.json"), "{\"the secret\": }").unwrap();
+        let link = template.path().join("agent.json");
+        std::os::unix::fs::symlink(secret.path().join("config.json"), &link).unwrap();
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let kept = log.clone();
+        let sink: LogSink = Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned()));
+        let origin = Origin::Template(template.path().to_owned());
+        let job = BuildJob { origin, config: "agent.json".to_owned(), ..job(secret.path(), &[]) };
+        let tree = TempDir::new().unwrap();
+        let reason = prepare(tree.path(), &job, &sink).err().unwrap();
+        assert!(reason.starts_with("`agent.json` is a link out of the source"), "{reason}");
+        assert_eq!(*log.lock().unwrap(), Vec::<String>::new());
+        fs::remove_file(link).unwrap();
+        fs::write(template.path().join("agent.json"), VALID).unwrap();
+        fs::write(template.path().join("agent.py"), "graph = object()\n").unwrap();
+        fs::write(template.path().join("requirements.txt"), "").unwrap();
+        let tree = TempDir::new().unwrap();
+        let request = prepare(tree.path(), &job, &sink).unwrap_or_else(|reason| panic!("{reason}"));
+        assert!(request.context.root.starts_with(tree.path()));
     }
 
     #[test]

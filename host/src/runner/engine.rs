@@ -1,6 +1,7 @@
 //! The runner on a container engine.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -30,6 +31,10 @@ pub struct Options {
     pub pull: bool,
     /// Variables for all servers, such as the keys of the user.
     pub environment: Vec<(String, String)>,
+    /// Directory for the trees of builds.
+    pub builds: PathBuf,
+    /// Maximum size of a fetched repository, in bytes.
+    pub repository_limit: u64,
     /// The databases that the servers share.
     pub databases: Databases,
 }
@@ -137,7 +142,7 @@ impl Runner for EngineRunner {
     }
 
     fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()> {
-        async move { build::build(self.engine().await?, job, self.options.pull, log).await }.boxed()
+        async move { build::build(self.engine().await?, job, &self.options, log).await }.boxed()
     }
 
     fn has_image<'a>(&'a self, image: &'a str) -> Act<'a, bool> {

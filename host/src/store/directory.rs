@@ -102,6 +102,10 @@ impl Directory {
         self.0.join("uploads")
     }
 
+    pub(super) fn builds(&self) -> PathBuf {
+        self.0.join("build")
+    }
+
     pub(super) fn registry(&self) -> PathBuf {
         self.0.join("registry")
     }

@@ -1,13 +1,14 @@
 //! Revisions of the database.
 
 use agentcli::api::time;
-use agentcli::api::wire::{Deployment, Object, Revision, RevisionStatus, Source};
+use agentcli::api::wire::{Deployment, LogLevel, Object, Revision, RevisionStatus, Source};
 use agentcli::compiler::server::cluster;
 use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension as _, params, params_from_iter};
 use uuid::Uuid;
 
-use super::{Broken, Tx};
+use super::{Broken, LogKind, Tx};
+use crate::ignored;
 use crate::reconcile::Phase;
 
 /// Field of a revision with its number in the deployment, from 1, which the specification does not know.
@@ -52,6 +53,9 @@ impl Tx<'_> {
                 number
             ],
         )?;
+        if let Some(warning) = ignored::warning(deployment) {
+            self.log(&revision.id, LogKind::Deploy, &LogLevel::Warning, &warning)?;
+        }
         deployment.latest_revision_id = Some(revision.id.clone());
         self.save(deployment)?;
         Ok(revision.id)

@@ -113,3 +113,9 @@ CREATE TABLE tags (
     FOREIGN KEY (deployment, digest) REFERENCES manifests (deployment, digest) ON DELETE CASCADE
 );
 CREATE INDEX tags_of_manifest ON tags (deployment, digest);
+
+-- Names of deliveries of webhooks, SHA-256, which are not processed again.
+CREATE TABLE deliveries (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    name BLOB NOT NULL UNIQUE
+);

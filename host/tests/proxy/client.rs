@@ -7,7 +7,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::soon;
@@ -37,6 +37,10 @@ impl Client {
     pub(crate) async fn connect(proxy: SocketAddr) -> Self {
         let stream = TcpStream::connect(proxy).await.unwrap();
         stream.set_nodelay(true).unwrap();
+        Self::over(stream).await
+    }
+
+    pub(crate) async fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Self {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
         Self(sender)

@@ -9,6 +9,7 @@ mod holding;
 mod routing;
 mod streams;
 mod switching;
+mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

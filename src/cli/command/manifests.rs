@@ -131,7 +131,7 @@ impl Manifests {
         }
         let missing = || Error::usage("the deployment has no image", "pass --image");
         Ok(Request {
-            plan: &planned.plan,
+            configuration: &planned.plan.config.sha256,
             name,
             namespace,
             image: self.image.clone().or(image).ok_or_else(missing)?,

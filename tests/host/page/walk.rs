@@ -39,6 +39,18 @@ fn open_first(browser: &Browser) {
     browser.until(DETAIL);
 }
 
+fn narrow(browser: &Browser) {
+    let screen = json!({ "width": 320, "height": 640, "deviceScaleFactor": 1, "mobile": false });
+    browser.command("Emulation.setDeviceMetricsOverride", screen);
+}
+
+/// Fails if the page scrolls sideways.
+fn fits(browser: &Browser) {
+    let beyond =
+        browser.run("const page = document.documentElement; return page.scrollWidth - page.clientWidth");
+    assert_eq!(beyond, 0, "{}", browser.run("return document.body.innerText"));
+}
+
 fn has_no_errors(browser: &Browser) {
     assert_eq!(browser.console(), Vec::<String>::new());
 }
@@ -86,6 +98,8 @@ fn rejected_key_and_lost_connection_are_told() {
     // What was shown last stays.
     browser.until("document.getElementById('retry').offsetHeight > 0");
     browser.until(&reads("tbody [data-row]", "app"));
+    narrow(&browser);
+    fits(&browser);
 }
 
 #[test]
@@ -226,15 +240,9 @@ fn narrow_screens_do_not_scroll_sideways() {
     host.until(&revision, |it| it["status"] == "DEPLOYED");
     let browser = Browser::open(&host.url());
     for scheme in ["light", "dark"] {
-        let narrow = json!({ "width": 320, "height": 640, "deviceScaleFactor": 1, "mobile": false });
-        browser.command("Emulation.setDeviceMetricsOverride", narrow);
+        narrow(&browser);
         let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
         browser.command("Emulation.setEmulatedMedia", json!({ "features": [feature] }));
-        let fits = |browser: &Browser| {
-            let beyond = browser
-                .run("const page = document.documentElement; return page.scrollWidth - page.clientWidth");
-            assert_eq!(beyond, 0, "{}", browser.run("return document.body.innerText"));
-        };
         browser.until("document.activeElement.id === 'key'");
         fits(&browser);
         browser.press(&format!("{KEY}{ENTER}"));

@@ -5,15 +5,22 @@ use serde_json::Value;
 use crate::compiler::back::emit::{heading, quote};
 use crate::compiler::back::plan::Plan;
 
-/// The documents of `objects`, each after a line `---`. `remarks` follow the heading as comments.
+/// The documents of `objects`, made from a plan.
 pub fn manifests(plan: &Plan, objects: &[Value], remarks: &[String]) -> String {
-    let (mark, name, hash) = (heading::MARK, quote::comment(&plan.config.name), &plan.config.sha256);
-    let mut text = format!(
-        "{mark}from {name}. Do not edit: change {name} and run `agentcli manifests` again.\n\
-         # Made from configuration sha256:{hash}\n"
+    let (mark, name, hash) = (heading::MARK, heading::name(plan), &plan.config.sha256);
+    let first = format!(
+        "{}from {name}. Do not edit: change {name} and run `agentcli manifests` again.",
+        mark.trim_start_matches("# ")
     );
-    for remark in remarks {
-        text.push_str(&format!("# {}\n", quote::comment(remark)));
+    let remarks = [&[format!("Made from configuration sha256:{hash}")], remarks].concat();
+    documents(&first, &remarks, objects)
+}
+
+/// The documents of `objects`, each after a line `---`, below comments.
+pub fn documents(heading: &str, remarks: &[String], objects: &[Value]) -> String {
+    let mut text = String::new();
+    for line in std::iter::once(heading).chain(remarks.iter().map(String::as_str)) {
+        text.push_str(&format!("# {}\n", quote::comment(line)));
     }
     for object in objects {
         text.push_str("---\n");
