@@ -7,6 +7,7 @@
 //! milliseconds. The rate is requests per second.
 
 use std::error::Error;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,11 @@ impl Target {
     }
 
     /// The whole answer to one request.
-    async fn answer(&self, connection: &mut SendRequest<Empty<Bytes>>, number: u64) -> Result<StatusCode, Failure> {
+    async fn answer(
+        &self,
+        connection: &mut SendRequest<Empty<Bytes>>,
+        number: u64,
+    ) -> Result<StatusCode, Failure> {
         let uri = self.uri(number)?;
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let mut request = Request::get(path);
@@ -55,7 +60,8 @@ impl Target {
 
     async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>, Failure> {
         let uri = self.uri(0)?;
-        let stream = TcpStream::connect((uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(80))).await?;
+        let stream =
+            TcpStream::connect((uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(80))).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
@@ -103,9 +109,11 @@ async fn main() -> Result<(), Failure> {
     // Cargo adds --bench.
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
     let mut word = || words.next().ok_or("usage: load RATE SECONDS CONNECTIONS URL [NAME:VALUE...]");
-    let (rate, seconds, connections): (u64, u64, usize) = (word()?.parse()?, word()?.parse()?, word()?.parse()?);
+    let (rate, seconds, connections): (u64, u64, usize) =
+        (word()?.parse()?, word()?.parse()?, word()?.parse()?);
     let url = word()?;
-    let header = |word: String| word.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
+    let header =
+        |word: String| word.split_once(':').map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
     let headers = words.map(header).collect::<Option<_>>().ok_or("a header is NAME:VALUE")?;
     let target = Arc::new(Target { url, headers });
 
@@ -139,6 +147,7 @@ async fn main() -> Result<(), Failure> {
     }
     times.sort_unstable();
     let [p50, p95, p99, max] = [50, 95, 99, 100].map(|percent| percentile(&times, percent));
-    println!("{}", json!({ "sent": times.len(), "failed": failed, "p50": p50, "p95": p95, "p99": p99, "max": max }));
-    Ok(())
+    let result =
+        json!({ "sent": times.len(), "failed": failed, "p50": p50, "p95": p95, "p99": p99, "max": max });
+    Ok(writeln!(std::io::stdout(), "{result}")?)
 }
