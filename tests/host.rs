@@ -18,6 +18,7 @@ mod logs;
 mod manifests;
 mod matrix;
 mod never_panics;
+mod page;
 mod patch;
 mod proxy;
 mod reconcile;

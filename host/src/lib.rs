@@ -28,6 +28,7 @@ mod manifests;
 mod merge;
 mod name;
 mod openapi;
+mod page;
 pub mod proxy;
 mod query;
 pub mod reconcile;

@@ -13,8 +13,8 @@ use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
 use super::{
-    Shared, deployments, distribution, keys, listener, logs, manifests, openapi, repositories, revisions,
-    transfer, uploads, webhook,
+    Shared, deployments, distribution, keys, listener, logs, manifests, openapi, page, repositories,
+    revisions, transfer, uploads, webhook,
 };
 
 /// The basis of the behaviour of a route.
@@ -76,7 +76,8 @@ routes! {
 }
 
 routes! {
-    /// The routes without an API key, except those of the registry: uploads need a token, and webhooks a signature.
+    /// The routes without an API key, except those of the registry and the page: uploads need a token, and webhooks a
+    /// signature.
     OPEN_ROUTES open_table
     GET "/openapi.json" Chosen openapi::get;
     POST "/v1/integrations/{integration_id}/webhook" Chosen webhook::receive;
@@ -92,6 +93,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
         .merge(open_table())
+        .merge(page::router())
         .merge(distribution::router())
         .with_state(shared)
 }

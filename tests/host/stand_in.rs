@@ -32,6 +32,8 @@ pub(crate) struct StandIn {
     pub(crate) pace: Duration,
     /// Interval at which servers write to their logs, if they do.
     pub(crate) heartbeat: Option<Duration>,
+    /// What servers write to their logs when they start.
+    pub(crate) lines: &'static [&'static str],
     /// By number of the revision, from 1.
     pub(crate) faults: Vec<(u64, Fault)>,
     /// The names of images that were removed.
@@ -176,6 +178,10 @@ impl Runner for StandIn {
         async move {
             let interval = self.heartbeat.unwrap_or(Duration::from_millis(20));
             let mut beat = after;
+            for text in self.lines {
+                beat += 1;
+                line(beat, (*text).to_owned());
+            }
             while self.containers.lock().unwrap().contains_key(container) {
                 sleep(interval).await;
                 beat += 1;

@@ -11,6 +11,9 @@ use super::{Broken, LogKind, Tx};
 use crate::ignored;
 use crate::reconcile::Phase;
 
+/// Field of a revision with its number in the deployment, from 1, which the specification does not know.
+const NUMBER: &str = "number";
+
 /// Maximum time that a server has to finish runs, in seconds.
 const MAX_GRACE: u32 = 3600;
 const DEFAULT_GRACE: u32 = 180;
@@ -25,6 +28,10 @@ impl Tx<'_> {
         kept: Option<&str>,
     ) -> Result<String, Broken> {
         let now = time::now_as_text();
+        let mut last = self
+            .db
+            .prepare_cached("SELECT coalesce(max(ordinal), 0) FROM revisions WHERE deployment = ?1")?;
+        let number = 1 + last.query_row([&deployment.id], |row| row.get::<_, i64>(0))?;
         let revision = Revision {
             id: Uuid::new_v4().to_string(),
             created_at: now.clone(),
@@ -32,18 +39,18 @@ impl Tx<'_> {
             status: RevisionStatus::Creating,
             source,
             source_revision_config: deployment.source_revision_config.clone(),
-            other: Object::new(),
+            other: Object::from_iter([(NUMBER.to_owned(), number.into())]),
         };
         self.db.execute(
             "INSERT INTO revisions (id, deployment, ordinal, record, secrets, grace, kept)
-             SELECT ?1, id, 1 + (SELECT coalesce(max(ordinal), 0) FROM revisions WHERE deployment = ?2), ?3, secrets,
-             ?4, ?5 FROM deployments WHERE id = ?2",
+             SELECT ?1, id, ?6, ?3, secrets, ?4, ?5 FROM deployments WHERE id = ?2",
             params![
                 revision.id,
                 deployment.id,
                 serde_json::to_string(&revision)?,
                 self.grace(&deployment.id)?,
-                kept
+                kept,
+                number
             ],
         )?;
         self.drop_old_logs(&deployment.id)?;

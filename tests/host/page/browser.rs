@@ -1,0 +1,151 @@
+//! A headless browser for one test: Debian's chromium, driven over WebDriver.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::host::service::{PATIENCE, send};
+
+const FLAGS: &[&str] = &[
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--window-size=1200,800",
+];
+
+/// Keys without a character, as WebDriver has them.
+pub(super) const TAB: &str = "\u{E004}";
+pub(super) const ENTER: &str = "\u{E007}";
+pub(super) const ESCAPE: &str = "\u{E00C}";
+pub(super) const DOWN: &str = "\u{E015}";
+
+/// A browser with one tab. It ends with this value.
+pub(super) struct Browser {
+    driver: Child,
+    session: String,
+    _profile: TempDir,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // The browser is a child of the driver, and ends with its session.
+        send("DELETE", &self.session, &[], None).ok();
+        self.driver.kill().ok();
+        self.driver.wait().ok();
+    }
+}
+
+impl Browser {
+    pub(super) fn open(url: &str) -> Self {
+        let profile = TempDir::new().unwrap();
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let port = port(&mut driver);
+        let sessions = format!("http://127.0.0.1:{port}/session");
+        let mut browser = Self { driver, session: sessions.clone(), _profile: profile };
+        let mut flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
+        flags.push(format!("--user-data-dir={}", browser._profile.path().display()));
+        let wanted = json!({ "capabilities": { "alwaysMatch": {
+            "browserName": "chrome",
+            "goog:chromeOptions": { "args": flags },
+            "goog:loggingPrefs": { "browser": "ALL" },
+        } } });
+        let session = ask("POST", &sessions, &wanted);
+        browser.session = format!("{sessions}/{}", session["sessionId"].as_str().unwrap());
+        browser.ask("url", &json!({ "url": url }));
+        browser
+    }
+
+    fn ask(&self, path: &str, body: &Value) -> Value {
+        ask("POST", &format!("{}/{path}", self.session), body)
+    }
+
+    /// What the body of a function returns.
+    pub(super) fn run(&self, body: &str) -> Value {
+        self.ask("execute/sync", &json!({ "script": body, "args": [] }))
+    }
+
+    /// Waits until an expression is true.
+    pub(super) fn until(&self, expression: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.run(&format!("return Boolean({expression})")) != true {
+            if Instant::now() > deadline {
+                panic!("it stays false: {expression}\n{}", self.run("return document.body.innerText"));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Presses keys, one after the other.
+    pub(super) fn press(&self, keys: &str) {
+        let events = keys.chars().flat_map(|key| {
+            ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key.to_string() }))
+        });
+        let source = json!({ "type": "key", "id": "keyboard", "actions": events.collect::<Vec<_>>() });
+        self.ask("actions", &json!({ "actions": [source] }));
+    }
+
+    /// Presses Tab until the element of a selector has the focus.
+    pub(super) fn tab_to(&self, selector: &str) {
+        for _ in 0..100 {
+            if self.run(&format!("return document.activeElement.matches('{selector}')")) == true {
+                return;
+            }
+            self.press(TAB);
+        }
+        panic!("Tab does not reach {selector}");
+    }
+
+    /// A command of the browser's own protocol.
+    pub(super) fn command(&self, name: &str, parameters: Value) {
+        self.ask("goog/cdp/execute", &json!({ "cmd": name, "params": parameters }));
+    }
+
+    /// The messages of the console since the last call: errors of scripts, violations of the policy, failed requests.
+    pub(super) fn console(&self) -> Vec<String> {
+        let log = self.ask("se/log", &json!({ "type": "browser" }));
+        log.as_array().unwrap().iter().map(|entry| entry["message"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn ask(method: &str, url: &str, body: &Value) -> Value {
+    let body = ("application/json", body.to_string().into_bytes());
+    let mut answer = send(method, url, &[], Some(body)).unwrap();
+    assert_eq!(answer.status, 200, "{url}: {}", answer.text);
+    answer.json["value"].take()
+}
+
+/// The port that the driver chose.
+fn port(driver: &mut Child) -> u16 {
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let (sender, found) = mpsc::channel();
+    // Reads on, so that the driver never waits for a reader.
+    thread::spawn(move || {
+        while let Some(Ok(line)) = lines.next() {
+            let port = line
+                .split("successfully on port ")
+                .nth(1)
+                .and_then(|rest| rest.trim_end_matches('.').parse().ok());
+            if let Some(port) = port {
+                sender.send(port).ok();
+            }
+        }
+    });
+    found.recv_timeout(PATIENCE).expect("chromedriver does not say its port")
+}
