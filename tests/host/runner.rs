@@ -137,6 +137,17 @@ pub(super) fn log() -> (LogSink, Arc<Mutex<Vec<String>>>) {
     (Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned())), lines)
 }
 
+/// Creates a container. While the databases start, the act fails and is tried again, as the reconciler does.
+async fn create(runner: &EngineRunner, launch: &Launch) {
+    let start = Instant::now();
+    loop {
+        match runner.create(launch.clone()).await {
+            Err(Failure::Unavailable(_)) if start.elapsed() < READY => {}
+            created => return created.unwrap(),
+        }
+    }
+}
+
 async fn only(runner: &EngineRunner) -> ContainerStatus {
     let mut seen = runner.observe().await.unwrap();
     assert_eq!(seen.len(), 1, "{seen:?}");
@@ -178,7 +189,7 @@ async fn archive_becomes_a_server_with_its_databases() {
     let name = container_name(&launch.name, 1, 0);
     for _ in 0..2 {
         // An act may be repeated.
-        runner.create(launch.clone()).await.unwrap();
+        create(&runner, &launch).await;
     }
     assert_eq!(
         (only(&runner).await.state, only(&runner).await.name),
@@ -198,7 +209,7 @@ async fn archive_becomes_a_server_with_its_databases() {
     assert!(matches!(only(&runner).await.state, ContainerState::Exited { ran, .. } if !ran.is_zero()));
     // The database outlives the container.
     runner.remove(&name).await.unwrap();
-    runner.create(launch.clone()).await.unwrap();
+    create(&runner, &launch).await;
     runner.start(&name).await.unwrap();
     assert_eq!(run_graph(healthy(&runner).await)["rows"], 2);
 
@@ -238,7 +249,7 @@ async fn given_database_server_gets_a_database_for_each_deployment() {
     runner.build(host.job(&fixtures("databases")).await, sink).await.unwrap();
     let launch = host.launch();
     let name = container_name(&launch.name, 1, 0);
-    runner.create(launch.clone()).await.unwrap();
+    create(&runner, &launch).await;
     runner.start(&name).await.unwrap();
     assert_eq!(run_graph(healthy(&runner).await)["rows"], 1);
     let own = "SELECT count(*) FROM pg_database WHERE datname LIKE 'agent_%'";
