@@ -87,7 +87,8 @@ fn what_was_answered_survives_kills() {
                     sender.send((id, patched["latest_revision_id"].as_str().unwrap().to_owned())).unwrap();
                 }
             });
-            std::thread::sleep(Duration::from_millis(60 + 60 * round));
+            known.push(made.recv().unwrap());
+            std::thread::sleep(Duration::from_millis(60 * round));
             rustix::process::kill_process(
                 rustix::process::Pid::from_child(&asked.child),
                 rustix::process::Signal::KILL,
@@ -97,7 +98,6 @@ fn what_was_answered_survives_kills() {
         known.extend(made.iter());
         service.kill();
     }
-    assert!(known.len() > 8, "{} deployments", known.len());
 }
 
 #[test]
