@@ -29,7 +29,7 @@ async fn failure(
 ) -> (String, String) {
     let (url, reference) = (url.to_owned(), reference.to_owned());
     let origin = Origin::Repository { url, reference, commit: commit.map(str::to_owned) };
-    let (tag, config) = (image_tag(&host.name(), 1), "agent.json".to_owned());
+    let (tag, config) = (image_tag(&host.id, &host.name(), 1), "agent.json".to_owned());
     let job = BuildJob { tag, origin, config, install_command: None, build_command: None };
     let (sink, lines) = log();
     let mut options = host.options(Databases::new(None, None, b"key").unwrap());
