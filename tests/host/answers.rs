@@ -22,7 +22,7 @@ fn every_route_needs_a_key() {
     let ask =
         |method: &str, path: &str, headers: &[(&str, &str)]| host.send(method, path, headers, None).unwrap();
     for route in
-        ROUTES.iter().map(|route| (route.method, filled(route.path))).chain([("GET", "/".to_owned())])
+        ROUTES.iter().map(|route| (route.method, filled(route.path))).chain([("GET", "/unknown".to_owned())])
     {
         let wrong = format!("{KEY}0");
         let bearer = format!("Bearer {wrong}");
@@ -49,7 +49,9 @@ fn every_route_needs_a_key() {
 #[test]
 fn what_there_is_not() {
     let host = Host::start(|_| {});
-    for path in ["/", "/v2", "/v2/deployments/", "/v3/deployments", "/v1/integrations/forge/github/x/repos"] {
+    for path in
+        ["/unknown", "/v2", "/v2/deployments/", "/v3/deployments", "/v1/integrations/forge/github/x/repos"]
+    {
         let answer = host.ask("GET", path, None);
         assert!(
             matches!(answer.status, 404 | 422) && answer.json["detail"] != Value::Null,

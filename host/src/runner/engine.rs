@@ -244,7 +244,7 @@ impl Runner for EngineRunner {
 
     fn follow<'a>(&'a self, container: &'a str, after: i64, line: LineSink) -> Act<'a, ()> {
         async move {
-            self.engine().await?.follow_after(container, after, |time, text| line(time, text)).await;
+            self.engine().await?.follow_after(container, after, line).await;
             Ok(())
         }
         .boxed()
