@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use agentcli::api::time;
 use agentcli::api::wire::LogLevel;
 use agentcli_host::runner::{
     Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, PullJob, Runner,
@@ -14,6 +15,9 @@ use agentcli_host::runner::{
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::time::sleep;
+
+/// Number of nanoseconds.
+const MILLISECOND: i64 = 1_000_000;
 
 /// What happens to a revision of a given number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,16 +181,20 @@ impl Runner for StandIn {
     fn follow<'a>(&'a self, container: &'a str, after: i64, line: LineSink) -> Act<'a, ()> {
         async move {
             let interval = self.heartbeat.unwrap_or(Duration::from_millis(20));
-            let mut beat = after;
+            // The number of a line is in its time, below the milliseconds.
+            let mut number = after % MILLISECOND;
+            let mut next = || {
+                number += 1;
+                (time::now() * MILLISECOND + number, number)
+            };
             for text in self.lines {
-                beat += 1;
-                line(beat, (*text).to_owned());
+                line(next().0, (*text).to_owned());
             }
             while self.containers.lock().unwrap().contains_key(container) {
                 sleep(interval).await;
-                beat += 1;
                 if self.heartbeat.is_some() {
-                    line(beat, format!("heartbeat {beat}"));
+                    let (time, number) = next();
+                    line(time, format!("heartbeat {number}"));
                 }
             }
             Ok(())
