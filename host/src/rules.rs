@@ -150,11 +150,11 @@ pub(super) fn source_config(
 
 /// Hosts below `localhost` belong to names of deployments.
 fn custom_url(text: &str) -> Result<(), Refusal> {
-    let url = Url::parse(text).ok();
+    let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().trim_end_matches('.');
     if host.is_empty() || host == "localhost" || host.ends_with(".localhost") {
         return Err(Refusal::bad(
-            "source_config.custom_url must be a URL whose host is not below localhost.",
+            "source_config.custom_url must be an http or https URL whose host is not below localhost.",
         ));
     }
     Ok(())

@@ -201,6 +201,13 @@ fn where_sources_are_available() {
     assert_eq!(made["secret_references"], external["secret_references"]);
     assert!(made["latest_revision_id"].is_string(), "{made}");
     let path = format!("/v2/deployments/{}", made["id"].as_str().unwrap());
+    for url in ["javascript://app.example.com/%0a1", "app.example.com", "http://app.localhost", "https://"] {
+        let patch = json!({ "source_config": { "custom_url": url } });
+        let answer = own.expect(400, "PATCH", &path, Some(&patch));
+        assert!(answer["detail"].as_str().unwrap().contains("custom_url must be an http"), "{url}: {answer}");
+    }
+    let patch = json!({ "source_config": { "custom_url": "https://app.example.com" } });
+    own.expect(200, "PATCH", &path, Some(&patch));
     let answer = own.expect(400, "PATCH", &path, Some(&json!({ "revision_source": "internal_source" })));
     assert!(answer["detail"].as_str().unwrap().contains("cannot have a revision from"), "{answer}");
     let answer = own.expect(400, "POST", "/v2/deployments", Some(&creation("app")));

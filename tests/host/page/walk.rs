@@ -13,7 +13,7 @@ use crate::host::{created, deployed, image};
 const HOSTILE: &str = "</pre></li><img src=x onerror=\"window.ran=1\"><script>window.ran=1</script>";
 
 /// The same as an address, in a link.
-const SCRIPT: &str = "javascript://example.com/%0awindow.ran=1";
+const ADDRESS: &str = "https://example.com/\"><script>window.ran=1</script>";
 
 const LIST: &str = "!document.getElementById('list').hidden";
 const DETAIL: &str = "!document.getElementById('detail').hidden";
@@ -186,7 +186,7 @@ fn reasons_logs_and_addresses_are_text() {
     let creation = json!({
         "name": "app",
         "source": "external_container",
-        "source_config": { "custom_url": SCRIPT },
+        "source_config": { "custom_url": ADDRESS },
         "source_revision_config": { "image_uri": image('1') },
         "secrets": [],
     });
@@ -199,7 +199,8 @@ fn reasons_logs_and_addresses_are_text() {
         );
         browser.until(&is_shown);
     }
-    assert_eq!(browser.run("return document.querySelector('#facts dd').textContent"), SCRIPT);
+    let shown = browser.run("return document.querySelector('#facts dd').textContent");
+    assert_eq!(shown, ADDRESS.strip_prefix("https://").unwrap());
     deployed(&host, &id, &image('2'));
     browser.until("document.getElementById('reason').textContent");
     let reason = browser.run("return document.getElementById('reason').textContent");
