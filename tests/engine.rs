@@ -71,6 +71,21 @@ pub(crate) fn docker(host: &str, arguments: &[&str]) -> String {
 }
 
 /// The output of a `docker` command, or its errors if it fails.
+/// Removes the containers, networks and volumes that have a label.
+pub(crate) fn remove_labelled(host: &str, label: &str) {
+    let filter = format!("label={label}");
+    for (list, remove) in [
+        (&["ps", "-aq"][..], &["rm", "-f", "-v"][..]),
+        (&["network", "ls", "-q"], &["network", "rm"]),
+        (&["volume", "ls", "-q"], &["volume", "rm"]),
+    ] {
+        let found = try_docker(host, &[list, &["--filter", &filter]].concat()).unwrap_or_default();
+        for id in found.lines() {
+            try_docker(host, &[remove, &[id]].concat()).ok();
+        }
+    }
+}
+
 pub(crate) fn try_docker(host: &str, arguments: &[&str]) -> Result<String, String> {
     let output = std::process::Command::new("docker").args(["-H", host]).args(arguments).output().unwrap();
     match output.status.success() {

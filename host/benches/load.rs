@@ -24,7 +24,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What every connection needs.
+/// The URL and the headers of all requests.
 struct Target {
     url: String,
     headers: Vec<(String, String)>,
@@ -44,7 +44,7 @@ impl Target {
         let uri = self.uri(number)?;
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let mut request = Request::get(path);
-        // A host among the headers takes the place of the URL's, as deployments are told apart by it.
+        // A given Host header replaces that of the URL, since the proxy routes by it.
         if !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             request = request.header("host", uri.authority().map_or("", |authority| authority.as_str()));
         }

@@ -151,7 +151,7 @@ impl Distribution {
     /// Credentials for this host's own pulls of the images of a deployment.
     fn login(&self, deployment: &str) -> Login {
         let signature = hmac::sign(&self.key, deployment.as_bytes());
-        Login { user: deployment.to_owned(), password: digest::hex(signature.as_ref()) }
+        Login { user: deployment.to_owned(), password: hex::encode(signature) }
     }
 }
 

@@ -11,6 +11,7 @@ use agentcli::project;
 use futures_util::FutureExt as _;
 
 use super::distribution::{Distribution, Pull};
+use super::level::level;
 use super::reconcile::{Desired, Journal, Output, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
 use super::runner::{BuildJob, Launch, Origin, PullJob, image_tag};
 use super::store::{Broken, LogKind, RevisionDetails, Store, Tx};
@@ -87,6 +88,16 @@ impl DatabaseJournal {
         async move { self.store.change(change).await.map_err(|broken| broken.to_string()) }.boxed()
     }
 
+    /// Reads the database; the error is a fragment.
+    fn read<T>(&self, read: impl FnOnce(&Tx<'_>) -> Result<T, Broken>) -> Result<T, String> {
+        self.store.read(read).map_err(|broken| broken.to_string())
+    }
+
+    /// The tag of the image of a revision, by the name and the ID of its deployment.
+    fn tag(&self, name: &str, id: &str, number: u64) -> String {
+        image_tag(&self.host, &local_name(name, id), number)
+    }
+
     /// Lines are written together, since a build has many. Those that come faster than they can be written are dropped.
     fn write(&self, line: Line) {
         let mut lines = lock(&self.lines);
@@ -106,13 +117,12 @@ impl DatabaseJournal {
     }
 
     fn details(&self, revision: &str) -> Result<RevisionDetails, String> {
-        let found = self.store.read(|tx| tx.details(revision)).map_err(|broken| broken.to_string())?;
+        let found = self.read(|tx| tx.details(revision))?;
         found.ok_or_else(|| format!("the revision {revision} was deleted"))
     }
 
     fn job(&self, revision: &str) -> Result<BuildJob, String> {
         let RevisionDetails { deployment, revision, number, .. } = self.details(revision)?;
-        let name = local_name(&deployment.name, &deployment.id);
         let mut config = revision.source_revision_config;
         let origin = match (&revision.source, config.source_tarball_path, config.repo_ref) {
             (Source::InternalSource, Some(path), _) => {
@@ -135,7 +145,7 @@ impl DatabaseJournal {
             (source, ..) => return Err(format!("this service cannot build from the source {source} as yet")),
         };
         Ok(BuildJob {
-            tag: image_tag(&self.host, &name, number),
+            tag: self.tag(&deployment.name, &deployment.id, number),
             origin,
             config: config.graph_config_path.unwrap_or_default(),
             install_command: deployment.source_config.install_command,
@@ -145,20 +155,18 @@ impl DatabaseJournal {
 
     fn container(&self, id: &str, replica: u32) -> Result<Launch, String> {
         let RevisionDetails { deployment, revision, number, image } = self.details(id)?;
-        let name = local_name(&deployment.name, &deployment.id);
-        let secrets = self.store.read(|tx| tx.secrets(&deployment.id, id));
-        let secrets = secrets.map_err(|broken| broken.to_string())?;
+        let secrets = self.read(|tx| tx.secrets(&deployment.id, id))?;
         let value =
             |secret: agentcli::api::wire::Secret| Some((secret.name, secret.value?.expose().to_owned()));
-        let grace = self.store.read(|tx| tx.grace_of(id)).map_err(|broken| broken.to_string())?;
+        let grace = self.read(|tx| tx.grace_of(id))?;
         let spec = deployment.source_config.resource_spec.unwrap_or_default();
         let memory = spec.memory_limit_mb.or(spec.memory_mb);
         Ok(Launch {
             revision: revision.id,
             number,
             replica,
-            image: image.unwrap_or_else(|| image_tag(&self.host, &name, number)),
-            name,
+            image: image.unwrap_or_else(|| self.tag(&deployment.name, &deployment.id, number)),
+            name: local_name(&deployment.name, &deployment.id),
             deployment: deployment.id,
             environment: secrets.into_iter().filter_map(value).collect(),
             cpus: spec.cpu_limit.or(spec.cpu),
@@ -181,9 +189,8 @@ impl Journal for DatabaseJournal {
             }
             let mut desired = self.store.read(|tx| tx.desired())?;
             for deployment in &mut desired {
-                let name = local_name(&deployment.name, &deployment.id);
                 for revision in &mut deployment.revisions {
-                    revision.tag = image_tag(&self.host, &name, revision.number);
+                    revision.tag = self.tag(&deployment.name, &deployment.id, revision.number);
                 }
             }
             Ok(desired)
@@ -244,14 +251,14 @@ impl Journal for DatabaseJournal {
     }
 
     fn unused_names<'a>(&'a self, deployment: &'a str) -> Recorded<'a, Vec<String>> {
-        let read = self.store.read(|tx| {
+        let names = self.read(|tx| {
             let mut names = tx.unused_names(deployment)?;
             if let Some((name, tags)) = tx.deleted_tags(deployment)? {
                 names.extend(self.registry.pushed_names(&name, &tags));
             }
             Ok(names)
         });
-        async move { read.map_err(|broken: Broken| broken.to_string()) }.boxed()
+        async move { names }.boxed()
     }
 
     fn forget_name<'a>(&'a self, deployment: &'a str, name: &'a str) -> Recorded<'a, ()> {
@@ -302,7 +309,7 @@ impl Journal for DatabaseJournal {
     fn pull_job<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, PullJob> {
         async move {
             let RevisionDetails { deployment, number, .. } = self.details(revision)?;
-            let tag = image_tag(&self.host, &local_name(&deployment.name, &deployment.id), number);
+            let tag = self.tag(&deployment.name, &deployment.id, number);
             let pull = self.registry.pull(&deployment, image).map_err(|broken| broken.to_string())?;
             let Pull { image, login, is_ours } = pull;
             Ok(PullJob { image, tag, login, is_ours })
@@ -327,7 +334,7 @@ impl Journal for DatabaseJournal {
         self.write(Line {
             revision: revision.to_owned(),
             kind: LogKind::Deploy,
-            level: LogLevel::Info,
+            level: level(&output.text),
             text: output.text,
             time: output.time / NANOSECONDS,
             output: Some((container.to_owned(), output.time)),
@@ -335,11 +342,7 @@ impl Journal for DatabaseJournal {
     }
 
     fn logged_until<'a>(&'a self, revision: &'a str, container: &'a str) -> Recorded<'a, i64> {
-        async move {
-            let until = self.store.read(|tx| tx.logged_until(revision, container));
-            until.map_err(|broken: Broken| broken.to_string())
-        }
-        .boxed()
+        async move { self.read(|tx| tx.logged_until(revision, container)) }.boxed()
     }
 
     fn notice(&self, message: &str) {

@@ -33,13 +33,13 @@ pub(super) async fn get(
         executor_image: image(&mut query, "executor_image"),
     };
     query.done()?;
-    let (work, secrets) = shared.store.read(|tx| newest(tx, &tenant, ids.get("deployment_id")))?;
-    let text = manifests(work, secrets, given)?;
+    let (details, secrets) = shared.store.read(|tx| newest(tx, &tenant, ids.get("deployment_id")))?;
+    let text = manifests(details, secrets, given)?;
     let kind = [(header::CONTENT_TYPE, "application/yaml"), (header::CACHE_CONTROL, "no-store")];
     Ok((StatusCode::OK, kind, text).into_response())
 }
 
-/// What a request has instead of the values of the deployment.
+/// Values in the query that replace those of the deployment.
 struct Given {
     name: Option<String>,
     image: Option<String>,
@@ -58,14 +58,14 @@ fn image(query: &mut Query, name: &str) -> Option<String> {
 fn newest(tx: &Tx<'_>, tenant: &str, id: &str) -> Result<(RevisionDetails, Vec<Secret>), Refusal> {
     let deployment = deployments::find(tx, tenant, id)?;
     let revision = deployment.active_revision_id.or(deployment.latest_revision_id);
-    let work = revision.map(|revision| tx.details(&revision)).transpose()?.flatten();
-    let work = work.ok_or_else(|| Refusal::bad("The deployment has no revision."))?;
-    let secrets = tx.secrets(id, &work.revision.id)?;
-    Ok((work, secrets))
+    let details = revision.map(|revision| tx.details(&revision)).transpose()?.flatten();
+    let details = details.ok_or_else(|| Refusal::bad("The deployment has no revision."))?;
+    let secrets = tx.secrets(id, &details.revision.id)?;
+    Ok((details, secrets))
 }
 
-fn manifests(work: RevisionDetails, secrets: Vec<Secret>, given: Given) -> Result<String, Refusal> {
-    let RevisionDetails { deployment, revision, image, .. } = work;
+fn manifests(details: RevisionDetails, secrets: Vec<Secret>, given: Given) -> Result<String, Refusal> {
+    let RevisionDetails { deployment, revision, image, .. } = details;
     let source = deployment.source_config;
     let mut remarks = Vec::new();
     let image = match (given.image, revision.source_revision_config.image_uri, image) {

@@ -40,9 +40,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
 
 /// The entity tag of a text: its digest, so that every version of the program has its own.
 fn tag(text: &str) -> String {
-    let digest = Sha256::digest(text);
-    let hex: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{hex}\"")
+    format!("\"{}\"", hex::encode(&Sha256::digest(text)[..16]))
 }
 
 /// A file, or 304 if the browser has it. The browser asks each time, so that the files are always of one version.

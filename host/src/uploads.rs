@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use tempfile::NamedTempFile;
 use uuid::Uuid;
 
 use super::answer::Refusal;
+use super::persist::persist;
 use super::query::{Ids, Query};
 use super::store::{Broken, Store, Tx};
 use super::transfer::ARCHIVE;
@@ -27,7 +28,7 @@ pub const LARGEST_UPLOAD: u64 = 209_715_200;
 const KINDS: [&str; 4] = [ARCHIVE, "application/x-gzip", "application/octet-stream", "application/tar+gzip"];
 
 /// File name extension of an archive.
-const EXTENSION: &str = ".tar.gz";
+pub(crate) const EXTENSION: &str = ".tar.gz";
 
 /// An upload address.
 pub(super) struct Place {
@@ -140,19 +141,11 @@ pub(super) async fn put(
         if !tx.received(&id)? {
             return Err(refused());
         }
-        keep(new, &path).map_err(|error| full(&error))
+        // A second upload replaces the first.
+        persist(new, &path).map_err(|error| full(&error))
     };
     shared.store.change(change).await?;
     Ok(StatusCode::OK.into_response())
-}
-
-/// Moves a received archive into its place, on the disk; a second upload replaces the first.
-fn keep(new: NamedTempFile, path: &Path) -> io::Result<()> {
-    new.persist(path)?;
-    match path.parent() {
-        Some(directory) => File::open(directory)?.sync_all(),
-        None => Ok(()),
-    }
 }
 
 /// The Content-Length of the archive.

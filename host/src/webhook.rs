@@ -63,7 +63,7 @@ impl Proof {
     fn of(headers: &HeaderMap) -> Option<Self> {
         let text = |name| headers.get(name)?.to_str().ok();
         if let Some(signature) = text("x-hub-signature-256") {
-            return from_hex(signature.strip_prefix("sha256=")?).map(Self::Signature);
+            return hex::decode(signature.strip_prefix("sha256=")?).ok().map(Self::Signature);
         }
         text("x-gitlab-token").map(|token| Self::Token(token.as_bytes().to_vec()))
     }
@@ -78,12 +78,6 @@ impl Proof {
             Self::Token(token) => token.ct_eq(secret).into(),
         }
     }
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
-    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit()) && text.len().is_multiple_of(2);
-    digits.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<_>>().filter(|_| is_hex)
 }
 
 /// A push, in the fields of GitHub and of GitLab.

@@ -20,7 +20,7 @@ use agentcli_host::runner::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::engine::{docker, hosts, try_docker};
+use crate::engine::{docker, hosts, remove_labelled, try_docker};
 use crate::harness::{fixtures, free_port};
 use crate::host::reconcile::{Book, Running, deployment, until};
 
@@ -108,17 +108,7 @@ impl OwnHost {
 
 impl Drop for OwnHost {
     fn drop(&mut self) {
-        let label = format!("label=agentcli.host={}", self.id);
-        for (list, remove) in [
-            (&["ps", "-aq"][..], &["rm", "-f", "-v"][..]),
-            (&["network", "ls", "-q"], &["network", "rm"]),
-            (&["volume", "ls", "-q"], &["volume", "rm"]),
-        ] {
-            let found = try_docker(&self.engine, &[list, &["--filter", &label]].concat()).unwrap_or_default();
-            for id in found.lines() {
-                try_docker(&self.engine, &[remove, &[id]].concat()).ok();
-            }
-        }
+        remove_labelled(&self.engine, &format!("agentcli.host={}", self.id));
         for number in 1..4 {
             try_docker(&self.engine, &["rmi", &image_tag(&self.id, &self.name(), number)]).ok();
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::image::Image;
 use super::{Stage, deployments, named, revisions};
-use crate::engine::{docker, hosts, try_docker};
+use crate::engine::{docker, hosts, remove_labelled, try_docker};
 use crate::harness::{TestEnv, copy, fixtures};
 use crate::host::service::{Host, KEY};
 use crate::proxy::{Fault, Proxy};
@@ -54,18 +54,7 @@ impl OnEngine {
 
 impl Drop for OnEngine {
     fn drop(&mut self) {
-        let id = self.host.id();
-        let label = format!("label=agentcli.host={id}");
-        for (list, remove) in [
-            (&["ps", "-aq"][..], &["rm", "-f", "-v"][..]),
-            (&["network", "ls", "-q"], &["network", "rm"]),
-            (&["volume", "ls", "-q"], &["volume", "rm"]),
-        ] {
-            let found = try_docker(&self.engine, &[list, &["--filter", &label]].concat()).unwrap_or_default();
-            for id in found.lines() {
-                try_docker(&self.engine, &[remove, &[id]].concat()).ok();
-            }
-        }
+        remove_labelled(&self.engine, &format!("agentcli.host={}", self.host.id()));
         for image in self.images() {
             let tag = image.split_once('@').map_or(&*image, |(tag, _)| tag);
             try_docker(&self.engine, &["rmi", "-f", tag]).ok();

@@ -1,4 +1,4 @@
-//! Who may push to and pull from a repository.
+//! Authorization of pushes and pulls.
 
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ pub(super) struct Access {
     pub(super) deployment: String,
     /// Name of the deployment.
     pub(super) name: String,
+    /// The rest of the path: a digest, the reference of a manifest, or the ID of an upload; empty without one.
+    pub(super) object: String,
 }
 
 /// Credentials of a repository, which may not be that of the request.
@@ -41,27 +43,22 @@ impl FromRequestParts<Arc<Shared>> for Access {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Fault> {
         let holder = Holder::from_request_parts(parts, shared).await?;
-        let name = param(parts, "name").await?;
+        let params = RawPathParams::from_request_parts(parts, shared).await;
+        let params = params.map_err(|_| Fault::bad("NAME_INVALID", "The path is not UTF-8."))?;
+        let mut values = params.iter().map(|(_, value)| value.to_owned());
+        let (name, object) = (values.next().unwrap_or_default(), values.next().unwrap_or_default());
         // Whether another repository exists is not told.
         let named = shared.store.read(|tx| tx.deployment_named(&name))?;
         let reads = [Method::GET, Method::HEAD].contains(&parts.method);
         if named.as_ref() == Some(&holder.deployment) && (reads || holder.may_push) {
-            return Ok(Self { deployment: holder.deployment, name });
+            return Ok(Self { deployment: holder.deployment, name, object });
         }
         Err(Fault::denied())
     }
 }
 
-/// A parameter of the path.
-pub(super) async fn param(parts: &mut Parts, name: &str) -> Result<String, Fault> {
-    let params = RawPathParams::from_request_parts(parts, &()).await;
-    let params = params.map_err(|_| Fault::bad("NAME_INVALID", "The path is not UTF-8."))?;
-    let value = params.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned());
-    Ok(value.unwrap_or_default())
-}
-
 impl Distribution {
-    /// Whose credentials a request has: those of a push token, or this host's own for a pull.
+    /// The holder of the credentials in a request: of a push token, or of this host's own login for pulls.
     fn holder(&self, headers: &HeaderMap) -> Result<Option<Holder>, Fault> {
         let Some((user, password)) = credentials(headers) else { return Ok(None) };
         if self.is_login(&user, &password) {
@@ -73,13 +70,8 @@ impl Distribution {
 
     /// Whether these are the credentials that [`Distribution::login`] makes.
     fn is_login(&self, deployment: &str, password: &str) -> bool {
-        let digits: Vec<Option<u8>> = password
-            .as_bytes()
-            .chunks(2)
-            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
-            .collect();
-        let signature: Option<Vec<u8>> = digits.into_iter().collect();
-        signature.is_some_and(|it| hmac::verify(&self.key, deployment.as_bytes(), &it).is_ok())
+        let signature = hex::decode(password);
+        signature.is_ok_and(|it| hmac::verify(&self.key, deployment.as_bytes(), &it).is_ok())
     }
 }
 

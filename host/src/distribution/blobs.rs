@@ -15,6 +15,7 @@ use super::RegistryLimits;
 use super::digest::Digest;
 use super::fault::Fault;
 use crate::lock;
+use crate::persist::persist;
 
 /// Prefix of the files of uploads.
 pub(super) const UPLOAD: &str = ".upload-";
@@ -111,12 +112,11 @@ impl Blobs {
         }
         upload.file.as_file().sync_all()?;
         let path = self.path(&upload.deployment, digest);
-        match upload.file.persist(&path) {
-            Ok(_) => Ok(sync(&self.directory(&upload.deployment))?),
+        persist(upload.file, &path).map_err(|error| match error.kind() {
             // The deployment was deleted meanwhile.
-            Err(error) if error.error.kind() == io::ErrorKind::NotFound => Err(Fault::unknown_upload()),
-            Err(error) => Err(error.error.into()),
-        }
+            io::ErrorKind::NotFound => Fault::unknown_upload(),
+            _ => error.into(),
+        })
     }
 
     /// Fails if the repository of an upload is full.
@@ -190,15 +190,4 @@ pub(super) fn names(directory: &Path) -> Vec<String> {
 fn is_older(path: &Path, age: Duration) -> bool {
     let modified = path.metadata().and_then(|metadata| metadata.modified());
     modified.is_ok_and(|modified| modified.elapsed().unwrap_or_default() >= age)
-}
-
-/// Brings the names in a directory to the disk.
-#[cfg(unix)]
-fn sync(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync(_: &Path) -> io::Result<()> {
-    Ok(())
 }

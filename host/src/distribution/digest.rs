@@ -1,7 +1,5 @@
 //! SHA-256 digests.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest as _, Sha256};
 
 use crate::registry::is_digest;
@@ -20,7 +18,7 @@ impl Digest {
     }
 
     pub(super) fn finish(hash: Sha256) -> Self {
-        Self(format!("sha256:{}", hex(&hash.finalize())))
+        Self(format!("sha256:{}", hex::encode(hash.finalize())))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -31,13 +29,4 @@ impl Digest {
     pub(crate) fn digits(&self) -> &str {
         self.0.rsplit(':').next().unwrap_or_default()
     }
-}
-
-/// `bytes` as lowercase hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        write!(text, "{byte:02x}").ok();
-        text
-    })
 }

@@ -14,8 +14,7 @@ use crate::store::{Broken, Tx};
 /// Number of bytes that are read together.
 const PIECE: usize = 1 << 20;
 
-/// What is wrong with the pushed images in the directory `root`, as lowercase fragments. It reads all blobs that revisions
-/// need.
+/// Problems of the pushed images in the directory `root`, as lowercase fragments. Reads all blobs that revisions need.
 pub(crate) fn problems(root: &Path, tx: &Tx<'_>) -> Result<Vec<String>, Broken> {
     // Listed before the deployments: that of a new directory is known.
     let directories = names(root);

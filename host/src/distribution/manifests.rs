@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
 use agentcli::api::time;
 
-use super::access::{Access, param};
+use super::access::Access;
 use super::digest::Digest;
 use super::fault::Fault;
 use super::parse::{Needs, valid_needs};
@@ -27,14 +27,8 @@ const MAX_MANIFESTS: usize = 1000;
 const MAX_TAG: usize = 128;
 
 /// `GET /v2/images/{name}/manifests/{reference}`
-pub(super) async fn get(
-    State(shared): State<Arc<Shared>>,
-    access: Access,
-    request: Request,
-) -> Result<Response, Fault> {
-    let (mut parts, _) = request.into_parts();
-    let reference = param(&mut parts, "reference").await?;
-    let found = shared.store.read(|tx| tx.manifest(&access.deployment, &reference))?;
+pub(super) async fn get(State(shared): State<Arc<Shared>>, access: Access) -> Result<Response, Fault> {
+    let found = shared.store.read(|tx| tx.manifest(&access.deployment, &access.object))?;
     let missing = || Fault::missing("MANIFEST_UNKNOWN", "The manifest is not in this repository.");
     let Manifest { digest, kind, content, .. } = found.ok_or_else(missing)?;
     let headers = [
@@ -49,14 +43,13 @@ pub(super) async fn get(
 pub(super) async fn put(
     State(shared): State<Arc<Shared>>,
     access: Access,
-    request: Request,
+    headers: HeaderMap,
+    body: Body,
 ) -> Result<Response, Fault> {
-    let (mut parts, body) = request.into_parts();
-    let reference = param(&mut parts, "reference").await?;
-    let kind = kind(&parts.headers);
+    let kind = kind(&headers);
     let content = content(&shared, body).await?;
     let digest = Digest::of(&content);
-    let tag = tag(&reference, &digest)?;
+    let tag = tag(&access.object, &digest)?;
     let Needs { blobs: needed, manifests } = valid_needs(&kind, &content)?;
     let (blobs, deployment) = (shared.distribution.blobs.clone(), access.deployment.clone());
     // From here on, the blobs stay for a while even if no manifest needs them.

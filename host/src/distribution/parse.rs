@@ -1,4 +1,4 @@
-//! What a manifest needs.
+//! Manifests, and the blobs and manifests that they reference.
 
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ const INDEXES: [&str; 2] =
 /// Maximum number of layers, or of manifests in an index.
 const MAX_PARTS: usize = 500;
 
-/// What an image or an index needs, with the sizes.
+/// The blobs and manifests that an image or an index references, with their sizes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// Its configuration and layers.

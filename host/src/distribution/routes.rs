@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use futures_util::stream;
 
-use super::access::{Access, Holder, param};
+use super::access::{Access, Holder};
 use super::digest::Digest;
 use super::fault::Fault;
 use super::{NAMESPACE, Shared, manifests, uploads};
@@ -44,13 +44,8 @@ async fn unknown(_: Holder) -> Fault {
 }
 
 /// `GET /v2/images/{name}/blobs/{digest}`
-async fn blob(
-    State(shared): State<Arc<Shared>>,
-    access: Access,
-    request: Request,
-) -> Result<Response, Fault> {
-    let (mut parts, _) = request.into_parts();
-    let digest = Digest::parse(&param(&mut parts, "digest").await?).ok_or_else(Fault::unknown_blob)?;
+async fn blob(State(shared): State<Arc<Shared>>, access: Access, method: Method) -> Result<Response, Fault> {
+    let digest = Digest::parse(&access.object).ok_or_else(Fault::unknown_blob)?;
     let (blobs, deployment) = (shared.distribution.blobs.clone(), access.deployment);
     let headers = |size: u64| {
         [
@@ -60,7 +55,7 @@ async fn blob(
         ]
     };
     let wanted = digest.clone();
-    if parts.method == Method::HEAD {
+    if method == Method::HEAD {
         // A push does not send what is there, so it has to stay until its manifest comes.
         let size = blocking(move || Ok(blobs.touch(&deployment, &wanted))).await?;
         return Ok(headers(size.ok_or_else(Fault::unknown_blob)?).into_response());

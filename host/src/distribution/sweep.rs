@@ -18,7 +18,7 @@ impl Distribution {
     pub(crate) async fn tidy(&self, end: impl Future<Output = ()>) {
         let sweeps = async {
             loop {
-                // A database that fails is told by everything else.
+                // The reconciler reports a database that fails.
                 self.sweep_all().await.ok();
                 tokio::time::sleep(INTERVAL).await;
             }
@@ -52,7 +52,7 @@ impl Distribution {
             return Ok(());
         };
         let (blobs, id) = (self.blobs.clone(), deployment.to_owned());
-        // What is left is removed by the next sweep.
+        // The next sweep removes the rest.
         tokio::task::spawn_blocking(move || blobs.remove_unused(&id, &used, age)).await.ok();
         Ok(())
     }
@@ -82,7 +82,8 @@ fn sweep_manifests(tx: &Tx<'_>, deployment: &str, age: Duration) -> Result<Optio
     Ok(Some(used))
 }
 
-/// What the manifests need that are needed, newer than `before`, or in an index of such.
+/// The manifests to keep, with their references: those that a revision needs, those newer than `before`, and those in an
+/// index of either.
 pub(crate) fn kept(manifests: &[Manifest], before: i64) -> HashMap<&str, Needs> {
     let is_root = |manifest: &&Manifest| manifest.is_needed || manifest.made > before;
     let mut open: Vec<&Manifest> = manifests.iter().filter(is_root).collect();

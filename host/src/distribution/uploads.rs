@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use uuid::Uuid;
 
-use super::access::{Access, param};
+use super::access::Access;
 use super::blobs::Upload;
 use super::digest::Digest;
 use super::fault::Fault;
@@ -48,11 +48,12 @@ impl Uploads {
         lock(&self.waiting).insert(id.to_owned(), (upload, Instant::now()));
     }
 
-    /// Takes an upload of a deployment, which nobody else has meanwhile.
-    fn take(&self, deployment: &str, id: &str) -> Result<Upload, Fault> {
+    /// Takes the upload of a request, which no other request has meanwhile.
+    fn take(&self, access: &Access) -> Result<Upload, Fault> {
         let mut waiting = lock(&self.waiting);
-        let is_own = waiting.get(id).is_some_and(|(upload, _)| upload.deployment == deployment);
-        let taken = if is_own { waiting.remove(id) } else { None };
+        let found = waiting.get(&access.object);
+        let is_own = found.is_some_and(|(upload, _)| upload.deployment == access.deployment);
+        let taken = if is_own { waiting.remove(&access.object) } else { None };
         taken.map(|(upload, _)| upload).ok_or_else(Fault::unknown_upload)
     }
 
@@ -67,7 +68,7 @@ pub(super) async fn begin(
     State(shared): State<Arc<Shared>>,
     access: Access,
     uri: Uri,
-    request: Request,
+    body: Body,
 ) -> Result<Response, Fault> {
     let registry = &shared.distribution;
     if registry.uploads.count(&access.deployment) >= MAX_UPLOADS {
@@ -77,11 +78,11 @@ pub(super) async fn begin(
     let (blobs, deployment) = (registry.blobs.clone(), access.deployment.clone());
     let upload = blocking(move || blobs.begin(&deployment)).await?;
     if let Some(digest) = asked_digest(&uri)? {
-        let upload = receive(&shared, upload, request.into_body()).await?;
+        let upload = receive(&shared, upload, body).await?;
         return keep(&shared, &access, upload, digest).await;
     }
     let id = Uuid::new_v4().to_string();
-    let answer = accepted(&access, &id, &upload);
+    let answer = accepted(&access.name, &id, &upload);
     registry.uploads.put(&id, upload);
     Ok(answer)
 }
@@ -90,20 +91,20 @@ pub(super) async fn begin(
 pub(super) async fn append(
     State(shared): State<Arc<Shared>>,
     access: Access,
-    request: Request,
+    headers: HeaderMap,
+    body: Body,
 ) -> Result<Response, Fault> {
-    let (id, request) = id(request).await?;
     let uploads = &shared.distribution.uploads;
-    let upload = uploads.take(&access.deployment, &id)?;
-    if begins_at(request.headers()).is_some_and(|start| start != upload.size) {
-        let mut answer = accepted(&access, &id, &upload);
+    let upload = uploads.take(&access)?;
+    if begins_at(&headers).is_some_and(|start| start != upload.size) {
+        let mut answer = accepted(&access.name, &access.object, &upload);
         *answer.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-        uploads.put(&id, upload);
+        uploads.put(&access.object, upload);
         return Ok(answer);
     }
-    let upload = receive(&shared, upload, request.into_body()).await?;
-    let answer = accepted(&access, &id, &upload);
-    uploads.put(&id, upload);
+    let upload = receive(&shared, upload, body).await?;
+    let answer = accepted(&access.name, &access.object, &upload);
+    uploads.put(&access.object, upload);
     Ok(answer)
 }
 
@@ -112,46 +113,29 @@ pub(super) async fn finish(
     State(shared): State<Arc<Shared>>,
     access: Access,
     uri: Uri,
-    request: Request,
+    body: Body,
 ) -> Result<Response, Fault> {
-    let (id, request) = id(request).await?;
     let digest =
         asked_digest(&uri)?.ok_or_else(|| Fault::wrong_digest("The parameter digest is missing."))?;
-    let upload = shared.distribution.uploads.take(&access.deployment, &id)?;
-    let upload = receive(&shared, upload, request.into_body()).await?;
+    let upload = shared.distribution.uploads.take(&access)?;
+    let upload = receive(&shared, upload, body).await?;
     keep(&shared, &access, upload, digest).await
 }
 
 /// `GET /v2/images/{name}/blobs/uploads/{upload}`
-pub(super) async fn status(
-    State(shared): State<Arc<Shared>>,
-    access: Access,
-    request: Request,
-) -> Result<Response, Fault> {
-    let (id, _) = id(request).await?;
+pub(super) async fn status(State(shared): State<Arc<Shared>>, access: Access) -> Result<Response, Fault> {
     let uploads = &shared.distribution.uploads;
-    let upload = uploads.take(&access.deployment, &id)?;
-    let mut answer = accepted(&access, &id, &upload);
+    let upload = uploads.take(&access)?;
+    let mut answer = accepted(&access.name, &access.object, &upload);
     *answer.status_mut() = StatusCode::NO_CONTENT;
-    uploads.put(&id, upload);
+    uploads.put(&access.object, upload);
     Ok(answer)
 }
 
 /// `DELETE /v2/images/{name}/blobs/uploads/{upload}`
-pub(super) async fn cancel(
-    State(shared): State<Arc<Shared>>,
-    access: Access,
-    request: Request,
-) -> Result<Response, Fault> {
-    let (id, _) = id(request).await?;
-    drop(shared.distribution.uploads.take(&access.deployment, &id)?);
+pub(super) async fn cancel(State(shared): State<Arc<Shared>>, access: Access) -> Result<Response, Fault> {
+    drop(shared.distribution.uploads.take(&access)?);
     Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-async fn id(request: Request) -> Result<(String, Request), Fault> {
-    let (mut parts, body) = request.into_parts();
-    let id = param(&mut parts, "upload").await?;
-    Ok((id, Request::from_parts(parts, body)))
 }
 
 /// The digest that a blob must have.
@@ -197,8 +181,8 @@ async fn keep(shared: &Shared, access: &Access, upload: Upload, digest: Digest) 
 }
 
 /// The answer to a part of an upload: where to go on, and what was received.
-fn accepted(access: &Access, id: &str, upload: &Upload) -> Response {
-    let place = format!("/v2/{}/blobs/uploads/{id}", repository(&access.name));
+fn accepted(name: &str, id: &str, upload: &Upload) -> Response {
+    let place = format!("/v2/{}/blobs/uploads/{id}", repository(name));
     let range = format!("0-{}", upload.size.saturating_sub(1));
     let headers = [
         ("location", place),

@@ -184,30 +184,23 @@ impl<J: Journal, R: Runner> Acts<J, R> {
 
     /// Records the failure of an act that cannot succeed as it is.
     async fn refused(&self, action: &Action, attempts: u32, reason: String) -> Result<Outcome, String> {
-        match action {
-            Action::Build { revision, .. } => {
-                self.journal.log(revision, Stage::Build, LogLevel::Error, &reason);
-                let failed =
-                    self.advance(revision, Phase::Building, Phase::BuildFailed, Some(reason.clone()));
-                if failed.await? {
-                    return Ok(Outcome::Done);
-                }
-                // A lost image of a revision that was built before.
-                self.journal.set_attempts(revision, attempts.saturating_add(1), Some(reason)).await?;
-                Ok(Outcome::Attempted)
-            }
+        let (revision, stage, attempts) = match action {
+            Action::Build { revision, .. } => (revision, Stage::Build, attempts),
             Action::Pull { revision, .. } | Action::Create { revision, .. } => {
-                self.journal.log(revision, Stage::Deploy, LogLevel::Error, &reason);
-                self.journal.set_attempts(revision, attempts.saturating_add(1), Some(reason)).await?;
-                Ok(Outcome::Attempted)
+                (revision, Stage::Deploy, attempts)
             }
-            Action::Start { revision, attempts, .. } => {
-                self.journal.log(revision, Stage::Deploy, LogLevel::Error, &reason);
-                self.journal.set_attempts(revision, attempts.saturating_add(1), Some(reason)).await?;
-                Ok(Outcome::Attempted)
-            }
-            _ => Ok(Outcome::Later(reason)),
+            Action::Start { revision, attempts, .. } => (revision, Stage::Deploy, *attempts),
+            _ => return Ok(Outcome::Later(reason)),
+        };
+        self.journal.log(revision, stage, LogLevel::Error, &reason);
+        // A build of an image that was lost belongs to a revision that was built before: it is an attempt like a pull.
+        if stage == Stage::Build
+            && self.advance(revision, Phase::Building, Phase::BuildFailed, Some(reason.clone())).await?
+        {
+            return Ok(Outcome::Done);
         }
+        self.journal.set_attempts(revision, attempts.saturating_add(1), Some(reason)).await?;
+        Ok(Outcome::Attempted)
     }
 
     async fn advance(

@@ -299,7 +299,7 @@ impl Databases {
     /// The password of a role, which is the same whenever it is needed.
     fn password(&self, role: &str) -> String {
         let tag = hmac::sign(&self.key, format!("postgres role {role}").as_bytes());
-        tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(tag)
     }
 }
 

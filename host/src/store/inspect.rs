@@ -9,9 +9,7 @@ use tempfile::TempDir;
 use super::directory::{Directory, Error};
 use super::{Broken, Store, Tx};
 use crate::distribution;
-
-/// The end of the names of archives.
-const ARCHIVE: &str = ".tar.gz";
+use crate::uploads::EXTENSION;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,7 +39,7 @@ impl Store {
             found.problems = tx.damages()?;
             found.problems.extend(tx.sealed_wrongly()?);
             for id in tx.received_uploads()? {
-                if !uploads.join(format!("{id}{ARCHIVE}")).exists() {
+                if !uploads.join(format!("{id}{EXTENSION}")).exists() {
                     found.problems.push(format!("the archive {id} is missing"));
                 }
             }

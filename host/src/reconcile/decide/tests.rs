@@ -40,7 +40,7 @@ fn container(revision: &str, replica: u32) -> Container {
     }
 }
 
-/// What is observed with all images of a deployment and these containers.
+/// The observed state: all images of a deployment, and these containers.
 fn observed(deployment: &Desired, containers: Vec<Container>) -> Observed {
     let images = deployment.revisions.iter().filter_map(|it| it.image.clone()).collect();
     Observed { containers, images, ..Observed::default() }
