@@ -13,7 +13,11 @@ use super::tls::Certificates;
 use crate::harness::TestEnv;
 
 fn start(env: &TestEnv, arguments: &[&str]) -> Child {
-    let mut command = Command::new(crate::harness::program());
+    run(Command::new(crate::harness::program()), env, arguments)
+}
+
+/// Starts the service with the program of `command`.
+fn run(mut command: Command, env: &TestEnv, arguments: &[&str]) -> Child {
     command
         .args(["host", "serve", "--data", "data", "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0"])
         .args(arguments)
@@ -61,6 +65,22 @@ fn it_says_where_it_is_and_ends_well() {
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(told.lines().all(|line| line.starts_with("note: ")), "{told}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn it_may_open_more_files_than_programs_usually_may() {
+    let env = TestEnv::empty();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"ulimit -Sn 256 && exec "$0" "$@""#]).arg(crate::harness::program());
+    let mut child = run(shell, &env, &["--json"]);
+    first_line(&mut child);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    ended(child, PATIENCE);
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(numbers[0] > 256 && numbers[0] == numbers[1].min(16_384), "{line}");
 }
 
 #[test]

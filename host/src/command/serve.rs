@@ -108,6 +108,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(self, env: &mut Env) -> Result<(), Error> {
+        raise_file_limit();
         let options = self.options(env)?;
         let store = Store::open(&env.directory.join(&self.data)).map_err(crate::Error::from)?;
         let runner = Arc::new(self.runner(env, &store)?);
@@ -202,6 +203,21 @@ impl Serve {
         Ok(Some(registry.map_err(Error::misused)?))
     }
 }
+
+/// Raises the limit on open files: the usual one of 1,024 is used up by 500 requests through the proxy.
+#[cfg(unix)]
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    /// Two for each connection to the proxy, and room for the rest.
+    const OPEN_FILES: u64 = 16_384;
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = Some(limit.maximum.unwrap_or(OPEN_FILES).min(OPEN_FILES));
+    // If it fails, connections beyond the limit wait to be accepted.
+    setrlimit(Resource::Nofile, limit).ok();
+}
+
+#[cfg(not(unix))]
+fn raise_file_limit() {}
 
 /// The records of a JSON file, in either dialect; none without a file.
 fn records<T: DeserializeOwned>(env: &Env, path: Option<&Path>, what: &str) -> Result<Vec<T>, Error> {
