@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::Uri;
 use axum::http::request::Parts;
+use url::form_urlencoded;
 use uuid::Uuid;
 
 use super::answer::{Detail, Refusal};
@@ -51,8 +52,8 @@ pub(super) struct Query {
 impl Query {
     /// The parameters of `uri`.
     pub(super) fn parse(uri: &Uri) -> Self {
-        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
-        Self { pairs: pairs.map(|pairs| pairs.0).unwrap_or_default(), details: Vec::new() }
+        let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+        Self { pairs: pairs.into_owned().collect(), details: Vec::new() }
     }
 
     fn last(&self, name: &str) -> Option<&str> {
