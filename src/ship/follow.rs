@@ -87,7 +87,7 @@ impl<H: Hooks> Shipment<'_, H> {
                 // The log of a finished build is complete, and was just read.
                 log = log.filter(|_| !now.is_built());
                 if now.is_final() {
-                    return self.end(new, now).await;
+                    return self.end(new, now, found.reason).await;
                 }
                 status = Some(now);
             }
@@ -153,7 +153,12 @@ impl<H: Hooks> Shipment<'_, H> {
         }
     }
 
-    async fn end(&mut self, new: &NewRevision, status: RevisionStatus) -> Result<(), Error> {
+    async fn end(
+        &mut self,
+        new: &NewRevision,
+        status: RevisionStatus,
+        reason: Option<String>,
+    ) -> Result<(), Error> {
         let NewRevision { deployment, id: revision } = new;
         if status == RevisionStatus::Deployed {
             let url = match self.call(async |client| client.deployment(&deployment.id).await).await {
@@ -185,8 +190,12 @@ impl<H: Hooks> Shipment<'_, H> {
             }
             _ => format!("run `{logs}` to see the whole log of the server"),
         };
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         Err(Error::Failed {
-            message: format!("revision {revision} of `{}` ended with status {status}", deployment.name),
+            message: format!(
+                "revision {revision} of `{}` ended with status {status}{reason}",
+                deployment.name
+            ),
             hint,
         })
     }

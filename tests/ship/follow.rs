@@ -28,7 +28,7 @@ fn a_failure_says_why() {
             id("deployment_id"),
             id("revision_id")
         );
-        for told in [&format!("ended with status {status}"), &log] {
+        for told in [&format!("ended with status {status}: out of memory"), &log] {
             assert!(output.err.contains(told), "{told} in {}", output.err);
         }
         assert_eq!(id("status"), "failed");

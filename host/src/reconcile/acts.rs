@@ -222,7 +222,7 @@ impl<J: Journal, R: Runner> Acts<J, R> {
         if lines.is_empty() {
             reason.to_owned()
         } else {
-            format!("{reason}; its last lines: {}", lines.join(" | "))
+            format!("{reason}; its last lines:\n{}", lines.join("\n"))
         }
     }
 

@@ -12,9 +12,6 @@ use crate::reconcile::{Desired, Phase, Revision, Scale, Source};
 /// Number of revisions that are considered, the newest; older ones only if they have an image or are in progress.
 const CONSIDERED: i64 = 20;
 
-/// Field of a revision with the reason of its failure, which the specification does not know.
-const REASON: &str = "reason";
-
 /// Type of a deployment that scales to zero, in the public service.
 const SCALE_TO_ZERO: &str = "dev_zero";
 
@@ -135,9 +132,7 @@ impl Tx<'_> {
         }
         record.status = to.into();
         record.updated_at = time::now_as_text();
-        if let Some(reason) = reason {
-            record.other.insert(REASON.to_owned(), reason.into());
-        }
+        record.reason = reason.map(str::to_owned).or(record.reason);
         self.db.execute(
             "UPDATE revisions SET record = ?2 WHERE id = ?1",
             params![id, serde_json::to_string(&record)?],

@@ -60,6 +60,9 @@ pub struct Revision {
     pub source: Source,
     /// The configuration of this revision.
     pub source_revision_config: SourceRevisionConfig,
+    /// Why it failed, if it did and the service says so; read-only. The specification does not have this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
