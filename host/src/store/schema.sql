@@ -38,7 +38,10 @@ CREATE TABLE deployments (
     environment TEXT AS (record ->> '$.agent.environment')
 );
 CREATE UNIQUE INDEX deployments_by_name ON deployments (name) WHERE NOT deleted;
-CREATE INDEX deployments_of_tenant ON deployments (tenant, number);
+CREATE INDEX deployments_of_tenant ON deployments (tenant, number) WHERE NOT deleted;
+-- Those that the reconciler has work with.
+CREATE INDEX deployments_in_use ON deployments (number)
+    WHERE deleted OR record ->> '$.latest_revision_id' IS NOT NULL;
 CREATE UNIQUE INDEX deployments_of_agent ON deployments (tenant, agent, environment)
     WHERE agent IS NOT NULL AND NOT deleted;
 
