@@ -187,7 +187,7 @@ fn copies_are_whole_and_damage_is_found() {
     assert_eq!(contents(&env.path("copy")), before);
     let check = env.run("host check --data restored");
     assert_eq!(check.code, 0, "{} {}", check.out, check.err);
-    assert!(check.out.starts_with("version 1, 1 deployments, 0 revisions, 1 keys\n"), "{}", check.out);
+    assert!(check.out.starts_with("version 1, 1 deployment, 0 revisions, 1 key\n"), "{}", check.out);
     let none = env.run("host check --data nowhere");
     assert_eq!(none.code, 2, "{}", none.err);
     assert!(none.err.contains("is not a data directory") && !env.path("nowhere").exists(), "{}", none.err);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use agentcli::cli::console::count;
 use agentcli::cli::env::Env;
 use agentcli::error::Error;
 
@@ -65,16 +66,19 @@ impl Check {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let found = open(env, &self.data)?.inspect().map_err(crate::Error::from)?;
         env.out.line(&format!(
-            "version {}, {} deployments, {} revisions, {} keys",
-            found.version, found.deployments, found.revisions, found.keys
+            "version {}, {}, {}, {}",
+            found.version,
+            count(found.deployments, "deployment"),
+            count(found.revisions, "revision"),
+            count(found.keys, "key")
         ))?;
         for problem in &found.problems {
             env.out.line(&format!("problem: {problem}"))?;
         }
         match found.problems.len() {
             0 => Ok(env.out.line("no problems found")?),
-            count => Err(Error::Host {
-                message: format!("the data directory has {count} problems"),
+            problems => Err(Error::Host {
+                message: format!("the data directory has {}", count(problems, "problem")),
                 hint: Some("restore a copy with `agentcli host restore`".to_owned()),
             }),
         }

@@ -17,11 +17,11 @@ pub struct Inspection {
     /// Version of the database.
     pub version: i64,
     /// Number of deployments, those that are being deleted included.
-    pub deployments: i64,
+    pub deployments: usize,
     /// Number of revisions.
-    pub revisions: i64,
+    pub revisions: usize,
     /// Number of keys.
-    pub keys: i64,
+    pub keys: usize,
     /// What is wrong, as lowercase fragments.
     pub problems: Vec<String>,
 }
@@ -132,11 +132,12 @@ impl Tx<'_> {
         let sql = "SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM deployments),
                    (SELECT count(*) FROM revisions), (SELECT count(*) FROM keys)";
         Ok(self.db.query_row(sql, [], |row| {
+            let count = |column| row.get::<_, i64>(column).map(|count| count.unsigned_abs() as usize);
             Ok(Inspection {
                 version: row.get(0)?,
-                deployments: row.get(1)?,
-                revisions: row.get(2)?,
-                keys: row.get(3)?,
+                deployments: count(1)?,
+                revisions: count(2)?,
+                keys: count(3)?,
                 problems: Vec::new(),
             })
         })?)
