@@ -75,6 +75,7 @@ impl<H: Hooks> Shipment<'_, H> {
         loop {
             let is_late = start.elapsed() > timeout;
             if let Some(found) = self.query(new, &mut is_away).await? {
+                let reason = found.reason().map(str::to_owned);
                 let now = found.status;
                 if status.as_ref() != Some(&now) {
                     let seconds = start.elapsed().as_secs_f64();
@@ -87,7 +88,7 @@ impl<H: Hooks> Shipment<'_, H> {
                 // The log of a finished build is complete, and was just read.
                 log = log.filter(|_| !now.is_built());
                 if now.is_final() {
-                    return self.end(new, now, found.reason).await;
+                    return self.end(new, now, reason).await;
                 }
                 status = Some(now);
             }

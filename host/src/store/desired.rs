@@ -132,7 +132,9 @@ impl Tx<'_> {
         }
         record.status = to.into();
         record.updated_at = time::now_as_text();
-        record.reason = reason.map(str::to_owned).or(record.reason);
+        if let Some(reason) = reason {
+            record.other.insert(wire::Revision::REASON.to_owned(), reason.into());
+        }
         self.db.execute(
             "UPDATE revisions SET record = ?2 WHERE id = ?1",
             params![id, serde_json::to_string(&record)?],

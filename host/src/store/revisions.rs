@@ -39,7 +39,6 @@ impl Tx<'_> {
             status: RevisionStatus::Creating,
             source,
             source_revision_config: deployment.source_revision_config.clone(),
-            reason: None,
             other: Object::from_iter([(NUMBER.to_owned(), number.into())]),
         };
         self.db.execute(

@@ -60,12 +60,19 @@ pub struct Revision {
     pub source: Source,
     /// The configuration of this revision.
     pub source_revision_config: SourceRevisionConfig,
-    /// Why it failed, if it did and the service says so; read-only. The specification does not have this field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
     /// Unknown fields.
     #[serde(flatten)]
     pub other: Object,
+}
+
+impl Revision {
+    /// The field with the reason of a failure, which the specification does not have.
+    pub const REASON: &str = "reason";
+
+    /// Why it failed, if it did and the service says so.
+    pub fn reason(&self) -> Option<&str> {
+        self.other.get(Self::REASON)?.as_str()
+    }
 }
 
 /// The body of POST /v2/deployments.
