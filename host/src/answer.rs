@@ -1,5 +1,6 @@
 //! Responses: JSON, and errors in the two forms of the specification.
 
+use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -85,6 +86,5 @@ impl IntoResponse for Refusal {
 
 /// `value` as JSON.
 pub(super) fn json_response(status: StatusCode, value: &Value) -> Response {
-    let kind = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
-    (status, kind, value.to_string()).into_response()
+    (status, [(header::CACHE_CONTROL, "no-store")], Json(value)).into_response()
 }

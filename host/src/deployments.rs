@@ -6,8 +6,7 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use agentcli::api::wire::{
@@ -46,10 +45,9 @@ pub(super) async fn list(
     };
     query.done()?;
     let resources = shared.store.read(|tx| tx.deployments(&tenant, &selection, offset, limit));
-    let resources = resources.map_err(Refusal::from)?;
-    let resources: Vec<_> = resources.into_iter().map(|deployment| shown(&shared, deployment)).collect();
-    let next = offset.saturating_add(resources.len());
-    Ok(spoken(&shared, StatusCode::OK, &json!({ "resources": resources, "offset": next })))
+    let mut resources = resources.map_err(Refusal::from)?;
+    resources.iter_mut().for_each(|deployment| add_url(&shared, deployment));
+    Ok(page(&shared, offset, resources))
 }
 
 /// `POST /v2/deployments`
@@ -71,7 +69,7 @@ pub(super) async fn create(
     let service = shared.clone();
     let created = shared.store.change(move |tx| insert(&service, tx, deployment, &tags, is_deployed)).await?;
     shared.wake.notify_one();
-    Ok(spoken(&shared, StatusCode::CREATED, &shown(&shared, created)))
+    Ok(shown(&shared, StatusCode::CREATED, &created))
 }
 
 /// Fails if another deployment has the `custom_url`.
@@ -166,7 +164,7 @@ pub(super) async fn get(
     ids: Ids,
 ) -> Result<Response, Refusal> {
     let deployment = shared.store.read(|tx| find(tx, &tenant, ids.get("deployment_id")))?;
-    Ok(spoken(&shared, StatusCode::OK, &shown(&shared, deployment)))
+    Ok(shown(&shared, StatusCode::OK, &deployment))
 }
 
 /// `PATCH /v2/deployments/{deployment_id}`
@@ -183,7 +181,7 @@ pub(super) async fn patch(
     let deployment =
         shared.store.change(move |tx| apply(&service, tx, find(tx, &tenant, &id)?, &patch)).await?;
     shared.wake.notify_one();
-    Ok(spoken(&shared, StatusCode::OK, &shown(&shared, deployment)))
+    Ok(shown(&shared, StatusCode::OK, &deployment))
 }
 
 /// Applies a patch, and adds a revision if it creates one.
@@ -278,13 +276,20 @@ pub(super) fn find(tx: &Tx<'_>, tenant: &str, id: &str) -> Result<Deployment, Re
     tx.deployment(tenant, id)?.ok_or_else(|| missing(id))
 }
 
-/// A deployment in responses: with its address, unless the user sets that.
-pub(super) fn shown(shared: &Shared, mut deployment: Deployment) -> Deployment {
-    if deployment.source != Source::ExternalContainer {
-        let url = format!("{}://{}.localhost:{}", shared.scheme(), deployment.name, shared.proxy.port());
-        deployment.source_config.custom_url = Some(url);
+/// A deployment as a response.
+pub(super) fn shown(shared: &Shared, status: StatusCode, deployment: &Deployment) -> Response {
+    let mut record = json!(deployment);
+    add_url(shared, &mut record);
+    spoken(shared, status, record)
+}
+
+/// Gives the record of a deployment its address, unless the user sets that.
+fn add_url(shared: &Shared, record: &mut Value) {
+    if record["source"] != json!(Source::ExternalContainer) {
+        let name = record["name"].as_str().unwrap_or_default();
+        let url = format!("{}://{name}.localhost:{}", shared.scheme(), shared.proxy.port());
+        record["source_config"]["custom_url"] = Value::String(url);
     }
-    deployment
 }
 
 /// The error of a deployment that does not exist, or belongs to another tenant.
@@ -292,9 +297,15 @@ fn missing(id: &str) -> Refusal {
     Refusal::missing("Deployment", id)
 }
 
+/// The part of a list from `offset` on.
+pub(super) fn page(shared: &Shared, offset: usize, resources: Vec<Value>) -> Response {
+    let next = offset.saturating_add(resources.len());
+    let fields = [("resources", Value::Array(resources)), ("offset", next.into())];
+    spoken(shared, StatusCode::OK, fields.into_iter().collect())
+}
+
 /// A record or a page in the dialect of the service.
-pub(super) fn spoken(shared: &Shared, status: StatusCode, record: &impl Serialize) -> Response {
-    let mut value = json!(record);
-    shared.options.vocabulary.exchange(&mut value);
-    json_response(status, &value)
+pub(super) fn spoken(shared: &Shared, status: StatusCode, mut record: Value) -> Response {
+    shared.options.vocabulary.exchange(&mut record);
+    json_response(status, &record)
 }

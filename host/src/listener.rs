@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Shared;
 use super::answer::Refusal;
-use super::deployments::spoken;
+use super::deployments::{page, spoken};
 use super::query::{Ids, Query};
 use agentcli::api::wire::{Listener, Source, SourceConfig};
 
@@ -18,16 +18,15 @@ pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<
     let mut query = Query::parse(&uri);
     let (offset, limit) = query.page(100, 20);
     query.done()?;
-    let resources: Vec<&Listener> = shared.options.listeners.iter().skip(offset).take(limit).collect();
-    let next = offset.saturating_add(resources.len());
-    Ok(spoken(&shared, StatusCode::OK, &json!({ "resources": resources, "offset": next })))
+    let listeners = shared.options.listeners.iter().skip(offset).take(limit);
+    Ok(page(&shared, offset, listeners.map(|listener| json!(listener)).collect()))
 }
 
 /// `GET /v2/listeners/{listener_id}`
 pub(super) async fn get(State(shared): State<Arc<Shared>>, ids: Ids) -> Result<Response, Refusal> {
     let id = ids.get("listener_id");
     let found = find(&shared, id).ok_or_else(|| Refusal::missing("Listener", id))?;
-    Ok(spoken(&shared, StatusCode::OK, found))
+    Ok(spoken(&shared, StatusCode::OK, json!(found)))
 }
 
 fn find<'a>(shared: &'a Shared, id: &str) -> Option<&'a Listener> {

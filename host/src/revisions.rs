@@ -11,7 +11,7 @@ use serde_json::json;
 use agentcli::api::wire::{Deployment, LogLevel, Revision, RevisionStatus};
 
 use super::answer::Refusal;
-use super::deployments::spoken;
+use super::deployments::{page, spoken};
 use super::query::{Ids, Query};
 use super::routes::Tenant;
 use super::store::{LogKind, Tx};
@@ -43,8 +43,7 @@ pub(super) async fn list(
         }
         Ok::<_, Refusal>(tx.revisions(id, statuses.as_deref(), offset, limit)?)
     })?;
-    let next = offset.saturating_add(resources.len());
-    Ok(spoken(&shared, StatusCode::OK, &json!({ "resources": resources, "offset": next })))
+    Ok(page(&shared, offset, resources.iter().map(|revision| json!(revision)).collect()))
 }
 
 /// `GET /v2/deployments/{deployment_id}/revisions/{revision_id}`
@@ -55,7 +54,7 @@ pub(super) async fn get(
 ) -> Result<Response, Refusal> {
     let (deployment, id) = (ids.get("deployment_id"), ids.get("revision_id"));
     let revision = shared.store.read(|tx| find(tx, &tenant, deployment, id))?;
-    Ok(spoken(&shared, StatusCode::OK, &revision))
+    Ok(spoken(&shared, StatusCode::OK, json!(revision)))
 }
 
 /// A revision of a deployment of a tenant.
@@ -76,7 +75,7 @@ pub(super) async fn redeploy(
         .change(move |tx| repeat(&service, tx, &tenant, [ids.get("deployment_id"), ids.get("revision_id")]))
         .await?;
     shared.wake.notify_one();
-    Ok(spoken(&shared, StatusCode::OK, &deployments::shown(&shared, deployment)))
+    Ok(deployments::shown(&shared, StatusCode::OK, &deployment))
 }
 
 /// Adds a revision with the configuration of an older one.
@@ -115,7 +114,7 @@ pub(super) async fn interrupt(
         .change(move |tx| stop(tx, &tenant, ids.get("deployment_id"), ids.get("revision_id")))
         .await?;
     shared.wake.notify_one();
-    Ok(spoken(&shared, StatusCode::OK, &revision))
+    Ok(spoken(&shared, StatusCode::OK, json!(revision)))
 }
 
 fn stop(tx: &Tx<'_>, tenant: &str, deployment: &str, id: &str) -> Result<Revision, Refusal> {

@@ -71,11 +71,16 @@ impl Env {
         }
     }
 
-    /// Starts the async runtime of a command. From then on `stop` handles signals.
+    /// Starts the async runtime of a command, with one thread. From then on `stop` handles signals.
     pub fn runtime(&mut self) -> Result<Runtime, Error> {
+        self.runtime_of(&mut Builder::new_current_thread())
+    }
+
+    /// As [`Env::runtime`], with the threads of `builder`.
+    pub fn runtime_of(&mut self, builder: &mut Builder) -> Result<Runtime, Error> {
         let failed = |source| Error::Runtime { source };
         self.stop.listen().map_err(failed)?;
-        Builder::new_current_thread().enable_all().build().map_err(failed)
+        builder.enable_all().build().map_err(failed)
     }
 
     /// The variables that select and configure the container engine.

@@ -1,11 +1,14 @@
 //! `agentcli host serve`
 
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::runtime::Builder;
 
 use crate::runner::{self, Databases, EngineRunner};
 use crate::{Limits, Login, Options, Registry, Service, Store, Tls, Webhook};
@@ -23,6 +26,9 @@ const PASSWORD: &str = "AGENT_HOST_REGISTRY_PASSWORD";
 
 /// Maximum size of a repository, in bytes: that of an unpacked archive.
 const REPOSITORY_LIMIT: u64 = 4 << 30;
+
+/// Maximum number of threads that handle requests, each with memory of its own.
+const THREADS: usize = 4;
 
 /// Run a deployment service on this machine
 ///
@@ -112,7 +118,8 @@ impl Serve {
         let options = self.options(env)?;
         let store = Store::open(&env.directory.join(&self.data)).map_err(crate::Error::from)?;
         let runner = Arc::new(self.runner(env, &store)?);
-        let runtime = env.runtime()?;
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
+        let runtime = env.runtime_of(Builder::new_multi_thread().worker_threads(threads))?;
         let served = runtime.block_on(async {
             let service = Service::bind(options, Arc::new(store), runner).await?;
             self.ready(env, &service)?;

@@ -4,6 +4,7 @@ use agentcli::api::time;
 use agentcli::api::wire::{Deployment, Secret};
 use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension as _, params, params_from_iter};
+use serde_json::Value;
 
 use super::{Broken, Tx};
 
@@ -114,14 +115,14 @@ impl Tx<'_> {
         Ok(found.map(|record| serde_json::from_str(&record)).transpose()?)
     }
 
-    /// The selected deployments of a tenant, newest first.
+    /// The records of the selected deployments of a tenant, newest first.
     pub(crate) fn deployments(
         &self,
         tenant: &str,
         selection: &Selection,
         offset: usize,
         limit: usize,
-    ) -> Result<Vec<Deployment>, Broken> {
+    ) -> Result<Vec<Value>, Broken> {
         let (condition, mut parameters) = selection.condition(tenant);
         let integer = |number: usize| Sql::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         parameters.extend([integer(limit), integer(offset)]);
