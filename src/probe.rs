@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -55,7 +56,10 @@ impl Drop for Probe {
     }
 }
 
-/// Single readiness checks.
+/// Maximum size of the description of a server, in bytes.
+const DESCRIPTION: usize = 64 << 10;
+
+/// Single requests to a server.
 pub struct Checker(http::Client);
 
 impl Checker {
@@ -67,6 +71,14 @@ impl Checker {
     /// Requests `url` once, and returns whether it succeeds within the timeout of a request.
     pub async fn succeeds(&self, url: &str) -> bool {
         self.0.get(url).send().await.is_ok_and(|response| response.status().is_success())
+    }
+
+    /// The `version` in the JSON object at `url`; `None` if there is none within the timeout of a request.
+    pub async fn version(&self, url: &str) -> Option<String> {
+        let response = self.0.get(url).send().await.and_then(http::Response::error_for_status).ok()?;
+        let body = http::body_up_to(DESCRIPTION, response).await.ok()??;
+        let description: Value = serde_json::from_slice(&body).ok()?;
+        description["version"].as_str().map(str::to_owned)
     }
 }
 

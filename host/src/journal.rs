@@ -222,10 +222,16 @@ impl Journal for DatabaseJournal {
         })
     }
 
-    fn switch<'a>(&'a self, deployment: &'a str, from: Option<&'a str>, to: &'a str) -> Recorded<'a, bool> {
+    fn switch<'a>(
+        &'a self,
+        deployment: &'a str,
+        from: Option<&'a str>,
+        to: &'a str,
+        version: Option<String>,
+    ) -> Recorded<'a, bool> {
         let (deployment, from, to) = (deployment.to_owned(), from.map(str::to_owned), to.to_owned());
         self.change(move |tx| {
-            let is_switched = tx.switch(&deployment, from.as_deref(), &to)?;
+            let is_switched = tx.switch(&deployment, from.as_deref(), &to, version)?;
             if is_switched {
                 tx.log(&to, LogKind::Deploy, &LogLevel::Info, &format!("revision {to} is deployed"))?;
             }

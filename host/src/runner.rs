@@ -49,6 +49,8 @@ pub trait Runner: Send + Sync + 'static {
     fn start<'a>(&'a self, container: &'a str) -> Act<'a, ()>;
     /// Requests the health check of a server, and returns whether it succeeds.
     fn probe<'a>(&'a self, seen: &'a ContainerStatus) -> BoxFuture<'a, bool>;
+    /// The version that a server names, if it does.
+    fn version<'a>(&'a self, seen: &'a ContainerStatus) -> BoxFuture<'a, Option<String>>;
     /// Stops a container, and kills it after `grace`.
     fn stop<'a>(&'a self, container: &'a str, grace: Duration) -> Act<'a, ()>;
     /// Removes a container.
@@ -110,6 +112,14 @@ pub enum ContainerState {
     },
     /// It can only be removed.
     Broken,
+}
+
+/// A reason with the last lines of a container, if there are any.
+pub(crate) fn with_last_lines(reason: &str, lines: &[String]) -> String {
+    match lines {
+        [] => reason.to_owned(),
+        lines => format!("{reason}; its last lines:\n{}", lines.join("\n")),
+    }
 }
 
 /// What an image is built from.

@@ -38,5 +38,11 @@ fn an_image_is_deployed() {
     assert_eq!(patched["secrets"], json!([{ "name": "TOKEN" }]), "values are never returned");
     let revision = host.until(&format!("{path}/revisions/{revision}"), |it| it["status"] == "DEPLOYED");
     assert_eq!(revision["source"], "internal_container");
-    assert_eq!(host.expect(200, "GET", &path, None)["active_revision_id"], revision["id"]);
+    let deployed = host.expect(200, "GET", &path, None);
+    assert_eq!(deployed["active_revision_id"], revision["id"]);
+    assert_eq!(deployed["image_version"], "1.0", "as the stand-in's servers say");
+    for (version, count) in [("1.0", 1), ("1", 0)] {
+        let list = host.expect(200, "GET", &format!("/v2/deployments?image_version={version}"), None);
+        assert_eq!(list["resources"].as_array().unwrap().len(), count, "{version}");
+    }
 }

@@ -188,6 +188,11 @@ async fn archive_becomes_a_server_with_its_databases() {
     runner.start(&name).await.unwrap();
     let address = healthy(&runner).await;
     assert!(address.ip().is_loopback());
+    let version = runner.version(&only(&runner).await).await;
+    assert!(
+        version.as_ref().is_some_and(|it| it.starts_with(|first: char| first.is_ascii_digit())),
+        "{version:?}"
+    );
     let answer = run_graph(address);
     assert_eq!((&answer["rows"], &answer["value"]), (&json!(1), &json!("a secret")), "{answer}");
     // Limits, and the time to stop when the engine stops.

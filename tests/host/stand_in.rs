@@ -145,6 +145,10 @@ impl Runner for StandIn {
         async { true }.boxed()
     }
 
+    fn version<'a>(&'a self, _: &'a ContainerStatus) -> BoxFuture<'a, Option<String>> {
+        async { Some("1.0".to_owned()) }.boxed()
+    }
+
     fn stop<'a>(&'a self, container: &'a str, _: Duration) -> Act<'a, ()> {
         async move {
             self.set(container, ContainerState::Exited { code: 0, ran: Duration::from_secs(1) });

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::state::Phase;
+use crate::runner::{ContainerState, ContainerStatus};
 
 /// An act that brings the observed state closer to the wanted one. Each may be lost or repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -219,15 +220,16 @@ impl Action {
         }
     }
 
-    /// Name of the container that it is about.
-    pub(super) fn container(&self) -> Option<&str> {
+    /// Whether it is about this container.
+    pub(super) fn concerns(&self, status: &ContainerStatus) -> bool {
         match self {
+            Self::Switch { to, .. } => status.revision == *to && status.state == ContainerState::Running,
             Self::Start { container, .. }
             | Self::Probe { container }
             | Self::Drain { container, .. }
             | Self::Stop { container, .. }
-            | Self::Remove { container } => Some(container),
-            _ => None,
+            | Self::Remove { container } => status.name == *container,
+            _ => false,
         }
     }
 }

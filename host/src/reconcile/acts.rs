@@ -12,7 +12,7 @@ use agentcli::api::wire::LogLevel;
 use super::action::Action;
 use super::journal::{Journal, Output, PhaseChange, Stage};
 use super::state::{Phase, Revision, Source};
-use crate::runner::{ContainerState, ContainerStatus, Failure, LogSink, Runner};
+use crate::runner::{ContainerState, ContainerStatus, Failure, LogSink, Runner, with_last_lines};
 
 /// Numbers of acts at a time: of builds and pulls, of those that may have to wait for the databases, and of others. Stopping
 /// takes as long as its grace, and is not limited.
@@ -135,7 +135,11 @@ impl<J: Journal, R: Runner> Acts<J, R> {
                 return Ok(Outcome::Probed { is_healthy });
             }
             Action::Switch { deployment, from, to } => {
-                journal.switch(deployment, from.as_deref(), to).await?;
+                let version = match &task.status {
+                    Some(status) => runner.version(status).await,
+                    None => None,
+                };
+                journal.switch(deployment, from.as_deref(), to, version).await?;
             }
             // The loop drains, since it has the routes.
             Action::Drain { .. } => {}
@@ -219,11 +223,7 @@ impl<J: Journal, R: Runner> Acts<J, R> {
     async fn explained(&self, reason: &str, container: Option<&str>) -> String {
         let Some(container) = container else { return reason.to_owned() };
         let lines = self.runner.last_lines(container, LAST_LINES).await.unwrap_or_default();
-        if lines.is_empty() {
-            reason.to_owned()
-        } else {
-            format!("{reason}; its last lines:\n{}", lines.join("\n"))
-        }
+        with_last_lines(reason, &lines)
     }
 
     fn sink(&self, revision: &str, stage: Stage) -> LogSink {

@@ -17,8 +17,14 @@ pub trait Journal: Send + Sync + 'static {
     /// Changes the phase of a revision if it is `from`; returns whether it was.
     fn advance(&self, change: PhaseChange) -> Recorded<'_, bool>;
     /// Makes `to` the active revision if `from` is and `to` is `DEPLOYING`; it becomes `DEPLOYED`, with no attempts and no
-    /// error. Returns whether they were.
-    fn switch<'a>(&'a self, deployment: &'a str, from: Option<&'a str>, to: &'a str) -> Recorded<'a, bool>;
+    /// error, and its server has this version. Returns whether they were.
+    fn switch<'a>(
+        &'a self,
+        deployment: &'a str,
+        from: Option<&'a str>,
+        to: &'a str,
+        version: Option<String>,
+    ) -> Recorded<'a, bool>;
     /// Records the tag of the image of a revision, or that it is gone.
     fn set_image<'a>(&'a self, revision: &'a str, image: Option<String>) -> Recorded<'a, ()>;
     /// Records the number of failed attempts of a revision and, if there is one, the last error.

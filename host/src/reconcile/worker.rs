@@ -199,7 +199,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         let id = action.revision().map(str::to_owned);
         let mut revisions = desired.iter().flat_map(|deployment| &deployment.revisions);
         let revision = revisions.find(|revision: &&Revision| Some(&revision.id) == id.as_ref()).cloned();
-        let status = statuses.iter().find(|it| Some(it.name.as_str()) == action.container()).cloned();
+        let status = statuses.iter().find(|status| action.concerns(status)).cloned();
         let acts = self.acts.clone();
         let deployment = action.deployment().map(str::to_owned);
         let task = Task { action, revision, status };

@@ -16,8 +16,8 @@ use agentcli::compiler::back::plan::VolumeMount;
 use agentcli::compiler::server::setup::{self, Service};
 use agentcli::engine::{Container, ContainerSpec, Engine, Error, Policy, State};
 
-use super::Failure;
 use super::labels::{self, label};
+use super::{Failure, with_last_lines};
 use crate::lock;
 
 /// Time for which one act waits for the databases, and the pause between checks. The act is then tried again.
@@ -205,8 +205,9 @@ impl Databases {
         };
         let report = match report {
             None if since.elapsed() >= START_LIMIT => {
-                let lines = engine.last_lines(name, 5).await.unwrap_or_default().join(" | ");
-                Some(format!("{name} is not healthy after {} s: {lines}", START_LIMIT.as_secs()))
+                let lines = engine.last_lines(name, 5).await.unwrap_or_default();
+                let reason = format!("{name} is not healthy after {} s", START_LIMIT.as_secs());
+                Some(with_last_lines(&reason, &lines))
             }
             report => report,
         };

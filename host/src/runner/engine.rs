@@ -213,6 +213,15 @@ impl Runner for EngineRunner {
         .boxed()
     }
 
+    fn version<'a>(&'a self, seen: &'a ContainerStatus) -> BoxFuture<'a, Option<String>> {
+        async move {
+            // The health check and the description have the same prefix.
+            let (address, prefix) = (seen.address?, seen.health_check.strip_suffix("ok")?);
+            self.checker.version(&format!("http://{address}{prefix}info")).await
+        }
+        .boxed()
+    }
+
     fn stop<'a>(&'a self, container: &'a str, grace: Duration) -> Act<'a, ()> {
         async move { Ok(self.engine().await?.stop(container, grace).await?) }.boxed()
     }

@@ -142,8 +142,15 @@ impl Tx<'_> {
         Ok(true)
     }
 
-    /// Makes a revision the active one of a deployment, whose active one is `from`; returns whether it did.
-    pub(crate) fn switch(&self, deployment: &str, from: Option<&str>, to: &str) -> Result<bool, Broken> {
+    /// Makes a revision, whose server has this version, the active one of a deployment, whose active one is `from`; returns
+    /// whether it did.
+    pub(crate) fn switch(
+        &self,
+        deployment: &str,
+        from: Option<&str>,
+        to: &str,
+        version: Option<String>,
+    ) -> Result<bool, Broken> {
         let Some(mut found) = self.any_deployment(deployment)? else { return Ok(false) };
         if found.active_revision_id.as_deref() != from
             || !self.advance(to, Phase::Deploying, Phase::Deployed, None)?
@@ -152,6 +159,7 @@ impl Tx<'_> {
         }
         self.db.execute("UPDATE revisions SET attempts = 0, error = NULL WHERE id = ?1", [to])?;
         found.active_revision_id = Some(to.to_owned());
+        found.image_version = version;
         self.save(&mut found)?;
         Ok(true)
     }

@@ -139,7 +139,13 @@ impl Journal for Book {
         async move { Ok(changed) }.boxed()
     }
 
-    fn switch<'a>(&'a self, _: &'a str, from: Option<&'a str>, to: &'a str) -> Recorded<'a, bool> {
+    fn switch<'a>(
+        &'a self,
+        _: &'a str,
+        from: Option<&'a str>,
+        to: &'a str,
+        _: Option<String>,
+    ) -> Recorded<'a, bool> {
         let deployment = &mut self.state().desired[0];
         let revision = deployment.revisions.iter_mut().find(|it| it.id == to).unwrap();
         let may = deployment.active.as_deref() == from && revision.phase == Phase::Deploying;

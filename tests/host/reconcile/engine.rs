@@ -189,6 +189,10 @@ impl Runner for FakeEngine {
         async move { status.state == ContainerState::Running }.boxed()
     }
 
+    fn version<'a>(&'a self, _: &'a ContainerStatus) -> BoxFuture<'a, Option<String>> {
+        async { None }.boxed()
+    }
+
     fn stop<'a>(&'a self, container: &'a str, _: Duration) -> Act<'a, ()> {
         self.act(format!("stop {container}"), move |state| {
             let exited = ContainerState::Exited { code: 0, ran: Duration::ZERO };
