@@ -183,7 +183,7 @@ fn drain(request: &Request<'_>, notes: &mut Vec<String>) -> u64 {
 
 /// The first digits of the SHA-256 of a value, which tell versions of an object apart.
 fn digest(value: &Value) -> String {
-    Sha256::digest(value.to_string()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(value.to_string())).chars().take(8).collect()
 }
 
 /// Removes absent members.

@@ -112,5 +112,5 @@ fn text(session: &Session, path: &str) -> Option<String> {
 }
 
 fn hash(inputs: &Value) -> String {
-    Sha256::digest(format!("{FORMAT} {inputs}")).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(format!("{FORMAT} {inputs}")))
 }

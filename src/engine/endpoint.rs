@@ -91,7 +91,7 @@ impl EngineEnv {
     }
 
     fn named_context(&self, name: &str) -> Result<Endpoint, Error> {
-        let id: String = Sha256::digest(name).iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = hex::encode(Sha256::digest(name));
         let contexts = self.config.clone().unwrap_or_default().join("contexts");
         let meta: Value = read_json(&contexts.join("meta").join(&id).join("meta.json"))?.unwrap_or_default();
         let Some(host) = meta["Endpoints"]["docker"]["Host"].as_str().filter(|host| !host.is_empty()) else {

@@ -111,7 +111,7 @@ impl Freshness {
             hasher.update(text.len().to_le_bytes());
             hasher.update(text);
         }
-        hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(hasher.finalize())
     }
 }
 

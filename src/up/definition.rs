@@ -107,5 +107,5 @@ fn hash(session: &Session, service: &Service, image: &str, environment: &IndexMa
         service.health,
         service.after,
     ]);
-    Sha256::digest(definition.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(definition.to_string()))
 }

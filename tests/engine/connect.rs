@@ -65,7 +65,7 @@ fn the_environment_by_name() {
 fn a_docker_context() {
     let host = hosts().remove(0);
     let dir = TempDir::new().unwrap();
-    let id: String = Sha256::digest("mine").iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = hex::encode(Sha256::digest("mine"));
     let meta = dir.path().join("contexts/meta").join(id);
     fs::create_dir_all(&meta).unwrap();
     let text = format!(r#"{{"Name":"mine","Metadata":{{}},"Endpoints":{{"docker":{{"Host":"{host}"}}}}}}"#);

@@ -24,7 +24,7 @@ const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const BYTES: &str = "application/octet-stream";
 
 fn digest(content: &[u8]) -> String {
-    let digits: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hex::encode(Sha256::digest(content));
     format!("sha256:{digits}")
 }
 

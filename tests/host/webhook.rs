@@ -78,7 +78,7 @@ pub(super) fn hmac(secret: &str, body: &[u8]) -> String {
     };
     let inner = Sha256::new_with_prefix(pad(0x36)).chain_update(body).finalize();
     let outer = Sha256::new_with_prefix(pad(0x5c)).chain_update(inner).finalize();
-    outer.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(outer)
 }
 
 fn send(host: &Host, headers: &[(&str, &str)], body: &[u8]) -> Answer {

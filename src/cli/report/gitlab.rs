@@ -31,7 +31,7 @@ fn entry(source: &Source, finding: &Finding, seen: &mut BTreeMap<String, usize>)
     json!({
         "description": format!("{}{help}", diagnostic.message),
         "check_name": diagnostic.rule.code,
-        "fingerprint": fingerprint.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+        "fingerprint": hex::encode(fingerprint),
         "severity": match diagnostic.rule.severity {
             Severity::Error => "major",
             Severity::Warning => "minor",

@@ -128,5 +128,5 @@ fn digest(config: &Config) -> String {
     if let Some(Value::Object(variables)) = value.get_mut("env") {
         variables.values_mut().for_each(|value| *value = Value::Null);
     }
-    Sha256::digest(value.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(value.to_string()))
 }
