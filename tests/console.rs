@@ -91,6 +91,16 @@ impl Shell {
         self.ports.iter().fold(text.to_owned(), port)
     }
 
+    /// Removes what deployment services left on the engine: their databases run on when they stop.
+    #[cfg(feature = "system-tests")]
+    fn remove_services(&self, engine: &str) {
+        let work = self.directory.path().join("work");
+        for file in crate::new::files(&work).iter().filter_map(|file| file.strip_suffix("host.db")) {
+            let service = agentcli_host::Store::attach(&work.join(file)).unwrap().host_id().unwrap();
+            crate::engine::remove_labelled(engine, &format!("agentcli.host={service}"));
+        }
+    }
+
     fn state(&self, file: &str) -> PathBuf {
         self.directory.path().join("state").join(file)
     }
@@ -269,6 +279,7 @@ fn blocks_with_an_engine_do_what_they_show() {
             let result = shell.run(&page, steps);
             // A page that failed may not have removed its containers.
             shell.command(FOREGROUND, "agentcli down --volumes").output().unwrap();
+            shell.remove_services(&crate::engine::hosts()[0]);
             result.err()
         })
         .collect();

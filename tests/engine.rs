@@ -70,7 +70,6 @@ pub(crate) fn docker(host: &str, arguments: &[&str]) -> String {
     try_docker(host, arguments).unwrap_or_else(|error| panic!("docker {arguments:?}: {error}"))
 }
 
-/// The output of a `docker` command, or its errors if it fails.
 /// Removes the containers, networks and volumes that have a label.
 pub(crate) fn remove_labelled(host: &str, label: &str) {
     let filter = format!("label={label}");
@@ -86,6 +85,7 @@ pub(crate) fn remove_labelled(host: &str, label: &str) {
     }
 }
 
+/// The output of a `docker` command, or its errors if it fails.
 pub(crate) fn try_docker(host: &str, arguments: &[&str]) -> Result<String, String> {
     let output = std::process::Command::new("docker").args(["-H", host]).args(arguments).output().unwrap();
     match output.status.success() {

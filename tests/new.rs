@@ -50,7 +50,7 @@ pub(crate) const EXAMPLES: &[Example] = &[
 ];
 
 /// The files below `directory`, as sorted paths relative to it.
-fn files(directory: &Path) -> Vec<String> {
+pub(crate) fn files(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![directory.to_owned()];
     while let Some(next) = open.pop() {
