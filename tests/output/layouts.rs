@@ -232,6 +232,7 @@ fn uv_settings_apply_before_the_source_is_there() {
         |settings: &str| format!("{SETUPTOOLS}{PROJECT}dependencies = ['internal>=1']\n{settings}");
     let index = "[[tool.uv.index]]\nurl = 'https://packages.example/simple'\n";
     let there = "--directory /deps/app -c /api/constraints.txt";
+    let app = "uv pip install --system -c /api/constraints.txt";
     for (settings, more) in [
         (index, None),
         ("[tool.uv]\noverride-dependencies = ['internal==2']\n", None),
@@ -242,7 +243,8 @@ fn uv_settings_apply_before_the_source_is_there() {
         let plan = plan_with(r#""dependencies": [".", "named"]"#, &files);
         let expected = [
             format!("uv pip install --system {there} named internal>=1"),
-            format!("uv pip install --system {there} -e /deps/app"),
+            format!("uv pip install --system {there} --no-deps -e /deps/app"),
+            format!("{app} --no-deps -e /api"),
         ];
         assert_eq!(installations(&plan), expected, "{settings}");
         assert!(plan.notes.is_empty(), "{:?}", plan.notes);
@@ -257,20 +259,17 @@ fn uv_settings_apply_before_the_source_is_there() {
     // Each package has its own, and none of them is asked for its neighbour before that is there.
     let lib =
         format!("{SETUPTOOLS}[project]\nname = 'lib'\nversion = '1'\ndependencies = ['private']\n{index}");
-    let app = format!("{SETUPTOOLS}{PROJECT}dependencies = ['lib', 'httpx']\n");
+    let project = format!("{SETUPTOOLS}{PROJECT}dependencies = ['lib', 'httpx']\n");
     let plan = plan_with(
         r#""dependencies": [".", "./lib"]"#,
-        &[("pyproject.toml", &app), ("lib/pyproject.toml", &lib)],
+        &[("pyproject.toml", &project), ("lib/pyproject.toml", &lib)],
     );
     let lib = "uv pip install --system --directory /deps/app/lib -c /api/constraints.txt";
-    let app = "uv pip install --system -c /api/constraints.txt";
     let expected = [
         format!("{lib} private"),
         format!("{app} httpx"),
         format!("{lib} --no-deps -e /deps/app/lib"),
-        format!("{app} --no-deps -e /deps/app"),
-        format!("{lib} -e /deps/app/lib"),
-        format!("{app} -e /deps/app"),
+        format!("{app} --no-deps -e /deps/app -e /api"),
     ];
     assert_eq!(installations(&plan), expected);
     // Those of the project count where the rest of it is no dependency.

@@ -41,14 +41,17 @@ impl Groups {
         }
     }
 
-    /// Requires the server of the image where a lock file may have older versions of what it needs. Only then does the
-    /// resolver change these, and does not take an older server for their sake.
-    pub(super) fn keep_server(&mut self, input: &Input<'_>) {
-        if !input.resolved.pins.is_empty() {
-            for arguments in self.groups.values_mut() {
-                arguments.extend(["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
-            }
+    /// Requires the server of the image: the resolver then changes versions of a lock file that the server does not work
+    /// with, and does not take an older server for their sake.
+    pub(super) fn keep_server(&mut self) {
+        for arguments in self.groups.values_mut() {
+            arguments.extend(["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
         }
+    }
+
+    /// Installs the server of the image again, with the settings of none.
+    pub(super) fn restore_server(&mut self, input: &Input<'_>) {
+        self.add(input, None, ["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
     }
 
     /// Requires the local archives.
@@ -102,7 +105,9 @@ impl Groups {
         let archives = archives.map(|it| it.requirement(&input.layout.in_image(&it.path)));
         let archives: Vec<String> = archives.collect();
         self.groups.values_mut().for_each(|arguments| arguments.extend_from_slice(&archives));
-        self.keep_server(input);
+        if !input.resolved.pins.is_empty() {
+            self.keep_server();
+        }
         first.into_iter().chain(self.commands(tools)).collect()
     }
 }

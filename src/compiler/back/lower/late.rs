@@ -82,9 +82,14 @@ fn note(input: &Input<'_>, files: &[&RequirementsFile], build: &mut Build) {
 
 /// Restores the server's own packages after installations that could have replaced them.
 pub(super) fn own_packages(tools: &Tools) -> Vec<Command> {
+    let own = ["--no-deps", "-e", server::OWN_PROJECT].map(str::to_owned);
+    own_files().into_iter().chain([tools.unconstrained(own)]).collect()
+}
+
+/// Makes the files that the server's own project is built from, where the image has none.
+pub(super) fn own_files() -> Vec<Command> {
     let mut directories: Vec<String> = server::OWN_PACKAGES.iter().map(|file| paths::parent(file)).collect();
     directories.sort();
     let files = server::OWN_PACKAGES.iter().map(|&file| file.to_owned()).collect();
-    let own = ["--no-deps", "-e", server::OWN_PROJECT].map(str::to_owned);
-    vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], files), tools.unconstrained(own)]
+    vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], files)]
 }

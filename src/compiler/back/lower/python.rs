@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::compiler::back::lower::common::{base, copy_manifests, source, source_stage};
 use crate::compiler::back::lower::groups::Groups;
-use crate::compiler::back::lower::late::{Late, own_packages};
+use crate::compiler::back::lower::late::{Late, own_files, own_packages};
 use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input, javascript, locked, npm_secrets};
 use crate::compiler::back::plan::{Action, Command, Variant};
@@ -29,13 +29,14 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if is_mixed {
         node(input, build);
     }
-    requirements(input, &Tools::for_requirements(input.resolved), build);
+    let is_kept = requirements(input, &Tools::for_requirements(input.resolved), build);
+    // Requirements that are installed after the copy could replace the server's own packages again.
+    let mut restore = !late.brings_requirements && !(is_kept && input.resolved.has_all_requirements());
     if input.resolved.is_early() {
-        skeletons(input, &tools, build);
+        restore = skeletons(input, restore, &tools, build);
     }
     import_path(input, build);
-    // Requirements that are installed after the copy could replace them again.
-    if !late.brings_requirements {
+    if restore {
         build.step("/dependencies", "restore the server's own packages", tools.run(own_packages(&tools)));
     }
     let commands = late.early_removal(input);
@@ -65,12 +66,13 @@ fn node(input: &Input<'_>, build: &mut Build) {
     build.step(key, why, Action::Run { mounts: Vec::new(), commands });
 }
 
-/// Installs all requirements with one command, so that their versions are resolved together.
-fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
+/// Installs all requirements with one command, so that their versions are resolved together. Returns whether the server is
+/// one of them.
+fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) -> bool {
     let resolved = input.resolved;
     locked::install(input, tools, build);
     if resolved.locked.is_some() {
-        return;
+        return false;
     }
     let mut groups = Groups::default();
     let own = if resolved.requirements.is_empty() { None } else { settings(input, ".", build) };
@@ -95,11 +97,19 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     }
     copy_manifests(input, &resolved.archives.iter().map(|it| it.path.clone()).collect::<Vec<_>>(), build);
     groups.require_archives(input);
-    if !groups.is_empty() {
-        groups.keep_server(input);
-        copy_manifests(input, &groups.manifests, build);
-        build.step("/dependencies", "requirements", tools.run(groups.commands(tools)));
+    if groups.is_empty() {
+        return false;
     }
+    let keep_server = !resolved.pins.is_empty();
+    let mut commands = Vec::new();
+    if keep_server {
+        groups.keep_server();
+        commands = own_files();
+    }
+    copy_manifests(input, &groups.manifests, build);
+    commands.extend(groups.commands(tools));
+    build.step("/dependencies", "requirements", tools.run(commands));
+    keep_server
 }
 
 /// Names of requirements that uv installs with the local packages, since it finds their indexes in their manifests.
@@ -132,11 +142,12 @@ fn settings(input: &Input<'_>, path: &str, build: &mut Build) -> Option<UvSettin
     None
 }
 
-/// Installs the local packages from manifests and empty files.
-fn skeletons(input: &Input<'_>, tools: &Tools, build: &mut Build) {
-    let packages = Groups::packages(input);
+/// Installs the local packages from manifests and empty files, and with them, if `restore`, the server's own: an installer
+/// builds them at the same time. Returns whether these are still to be restored.
+fn skeletons(input: &Input<'_>, restore: bool, tools: &Tools, build: &mut Build) -> bool {
+    let mut packages = Groups::packages(input);
     if packages.is_empty() {
-        return;
+        return restore;
     }
     let mut placeholders = Vec::new();
     for local in &input.resolved.packages {
@@ -150,6 +161,13 @@ fn skeletons(input: &Input<'_>, tools: &Tools, build: &mut Build) {
         placeholders.extend(needed.map(|file| input.layout.in_image(&here(file))));
     }
     copy_manifests(input, &packages.manifests, build);
+    let is_alone = input.resolved.has_all_requirements();
+    let mut why = "local packages, installed before their source from manifests and empty files";
+    if restore && is_alone {
+        why = "local packages, installed before their source from manifests and empty files, and the server's own";
+        placeholders.extend(server::OWN_PACKAGES.iter().map(|&file| file.to_owned()));
+        packages.restore_server(input);
+    }
     let mut directories: Vec<String> = placeholders.iter().map(|file| paths::parent(file)).collect();
     directories.sort();
     directories.dedup();
@@ -157,12 +175,12 @@ fn skeletons(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     if !placeholders.is_empty() {
         commands = vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], placeholders)];
     }
-    commands.extend(match input.resolved.installs_alone() {
+    commands.extend(match is_alone {
         true => packages.without_requirements(input, tools),
         false => packages.with_requirements(input, tools),
     });
-    let why = "local packages, installed before their source from manifests and empty files";
     build.step("/dependencies", why, tools.run(commands));
+    restore && !is_alone
 }
 
 /// Adds directories to the end of Python's import path, in the order of `dependencies`. A path file does that as an
