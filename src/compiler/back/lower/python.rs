@@ -29,9 +29,10 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if is_mixed {
         node(input, build);
     }
-    let is_kept = requirements(input, &Tools::for_requirements(input.resolved), build);
+    let has_server = requirements(input, &Tools::for_requirements(input.resolved), build);
+    let is_kept = has_server && input.resolved.has_all_requirements();
     // Requirements that are installed after the copy could replace the server's own packages again.
-    let mut restore = !late.brings_requirements && !(is_kept && input.resolved.has_all_requirements());
+    let mut restore = !(is_kept || late.brings_requirements);
     if input.resolved.is_early() {
         restore = skeletons(input, restore, &tools, build);
     }
