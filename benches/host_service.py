@@ -6,7 +6,7 @@ MODE makes a server fail: `crash` at its start, `deaf` never answers, `brittle` 
 
 It needs the images of `tests/engine/images services` on the engine at DOCKER_HOST, and busybox, statically linked.
 """
-import http.client, io, json, os, pathlib, shutil, signal, sqlite3, subprocess, tarfile
+import http.client, io, json, os, pathlib, shutil, signal, socket, sqlite3, subprocess, tarfile
 
 PROGRAM = os.environ.get("AGENTCLI_HOST_PROGRAM") or "target/debug/agentcli-host"
 FINAL = {"DEPLOYED", "INTERRUPTED", "SKIPPED", "CREATE_FAILED", "BUILD_FAILED", "DEPLOY_FAILED"}
@@ -55,28 +55,34 @@ def archive(files, mode="w"):
     return out.getvalue()
 
 
-def make_images():
-    """Makes `agentcli-kills/base:3.11` for builds, and `agentcli-kills/server` with the versions 1 to 3."""
+def root(version):
+    """A tar of the files of a server with this version."""
     busybox = pathlib.Path(shutil.which("busybox")).read_bytes()
     applets = subprocess.run(["busybox", "--list"], capture_output=True, text=True).stdout.split()
-    for version in range(4):
-        files = [("bin/busybox", busybox, 0o755), ("server", SERVER.encode(), 0o755), ("www/ok", b"ok", 0o644)]
-        files += [("www/version", f"image-{version}".encode(), 0o644), ("usr/bin/uv", TOOL.encode(), 0o755)]
-        files += [("usr/bin/python3", PYTHON.encode(), 0o755), ("api/constraints.txt", b"", 0o644)]
-        out = io.BytesIO(archive(files))
-        with tarfile.open(fileobj=out, mode="a") as tar:
-            for applet in applets:
-                entry = tarfile.TarInfo(f"bin/{applet}")
-                entry.type, entry.linkname = tarfile.SYMTYPE, "/bin/busybox"
-                if applet != "busybox":
-                    tar.addfile(entry)
-            for path in ("tmp", "root", "lib", "usr/lib"):
-                entry = tarfile.TarInfo(path)
-                entry.type, entry.mode = tarfile.DIRTYPE, 0o777
+    files = [("bin/busybox", busybox, 0o755), ("server", SERVER.encode(), 0o755), ("www/ok", b"ok", 0o644)]
+    files += [("www/version", version.encode(), 0o644), ("usr/bin/uv", TOOL.encode(), 0o755)]
+    files += [("usr/bin/python3", PYTHON.encode(), 0o755), ("api/constraints.txt", b"", 0o644)]
+    out = io.BytesIO(archive(files))
+    with tarfile.open(fileobj=out, mode="a") as tar:
+        for applet in applets:
+            entry = tarfile.TarInfo(f"bin/{applet}")
+            entry.type, entry.linkname = tarfile.SYMTYPE, "/bin/busybox"
+            if applet != "busybox":
                 tar.addfile(entry)
+        for path in ("tmp", "root", "lib", "usr/lib"):
+            entry = tarfile.TarInfo(path)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o777
+            tar.addfile(entry)
+    return out.getvalue()
+
+
+def make_images():
+    """Makes `agentcli-kills/base:3.11` for builds, and `agentcli-kills/server` with the versions 1 to 3."""
+    for version in range(4):
         changes = ["-c", 'CMD ["/server"]', "-c", "ENV PATH=/usr/bin:/bin"]
         name = "agentcli-kills/base:3.11" if version == 0 else f"agentcli-kills/server:{version}"
-        subprocess.run(["docker", "import", *changes, "-", name], input=out.getvalue(), check=True, stdout=subprocess.DEVNULL)
+        files = root(f"image-{version}")
+        subprocess.run(["docker", "import", *changes, "-", name], input=files, check=True, stdout=subprocess.DEVNULL)
 
 
 class Service:
@@ -85,13 +91,15 @@ class Service:
     def __init__(self, data, *options):
         self.data, self.options, self.process, self.address, self.proxy = data, options, None, None, None
         self.stderr = open(f"{data}.log", "ab")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.listen = f"127.0.0.1:{free.getsockname()[1]}"  # Names of pushed images contain it.
         keys = subprocess.run([PROGRAM, "keys", "create", "--data", data], capture_output=True, text=True, check=True)
         self.key = keys.stdout.strip()
         with sqlite3.connect(f"{data}/host.db") as db:
             self.host = db.execute("SELECT id FROM host").fetchone()[0]
 
     def start(self, **env):
-        command = [PROGRAM, "serve", "--data", self.data, "--listen", "127.0.0.1:0", "--proxy", "127.0.0.1:0", "--json"]
+        command = [PROGRAM, "serve", "--data", self.data, "--listen", self.listen, "--proxy", "127.0.0.1:0", "--json"]
         options = {"stdout": subprocess.PIPE, "stderr": self.stderr, "env": {**os.environ, **env}}
         self.process = subprocess.Popen([*command, *self.options], **options)
 
