@@ -62,10 +62,10 @@ fn installations(plan: &Plan) -> Vec<String> {
         _ => None,
     });
     let words = commands.flatten().filter_map(|command| match command {
-        Command::Words { words, .. } if words[..2] == ["uv", "pip"] => Some(words.join(" ")),
+        Command::Words { words, .. } if words[..3] == ["uv", "pip", "install"] => Some(words.join(" ")),
         _ => None,
     });
-    words.filter(|it| it.contains("/api/constraints.txt")).collect()
+    words.collect()
 }
 
 /// The manifest, more files, and what of them is in the skeleton.
@@ -243,8 +243,8 @@ fn uv_settings_apply_before_the_source_is_there() {
         let plan = plan_with(r#""dependencies": [".", "named"]"#, &files);
         let expected = [
             format!("uv pip install --system {there} named internal>=1"),
-            format!("uv pip install --system {there} --no-deps -e /deps/app"),
-            format!("{app} --no-deps -e /api"),
+            "uv pip install --system --directory /deps/app --no-deps -e /deps/app".to_owned(),
+            "uv pip install --system --no-deps -e /api".to_owned(),
         ];
         assert_eq!(installations(&plan), expected, "{settings}");
         assert!(plan.notes.is_empty(), "{:?}", plan.notes);
@@ -268,8 +268,8 @@ fn uv_settings_apply_before_the_source_is_there() {
     let expected = [
         format!("{lib} private"),
         format!("{app} httpx"),
-        format!("{lib} --no-deps -e /deps/app/lib"),
-        format!("{app} --no-deps -e /deps/app -e /api"),
+        "uv pip install --system --directory /deps/app/lib --no-deps -e /deps/app/lib".to_owned(),
+        "uv pip install --system --no-deps -e /deps/app -e /api".to_owned(),
     ];
     assert_eq!(installations(&plan), expected);
     // Those of the project count where the rest of it is no dependency.
@@ -284,6 +284,7 @@ fn uv_settings_apply_before_the_source_is_there() {
     let expected = [
         "uv pip install --system -c /api/constraints.txt named".to_owned(),
         format!("uv pip install --system {there} -e /deps/app"),
+        "uv pip install --system --no-deps -e /api".to_owned(),
     ];
     assert_eq!(installations(&plan), expected);
     assert_eq!(plan.notes.len(), 2, "{:?}", plan.notes);

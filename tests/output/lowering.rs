@@ -480,7 +480,7 @@ fn packages_that_need_their_source() {
     let entries = format!(r#""dependencies": [".", "./a", "./b"], {GRAPHS}"#);
     let plan = plan(&entries, &files);
     has(&plan, "-c /api/constraints.txt httpx numpy ");
-    let installed = "-c /api/constraints.txt --no-deps -e /deps/app/a -e /deps/app/b && rm -f /usr/bin/uv ";
+    let installed = "--system --no-deps -e /deps/app/a -e /deps/app/b && rm -f /usr/bin/uv ";
     in_order(&plan, "COPY . /deps/app/", installed);
     in_order(&plan, "(uv pip uninstall --system pip", "COPY . /deps/app/");
     let pip = format!(r#"{entries}, "pip_installer": "pip""#);

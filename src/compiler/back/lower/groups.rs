@@ -76,20 +76,21 @@ impl Groups {
         self.groups.is_empty()
     }
 
-    /// One command for each group, those with settings first: what their indexes have, the others need not find.
+    /// One command for each group.
     pub(super) fn commands(self, tools: &Tools) -> Vec<Command> {
+        self.ordered().map(|(directory, arguments)| tools.install(directory, arguments)).collect()
+    }
+
+    /// The groups with settings first: what their indexes have, the others need not find.
+    fn ordered(self) -> impl Iterator<Item = (Option<String>, Vec<String>)> {
         let (own, common): (Vec<_>, Vec<_>) = self.groups.into_iter().partition(|(it, _)| it.is_some());
-        let all = own.into_iter().chain(common);
-        all.map(|(directory, arguments)| tools.install(directory, arguments)).collect()
+        own.into_iter().chain(common)
     }
 
     /// Installs local packages without their requirements.
     pub(super) fn without_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
-        for arguments in self.groups.values_mut() {
-            arguments.insert(0, "--no-deps".to_owned());
-            arguments.extend(no_sources(input));
-        }
-        self.commands(tools)
+        self.groups.values_mut().for_each(|arguments| arguments.extend(no_sources(input)));
+        self.ordered().map(|(directory, arguments)| tools.alone(directory, arguments)).collect()
     }
 
     /// Installs local packages and their requirements. With several groups the packages are installed alone first, or

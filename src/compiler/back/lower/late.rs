@@ -82,8 +82,8 @@ fn note(input: &Input<'_>, files: &[&RequirementsFile], build: &mut Build) {
 
 /// Restores the server's own packages after installations that could have replaced them.
 pub(super) fn own_packages(tools: &Tools) -> Vec<Command> {
-    let own = ["--no-deps", "-e", server::OWN_PROJECT].map(str::to_owned);
-    own_files().into_iter().chain([tools.unconstrained(own)]).collect()
+    let own = ["-e", server::OWN_PROJECT].map(str::to_owned);
+    own_files().into_iter().chain([tools.alone(None, own.to_vec())]).collect()
 }
 
 /// Makes the files that the server's own project is built from, where the image has none.

@@ -71,13 +71,17 @@ impl Tools {
 
     /// Installs `arguments` with the server's constraints. uv reads its settings in `directory`.
     pub(super) fn install(&self, directory: Option<String>, arguments: Vec<String>) -> Command {
-        let directory = directory.into_iter().flat_map(|it| ["--directory".to_owned(), it]);
         let constraints = ["-c".to_owned(), server::CONSTRAINTS.to_owned()];
-        self.unconstrained(directory.chain(constraints).chain(arguments))
+        self.unconstrained(directory, constraints.into_iter().chain(arguments))
     }
 
-    /// Installs `arguments`.
-    pub(super) fn unconstrained(&self, arguments: impl IntoIterator<Item = String>) -> Command {
+    /// Installs `arguments`, without their requirements.
+    pub(super) fn alone(&self, directory: Option<String>, arguments: Vec<String>) -> Command {
+        self.unconstrained(directory, ["--no-deps".to_owned()].into_iter().chain(arguments))
+    }
+
+    fn unconstrained(&self, directory: Option<String>, arguments: impl Iterator<Item = String>) -> Command {
+        let directory = directory.into_iter().flat_map(|it| ["--directory".to_owned(), it]);
         let mut variables = IndexMap::new();
         let compiled: &[_] = match (self.bytecode, self.installer) {
             (Bytecode::Written, _) => &[],
@@ -102,7 +106,7 @@ impl Tools {
                 variables.insert("UV_LINK_MODE".to_owned(), "copy".to_owned());
             }
         }
-        let words = program.iter().map(|&word| word.to_owned()).chain(arguments).collect();
+        let words = program.iter().map(|&word| word.to_owned()).chain(directory).chain(arguments).collect();
         Command::Words { variables, words }
     }
 
