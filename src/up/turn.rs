@@ -34,7 +34,7 @@ pub async fn turn(engine: &Engine, project: &str, reporter: &mut dyn Reporter) -
     let directory = engine.cache()?.join("turns");
     fs::create_dir_all(&directory).ok()?;
     let name = Sha256::digest(format!("{}\n{project}", engine.host()));
-    let name: String = hex::encode(name).chars().take(32).collect();
+    let name = hex::encode(&name[..16]);
     let note = |process: Option<u32>| {
         let who = process.map_or_else(String::new, |process| format!(" (process {process})"));
         let text =

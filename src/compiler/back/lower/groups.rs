@@ -41,12 +41,16 @@ impl Groups {
         }
     }
 
-    /// Requires the server of the image: the resolver then changes versions of a lock file that the server does not work
-    /// with, and does not take an older server for their sake.
-    pub(super) fn keep_server(&mut self) {
-        for arguments in self.groups.values_mut() {
-            arguments.extend(["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
+    /// Requires the server of the image where a lock file may have older versions of what it needs. Only then does the
+    /// resolver change these, and does not take an older server for their sake. Returns whether it is required.
+    pub(super) fn keep_server(&mut self, input: &Input<'_>) -> bool {
+        let is_needed = !input.resolved.pins.is_empty();
+        if is_needed {
+            for arguments in self.groups.values_mut() {
+                arguments.extend(["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
+            }
         }
+        is_needed
     }
 
     /// Installs the server of the image again, with the settings of none.
@@ -106,9 +110,7 @@ impl Groups {
         let archives = archives.map(|it| it.requirement(&input.layout.in_image(&it.path)));
         let archives: Vec<String> = archives.collect();
         self.groups.values_mut().for_each(|arguments| arguments.extend_from_slice(&archives));
-        if !input.resolved.pins.is_empty() {
-            self.keep_server();
-        }
+        self.keep_server(input);
         first.into_iter().chain(self.commands(tools)).collect()
     }
 }

@@ -101,16 +101,12 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) -> bool {
     if groups.is_empty() {
         return false;
     }
-    let keep_server = !resolved.pins.is_empty();
-    let mut commands = Vec::new();
-    if keep_server {
-        groups.keep_server();
-        commands = own_files();
-    }
+    let has_server = groups.keep_server(input);
+    let mut commands = if has_server { own_files() } else { Vec::new() };
     copy_manifests(input, &groups.manifests, build);
     commands.extend(groups.commands(tools));
     build.step("/dependencies", "requirements", tools.run(commands));
-    keep_server
+    has_server
 }
 
 /// Names of requirements that uv installs with the local packages, since it finds their indexes in their manifests.

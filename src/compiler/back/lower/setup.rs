@@ -40,7 +40,7 @@ pub fn project_name(directory: &[String]) -> String {
     let own: String = own.trim_start_matches(['-', '_']).chars().take(MAX_NAME).collect();
     let own = if own.is_empty() { "agent" } else { &own };
     let digest = Sha256::digest(directory.join("/"));
-    let digits: String = hex::encode(digest).chars().take(6).collect();
+    let digits = hex::encode(&digest[..3]);
     format!("{own}-{digits}")
 }
 
