@@ -1,6 +1,7 @@
 //! `agentcli build` on real engines: the image of each project of `fixtures/valid` runs its graph.
 
 mod fresh;
+mod locks;
 mod mixed;
 mod new;
 mod private;
@@ -224,39 +225,6 @@ fn packages_of_one_name_stay_apart_in_a_monorepo() {
             "/deps/app:\napps\nlibs\nvendored\n\n/deps/app/apps:\nagent\n"
         );
     }
-}
-
-#[test]
-fn a_package_of_a_uv_workspace_runs_with_the_versions_of_the_lock() {
-    for host in hosts() {
-        let project = Copy::of("uv-workspace");
-        let env =
-            TestEnv::inside(&project.directory.path().join("apps/agent")).variable("DOCKER_HOST", &host);
-        let built = env.run("build -t agentcli-test-uv --no-pull");
-        assert_eq!(built.code, 0, "{}{}", built.out, built.err);
-        let container = Container::start(&host, "agentcli-test-uv");
-        assert_eq!(container.run("agent"), json!({ "said": "shared plain vendored 0.10.0 2.3.1" }));
-        assert_eq!(container.shell("ls /deps/app/apps"), "agent\n");
-        assert_eq!(
-            container.shell("python3 -c 'import toml' 2>&1 | tail -1 | cut -d: -f1"),
-            "ModuleNotFoundError\n"
-        );
-
-        // Neither another package of the workspace nor the lock file installs anything again.
-        fs::write(project.directory.path().join("apps/other/pyproject.toml"), "").unwrap();
-        let lock = project.directory.path().join("uv.lock");
-        fs::write(&lock, fs::read_to_string(&lock).unwrap() + "\n# changed\n").unwrap();
-        let again = env.run("build -t agentcli-test-uv --no-pull --progress json");
-        assert_eq!(again.code, 0, "{}", again.err);
-        assert_eq!(executed(&again.out), [""; 0]);
-    }
-}
-
-#[test]
-fn the_versions_of_a_lock_beside_a_manifest_are_installed() {
-    each_image("uv-lock", |container| {
-        assert_eq!(container.run("agent"), json!({ "said": "tabulate 0.8.10" }));
-    });
 }
 
 /// The `RUN` steps that were not cached, from the events of a build.

@@ -2,6 +2,7 @@
 
 mod log;
 mod progress_line;
+mod replaced;
 
 use serde_json::json;
 
@@ -15,6 +16,7 @@ use crate::engine::{self, BuildEvent, BuildReporter};
 use crate::live::{Change, Crash, Event, Reporter, Urls};
 use log::Log;
 use progress_line::ProgressLine;
+use replaced::Replaced;
 
 /// Prints the events of one command. `context` is what the command needs to answer questions and to plan again.
 pub(super) struct Printer<'a, C = ()> {
@@ -30,6 +32,7 @@ pub(super) struct Printer<'a, C = ()> {
     progress: ProgressLine,
     /// The progress of the build that is running.
     build: Option<Progress>,
+    replaced: Replaced,
     log: Log,
     /// The URLs that were printed last.
     urls: Option<Urls>,
@@ -39,14 +42,18 @@ impl<'a, C> Printer<'a, C> {
     pub(super) fn new(env: &'a mut Env, is_json: bool, context: C) -> Self {
         env.end_round();
         let style = if is_json { Style::Json } else { Style::Auto };
-        let (source, opens_browser, progress, build, log, urls) = Default::default();
-        Self { env, is_json, context, source, style, opens_browser, progress, build, log, urls }
+        let (source, opens_browser, progress, build, replaced, log, urls) = Default::default();
+        Self { env, is_json, context, source, style, opens_browser, progress, build, replaced, log, urls }
     }
 }
 
 impl<C> BuildReporter for Printer<'_, C> {
     fn building(&mut self, event: &BuildEvent) {
-        self.build.get_or_insert_with(|| Progress::new(self.style, self.env)).show(self.env, event);
+        let progress = self.build.get_or_insert_with(|| Progress::new(self.style, self.env));
+        progress.show(self.env, event);
+        if let Some(warning) = self.replaced.read(event) {
+            progress.show(self.env, &warning);
+        }
         image::warn_if_large(self.env, event);
     }
 

@@ -24,6 +24,7 @@ use crate::compiler::front::config::{Config, EnvConfig};
 use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::{paths, server};
 use layout::Layout;
+pub use locked::MOUNT as LOCKED_REQUIREMENTS;
 
 /// Options of the command line.
 #[derive(Clone, Debug, Default)]

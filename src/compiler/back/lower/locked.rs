@@ -7,7 +7,6 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use crate::compiler::back::lower::common::copy_manifests;
 use crate::compiler::back::lower::tools::{Tools, prefixed};
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command, Mount, Variant};
@@ -22,8 +21,8 @@ use crate::compiler::words::listed;
 /// The stage that holds the requirements files, and their directory there.
 const STAGE: (&str, &str) = ("requirements", "/requirements");
 
-/// The mount point of that directory during installation.
-const MOUNT: &str = "/run/agentcli/requirements";
+/// The mount point of that directory while the packages are installed. Only their step has it.
+pub const MOUNT: &str = "/run/agentcli/requirements";
 
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
 const MAX_FILE: usize = 64 * 1024;
@@ -86,29 +85,24 @@ pub(super) fn stage(input: &Input<'_>, build: &mut Build) {
     }
 }
 
-/// Installs the packages, with one command for each index: no package is looked up in the index of another one.
-pub(super) fn install(input: &Input<'_>, tools: &Tools, build: &mut Build) {
+/// The installations of the packages, one for each index: no package is looked up in the index of another one.
+pub(super) fn commands(input: &Input<'_>, tools: &Tools) -> Vec<Command> {
     let mut groups: IndexMap<(Option<String>, bool), Vec<String>> = IndexMap::new();
     for (number, file) in files(input).into_iter().enumerate() {
         let group = groups.entry((file.index, file.has_hashes)).or_default();
         group.extend(["-r".to_owned(), path(MOUNT, number)]);
     }
-    if groups.is_empty() {
-        return;
-    }
-    let archives: Vec<String> = input.resolved.locks().flat_map(archives).collect();
-    copy_manifests(input, &archives, build);
     let commands = groups.into_iter().map(|((index, _), files)| {
         let index = index.into_iter().flat_map(|index| ["--index-url".to_owned(), index]);
         tools.install(None, ["--no-deps".to_owned()].into_iter().chain(index).chain(files).collect())
     });
-    let mut action = tools.run(commands.collect());
-    if let Action::Run { mounts, .. } = &mut action {
-        let (from, source) = STAGE;
-        let (from, source, target) = (from.to_owned(), source.to_owned(), MOUNT.to_owned());
-        mounts.push(Mount::Bind { from, source, target });
-    }
-    build.step(key(input), "packages of the lock file", action);
+    commands.collect()
+}
+
+/// The mount of the requirements files.
+pub(super) fn mount() -> Mount {
+    let (from, source) = STAGE;
+    Mount::Bind { from: from.to_owned(), source: source.to_owned(), target: MOUNT.to_owned() }
 }
 
 /// The local archives, relative to the configuration's directory.
@@ -117,7 +111,8 @@ pub(super) fn archives(locked: &Locked) -> Vec<String> {
     archives.map(|path| paths::join(&locked.root, &path)).collect()
 }
 
-fn key(input: &Input<'_>) -> &'static str {
+/// The configuration key that asks for the lock file's packages.
+pub(super) fn key(input: &Input<'_>) -> &'static str {
     if input.resolved.locked.is_some() { "/source" } else { "/dependencies" }
 }
 

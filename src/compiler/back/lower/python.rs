@@ -67,15 +67,43 @@ fn node(input: &Input<'_>, build: &mut Build) {
     build.step(key, why, Action::Run { mounts: Vec::new(), commands });
 }
 
-/// Installs all requirements with one command, so that their versions are resolved together. Returns whether the server is
-/// one of them.
+/// Installs the packages of lock files, and then all requirements with one command, so that their versions are resolved
+/// together. Both are one step: what the second command replaces is in no layer. Returns whether the server is one of the
+/// requirements.
 fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) -> bool {
-    let resolved = input.resolved;
-    locked::install(input, tools, build);
-    if resolved.locked.is_some() {
+    let mut commands = locked::commands(input, tools);
+    let is_locked = !commands.is_empty();
+    let archives: Vec<String> = input.resolved.locks().flat_map(locked::archives).collect();
+    copy_manifests(input, &archives, build);
+    let mut groups = groups(input, build);
+    let has_server = !groups.is_empty() && groups.keep_server(input);
+    if has_server {
+        commands.extend(own_files());
+    }
+    commands.extend(groups.commands(tools));
+    if commands.is_empty() {
         return false;
     }
+    let mut action = tools.run(commands);
+    if let Action::Run { mounts, .. } = &mut action {
+        mounts.extend(is_locked.then(locked::mount));
+    }
+    let why = match (is_locked, has_server) {
+        (false, _) => "requirements",
+        (true, false) => "packages of the lock file",
+        (true, true) => "packages of the lock file, in other versions where the server needs them",
+    };
+    build.step(locked::key(input), why, action);
+    has_server
+}
+
+/// All requirements but those of lock files, and what they are read from.
+fn groups(input: &Input<'_>, build: &mut Build) -> Groups {
+    let resolved = input.resolved;
     let mut groups = Groups::default();
+    if resolved.locked.is_some() {
+        return groups;
+    }
     let own = if resolved.requirements.is_empty() { None } else { settings(input, ".", build) };
     resolved.requirements.iter().for_each(|requirement| groups.require(input, own.as_ref(), requirement));
     let indexed = indexed(input, build);
@@ -98,15 +126,8 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) -> bool {
     }
     copy_manifests(input, &resolved.archives.iter().map(|it| it.path.clone()).collect::<Vec<_>>(), build);
     groups.require_archives(input);
-    if groups.is_empty() {
-        return false;
-    }
-    let has_server = groups.keep_server(input);
-    let mut commands = if has_server { own_files() } else { Vec::new() };
     copy_manifests(input, &groups.manifests, build);
-    commands.extend(groups.commands(tools));
-    build.step("/dependencies", "requirements", tools.run(commands));
-    has_server
+    groups
 }
 
 /// Names of requirements that uv installs with the local packages, since it finds their indexes in their manifests.

@@ -1,0 +1,61 @@
+//! The packages of a lock file that the server replaces: only the installation tells which ones.
+
+use std::collections::BTreeMap;
+
+use crate::compiler::back::lower;
+use crate::engine::BuildEvent;
+
+/// The versions that the step of the lock file's packages installs.
+#[derive(Default)]
+pub(super) struct Replaced {
+    /// The step.
+    id: Option<usize>,
+    /// The first and the last version of each package.
+    versions: BTreeMap<String, (String, String)>,
+}
+
+impl Replaced {
+    /// Reads an event of a build. At the end of the step, returns a warning about the packages that are not installed in
+    /// the version of the lock file.
+    pub(super) fn read(&mut self, event: &BuildEvent) -> Option<BuildEvent> {
+        match event {
+            BuildEvent::StepStarted(step) if step.name.contains(lower::LOCKED_REQUIREMENTS) => {
+                *self = Self { id: Some(step.id), ..Self::default() };
+            }
+            BuildEvent::StepLog { id, line } if self.id == Some(*id) => self.line(line),
+            BuildEvent::StepDone { id, .. } if self.id == Some(*id) => return self.warning(),
+            _ => {}
+        }
+        None
+    }
+
+    fn line(&mut self, line: &str) {
+        for (name, version) in installed(line.trim()) {
+            let versions = self.versions.entry(name.to_owned());
+            versions
+                .and_modify(|(_, last)| version.clone_into(last))
+                .or_insert_with(|| (version.to_owned(), version.to_owned()));
+        }
+    }
+
+    fn warning(&self) -> Option<BuildEvent> {
+        let replaced = self.versions.iter().filter(|(_, (locked, last))| locked != last);
+        let replaced: Vec<String> =
+            replaced.map(|(name, (locked, last))| format!("{name} {last} (locked: {locked})")).collect();
+        (!replaced.is_empty()).then(|| BuildEvent::Warning {
+            message: format!(
+                "the server needs other versions than the lock file has, and the image has these: {}",
+                replaced.join(", ")
+            ),
+        })
+    }
+}
+
+/// The packages that uv or pip installed, as it prints them: ` + NAME==VERSION`, or `Successfully installed NAME-VERSION …`.
+fn installed(line: &str) -> Vec<(&str, &str)> {
+    if let Some(package) = line.strip_prefix("+ ") {
+        return package.split_once("==").filter(|(_, version)| !version.contains(' ')).into_iter().collect();
+    }
+    let packages = line.strip_prefix("Successfully installed ").unwrap_or_default();
+    packages.split_whitespace().filter_map(|package| package.rsplit_once('-')).collect()
+}

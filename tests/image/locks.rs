@@ -1,0 +1,83 @@
+//! Lock files in the image.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{Container, Copy, each_image, executed};
+use crate::engine::hosts;
+use crate::harness::TestEnv;
+
+#[test]
+fn a_package_of_a_uv_workspace_runs_with_the_versions_of_the_lock() {
+    for host in hosts() {
+        let project = Copy::of("uv-workspace");
+        let env =
+            TestEnv::inside(&project.directory.path().join("apps/agent")).variable("DOCKER_HOST", &host);
+        let built = env.run("build -t agentcli-test-uv --no-pull");
+        assert_eq!(built.code, 0, "{}{}", built.out, built.err);
+        let container = Container::start(&host, "agentcli-test-uv");
+        assert_eq!(container.run("agent"), json!({ "said": "shared plain vendored 0.10.0 2.3.1" }));
+        assert_eq!(container.shell("ls /deps/app/apps"), "agent\n");
+        assert_eq!(
+            container.shell("python3 -c 'import toml' 2>&1 | tail -1 | cut -d: -f1"),
+            "ModuleNotFoundError\n"
+        );
+
+        // Neither another package of the workspace nor the lock file installs anything again.
+        fs::write(project.directory.path().join("apps/other/pyproject.toml"), "").unwrap();
+        let lock = project.directory.path().join("uv.lock");
+        fs::write(&lock, fs::read_to_string(&lock).unwrap() + "\n# changed\n").unwrap();
+        let again = env.run("build -t agentcli-test-uv --no-pull --progress json");
+        assert_eq!(again.code, 0, "{}", again.err);
+        assert_eq!(executed(&again.out), [""; 0]);
+    }
+}
+
+#[test]
+fn the_versions_of_a_lock_beside_a_manifest_are_installed() {
+    each_image("uv-lock", |container| {
+        assert_eq!(container.run("agent"), json!({ "said": "tabulate 0.8.10" }));
+    });
+}
+
+/// A package of the lock file that the server needs in a newer version, since langchain-core asks for `jsonpatch>=1.33`.
+const OLD: &str = "
+[[package]]
+name = \"jsonpatch\"
+version = \"1.32\"
+source = { registry = \"https://pypi.org/simple\" }
+wheels = [
+    { url = \"https://files.pythonhosted.org/packages/jsonpatch-1.32-py2.py3-none-any.whl\", hash = \"sha256:26ac385719ac9f54df8a2f0827bb8253aa3ea8ab7b3368457bcdb8c14595a397\" },
+]
+";
+
+#[test]
+fn versions_that_the_server_replaces_are_named() {
+    let project = Copy::of("uv-lock");
+    let edit = |file: &str, changes: &[(&str, &str)], end: &str| {
+        let path = project.directory.path().join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        let edited = changes.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to)) + end;
+        assert_ne!(edited, text, "{file}");
+        fs::write(path, edited).unwrap();
+    };
+    edit("pyproject.toml", &[("\"tabulate>=0.8\"", "\"tabulate>=0.8\", \"jsonpatch>=1\"")], "");
+    let tabulate = ("{ name = \"tabulate\" },", "{ name = \"tabulate\" }, { name = \"jsonpatch\" },");
+    let required = ("requires-dist = [", "requires-dist = [{ name = \"jsonpatch\", specifier = \">=1\" },");
+    edit("uv.lock", &[tabulate, required], OLD);
+    for host in hosts() {
+        for installer in ["uv", "pip"] {
+            project.configure(&json!({ "pip_installer": installer }));
+            let built = project.build(&host, "agentcli-test-replaced", "--no-cache");
+            assert_eq!(built.code, 0, "{}{}", built.out, built.err);
+            let warning = built.err.lines().find(|line| line.starts_with("warning: ")).unwrap_or_default();
+            let text = "warning: the server needs other versions than the lock file has, and the image has these: jsonpatch 1.";
+            assert!(
+                warning.starts_with(text) && warning.ends_with(" (locked: 1.32)"),
+                "{installer}: {}",
+                built.err
+            );
+        }
+    }
+}
