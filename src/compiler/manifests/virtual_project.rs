@@ -1,5 +1,5 @@
 //! Projects that are not installed: their requirements are, and their code is imported from its directory. uv treats a
-//! project this way if it has no build system, or sets `tool.uv.package = false`.
+//! project this way if it has no build system, or sets `tool.uv.package = false`; Poetry, if it sets `package-mode = false`.
 
 use toml::{Table, Value};
 
@@ -44,10 +44,12 @@ fn is_virtual(path: &str, manifest: &Table, files: &dyn Files) -> bool {
     if !is_project || !is_static("dependencies") {
         return false;
     }
-    let package = table(manifest, &["tool", "uv"]).and_then(|uv| uv.get("package")).and_then(Value::as_bool);
+    let is_package = |tool: &str, key: &str| table(manifest, &["tool", tool])?.get(key)?.as_bool();
     let has_plugins = project.is_some_and(|it| it.contains_key("entry-points"));
     let is_built = || manifest.contains_key("build-system") || has_plugins || is_set_up(path, files);
-    !package.unwrap_or_else(is_built)
+    // The build backend of Poetry refuses such a project, whatever uv's settings are.
+    is_package("poetry", "package-mode") == Some(false)
+        || !is_package("uv", "package").unwrap_or_else(is_built)
 }
 
 /// Whether setuptools has instructions of its own there.
@@ -80,6 +82,8 @@ mod tests {
             ("[tool.uv]\npackage = true", &[], None),
             ("[build-system]\nrequires = []", &[], None),
             ("[build-system]\nrequires = []\n[tool.uv]\npackage = false", &[], Some(&["lib"])),
+            ("[build-system]\nrequires = []\n[tool.poetry]\npackage-mode = false", &[], Some(&["lib"])),
+            ("[build-system]\nrequires = []\n[tool.poetry]\npackage-mode = true", &[], None),
         ] {
             let others: Vec<_> = others.iter().map(|name| format!("lib/{name}")).collect();
             let files = MemoryFiles::new(others.iter().map(|name| (name.as_str(), "")));

@@ -1,16 +1,22 @@
 //! Local projects: can they be installed with everything that they require?
 
+use std::iter;
+
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::local_requirements::Refused;
 use crate::compiler::manifests::package::{self, metadata};
+use crate::compiler::manifests::package_json;
 use crate::compiler::manifests::pyproject::{Pyproject, table};
 use crate::compiler::{manifests, paths};
-use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] =
     &[&NO_BUILD_SYSTEM, &UNINSTALLABLE_PACKAGE, &UNINSTALLED_REQUIREMENTS, &UNUSABLE_LOCAL_REQUIREMENT];
+
+/// Directories above the path of a graph that are searched for a package.json.
+const MAX_LEVELS: usize = 2;
 
 pub(super) fn check(context: &mut Context<'_>) {
     for refused in context.refused.clone() {
@@ -23,6 +29,7 @@ pub(super) fn check(context: &mut Context<'_>) {
             .or_else(|| check_parent(context, &local));
         found.into_iter().for_each(|diagnostic| context.report(diagnostic));
     }
+    check_package_json(context).into_iter().for_each(|diagnostic| context.report(diagnostic));
 }
 
 fn unusable(context: &Context<'_>, refused: Refused) -> Diagnostic {
@@ -93,6 +100,24 @@ fn check_parent(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     Some(diagnostic.help(format!("write `{}` instead of it, or list both", written(&above.path))))
 }
 
+/// Reports JavaScript graphs whose package.json does not lie beside the configuration.
+fn check_package_json(context: &Context<'_>) -> Option<Diagnostic> {
+    let has_manifest = |directory: &str| context.files.is_file(&paths::join(directory, package_json::NAME));
+    if has_manifest(".") {
+        return None;
+    }
+    let (id, reference) = context.config.graphs.iter().find(|(_, it)| paths::is_javascript(it))?;
+    let start = paths::parent(&paths::normalize(reference));
+    let levels = start.split('/').count() + MAX_LEVELS;
+    let above = iter::successors(Some(start), |directory| Some(paths::join(directory, "..")));
+    let directory = above.take(levels).find(|directory| has_manifest(directory))?;
+    let manifest = written(&paths::join(&directory, package_json::NAME));
+    let message = format!("the packages in `{manifest}` are not installed");
+    let place = Place::Value(Pointer::parse("/graphs").join(id));
+    let help = format!("move the configuration to `{}`", written(&directory));
+    Some(Diagnostic::new(&UNINSTALLED_REQUIREMENTS, place, message).help(help))
+}
+
 static NO_BUILD_SYSTEM: Rule = Rule {
     code: "no-build-system",
     severity: Severity::Warning,
@@ -118,10 +143,10 @@ static UNINSTALLABLE_PACKAGE: Rule = Rule {
 static UNINSTALLED_REQUIREMENTS: Rule = Rule {
     code: "uninstalled-requirements",
     severity: Severity::Warning,
-    summary: "a directory without a manifest, below a project whose requirements are not installed",
+    summary: "a project whose requirements are not installed",
     why: "A directory without a pyproject.toml, setup.py or requirements.txt is only added to Python's import path. \
-          The project above it lists requirements, but is not among the `dependencies`, so that none of them is \
-          installed.",
+          If the project above it lists requirements, but is not among the `dependencies`, none of them is \
+          installed. The packages of JavaScript graphs are those of the package.json beside the configuration.",
     wrong: r#"{ "dependencies": ["./src"] }"#,
     right: r#"{ "dependencies": ["."] }"#,
 };
