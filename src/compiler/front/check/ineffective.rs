@@ -1,5 +1,7 @@
 //! Keys that the server ignores in this configuration.
 
+use serde_json::Value;
+
 use super::Context;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::paths;
@@ -12,6 +14,7 @@ pub(super) const RULES: &[&Rule] = &[&INEFFECTIVE_KEY];
 type Row = (&'static str, fn(&Config) -> bool, &'static str);
 
 const ROWS: &[Row] = &[
+    ("/env", has_list_of_names, "a list of names in `env` sets no variables"),
     ("/priority", |_| true, "the server does not read `priority`"),
     ("/auth/cache", has_python_auth, "the server caches the answers of JavaScript handlers only"),
     ("/checkpointer/serde", has_document_database, "the document database ignores `checkpointer.serde`"),
@@ -27,6 +30,10 @@ pub(super) fn check(context: &mut Context<'_>) {
             );
         }
     }
+}
+
+fn has_list_of_names(config: &Config) -> bool {
+    config.at("/env").is_some_and(Value::is_array)
 }
 
 fn has_python_auth(config: &Config) -> bool {
