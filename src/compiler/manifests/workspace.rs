@@ -3,6 +3,7 @@
 use globset::GlobSet;
 use serde_json::Value;
 
+use super::dockerignore::Ignore;
 use super::package_json::{self, Manifest};
 use super::package_manager::{Manager, PNPM_WORKSPACE};
 use super::{Unreadable, glob, glob_set, yaml};
@@ -11,6 +12,9 @@ use crate::compiler::paths;
 
 /// Maximum number of directories that a pattern of members can have, without that of the members.
 const MAX_DEPTH: usize = 16;
+
+/// Prefixes of versions that only a workspace defines.
+const OF_WORKSPACE: &[&str] = &["workspace:", "catalog:"];
 
 /// A workspace.
 #[derive(Debug)]
@@ -29,6 +33,8 @@ pub struct Search {
     pub found: Option<Workspace>,
     /// The innermost workspace around the configuration's directory that does not list it.
     pub passed: Option<Workspace>,
+    /// The innermost workspace that lists it, that it does not need, and that a `.dockerignore` excludes from images.
+    pub excluded: Option<Workspace>,
 }
 
 /// Searches the configuration's directory, whose package.json is `own`, and those above it.
@@ -45,8 +51,12 @@ pub fn search(own: &Manifest, files: &dyn Files) -> Result<Search, Unreadable> {
         let members = Members::new(&patterns).find(&root, files);
         let is_listed = up == 0 || members.contains(&project);
         let members = members.iter().map(|member| from_project(&root, &project, member)).collect();
+        let is_excluded = up > 0 && is_excluded(&root, &project, files);
         let workspace = Workspace { root, members };
         match is_listed {
+            true if is_excluded && !workspace.is_needed_by(own, files) => {
+                _ = search.excluded.get_or_insert(workspace);
+            }
             true if workspace.missing(own, files).is_none() => {
                 search.found = Some(workspace);
                 break;
@@ -65,14 +75,33 @@ impl Workspace {
         directories.filter_map(|directory| package_json::find(directory, files)?.ok()).collect()
     }
 
+    fn is_needed_by(&self, own: &Manifest, files: &dyn Files) -> bool {
+        let manifests = self.manifests(files);
+        let is_member = |name: &str| manifests.iter().any(|manifest| manifest.name() == Some(name));
+        own.requirements().any(|(name, version)| is_of_workspace(version) || is_member(name))
+    }
+
     /// The first package that `own` requires of its workspace, and that this one lacks: its name and version.
     pub fn missing<'a>(&self, own: &'a Manifest, files: &dyn Files) -> Option<(&'a str, &'a str)> {
-        let is_of_workspace = |version: &str| version.strip_prefix("workspace:").is_some_and(is_range);
-        let mut wanted = own.requirements().filter(|(_, version)| is_of_workspace(version)).peekable();
+        let is_package = |version: &str| version.strip_prefix("workspace:").is_some_and(is_range);
+        let mut wanted = own.requirements().filter(|(_, version)| is_package(version)).peekable();
         wanted.peek()?;
         let manifests = self.manifests(files);
         wanted.find(|(name, _)| !manifests.iter().any(|manifest| manifest.name() == Some(name)))
     }
+}
+
+/// Whether only a workspace defines `version`.
+pub fn is_of_workspace(version: &str) -> bool {
+    OF_WORKSPACE.iter().any(|prefix| version.starts_with(prefix))
+}
+
+/// Whether the `.dockerignore` of a workspace's root excludes the manifest of the root, or that of `project` in it.
+fn is_excluded(root: &str, project: &str, files: &dyn Files) -> bool {
+    let text = files.text(&paths::join(root, ".dockerignore"));
+    let manifests = [package_json::NAME.to_owned(), paths::join(project, package_json::NAME)];
+    let ignore = text.and_then(|text| Ignore::parse(&text).ok());
+    ignore.is_some_and(|ignore| manifests.iter().any(|path| ignore.excludes(path)))
 }
 
 /// Whether `version`, after `workspace:`, selects the package of the same name, rather than a directory or another one.

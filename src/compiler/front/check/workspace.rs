@@ -10,10 +10,7 @@ use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] = &[&WORKSPACE_PACKAGE_NOT_FOUND];
-
-/// Prefixes of versions that only a workspace defines.
-const OF_WORKSPACE: &[&str] = &["workspace:", "catalog:"];
+pub(super) const RULES: &[&Rule] = &[&EXCLUDED_WORKSPACE, &WORKSPACE_PACKAGE_NOT_FOUND];
 
 pub(super) fn check(context: &mut Context<'_>) {
     if !context.config.has_javascript() {
@@ -22,6 +19,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     // Another check reports files that cannot be read.
     let Some(Ok(own)) = package_json::find(".", context.files) else { return };
     let Ok(search) = workspace::search(&own, context.files) else { return };
+    excluded(context, &search).into_iter().for_each(|diagnostic| context.report(diagnostic));
     let Some(missing) = missing(&own, &search, context.files) else { return };
     let text = manifests::excerpt(package_json::NAME, context.files);
     let wanted = format!("\"{}\"", missing.name);
@@ -29,6 +27,16 @@ pub(super) fn check(context: &mut Context<'_>) {
     let related = Related::new(package_json::NAME, &text, start..start + wanted.len(), missing.label);
     let diagnostic = Diagnostic::new(&WORKSPACE_PACKAGE_NOT_FOUND, project(context), missing.message);
     context.report(diagnostic.related(related).help(missing.help));
+}
+
+/// Reports a workspace that images cannot have.
+fn excluded(context: &Context<'_>, search: &Search) -> Option<Diagnostic> {
+    let workspace = search.excluded.as_ref().filter(|_| search.found.is_none())?;
+    let file = written(&paths::join(&workspace.root, ".dockerignore"));
+    let message = format!("`{file}` excludes the workspace: the packages are installed without it");
+    let help = "include package.json and the lock file of the workspace, and this directory, to install the locked \
+                versions";
+    Some(Diagnostic::new(&EXCLUDED_WORKSPACE, project(context), message).help(help))
 }
 
 /// A package that the package manager cannot find.
@@ -63,10 +71,9 @@ fn outside_of_workspace(own: &Manifest, outer: Option<&Workspace>, files: &dyn F
     let private = outer.map(|outer| outer.manifests(files)).unwrap_or_default();
     let is_private =
         |name: &str| private.iter().any(|member| member.is_private() && member.name() == Some(name));
-    let is_of_workspace = |version: &str| OF_WORKSPACE.iter().any(|start| version.starts_with(start));
     let mut requirements = own.requirements();
     let (name, version) =
-        requirements.find(|(name, version)| is_of_workspace(version) || is_private(name))?;
+        requirements.find(|(name, version)| workspace::is_of_workspace(version) || is_private(name))?;
     Some(Missing {
         name: name.to_owned(),
         message: format!("`{name}` is a package of a workspace, and this directory belongs to none"),
@@ -82,6 +89,17 @@ fn outside_of_workspace(own: &Manifest, outer: Option<&Workspace>, files: &dyn F
         },
     })
 }
+
+static EXCLUDED_WORKSPACE: Rule = Rule {
+    code: "excluded-workspace",
+    severity: Severity::Warning,
+    summary: "a JavaScript workspace that a .dockerignore excludes",
+    why: "The .dockerignore of the workspace's root excludes its package.json or that of this directory, often since it was \
+          written for another image. The directory requires no package of the workspace: its packages are installed \
+          without the workspace and its lock file.",
+    wrong: r#"{ "graphs": { "agent": "./agent-in-excluded-workspace.ts:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent-in-its-workspace.ts:graph" } }"#,
+};
 
 static WORKSPACE_PACKAGE_NOT_FOUND: Rule = Rule {
     code: "workspace-package-not-found",
