@@ -3,6 +3,7 @@
 use agentcli_host::{ROUTES, Route};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use super::service::{Host, KEY};
@@ -168,6 +169,11 @@ fn any_path() {
     let host = Host::start(|_| {});
     check("[a-z0-9/%{}.-]{0,20}", |tail| {
         let path = format!("/v2/deployments/{tail}");
+        // The client resolves `..`, and would ask for another route.
+        let sent = Url::parse(&format!("http://host{path}"));
+        if !sent.is_ok_and(|url| url.path().starts_with("/v2/deployments/")) {
+            return Ok(());
+        }
         if let Ok(answer) = host.send("GET", &path, &[("X-Api-Key", KEY)], None) {
             prop_assert!(answer.status < 500, "{}: {}", tail, answer.text);
         }
