@@ -5,11 +5,11 @@ use std::path::{Component, Path, PathBuf};
 use super::check::ConfigOption;
 use super::console;
 use super::env::Env;
+use super::image;
 use crate::compiler::back::lower::{self, Options};
 use crate::compiler::back::plan::{Plan, Variant};
 use crate::compiler::front::base_image::{self, base_image, is_api_version};
 use crate::compiler::front::config::Config;
-use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::manifests::requires_python::RequiresPython;
 use crate::error::Error;
 use crate::project::{self, Project};
@@ -24,7 +24,7 @@ pub struct PlanOptions {
     pub(super) config: ConfigOption,
 
     /// Base image, instead of the one in the configuration
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = image::name)]
     base_image: Option<String>,
 
     /// Version of the server in the image, such as 0.8, instead of the one in the configuration
@@ -68,7 +68,7 @@ impl PlanOptions {
         // They are about the Python of the image in the configuration.
         let other: &[&str] = if self.base_image.is_some() { PYTHON_RULES } else { &[] };
         let (project, mut config) = self.config.load(env, &[unbuilt, other].concat())?;
-        if let Some(image) = self.base_image()? {
+        if let Some(image) = self.base_image.clone() {
             config.set_base_image(image);
         }
         if let Some(version) = &self.api_version {
@@ -91,17 +91,6 @@ impl PlanOptions {
         let context =
             tidy(&Path::new(&project.source.name).parent().unwrap_or(Path::new("")).join(&plan.context.root));
         Ok(Planned { project, config, plan, context })
-    }
-
-    /// The base image, if it is given; it is written to the Dockerfile unchanged.
-    fn base_image(&self) -> Result<Option<String>, Error> {
-        match &self.base_image {
-            Some(image) if ImageName::parse(image).is_err() => {
-                let message = format!("--base-image: `{image}` is not the name of an image");
-                Err(Error::usage(message, "write it as registry/name:tag"))
-            }
-            image => Ok(image.clone()),
-        }
     }
 
     /// Refuses a given base image whose Python the local packages refuse. Notes that it is not known.

@@ -7,6 +7,7 @@ use super::progress::size;
 use crate::compiler::back::plan::Plan;
 use crate::compiler::front::document;
 use crate::compiler::front::source::Source;
+use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::paths;
 use crate::diagnostic::{Place, Pointer};
 use crate::engine::{self, BuildEvent, BuildRequest};
@@ -28,6 +29,15 @@ pub fn request(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<BuildReq
 /// The path of the configuration in the build context.
 pub fn configuration_path(plan: &Plan) -> String {
     paths::normalize(&format!("{}/{}", plan.context.project, plan.config.name))
+}
+
+/// The name of an image, unchanged.
+///
+/// # Errors
+///
+/// Why it is none, as a lowercase fragment.
+pub fn name(text: &str) -> Result<String, String> {
+    ImageName::parse(text).map(|_| text.to_owned()).map_err(str::to_owned)
 }
 
 /// A platform in the form `os/arch` or `os/arch/variant`.

@@ -14,7 +14,6 @@ use super::variables;
 use crate::api::wire::Redacted;
 use crate::compiler::back::lower::setup::{is_project_name, project_name};
 use crate::compiler::back::plan::{ServiceImage, Setup};
-use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::server::setup as contract;
 use crate::compose::Project;
 use crate::engine::{BuildRequest, Engine};
@@ -53,7 +52,7 @@ pub(super) struct SetupArguments {
     port: u16,
 
     /// Run this image instead of building one
-    #[arg(long, value_name = "IMAGE", conflicts_with = "base_image")]
+    #[arg(long, value_name = "IMAGE", value_parser = image::name, conflicts_with = "base_image")]
     pub(super) image: Option<String>,
 
     /// PostgreSQL database with pgvector to use instead of one in a container
@@ -166,10 +165,6 @@ impl SetupArguments {
                 "the server and the debugger cannot use the same port",
                 "choose another --debugger-port",
             ));
-        }
-        if let Some(image) = self.image.as_deref().filter(|image| ImageName::parse(image).is_err()) {
-            let message = format!("--image: `{}` is not a valid image name", visible_line(image));
-            return Err(Error::usage(message, "write it as registry/name:tag"));
         }
         let is_address = |uri: &str| SCHEMES.iter().any(|scheme| uri.starts_with(scheme));
         if self.postgres_uri.as_ref().is_some_and(|uri| !is_address(uri.expose())) {

@@ -190,6 +190,9 @@ fn what_is_no_image_is_not_run() {
         let run = env.run(&format!("compose - --image {image}"));
         assert_eq!(run.code, 2, "{image}: {}", run.err);
     }
-    assert!(env.run("compose - --image $X").err.contains("is not a valid image name"));
+    let upper = env.run("build -t Agent:V1");
+    assert_eq!(upper.code, 2);
+    let message = "invalid value 'Agent:V1' for '--tag <TAG>': the repository must be lowercase";
+    assert!(upper.err.contains(message), "{}", upper.err);
     assert_eq!(env.run("compose - --image registry.example/a:1").code, 0);
 }

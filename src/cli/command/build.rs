@@ -22,7 +22,7 @@ Examples:
   agentcli build -t my-agent --no-pull             with the local base image")]
 pub(crate) struct Build {
     /// Name of the image, as NAME or NAME:TAG (repeatable)
-    #[arg(short, long = "tag", value_name = "TAG", required = true)]
+    #[arg(short, long = "tag", value_name = "TAG", value_parser = image::name, required = true)]
     tags: Vec<String>,
 
     /// Comma-separated target platforms; with several, the images are named TAG-OS-ARCH

@@ -10,13 +10,13 @@ use crate::cli::artifact::{Artifact, SaveOptions};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{note, visible_line, warn};
 use crate::cli::env::Env;
+use crate::cli::image;
 use crate::cli::resources::{reference, resources};
 use crate::cli::service::Service;
 use crate::cli::settings::deployment_name;
 use crate::cli::variables;
 use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::compiler::back::emit::kubernetes as emit;
-use crate::compiler::manifests::image_name::ImageName;
 use crate::error::Error;
 use crate::kubernetes::{self, Manifests as Made, Refused, Request};
 use crate::project;
@@ -36,11 +36,11 @@ pub(crate) struct Manifests {
     options: PlanOptions,
 
     /// Image of the server, in a registry that the cluster pulls from [default: that of --deployment]
-    #[arg(long, value_name = "IMAGE", value_parser = image, required_unless_present = "deployment")]
+    #[arg(long, value_name = "IMAGE", value_parser = image::name, required_unless_present = "deployment")]
     image: Option<String>,
 
     /// Image of the executors, if executor or orchestrator resources are set
-    #[arg(long, value_name = "IMAGE", value_parser = image)]
+    #[arg(long, value_name = "IMAGE", value_parser = image::name)]
     executor_image: Option<String>,
 
     /// Name of the deployment, which starts all names [default: that of --deployment, or as in `deploy`]
@@ -161,8 +161,4 @@ impl Manifests {
             Error::usage(message, "write them as JSON, in the form of `resource_spec` of the API")
         })
     }
-}
-
-fn image(text: &str) -> Result<String, String> {
-    ImageName::parse(text).map(|_| text.to_owned()).map_err(str::to_owned)
 }
