@@ -14,8 +14,8 @@ use crate::compiler::manifests::requires_python::RequiresPython;
 use crate::error::Error;
 use crate::project::{self, Project};
 
-/// Rules about the Python of the image.
-const PYTHON_RULES: &[&str] = &["incompatible-python", "untested-python"];
+/// Rules about the language versions of the image.
+const VERSION_RULES: &[&str] = &["incompatible-python", "untested-node", "untested-python"];
 
 /// The options of every command that plans an image.
 #[derive(Debug, clap::Args)]
@@ -65,8 +65,8 @@ impl PlanOptions {
     /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
         let unbuilt: &[&str] = if self.build_command.is_some() { &["reference-not-built"] } else { &[] };
-        // They are about the Python of the image in the configuration.
-        let other: &[&str] = if self.base_image.is_some() { PYTHON_RULES } else { &[] };
+        // They are about the base image of the configuration.
+        let other: &[&str] = if self.base_image.is_some() { VERSION_RULES } else { &[] };
         let (project, mut config) = self.config.load(env, &[unbuilt, other].concat())?;
         if let Some(image) = self.base_image.clone() {
             config.set_base_image(image);

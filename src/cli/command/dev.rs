@@ -16,9 +16,14 @@ use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Sessi
 use crate::error::Error;
 
 /// Rules that only apply to images: the server on this machine follows symbolic links, reads files outside of the
-/// dependencies, and runs on a Python of its own.
-pub(super) const IMAGE_RULES: &[&str] =
-    &["dependency-is-link", "incompatible-python", "reference-outside-dependencies", "untested-python"];
+/// dependencies, and runs on a Python or Node.js of its own.
+pub(super) const IMAGE_RULES: &[&str] = &[
+    "dependency-is-link",
+    "incompatible-python",
+    "reference-outside-dependencies",
+    "untested-node",
+    "untested-python",
+];
 
 /// Timeout of an interpreter that is inspected: those of slow disks take seconds.
 const INSPECTION: Duration = Duration::from_secs(30);

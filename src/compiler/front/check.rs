@@ -21,6 +21,7 @@ mod locks;
 mod manifests;
 mod modules;
 mod names;
+mod node;
 mod packages;
 mod pip;
 mod python;
@@ -84,6 +85,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: webhooks::check, rules: webhooks::RULES },
     Check { run: versions::check, rules: versions::RULES },
     Check { run: python::check, rules: python::RULES },
+    Check { run: node::check, rules: node::RULES },
     Check { run: pip::check, rules: pip::RULES },
     Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },

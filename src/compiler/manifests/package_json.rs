@@ -64,6 +64,11 @@ impl Manifest {
         self.0["private"] == true
     }
 
+    /// The range of Node.js versions that it requires, as written.
+    pub fn node(&self) -> Option<&str> {
+        self.0["engines"]["node"].as_str()
+    }
+
     /// The name of the package manager that it asks for.
     pub fn manager(&self) -> Option<&str> {
         let named =
