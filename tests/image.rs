@@ -368,6 +368,24 @@ fn requirements_are_compiled_with_the_hash_of_their_source() {
     }
 }
 
+/// As the server's own tool does. No constraint of the image keeps an older server out.
+#[test]
+fn the_server_of_the_image_stays() {
+    for (host, installer) in hosts().iter().zip(["uv", "pip"]) {
+        let project = Copy::of("requirements-only");
+        fs::write(project.directory.path().join("requirements.txt"), "langgraph-api<0.16.7\n").unwrap();
+        project.configure(&json!({ "pip_installer": installer }));
+        let built = project.build(host, "agentcli-test-server", "-v --no-cache");
+        assert_eq!(built.code, 0, "{}{}", built.out, built.err);
+        let log = built.out + &built.err;
+        assert!(log.contains("langgraph-api==0.16.6") || log.contains("langgraph-api-0.16.6"), "{log}");
+        let container = Container::start(host, "agentcli-test-server");
+        let origin = "import importlib.metadata as m; d = m.distribution('langgraph-api'); \
+                      print(d.version, 'file:///api' in d.read_text('direct_url.json'))";
+        assert_eq!(container.shell(&format!("python3 -c \"{origin}\"")), "0.16.7 True\n", "{installer}");
+    }
+}
+
 #[test]
 fn a_failing_step_names_its_last_lines_and_its_key() {
     for host in hosts() {

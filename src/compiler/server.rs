@@ -135,10 +135,12 @@ pub const OWN_PACKAGES: &[&str] = &[
     "/api/langgraph_runtime/__init__.py",
     "/api/langgraph_license/__init__.py",
 ];
+/// Normalised name of the server's distribution.
+pub const DISTRIBUTION: &str = "langgraph-api";
 /// Normalised names of the server's own distributions. An image has them, so that those of a lock file, which are for
 /// `dev` and for tests, are not installed.
 pub const DISTRIBUTIONS: &[&str] = &[
-    "langgraph-api",
+    DISTRIBUTION,
     "langgraph-license",
     "langgraph-runtime",
     "langgraph-runtime-inmem",
@@ -188,7 +190,7 @@ pub const REQUIREMENTS: &[(&str, &str)] = &[
     ("websockets", ">=13.0"),
     ("zstandard", ">=0.23.0"),
 ];
-/// Directory of the server's own project, to reinstall it.
+/// Directory of the server's own project, which the image has as an editable package.
 pub const OWN_PROJECT: &str = "/api";
 
 /// Package tools of the Python image.

@@ -41,6 +41,19 @@ fn the_versions_of_a_lock_beside_a_manifest_are_installed() {
     });
 }
 
+/// uv checks it instead, which takes no time.
+#[test]
+fn a_lock_that_fits_the_server_is_not_resolved_again() {
+    for host in hosts() {
+        let built = Copy::of("uv-lock").build(&host, "agentcli-test-fits", "-v --no-cache");
+        assert_eq!(built.code, 0, "{}{}", built.out, built.err);
+        let log = built.out + &built.err;
+        // The packages of the lock file, and the local package.
+        assert_eq!(log.matches("| Resolved 1 package in ").count(), 2, "{log}");
+        assert_eq!((log.matches("| Resolved ").count(), log.matches("| Checked ").count()), (2, 1), "{log}");
+    }
+}
+
 /// A package of the lock file that the server needs in a newer version, since langchain-core asks for `jsonpatch>=1.33`.
 const OLD: &str = "
 [[package]]

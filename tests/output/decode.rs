@@ -274,30 +274,42 @@ fn ran(script: &str, commands: &[Command]) -> Decoded<()> {
         return same(&script, &line.as_str());
     }
     let wanted = commands.iter().map(command_words).collect::<Vec<_>>().join(&["&&".to_owned()][..]);
-    // The path of a written file is syntax of the shell.
-    let files = commands.iter().filter_map(|command| match command {
-        Command::Write { file, .. } => Some(file),
-        _ => None,
+    // Shell commands and the path of a written file are syntax of the shell.
+    let script = commands.iter().fold(script.to_owned(), |script, command| match command {
+        Command::Shell(line) | Command::Unless { check: line, .. } => script.replace(line, SHELL),
+        Command::Write { file, .. } => script.replace(file, FILE),
+        Command::Words { .. } => script,
     });
-    let script = files.fold(script.to_owned(), |script, file| script.replace(file, FILE));
     let read: Vec<String> = shlex::Shlex::new(&script).collect();
     same(&read, &wanted)?;
-    let is_shell = |command: &Command| !matches!(command, Command::Words { .. });
     let bare = outside_quotes(&script)?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./@+-:=,%&".contains(c);
-    if commands.iter().any(is_shell) || bare.chars().all(is_plain) {
-        Ok(())
-    } else {
-        Err(format!("syntax of the shell in {bare:?}"))
-    }
+    let has_write = commands.iter().any(|command| matches!(command, Command::Write { .. }));
+    let has_unless = commands.iter().any(|command| matches!(command, Command::Unless { .. }));
+    let is_plain = |c: char| {
+        c.is_ascii_alphanumeric()
+            || " _./@+-:=,%&".contains(c)
+            || has_write && c == '>'
+            || has_unless && "(|)".contains(c)
+    };
+    if bare.chars().all(is_plain) { Ok(()) } else { Err(format!("syntax of the shell in {bare:?}")) }
 }
+
+/// Stands for a shell command.
+const SHELL: &str = "shell-command";
 
 /// Stands for the path of a written file.
 const FILE: &str = "written-file";
 
 fn command_words(command: &Command) -> Vec<String> {
     match command {
-        Command::Shell(line) => shlex::Shlex::new(line).collect(),
+        Command::Shell(_) => vec![SHELL.to_owned()],
+        Command::Unless { commands, .. } => {
+            let mut words =
+                commands.iter().map(command_words).collect::<Vec<_>>().join(&["&&".to_owned()][..]);
+            words[0].insert(0, '(');
+            words.last_mut().unwrap().push_str("))");
+            [&[format!("({SHELL}"), "||".to_owned()], &words[..]].concat()
+        }
         Command::Write { lines, .. } => {
             let [start, end] = [["printf", r"%s\n"], [">", FILE]].map(|words| words.map(str::to_owned));
             [&start[..], lines, &end[..]].concat()

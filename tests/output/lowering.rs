@@ -445,7 +445,7 @@ fn requirements_on_local_packages_are_not_asked_for() {
         ("libs/other/setup.cfg", other),
     ];
     let plan = plan(&format!(r#""dependencies": [".", "./libs/one", "./libs/other"], {GRAPHS}"#), &files);
-    has(&plan, "install --system -c /api/constraints.txt httpx #");
+    has(&plan, "install --system -c /api/constraints.txt httpx &&");
     // One package needs its source, so all wait for it.
     let packages = "-e /deps/app -e /deps/app/libs/one -e /deps/app/libs/other";
     in_order(&plan, "COPY . /deps/app/", &format!("-c /api/constraints.txt {packages} &&"));
@@ -516,9 +516,31 @@ fn old_flit_metadata() {
     let manifest = "[build-system]\nrequires = ['flit_core']\nbuild-backend = 'flit_core.buildapi'\n\
                     [tool.flit.metadata]\nmodule = 'agent'\nauthor = 'x'\nrequires = ['httpx']\n";
     let plan = python("", &[("pyproject.toml", manifest)]);
-    has(&plan, "-c /api/constraints.txt httpx #");
+    has(&plan, "-c /api/constraints.txt httpx &&");
     in_order(&plan, "COPY . /deps/app/", "--no-deps -e /deps/app &&");
     assert!(plan.notes[0].message.ends_with("Flit reads its version from its code"), "{:?}", plan.notes);
+}
+
+/// Wherever they can be replaced, and nowhere else.
+#[test]
+fn replaced_packages_of_the_server_are_restored() {
+    let restored = |members: &str, files: &[(&str, &str)], expected: usize, check: &str| {
+        let text = text(&python(members, files));
+        let restoration = format!(" ({check} || (mkdir -p /api/langgraph_api ");
+        assert_eq!(text.matches(&restoration).count(), expected, "{text}");
+        assert_eq!(text.matches("--no-deps -e /api))").count(), expected, "{text}");
+    };
+    let uv = "uv pip freeze --system | grep -qx -e '-e file:///api'";
+    let early = format!("{SETUPTOOLS}[project]\nname = 'a'\nversion = '1'\ndependencies = ['httpx']\n");
+    restored("", &[("pyproject.toml", &early)], 1, uv);
+    let pip = "python3 -m pip freeze | grep -qx -e '-e /api'";
+    restored(r#", "pip_installer": "pip""#, &[("pyproject.toml", &early)], 1, pip);
+    let nothing = early.replace("['httpx']", "[]");
+    restored("", &[("pyproject.toml", &nothing)], 0, uv);
+    restored(r#", "dockerfile_lines": ["RUN pip install httpx"]"#, &[("pyproject.toml", &nothing)], 1, uv);
+    // Local requirements are installed once more after the copy.
+    let late = [("pyproject.toml", early.as_str()), ("lib/a.whl", ""), ("requirements.txt", "./lib/a.whl")];
+    restored("", &late, 1, uv);
 }
 
 /// In the image and for `dev`, whatever the directories are called.
@@ -554,8 +576,8 @@ fn sources_of_uv() {
         "Torch = [{ index = 'cpu', marker = 'os_name == \"posix\"' }]\nlib = { git = 'https://h/lib' }\n",
     );
     let plan = python("", &[("pyproject.toml", &index)]);
-    has(&plan, "-c /api/constraints.txt 'lib @ git+https://h/lib' httpx #");
-    has(&plan, "-c /api/constraints.txt -e /deps/app #");
+    has(&plan, "-c /api/constraints.txt 'lib @ git+https://h/lib' httpx &&");
+    has(&plan, "-c /api/constraints.txt -e /deps/app &&");
     has_not(&plan, "--no-sources");
     assert!(plan.notes.is_empty());
     let dynamic = index.replace("version = '1'", "dynamic = ['version']");

@@ -184,6 +184,13 @@ pub enum Mount {
 pub enum Command {
     /// A shell command from the server's contract or from the user.
     Shell(String),
+    /// Commands that run unless a shell command succeeds.
+    Unless {
+        /// The shell command.
+        check: String,
+        /// The commands.
+        commands: Vec<Command>,
+    },
     /// Writes a file.
     Write {
         /// The lines of the file.

@@ -106,6 +106,12 @@ fn run(mounts: &[Mount], commands: &[Command]) -> String {
 fn script(command: &Command) -> Vec<String> {
     match command {
         Command::Shell(line) => vec![line.clone()],
+        Command::Unless { check, commands } => {
+            let mut words = commands.iter().map(script).collect::<Vec<_>>().join(&"&&".to_owned());
+            words.iter_mut().take(1).for_each(|first| first.insert(0, '('));
+            words.iter_mut().last().into_iter().for_each(|last| last.push_str("))"));
+            [format!("({check}"), "||".to_owned()].into_iter().chain(words).collect()
+        }
         Command::Write { lines, file } => {
             let lines = lines.iter().map(|line| quote::shell(line));
             let start = ["printf", r"'%s\n'"].map(str::to_owned);

@@ -3,10 +3,12 @@
 use indexmap::IndexMap;
 
 use crate::compiler::back::lower::Input;
-use crate::compiler::back::lower::tools::Tools;
+use crate::compiler::back::lower::tools::{Tools, words};
 use crate::compiler::back::plan::Command;
 use crate::compiler::manifests::package::UvSettings;
-use crate::compiler::server;
+
+/// The requirements file with the server of the image, during installation.
+const SERVER: &str = "/tmp/server.txt";
 
 /// Installation arguments by the directory in the image whose uv settings apply. Most projects have no settings, and one
 /// group.
@@ -41,23 +43,6 @@ impl Groups {
         }
     }
 
-    /// Requires the server of the image where a lock file may have older versions of what it needs. Only then does the
-    /// resolver change these, and does not take an older server for their sake. Returns whether it is required.
-    pub(super) fn keep_server(&mut self, input: &Input<'_>) -> bool {
-        let is_needed = !input.resolved.pins.is_empty();
-        if is_needed {
-            for arguments in self.groups.values_mut() {
-                arguments.extend(["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
-            }
-        }
-        is_needed
-    }
-
-    /// Installs the server of the image again, with the settings of none.
-    pub(super) fn restore_server(&mut self, input: &Input<'_>) {
-        self.add(input, None, ["-e".to_owned(), server::OWN_PROJECT.to_owned()]);
-    }
-
     /// Requires the local archives.
     pub(super) fn require_archives(&mut self, input: &Input<'_>) {
         for archive in &input.resolved.archives {
@@ -80,9 +65,25 @@ impl Groups {
         self.groups.is_empty()
     }
 
-    /// One command for each group.
-    pub(super) fn commands(self, tools: &Tools) -> Vec<Command> {
-        self.ordered().map(|(directory, arguments)| tools.install(directory, arguments)).collect()
+    /// One command for each group, and those that keep the server of the image. Where a lock file may have older versions
+    /// of what the server needs, it is one of the requirements: only then does the resolver change these, and does not take
+    /// an older server for their sake.
+    pub(super) fn commands(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let is_required = !input.resolved.pins.is_empty();
+        if is_required {
+            let arguments = ["-r", SERVER].map(str::to_owned);
+            self.groups.values_mut().for_each(|group| group.extend_from_slice(&arguments));
+        }
+        let installations = self.ordered().map(|(directory, arguments)| tools.install(directory, arguments));
+        if is_required {
+            let first = [tools.write_server(SERVER)].into_iter();
+            first.chain(installations).chain([words(["rm", SERVER])]).collect()
+        } else {
+            installations.chain([tools.restore_server()]).collect()
+        }
     }
 
     /// The groups with settings first: what their indexes have, the others need not find.
@@ -91,15 +92,23 @@ impl Groups {
         own.into_iter().chain(common)
     }
 
+    /// Installs local packages, and what of their requirements is not installed before them.
+    pub(super) fn installation(self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
+        match input.resolved.has_all_requirements() {
+            true => self.without_requirements(input, tools),
+            false => self.with_requirements(input, tools),
+        }
+    }
+
     /// Installs local packages without their requirements.
-    pub(super) fn without_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
+    fn without_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
         self.groups.values_mut().for_each(|arguments| arguments.extend(no_sources(input)));
         self.ordered().map(|(directory, arguments)| tools.alone(directory, arguments)).collect()
     }
 
     /// Installs local packages and their requirements. With several groups the packages are installed alone first, or
     /// an index would be asked for those of another group.
-    pub(super) fn with_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
+    fn with_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
         let first =
             if self.groups.len() > 1 { self.clone().without_requirements(input, tools) } else { Vec::new() };
         for arguments in self.groups.values_mut() {
@@ -110,8 +119,7 @@ impl Groups {
         let archives = archives.map(|it| it.requirement(&input.layout.in_image(&it.path)));
         let archives: Vec<String> = archives.collect();
         self.groups.values_mut().for_each(|arguments| arguments.extend_from_slice(&archives));
-        self.keep_server(input);
-        first.into_iter().chain(self.commands(tools)).collect()
+        first.into_iter().chain(self.commands(input, tools)).collect()
     }
 }
 

@@ -1,18 +1,16 @@
 //! Installation after the source is copied. Every edit repeats it, so it is only for packages that need their source.
 
 use crate::compiler::back::lower::groups::Groups;
-use crate::compiler::back::lower::tools::{Tools, prefixed, removal, uv_removal};
+use crate::compiler::back::lower::tools::{Tools, removal, uv_removal};
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::Command;
 use crate::compiler::back::resolve::Installer;
 use crate::compiler::manifests::requirements_txt::RequirementsFile;
-use crate::compiler::{paths, server};
+use crate::compiler::paths;
 
 /// The commands to run after the source is copied.
 pub(super) struct Late {
     commands: Vec<Command>,
-    /// Whether they can install more than the local packages.
-    pub(super) brings_requirements: bool,
 }
 
 impl Late {
@@ -20,24 +18,18 @@ impl Late {
         let resolved = input.resolved;
         let tools = &Tools::for_builds(resolved);
         let mut commands = Vec::new();
-        let mut brings_requirements = false;
         if !resolved.is_early() {
-            brings_requirements = !resolved.has_all_requirements();
-            let packages = Groups::packages(input);
-            commands = match brings_requirements {
-                true => packages.with_requirements(input, tools),
-                false => packages.without_requirements(input, tools),
-            };
+            commands = Groups::packages(input).installation(input, tools);
         }
         let files: Vec<&RequirementsFile> = resolved.files.iter().filter(|file| file.is_local()).collect();
         for file in &files {
             let settings = resolved.uv_settings(&paths::parent(&file.path), input.files);
             let mut group = Groups::default();
             group.add(input, settings.as_ref(), ["-r".to_owned(), input.layout.in_image(&file.path)]);
-            commands.extend(group.commands(tools));
+            commands.extend(group.commands(input, tools));
         }
         note(input, &files, build);
-        Self { commands, brings_requirements: brings_requirements || !files.is_empty() }
+        Self { commands }
     }
 
     /// Commands that remove package tools before the source is copied, since removing them with every edit takes time.
@@ -56,9 +48,6 @@ impl Late {
             return;
         }
         let mut commands = self.commands;
-        if self.brings_requirements {
-            commands.extend(own_packages(tools));
-        }
         if input.resolved.installer == Installer::Pip {
             commands.extend(removal(input.config));
         }
@@ -78,18 +67,4 @@ fn note(input: &Input<'_>, files: &[&RequirementsFile], build: &mut Build) {
     for file in files {
         build.note("/dependencies", message(&file.path, "it names files of the source"));
     }
-}
-
-/// Restores the server's own packages after installations that could have replaced them.
-pub(super) fn own_packages(tools: &Tools) -> Vec<Command> {
-    let own = ["-e", server::OWN_PROJECT].map(str::to_owned);
-    own_files().into_iter().chain([tools.alone(None, own.to_vec())]).collect()
-}
-
-/// Makes the files that the server's own project is built from, where the image has none.
-pub(super) fn own_files() -> Vec<Command> {
-    let mut directories: Vec<String> = server::OWN_PACKAGES.iter().map(|file| paths::parent(file)).collect();
-    directories.sort();
-    let files = server::OWN_PACKAGES.iter().map(|&file| file.to_owned()).collect();
-    vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], files)]
 }

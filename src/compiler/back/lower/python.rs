@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::compiler::back::lower::common::{base, copy_manifests, source, source_stage};
 use crate::compiler::back::lower::groups::Groups;
-use crate::compiler::back::lower::late::{Late, own_files, own_packages};
+use crate::compiler::back::lower::late::Late;
 use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input, javascript, locked, npm_secrets};
 use crate::compiler::back::plan::{Action, Command, Variant};
@@ -26,20 +26,18 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     npm_secrets::stage(input, build);
     source_stage(input, build);
     base(input, build);
+    if input.config.dockerfile_lines.as_ref().is_some_and(|lines| !lines.is_empty()) {
+        let why = "the server's own packages, if these lines replaced them";
+        build.step("/dockerfile_lines", why, tools.run(vec![tools.restore_server()]));
+    }
     if is_mixed {
         node(input, build);
     }
-    let has_server = requirements(input, &Tools::for_requirements(input.resolved), build);
-    let is_kept = has_server && input.resolved.has_all_requirements();
-    // Requirements that are installed after the copy could replace the server's own packages again.
-    let mut restore = !(is_kept || late.brings_requirements);
+    requirements(input, &Tools::for_requirements(input.resolved), build);
     if input.resolved.is_early() {
-        restore = skeletons(input, restore, &tools, build);
+        skeletons(input, &tools, build);
     }
     import_path(input, build);
-    if restore {
-        build.step("/dependencies", "restore the server's own packages", tools.run(own_packages(&tools)));
-    }
     let commands = late.early_removal(input);
     if !commands.is_empty() {
         build.step("/keep_pkg_tools", "remove package tools", Action::Run { mounts: Vec::new(), commands });
@@ -68,33 +66,28 @@ fn node(input: &Input<'_>, build: &mut Build) {
 }
 
 /// Installs the packages of lock files, and then all requirements with one command, so that their versions are resolved
-/// together. Both are one step: what the second command replaces is in no layer. Returns whether the server is one of the
-/// requirements.
-fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) -> bool {
+/// together. Both are one step: what the second command replaces is in no layer.
+fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     let mut commands = locked::commands(input, tools);
     let is_locked = !commands.is_empty();
     let archives: Vec<String> = input.resolved.locks().flat_map(locked::archives).collect();
     copy_manifests(input, &archives, build);
-    let mut groups = groups(input, build);
-    let has_server = !groups.is_empty() && groups.keep_server(input);
-    if has_server {
-        commands.extend(own_files());
-    }
-    commands.extend(groups.commands(tools));
+    let requirements = groups(input, build).commands(input, tools);
+    let is_resolved = !requirements.is_empty();
+    commands.extend(requirements);
     if commands.is_empty() {
-        return false;
+        return;
     }
     let mut action = tools.run(commands);
     if let Action::Run { mounts, .. } = &mut action {
         mounts.extend(is_locked.then(locked::mount));
     }
-    let why = match (is_locked, has_server) {
+    let why = match (is_locked, is_resolved) {
         (false, _) => "requirements",
         (true, false) => "packages of the lock file",
         (true, true) => "packages of the lock file, in other versions where the server needs them",
     };
     build.step(locked::key(input), why, action);
-    has_server
 }
 
 /// All requirements but those of lock files, and what they are read from.
@@ -160,12 +153,11 @@ fn settings(input: &Input<'_>, path: &str, build: &mut Build) -> Option<UvSettin
     None
 }
 
-/// Installs the local packages from manifests and empty files, and with them, if `restore`, the server's own: an installer
-/// builds them at the same time. Returns whether these are still to be restored.
-fn skeletons(input: &Input<'_>, restore: bool, tools: &Tools, build: &mut Build) -> bool {
-    let mut packages = Groups::packages(input);
+/// Installs the local packages from manifests and empty files.
+fn skeletons(input: &Input<'_>, tools: &Tools, build: &mut Build) {
+    let packages = Groups::packages(input);
     if packages.is_empty() {
-        return restore;
+        return;
     }
     let mut placeholders = Vec::new();
     for local in &input.resolved.packages {
@@ -179,13 +171,6 @@ fn skeletons(input: &Input<'_>, restore: bool, tools: &Tools, build: &mut Build)
         placeholders.extend(needed.map(|file| input.layout.in_image(&here(file))));
     }
     copy_manifests(input, &packages.manifests, build);
-    let is_alone = input.resolved.has_all_requirements();
-    let mut why = "local packages, installed before their source from manifests and empty files";
-    if restore && is_alone {
-        why = "local packages, installed before their source from manifests and empty files, and the server's own";
-        placeholders.extend(server::OWN_PACKAGES.iter().map(|&file| file.to_owned()));
-        packages.restore_server(input);
-    }
     let mut directories: Vec<String> = placeholders.iter().map(|file| paths::parent(file)).collect();
     directories.sort();
     directories.dedup();
@@ -193,12 +178,9 @@ fn skeletons(input: &Input<'_>, restore: bool, tools: &Tools, build: &mut Build)
     if !placeholders.is_empty() {
         commands = vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], placeholders)];
     }
-    commands.extend(match is_alone {
-        true => packages.without_requirements(input, tools),
-        false => packages.with_requirements(input, tools),
-    });
+    commands.extend(packages.installation(input, tools));
+    let why = "local packages, installed before their source from manifests and empty files";
     build.step("/dependencies", why, tools.run(commands));
-    restore && !is_alone
 }
 
 /// Adds directories to the end of Python's import path, in the order of `dependencies`. A path file does that as an

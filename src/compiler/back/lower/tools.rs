@@ -6,7 +6,7 @@ use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command, Mount};
 use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::front::config::{Config, KeepPkgTools};
-use crate::compiler::server;
+use crate::compiler::{paths, server};
 
 /// Where the pip configuration is mounted during installation.
 const PIP_CONFIG: &str = "/run/agentcli/pip.conf";
@@ -78,6 +78,33 @@ impl Tools {
     /// Installs `arguments`, without their requirements.
     pub(super) fn alone(&self, directory: Option<String>, arguments: Vec<String>) -> Command {
         self.unconstrained(directory, ["--no-deps".to_owned()].into_iter().chain(arguments))
+    }
+
+    /// Writes a requirements file with the server of the image at its version.
+    pub(super) fn write_server(&self, file: &str) -> Command {
+        let list = match self.installer {
+            Installer::Pip => "python3 -m pip list",
+            Installer::Uv => "uv pip list --system",
+        };
+        let name = server::DISTRIBUTION;
+        Command::Shell(format!("{list} --format=freeze | sed -n '/^{name}==/p' > {file}"))
+    }
+
+    /// Restores the server's own packages if an installation replaced them.
+    pub(super) fn restore_server(&self) -> Command {
+        let (list, url) = match self.installer {
+            Installer::Pip => ("python3 -m pip freeze", ""),
+            Installer::Uv => ("uv pip freeze --system", "file://"),
+        };
+        let project = server::OWN_PROJECT;
+        let check = format!("{list} | grep -qx -e '-e {url}{project}'");
+        // The server's own project is built from files that not every image has.
+        let files = server::OWN_PACKAGES.iter().map(|&file| file.to_owned()).collect::<Vec<_>>();
+        let directories = files.iter().map(|file| paths::parent(file)).collect();
+        let tools = Self { bytecode: Bytecode::Omitted, ..*self };
+        let install = tools.alone(None, ["-e", project].map(str::to_owned).to_vec());
+        let commands = vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], files), install];
+        Command::Unless { check, commands }
     }
 
     fn unconstrained(&self, directory: Option<String>, arguments: impl Iterator<Item = String>) -> Command {
