@@ -109,7 +109,7 @@ fn a_registry_that_takes_tokens() {
     for engine in hosts() {
         let image = Image::make(&engine);
         let name = image.name.split(':').next().unwrap();
-        let arguments = format!("--name {name} --image {}", image.name);
+        let arguments = format!("--name {name} --image {} -t v2", image.name);
         let deploy = |password: &str| {
             let host = with_registry(&registry, password);
             let stage = Stage::new(&host.url()).with(|env| env.variable("DOCKER_HOST", &engine));
@@ -117,7 +117,7 @@ fn a_registry_that_takes_tokens() {
         };
         let (output, found) = deploy(PASSWORD);
         assert_eq!(output.code, 0, "{engine}: {output:?}");
-        let digest = registry.digest(&format!("agents/{name}"), "latest").unwrap();
+        let digest = registry.digest(&format!("agents/{name}"), "v2").unwrap();
         let pushed = format!("{}/agents/{name}@{digest}", registry.address);
         assert_eq!(found["source_revision_config"]["image_uri"], json!(pushed), "{engine}");
         let (output, _) = deploy("no-password-of-it");

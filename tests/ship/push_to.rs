@@ -48,7 +48,9 @@ fn an_image_is_pushed_with_the_credentials_of_docker_login() {
                 "{engine}"
             );
             // A change.
-            stage.events(&arguments);
+            let tag = arguments.replacen(":v7", " -t v8", 1);
+            stage.events(&tag);
+            assert_eq!(registry.digest("mine/agent", "v8").unwrap(), digest, "{engine}");
             let made = revisions(&host, found);
             assert_eq!((made.len(), &made[0]["status"]), (2, &json!("DEPLOYED")), "{engine}");
         }
@@ -108,10 +110,16 @@ fn a_build_has_the_name_that_is_pushed() {
         let planned = stage.events(&format!("--name x --push-to {name} -t {tag} --dry-run"));
         assert!(named(&planned, "would")[1]["message"].as_str().unwrap().contains(&format!("`{name}:v3`")));
     }
-    for tags in [":v2 -t v3", " -t v3 -t v4"] {
+    let several = "one tag is pushed, and several are given";
+    for (tags, why) in [
+        (":v2 -t v3", several),
+        (" -t v3 -t v4", several),
+        (" --image x -t v3 -t v4", several),
+        (" -t v3/a", "--tag v3/a: it is not a tag"),
+    ] {
         let refused = stage.deploy(&format!("--name x --push-to {name}{tags} --dry-run"));
         assert_eq!(refused.code, 2, "{}", refused.err);
-        assert!(refused.err.contains("--push-to pushes one tag, and several are given"), "{}", refused.err);
+        assert!(refused.err.contains(why), "{}", refused.err);
     }
     let events = stage.events(&format!("--name x --push-to {name} --no-pull"));
     docker(&engine, &["rmi", &format!("{name}:latest")]);

@@ -1,7 +1,6 @@
 //! The options of `deploy` for images in registries of the user's.
 
 use crate::compiler::manifests::image_name::ImageName;
-use crate::error::Error;
 use crate::ship::{Method, Placement};
 
 /// The longest name of a Kubernetes object.
@@ -51,23 +50,9 @@ impl ExternalImage {
         push_to.or_else(|| self.image_uri.clone().map(Method::ImageUri))
     }
 
-    /// The tag to push: that of --push-to, or the one of `tags`, which are names with tags, or tags alone. `None` if no
-    /// image is pushed to a registry of the user's, or none has a tag.
-    pub(super) fn tag<'a>(&'a self, tags: &'a [String]) -> Result<Option<&'a str>, Error> {
-        let Some(Repository { tag, .. }) = &self.push_to else { return Ok(None) };
-        match (tag, tags) {
-            (tag, []) => Ok(tag.as_deref()),
-            (None, [name]) => {
-                let tag = name.rsplit_once(':').map_or(&**name, |(_, tag)| tag);
-                let is_tag = ImageName::parse(&format!("image:{tag}")).is_ok();
-                let failed = || Error::usage(format!("--tag: `{tag}` is not a tag"), "write it as --tag TAG");
-                if is_tag { Ok(Some(tag)) } else { Err(failed()) }
-            }
-            _ => Err(Error::usage(
-                "--push-to pushes one tag, and several are given".to_owned(),
-                "give one, in --push-to or with --tag",
-            )),
-        }
+    /// The tag in --push-to.
+    pub(super) fn tag(&self) -> Option<&str> {
+        self.push_to.as_ref()?.tag.as_deref()
     }
 
     /// The name of the image to push, if it is pushed to a registry of the user's.

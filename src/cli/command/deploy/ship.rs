@@ -11,7 +11,7 @@ use crate::cli::account::AccountOptions;
 use crate::cli::ask::confirm;
 use crate::cli::build_settings::BuildSettings;
 use crate::cli::compile::{PlanOptions, Planned};
-use crate::cli::console::warn;
+use crate::cli::console::{visible_line, warn};
 use crate::cli::env::Env;
 use crate::cli::image::{self, platform};
 use crate::cli::printer::Printer;
@@ -19,6 +19,7 @@ use crate::cli::service::Service;
 use crate::cli::settings::deployment_name;
 use crate::cli::variables;
 use crate::compiler::manifests::Unreadable;
+use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::manifests::tracked::Tracked;
 use crate::compiler::words::similar;
 use crate::engine::{BuildRequest, Settings};
@@ -77,7 +78,7 @@ pub(super) struct Ship {
     no_remote: bool,
 
     /// Push an existing local image instead of building one
-    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["remote", "tags", "platform", "no_cache"])]
+    #[arg(long, value_name = "IMAGE", conflicts_with_all = ["remote", "platform", "no_cache"])]
     image: Option<String>,
 
     /// Source of the revision
@@ -104,7 +105,7 @@ pub(super) struct Ship {
     #[arg(long)]
     json: bool,
 
-    /// Name of the image, as NAME or NAME:TAG; the tag is also used for the push. With --push-to, the tag alone
+    /// Name of the image, as NAME or NAME:TAG; the tag is also used for the push. With --push-to or --image, the tag alone
     #[arg(short, long = "tag", value_name = "TAG")]
     tags: Vec<String>,
 
@@ -261,12 +262,37 @@ impl Ship {
         !self.settings.is_empty() || self.options.changes_image()
     }
 
-    /// The tag of --push-to, else of the first --tag.
+    /// The tag to push: that of --push-to, else of the first --tag. A build for the service's registry has the names of
+    /// --tag; everywhere else, there is one tag.
     fn pushed_tag(&self) -> Result<&str, Error> {
-        let name = self.tags.first().map_or("", |tag| tag.rsplit_once('/').map_or(&**tag, |(_, name)| name));
-        let given = self.external.tag(&self.tags)?;
-        Ok(given.or_else(|| Some(name.split_once(':')?.1)).unwrap_or(TAG))
+        let own = self.external.tag();
+        let has_names = self.image.is_none() && self.external.method().is_none();
+        match (own, &self.tags[..]) {
+            (_, []) => Ok(own.unwrap_or(TAG)),
+            (_, tags) if has_names => {
+                let names =
+                    tags.iter().map(|name| ImageName::parse(name).map_err(|why| invalid_tag(name, why)));
+                let names = names.collect::<Result<Vec<_>, _>>()?;
+                Ok(names[0].tag.unwrap_or(TAG))
+            }
+            (None, [name]) => {
+                let tag = name.rsplit_once(':').map_or(&**name, |(_, tag)| tag);
+                let is_tag = ImageName::parse(&format!("image:{tag}")).is_ok();
+                is_tag.then_some(tag).ok_or_else(|| invalid_tag(name, "it is not a tag"))
+            }
+            _ => Err(Error::usage(
+                "one tag is pushed, and several are given".to_owned(),
+                "give one, in --push-to or with --tag",
+            )),
+        }
     }
+}
+
+fn invalid_tag(tag: &str, why: &str) -> Error {
+    Error::usage(
+        format!("--tag {}: {why}", visible_line(tag)),
+        "write it as NAME:TAG, or as TAG alone with --push-to or --image",
+    )
 }
 
 /// The answer to the question whether a deployment is created.
