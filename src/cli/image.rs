@@ -31,11 +31,11 @@ pub fn configuration_path(plan: &Plan) -> String {
     paths::normalize(&format!("{}/{}", plan.context.project, plan.config.name))
 }
 
-/// The name of an image, unchanged.
+/// Returns the name of an image unchanged.
 ///
 /// # Errors
 ///
-/// Why it is none, as a lowercase fragment.
+/// Why it is not a valid name, as a lowercase fragment.
 pub fn name(text: &str) -> Result<String, String> {
     ImageName::parse(text).map(|_| text.to_owned()).map_err(str::to_owned)
 }
