@@ -25,9 +25,11 @@ fn an_engine_that_is_not_there() {
 #[test]
 fn an_engine_that_hangs_is_given_up_after_a_deadline() {
     let mut project = Project::new();
-    let relay = HangingEngine::start(&project.engine, "/containers/json");
-    project.host.clone_from(&relay.host);
+    // One for each command: it hangs for all that use it, so that the slower one would not get as far.
+    let relays = [(); 2].map(|()| HangingEngine::start(&project.engine, "/containers/json"));
+    project.host.clone_from(&relays[0].host);
     let up = project.up_command(&["--wait"]).spawn().unwrap();
+    project.host.clone_from(&relays[1].host);
     let down = project.command(&["down", "--json"]).spawn().unwrap();
     for process in [up, down] {
         let mut running = Running::new(process);
