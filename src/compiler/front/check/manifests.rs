@@ -67,6 +67,14 @@ pub(super) fn invalid(
     }
 }
 
+/// The place of a JSON string in the manifest at `path`.
+pub(super) fn quoted(context: &Context<'_>, path: &str, word: &str, label: String) -> Related {
+    let text = manifests::excerpt(path, context.files);
+    let wanted = format!("\"{word}\"");
+    let start = text.find(&wanted).unwrap_or_default();
+    Related::new(path, &text, start..start + wanted.len(), label)
+}
+
 /// The place of the project's own directory, which may be missing in `dependencies` of JavaScript projects.
 pub(super) fn project(context: &Context<'_>) -> Place {
     match context.locals.iter().find(|local| local.path == ".") {

@@ -2,13 +2,13 @@
 
 use nodejs_semver::Range;
 
-use super::manifests::project;
+use super::manifests::{project, quoted};
 use super::{Context, written};
 use crate::compiler::front::base_image;
-use crate::compiler::manifests::{self, package_json, workspace};
+use crate::compiler::manifests::{package_json, workspace};
 use crate::compiler::paths;
 use crate::compiler::server::OLDEST_NODE;
-use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&UNTESTED_NODE];
@@ -51,11 +51,7 @@ fn check_package(context: &Context<'_>, directory: &str, major: u64) -> Option<D
         Some(other) => format!("add `\"node_version\": \"{other}\"`"),
         None => format!("change the range: the server needs Node.js {OLDEST_NODE} or later"),
     };
-    let text = manifests::excerpt(&path, context.files);
-    let wanted = format!("\"{written_range}\"");
-    let start = text.find(&wanted).unwrap_or_default();
-    let related =
-        Related::new(&path, &text, start..start + wanted.len(), format!("does not include {major}"));
+    let related = quoted(context, &path, written_range, format!("does not include {major}"));
     Some(Diagnostic::new(&UNTESTED_NODE, place, message).related(related).help(help))
 }
 

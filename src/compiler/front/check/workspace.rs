@@ -1,13 +1,13 @@
 //! Packages of a JavaScript workspace: can the package manager find them?
 
-use super::manifests::project;
+use super::manifests::{project, quoted};
 use super::{Context, written};
 use crate::compiler::files::Files;
+use crate::compiler::manifests::package_json;
 use crate::compiler::manifests::package_json::Manifest;
 use crate::compiler::manifests::workspace::{self, Search, Workspace};
-use crate::compiler::manifests::{self, package_json};
 use crate::compiler::paths;
-use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
+use crate::diagnostic::{Diagnostic, Rule, Severity};
 
 /// The rules of this check.
 pub(super) const RULES: &[&Rule] = &[&EXCLUDED_WORKSPACE, &WORKSPACE_PACKAGE_NOT_FOUND];
@@ -21,10 +21,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     let Ok(search) = workspace::search(&own, context.files) else { return };
     excluded(context, &search).into_iter().for_each(|diagnostic| context.report(diagnostic));
     let Some(missing) = missing(&own, &search, context.files) else { return };
-    let text = manifests::excerpt(package_json::NAME, context.files);
-    let wanted = format!("\"{}\"", missing.name);
-    let start = text.find(&wanted).unwrap_or_default();
-    let related = Related::new(package_json::NAME, &text, start..start + wanted.len(), missing.label);
+    let related = quoted(context, package_json::NAME, &missing.name, missing.label);
     let diagnostic = Diagnostic::new(&WORKSPACE_PACKAGE_NOT_FOUND, project(context), missing.message);
     context.report(diagnostic.related(related).help(missing.help));
 }
