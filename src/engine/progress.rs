@@ -81,8 +81,11 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
 
     /// The error of the build, from the engine's last message.
     pub(super) fn error(&mut self, reason: String) -> Error {
-        let failed = self.steps.iter().find(|state| state.failed.as_deref().is_some_and(|why| !is_echo(why)));
-        let Some(state) = failed else {
+        let failed = |state: &&State| state.failed.as_deref().is_some_and(|why| !is_echo(why));
+        let failed: Vec<&State> = self.steps.iter().filter(failed).collect();
+        // The engine stops the others, which may then fail with any message.
+        let named = |state: &&&State| state.failed.as_ref().is_some_and(|why| reason.contains(why));
+        let Some(state) = failed.iter().find(named).or(failed.first()) else {
             return pull_error(None, &reason).unwrap_or(Error::Refused { reason });
         };
         let why = state.failed.clone().unwrap_or_default();

@@ -137,9 +137,12 @@ fn reports_in_any_order_and_again_become_tidy_steps() {
 #[test]
 fn a_good_status_with_an_error_inside() {
     let why = "process \"/bin/sh -c make\" did not complete successfully: exit code: 2";
+    let stopped = "process \"/bin/sh -c early\" did not complete successfully: exit code: 1";
     let lines = [
+        trace(&[vertex("d0", "[other 1/1] RUN early", false, &[1], "")]),
         trace(&[vertex("d1", "[1/3] RUN make", false, &[1], ""), log("d1", b"no rule\n")]),
-        // Another step ends because this one did, and is reported first.
+        // Other steps end because this one did, and are reported first.
+        trace(&[vertex("d0", "[other 1/1] RUN early", false, &[1, 2], stopped)]),
         trace(&[vertex("d2", "[2/3] RUN other", false, &[1, 2], "context canceled")]),
         trace(&[vertex("d1", "[1/3] RUN make", false, &[1, 2], why)]),
         format!(r#"{{"errorDetail":{{"message":{why:?}}},"error":{why:?}}}"#),
@@ -152,7 +155,7 @@ fn a_good_status_with_an_error_inside() {
     );
     let Error::Step(failed) = error else { panic!() };
     assert_eq!((failed.code, failed.last_lines), (Some(2), vec!["no rule".to_owned()]));
-    assert_eq!(told(&events)[4], format!("0 failed {why}"));
+    assert_eq!(told(&events).last(), Some(&format!("1 failed {why}")));
 }
 
 #[test]
