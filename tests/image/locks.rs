@@ -48,9 +48,10 @@ fn a_lock_that_fits_the_server_is_not_resolved_again() {
         let built = Copy::of("uv-lock").build(&host, "agentcli-test-fits", "-v --no-cache");
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         let log = built.out + &built.err;
-        // The packages of the lock file, and the local package.
-        assert_eq!(log.matches("| Resolved 1 package in ").count(), 2, "{log}");
-        assert_eq!((log.matches("| Resolved ").count(), log.matches("| Checked ").count()), (2, 1), "{log}");
+        // The packages of the lock file, and the local package: built, and installed from the cache.
+        assert_eq!(log.matches("| Resolved 1 package in ").count(), 3, "{log}");
+        assert_eq!((log.matches("| Resolved ").count(), log.matches("| Checked ").count()), (3, 1), "{log}");
+        assert_eq!(log.matches(" Building agent @ ").count(), 1, "{log}");
     }
 }
 

@@ -250,8 +250,9 @@ fn environment(rest: &str) -> Decoded<Vec<(String, String)>> {
 
 fn mount(mount: &Mount) -> String {
     match mount {
-        Mount::Bind { from, source, target } => {
-            format!("--mount=type=bind,from={from},source={source},target={target}")
+        Mount::Bind { from, source, target, is_writable } => {
+            let mode = if *is_writable { ",rw" } else { "" };
+            format!("--mount=type=bind,from={from},source={source},target={target}{mode}")
         }
         Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
         Mount::Secret { id, target } => format!("--mount=type=secret,id={id},target={target}"),

@@ -241,16 +241,22 @@ fn uv_settings_apply_before_the_source_is_there() {
         let text = manifest(settings);
         let files: Vec<_> = [("pyproject.toml", text.as_str())].into_iter().chain(more).collect();
         let plan = plan_with(r#""dependencies": [".", "named"]"#, &files);
+        let alone = "uv pip install --system --directory /deps/app --no-deps";
         let expected = [
+            format!("{alone} -e /deps/app"),
             format!("uv pip install --system {there} named internal>=1"),
-            "uv pip install --system --directory /deps/app --no-deps -e /deps/app".to_owned(),
+            format!("{alone} -r /run/agentcli/packages/1.txt"),
         ];
         assert_eq!(installations(&plan), expected, "{settings}");
         assert!(plan.notes.is_empty(), "{:?}", plan.notes);
         let copied = |step: &agentcli::compiler::back::plan::Step| matches!(&step.action, Action::Copy { sources, .. } if sources[0] == "pyproject.toml");
         let installed = |step: &agentcli::compiler::back::plan::Step| step.why == "requirements";
-        assert!(plan.steps.iter().position(copied) < plan.steps.iter().position(installed), "{settings}");
-        assert_eq!(plan.steps.iter().filter(|step| copied(step)).count(), 1, "{settings}");
+        let is_image = |step: &agentcli::compiler::back::plan::Step| {
+            matches!(&step.action, Action::From { stage: None, .. })
+        };
+        let image = &plan.steps[plan.steps.iter().position(is_image).unwrap()..];
+        assert!(image.iter().position(copied) < image.iter().position(installed), "{settings}");
+        assert_eq!(image.iter().filter(|step| copied(step)).count(), 1, "{settings}");
         if let Some((file, _)) = more {
             assert!(skeleton(&plan).contains(&file.to_owned()), "{settings}");
         }
@@ -263,12 +269,14 @@ fn uv_settings_apply_before_the_source_is_there() {
         r#""dependencies": [".", "./lib"]"#,
         &[("pyproject.toml", &project), ("lib/pyproject.toml", &lib)],
     );
-    let lib = "uv pip install --system --directory /deps/app/lib -c /api/constraints.txt";
+    let lib = "uv pip install --system --directory /deps/app/lib";
     let expected = [
-        format!("{lib} private"),
-        format!("{app} httpx"),
-        "uv pip install --system --directory /deps/app/lib --no-deps -e /deps/app/lib".to_owned(),
+        format!("{lib} --no-deps -e /deps/app/lib"),
         "uv pip install --system --no-deps -e /deps/app".to_owned(),
+        format!("{lib} -c /api/constraints.txt private"),
+        format!("{app} httpx"),
+        format!("{lib} --no-deps -r /run/agentcli/packages/2.txt"),
+        "uv pip install --system --no-deps -r /run/agentcli/packages/1.txt".to_owned(),
     ];
     assert_eq!(installations(&plan), expected);
     // Those of the project count where the rest of it is no dependency.

@@ -256,7 +256,7 @@ fn javascript_commands_of_the_user() {
     for command in ["make", "npm run build"] {
         has(&plan, &format!("RUN --mount=type=bind,from=npm,source=/.npmrc,target=/root/.npmrc {command}"));
     }
-    has(&plan, "COPY --from=source /source/ /deps/app/");
+    has(&plan, "COPY --from=source /run/agentcli/source/ /deps/app/");
     // From the root of the repository: the installation runs there, everything else in the project.
     let nested =
         Nested(MemoryFiles::new([("apps/agent/graph.ts", TYPESCRIPT.1), ("apps/agent/package.json", "{}")]));
@@ -297,8 +297,8 @@ fn the_pip_configuration_is_in_no_layer() {
     let plan = python(r#", "pip_config_file": "./it's a ü,$x.conf""#, &files);
     has(&plan, "FROM scratch AS pip COPY");
     has(&plan, "--mount=type=bind,from=pip,source=/pip.conf,target=/run/agentcli/pip.conf");
-    has(&plan, r"RUN rm -f '/source/it'\''s a ü,$x.conf'");
-    assert!(dockerfile(&plan).ends_with("COPY --from=source /source/ /deps/app/\n"));
+    has(&plan, r"RUN rm -f '/run/agentcli/source/it'\''s a ü,$x.conf'");
+    assert!(dockerfile(&plan).ends_with("COPY --from=source /run/agentcli/source/ /deps/app/\n"));
     assert!(sees(&plan, "it's a ü,$x.conf"));
     // Where nothing reads it, nothing sees it.
     let uv = python(r#", "pip_config_file": "./pip.conf", "pip_installer": "uv""#, &[("pip.conf", "")]);
@@ -577,7 +577,7 @@ fn sources_of_uv() {
     );
     let plan = python("", &[("pyproject.toml", &index)]);
     has(&plan, "-c /api/constraints.txt 'lib @ git+https://h/lib' httpx &&");
-    has(&plan, "-c /api/constraints.txt -e /deps/app &&");
+    has(&plan, "-c /api/constraints.txt -r /run/agentcli/packages/1.txt &&");
     has_not(&plan, "--no-sources");
     assert!(plan.notes.is_empty());
     let dynamic = index.replace("version = '1'", "dynamic = ['version']");
@@ -594,8 +594,9 @@ fn sources_of_uv() {
 fn kept_package_tools() {
     let removal = |members: &str| {
         let plan = python(members, &[]);
-        let key = |step: &&agentcli::compiler::back::plan::Step| step.key == "/keep_pkg_tools";
-        let text = plan.steps.iter().find(key).map(|step| serde_json::to_string(&step.action).unwrap());
+        let removes =
+            |step: &&agentcli::compiler::back::plan::Step| step.why.contains("package tools are removed");
+        let text = plan.steps.iter().find(removes).map(|step| serde_json::to_string(&step.action).unwrap());
         text.unwrap_or_default()
     };
     let all = removal("");

@@ -212,9 +212,15 @@ fn command() -> impl Strategy<Value = Command> {
 }
 
 fn mounts() -> impl Strategy<Value = Vec<Mount>> {
-    let bind = Mount::Bind { from: "pip".into(), source: "/pip.conf".into(), target: "/run/pip.conf".into() };
+    let bind = |from: &str, path: &str, is_writable| Mount::Bind {
+        from: from.to_owned(),
+        source: path.to_owned(),
+        target: path.to_owned(),
+        is_writable,
+    };
+    let (config, project) = (bind("pip", "/pip.conf", false), bind("skeletons", "/deps/app", true));
     let cache = Mount::Cache { target: "/root/.cache/uv".into() };
-    prop::sample::subsequence(vec![cache, bind], 0..=2)
+    prop::sample::subsequence(vec![cache, config, project], 0..=3)
 }
 
 fn action() -> impl Strategy<Value = Action> {

@@ -233,9 +233,9 @@ fn credentials_of_package_managers_are_in_no_layer() {
         for plan in [early, late] {
             if is_secret {
                 has(&plan, "FROM scratch AS npm COPY .npmrc /.npmrc");
-                has(&plan, "RUN rm -f /source/.npmrc");
+                has(&plan, "RUN rm -f /run/agentcli/source/.npmrc");
                 has(&plan, "--mount=type=bind,from=npm,source=/.npmrc,target=/root/.npmrc npm i");
-                has(&plan, "COPY --from=source /source/ /deps/app/");
+                has(&plan, "COPY --from=source /run/agentcli/source/ /deps/app/");
                 has_not(&plan, "COPY package.json .npmrc");
             } else {
                 has_not(&plan, "--from=source");
@@ -250,7 +250,7 @@ fn credentials_of_package_managers_are_in_no_layer() {
         let plan = plan(&[("package.json", NPM), AGENT, SHARED, (name, text)]);
         has(&plan, &format!("FROM scratch AS npm COPY {name} /{name}"));
         has(&plan, &format!("--mount=type=bind,from=npm,source=/{name},target=/deps/app/{name}"));
-        has(&plan, &format!("RUN rm -f /source/{name}"));
+        has(&plan, &format!("RUN rm -f /run/agentcli/source/{name}"));
         has_not(&plan, &format!("COPY package.json {name}"));
     }
     let hidden = [("package.json", NPM), AGENT, (".npmrc", "_auth=abc"), (".dockerignore", ".npmrc")];

@@ -9,6 +9,7 @@ mod layout;
 mod local;
 mod locked;
 mod npm_secrets;
+mod packages;
 mod python;
 pub mod setup;
 mod tools;
@@ -24,7 +25,7 @@ use crate::compiler::front::config::{Config, EnvConfig};
 use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::{paths, server};
 use layout::Layout;
-pub use locked::MOUNT as LOCKED_REQUIREMENTS;
+pub use locked::DIRECTORY as LOCKED_REQUIREMENTS;
 
 /// Options of the command line.
 #[derive(Clone, Debug, Default)]

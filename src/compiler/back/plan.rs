@@ -163,6 +163,8 @@ pub enum Mount {
         source: String,
         /// Absolute.
         target: String,
+        /// Whether commands can write to it. What they write is discarded.
+        is_writable: bool,
     },
     /// A directory that is kept between builds.
     Cache {

@@ -83,8 +83,9 @@ fn run(mounts: &[Mount], commands: &[Command]) -> String {
     let mut instruction = "RUN ".to_owned();
     for mount in mounts {
         let mount = match mount {
-            Mount::Bind { from, source, target } => {
-                format!("--mount=type=bind,from={from},source={source},target={target}")
+            Mount::Bind { from, source, target, is_writable } => {
+                let mode = if *is_writable { ",rw" } else { "" };
+                format!("--mount=type=bind,from={from},source={source},target={target}{mode}")
             }
             Mount::Cache { target } => format!("--mount=type=cache,target={target}"),
             Mount::Secret { id, target } => format!("--mount=type=secret,id={id},target={target}"),

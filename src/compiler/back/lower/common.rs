@@ -7,14 +7,16 @@ use crate::compiler::back::lower::{Build, Input, npm_secrets};
 use crate::compiler::back::plan::Action;
 use crate::compiler::paths;
 
-/// The stage that holds the source without files that hold credentials.
-const SOURCE_STAGE: &str = "source";
+/// The stage that holds the source without files that hold credentials, and its directory there. The engine hashes what
+/// stands beside a directory that is copied from a stage: that is little, as it is not the root.
+const SOURCE_STAGE: (&str, &str) = ("source", "/run/agentcli/source/");
 
-/// The base image and the lines of `dockerfile_lines`.
-pub(super) fn base(input: &Input<'_>, build: &mut Build) {
+/// The base image and the lines of `dockerfile_lines`, for the image or for a stage with a name and a purpose.
+pub(super) fn base(input: &Input<'_>, stage: Option<(&str, &str)>, build: &mut Build) {
     let key = if input.config.base_image.is_some() { "/base_image" } else { "/graphs" };
     let image = input.resolved.base_image.reference.clone();
-    build.step(key, "base image", Action::From { image, stage: None });
+    let (stage, why) = stage.map_or((None, "base image"), |(stage, why)| (Some(stage.to_owned()), why));
+    build.step(key, why, Action::From { image, stage });
     if let Some(lines) = input.config.dockerfile_lines.as_ref().filter(|lines| !lines.is_empty()) {
         let lines = lines.clone();
         build.step("/dockerfile_lines", "lines of `dockerfile_lines`", Action::Lines { lines });
@@ -36,11 +38,11 @@ pub(super) fn source_stage(input: &Input<'_>, build: &mut Build) {
     if secret.is_empty() {
         return;
     }
-    let (image, stage) = (input.resolved.base_image.reference.clone(), Some(SOURCE_STAGE.to_owned()));
-    build.step(key, why, Action::From { image, stage });
-    let target = "/source/".to_owned();
-    build.step(key, why, Action::Copy { from: None, sources: vec![".".to_owned()], target });
-    let secret = secret.iter().map(|file| format!("/source/{}", input.layout.in_context(file))).collect();
+    let (image, (stage, directory)) = (input.resolved.base_image.reference.clone(), SOURCE_STAGE);
+    build.step(key, why, Action::From { image, stage: Some(stage.to_owned()) });
+    let (sources, target) = (vec![".".to_owned()], directory.to_owned());
+    build.step(key, why, Action::Copy { from: None, sources, target });
+    let secret = secret.iter().map(|file| format!("{directory}{}", input.layout.in_context(file))).collect();
     let commands = vec![prefixed(&["rm", "-f"], secret)];
     build.step(key, why, Action::Run { mounts: Vec::new(), commands });
 }
@@ -48,7 +50,7 @@ pub(super) fn source_stage(input: &Input<'_>, build: &mut Build) {
 /// Copies the source.
 pub(super) fn source(input: &Input<'_>, build: &mut Build) {
     let (from, sources) = match secret_files(input).is_empty() {
-        false => (Some(SOURCE_STAGE.to_owned()), vec!["/source/".to_owned()]),
+        false => (Some(SOURCE_STAGE.0.to_owned()), vec![SOURCE_STAGE.1.to_owned()]),
         true => (None, vec![".".to_owned()]),
     };
     build.step("/dependencies", "source", Action::Copy { from, sources, target: input.layout.target() });
@@ -64,8 +66,9 @@ pub(super) fn copy_manifests(input: &Input<'_>, manifests: &[String], build: &mu
     }
     for (directory, mut sources) in directories {
         let target = format!("{}/", input.layout.image_path(&directory));
+        let stage = build.steps.iter().rev().take_while(|step| !matches!(step.action, Action::From { .. }));
         let is_there = |file: &String| {
-            build.steps.iter().any(|step| match &step.action {
+            stage.clone().any(|step| match &step.action {
                 Action::Copy { from: None, sources, target: known } => {
                     *known == target && sources.contains(file)
                 }

@@ -61,6 +61,22 @@ impl Groups {
         groups
     }
 
+    /// The local packages, named by requirements files in `directory`, and the commands that write these: uv builds a package
+    /// each time that a command names it. A path that such a file would need quotes for remains an argument.
+    pub(super) fn into_files(mut self, directory: &str) -> (Self, Vec<Command>) {
+        let is_plain = |argument: &String| {
+            argument.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'))
+        };
+        let mut commands = Vec::new();
+        for arguments in self.groups.values_mut().filter(|arguments| arguments.iter().all(is_plain)) {
+            let file = format!("{directory}/{}.txt", commands.len() + 1);
+            let lines = arguments.chunks(2).map(|editable| editable.join(" ")).collect();
+            *arguments = vec!["-r".to_owned(), file.clone()];
+            commands.push(Command::Write { lines, file });
+        }
+        (self, commands)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
@@ -101,7 +117,7 @@ impl Groups {
     }
 
     /// Installs local packages without their requirements.
-    fn without_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
+    pub(super) fn without_requirements(mut self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
         self.groups.values_mut().for_each(|arguments| arguments.extend(no_sources(input)));
         self.ordered().map(|(directory, arguments)| tools.alone(directory, arguments)).collect()
     }

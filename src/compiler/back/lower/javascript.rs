@@ -12,7 +12,7 @@ use crate::compiler::{paths, server};
 pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build: &mut Build) {
     npm_secrets::stage(input, build);
     common::source_stage(input, build);
-    common::base(input, build);
+    common::base(input, None, build);
     let project = || Action::Workdir { path: input.layout.project.clone() };
     build.step("/graphs", "", project());
     let installed = input.options.install_command.is_none() && packages(input, build);

@@ -18,11 +18,12 @@ use crate::compiler::manifests::uv_lock::Selected;
 use crate::compiler::paths;
 use crate::compiler::words::listed;
 
-/// The stage that holds the requirements files, and their directory there.
-const STAGE: (&str, &str) = ("requirements", "/requirements");
+/// The stage that holds the requirements files.
+const STAGE: &str = "requirements";
 
-/// The mount point of that directory while the packages are installed. Only their step has it.
-pub const MOUNT: &str = "/run/agentcli/requirements";
+/// Their directory in that stage, and its mount point while the packages are installed. The engine hashes what stands
+/// beside a directory that is mounted from a stage: that is little, as it is not the root.
+pub const DIRECTORY: &str = "/run/agentcli/requirements";
 
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
 const MAX_FILE: usize = 64 * 1024;
@@ -76,11 +77,11 @@ pub(super) fn stage(input: &Input<'_>, build: &mut Build) {
         return;
     }
     let (key, why) = (key(input), "requirements of the lock file");
-    let (image, (stage, directory)) = (input.resolved.base_image.reference.clone(), STAGE);
-    build.step(key, why, Action::From { image, stage: Some(stage.to_owned()) });
+    let image = input.resolved.base_image.reference.clone();
+    build.step(key, why, Action::From { image, stage: Some(STAGE.to_owned()) });
     for (number, File { lines, .. }) in files.into_iter().enumerate() {
-        let write = Command::Write { lines, file: path(directory, number) };
-        let commands = vec![prefixed(&["mkdir", "-p", directory], Vec::new()), write];
+        let write = Command::Write { lines, file: path(number) };
+        let commands = vec![prefixed(&["mkdir", "-p", DIRECTORY], Vec::new()), write];
         build.step(key, why, Action::Run { mounts: Vec::new(), commands });
     }
 }
@@ -90,7 +91,7 @@ pub(super) fn commands(input: &Input<'_>, tools: &Tools) -> Vec<Command> {
     let mut groups: IndexMap<(Option<String>, bool), Vec<String>> = IndexMap::new();
     for (number, file) in files(input).into_iter().enumerate() {
         let group = groups.entry((file.index, file.has_hashes)).or_default();
-        group.extend(["-r".to_owned(), path(MOUNT, number)]);
+        group.extend(["-r".to_owned(), path(number)]);
     }
     let commands = groups.into_iter().map(|((index, _), files)| {
         let index = index.into_iter().flat_map(|index| ["--index-url".to_owned(), index]);
@@ -101,8 +102,12 @@ pub(super) fn commands(input: &Input<'_>, tools: &Tools) -> Vec<Command> {
 
 /// The mount of the requirements files.
 pub(super) fn mount() -> Mount {
-    let (from, source) = STAGE;
-    Mount::Bind { from: from.to_owned(), source: source.to_owned(), target: MOUNT.to_owned() }
+    Mount::Bind {
+        from: STAGE.to_owned(),
+        source: DIRECTORY.to_owned(),
+        target: DIRECTORY.to_owned(),
+        is_writable: false,
+    }
 }
 
 /// The local archives, relative to the configuration's directory.
@@ -116,8 +121,8 @@ pub(super) fn key(input: &Input<'_>) -> &'static str {
     if input.resolved.locked.is_some() { "/source" } else { "/dependencies" }
 }
 
-fn path(directory: &str, number: usize) -> String {
-    format!("{directory}/{}.txt", number + 1)
+fn path(number: usize) -> String {
+    format!("{DIRECTORY}/{}.txt", number + 1)
 }
 
 /// The requirements files.

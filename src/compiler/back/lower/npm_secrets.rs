@@ -42,7 +42,7 @@ pub(super) fn mounts(input: &Input<'_>) -> Vec<Mount> {
     let mount = |file: &String| {
         let name = paths::file_name(file);
         let target = if name == NPMRC { HOME_NPMRC.to_owned() } else { input.layout.in_image(file) };
-        Mount::Bind { from: STAGE.to_owned(), source: format!("/{name}"), target }
+        Mount::Bind { from: STAGE.to_owned(), source: format!("/{name}"), target, is_writable: false }
     };
     at_root(input).map(mount).collect()
 }

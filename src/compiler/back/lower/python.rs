@@ -9,9 +9,10 @@ use serde_json::Value;
 use crate::compiler::back::lower::common::{base, copy_manifests, source, source_stage};
 use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::late::Late;
-use crate::compiler::back::lower::tools::{Tools, prefixed, words};
+use crate::compiler::back::lower::packages::Packages;
+use crate::compiler::back::lower::tools::{Tools, words};
 use crate::compiler::back::lower::{Build, Input, javascript, locked, npm_secrets};
-use crate::compiler::back::plan::{Action, Command, Variant};
+use crate::compiler::back::plan::{Action, Command, Step, Variant};
 use crate::compiler::back::resolve::LocalPackage;
 use crate::compiler::manifests::package::UvSettings;
 use crate::compiler::manifests::requirement;
@@ -25,7 +26,8 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     locked::stage(input, build);
     npm_secrets::stage(input, build);
     source_stage(input, build);
-    base(input, build);
+    let packages = Packages::stages(input, &tools, build);
+    base(input, None, build);
     if input.config.dockerfile_lines.as_ref().is_some_and(|lines| !lines.is_empty()) {
         let why = "the server's own packages, if these lines replaced them";
         build.step("/dockerfile_lines", why, tools.run(vec![tools.restore_server()]));
@@ -34,14 +36,9 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
         node(input, build);
     }
     requirements(input, &Tools::for_requirements(input.resolved), build);
-    if input.resolved.is_early() {
-        skeletons(input, &tools, build);
-    }
+    packages.install(input, &tools, build);
     import_path(input, build);
-    let commands = late.early_removal(input);
-    if !commands.is_empty() {
-        build.step("/keep_pkg_tools", "remove package tools", Action::Run { mounts: Vec::new(), commands });
-    }
+    remove_tools(late.early_removal(input), build);
     build.step("/graphs", "", Action::Workdir { path: input.layout.project.clone() });
     let has_packages = !is_mixed || javascript::packages(input, build);
     build.step("/graphs", "server settings", Action::Env { variables: contract.clone() });
@@ -153,36 +150,6 @@ fn settings(input: &Input<'_>, path: &str, build: &mut Build) -> Option<UvSettin
     None
 }
 
-/// Installs the local packages from manifests and empty files.
-fn skeletons(input: &Input<'_>, tools: &Tools, build: &mut Build) {
-    let packages = Groups::packages(input);
-    if packages.is_empty() {
-        return;
-    }
-    let mut placeholders = Vec::new();
-    for local in &input.resolved.packages {
-        let Ok(skeleton) = &local.skeleton else { continue };
-        let here = |file: &String| paths::join(&local.path, file);
-        copy_manifests(input, &skeleton.manifests.iter().map(here).collect::<Vec<_>>(), build);
-        let is_copied = |file: &&String| !input.ignore.excludes(&input.layout.in_context(&here(file)));
-        // The installation fails without the files that the metadata names.
-        let needed =
-            skeleton.placeholders.iter().filter(|it| skeleton.metadata.contains(*it) || is_copied(it));
-        placeholders.extend(needed.map(|file| input.layout.in_image(&here(file))));
-    }
-    copy_manifests(input, &packages.manifests, build);
-    let mut directories: Vec<String> = placeholders.iter().map(|file| paths::parent(file)).collect();
-    directories.sort();
-    directories.dedup();
-    let mut commands = Vec::new();
-    if !placeholders.is_empty() {
-        commands = vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], placeholders)];
-    }
-    commands.extend(packages.installation(input, tools));
-    let why = "local packages, installed before their source from manifests and empty files";
-    build.step("/dependencies", why, tools.run(commands));
-}
-
 /// Adds directories to the end of Python's import path, in the order of `dependencies`. A path file does that as an
 /// editable package would: installed packages and the standard library win, and `PYTHONPATH` stays the user's.
 fn import_path(input: &Input<'_>, build: &mut Build) {
@@ -193,4 +160,20 @@ fn import_path(input: &Input<'_>, build: &mut Build) {
     let lines = path.iter().map(|directory| input.layout.in_image(directory)).collect();
     let commands = vec![Command::Write { lines, file: server::PATH_FILE.to_owned() }];
     build.step("/dependencies", "import path", Action::Run { mounts: Vec::new(), commands });
+}
+
+/// Removes package tools, with the last installation: a step of its own takes longer than the removal.
+fn remove_tools(removal: Vec<Command>, build: &mut Build) {
+    match build.steps.last_mut() {
+        _ if removal.is_empty() => {}
+        Some(Step { why, action: Action::Run { commands, .. }, .. }) => {
+            commands.extend(removal);
+            why.push_str("; package tools are removed");
+        }
+        _ => build.step(
+            "/keep_pkg_tools",
+            "remove package tools",
+            Action::Run { mounts: Vec::new(), commands: removal },
+        ),
+    }
 }

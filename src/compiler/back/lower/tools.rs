@@ -147,7 +147,7 @@ impl Tools {
         if self.has_config {
             let (from, source) = PIP_STAGE;
             let (from, source, target) = (from.to_owned(), source.to_owned(), PIP_CONFIG.to_owned());
-            mounts.push(Mount::Bind { from, source, target });
+            mounts.push(Mount::Bind { from, source, target, is_writable: false });
         }
         if self.has_index {
             let (id, target) = NETRC;
