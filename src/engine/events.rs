@@ -14,7 +14,7 @@ pub struct StepOrigin {
 }
 
 /// An event of a build. Each step starts once and then ends once, with [`BuildEvent::StepDone`] or
-/// [`BuildEvent::StepFailed`], except for the steps that were running when the build ended.
+/// [`BuildEvent::StepFailed`], except for the steps that were running when the build ended or that the engine stopped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum BuildEvent {

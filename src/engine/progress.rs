@@ -74,16 +74,16 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
     fn fail(&mut self, id: usize, reason: &str) {
         let state = &mut self.steps[id];
         state.failed.get_or_insert_with(|| reason.to_owned());
-        if !std::mem::replace(&mut state.ended, true) {
+        if !std::mem::replace(&mut state.ended, true) && !is_stopped(reason) {
             self.report(BuildEvent::StepFailed { id, reason: reason.to_owned() });
         }
     }
 
     /// The error of the build, from the engine's last message.
     pub(super) fn error(&mut self, reason: String) -> Error {
-        let failed = |state: &&State| state.failed.as_deref().is_some_and(|why| !is_echo(why));
+        let failed = |state: &&State| state.failed.as_deref().is_some_and(|why| !is_stopped(why));
         let failed: Vec<&State> = self.steps.iter().filter(failed).collect();
-        // The engine stops the others, which may then fail with any message.
+        // A step that the engine stopped may fail with any message.
         let named = |state: &&&State| state.failed.as_ref().is_some_and(|why| reason.contains(why));
         let Some(state) = failed.iter().find(named).or(failed.first()) else {
             return pull_error(None, &reason).unwrap_or(Error::Refused { reason });
@@ -101,9 +101,9 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
     }
 }
 
-/// Whether a step failed only because another one did.
-fn is_echo(reason: &str) -> bool {
-    reason.contains("context canceled") && !reason.contains("exit code")
+/// Whether the engine stopped a step because another one failed. The command has an exit code then, too.
+fn is_stopped(reason: &str) -> bool {
+    reason.contains("context canceled")
 }
 
 /// The error of a base image that cannot be pulled, if `reason` is about one; `step` is the name of the step.

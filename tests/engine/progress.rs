@@ -144,6 +144,7 @@ fn a_good_status_with_an_error_inside() {
         // Other steps end because this one did, and are reported first.
         trace(&[vertex("d0", "[other 1/1] RUN early", false, &[1, 2], stopped)]),
         trace(&[vertex("d2", "[2/3] RUN other", false, &[1, 2], "context canceled")]),
+        trace(&[vertex("d3", "[3/3] RUN late", false, &[1, 2], "exit code: 137: context canceled")]),
         trace(&[vertex("d1", "[1/3] RUN make", false, &[1, 2], why)]),
         format!(r#"{{"errorDetail":{{"message":{why:?}}},"error":{why:?}}}"#),
     ];
@@ -155,7 +156,8 @@ fn a_good_status_with_an_error_inside() {
     );
     let Error::Step(failed) = error else { panic!() };
     assert_eq!((failed.code, failed.last_lines), (Some(2), vec!["no rule".to_owned()]));
-    assert_eq!(told(&events).last(), Some(&format!("1 failed {why}")));
+    let failures = told(&events).into_iter().filter(|line| line.contains("failed")).collect::<Vec<_>>();
+    assert_eq!(failures, [format!("0 failed {stopped}"), format!("1 failed {why}")]);
 }
 
 #[test]
