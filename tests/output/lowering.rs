@@ -591,6 +591,27 @@ fn sources_of_uv() {
 }
 
 #[test]
+fn packages_are_built_in_a_stage() {
+    let manifest = format!("{SETUPTOOLS}[project]\nname = 'a'\nversion = '1'\n");
+    let files = [("pyproject.toml", manifest.as_str()), ("src/a/__init__.py", "")];
+    let staged = python("", &files);
+    in_order(&staged, "AS skeletons COPY pyproject.toml /deps/app/", "FROM skeletons AS packages");
+    in_order(&staged, "FROM skeletons AS packages", "--no-deps -e /deps/app &&");
+    in_order(&staged, "--no-deps -e /deps/app &&", "source=/deps/app,target=/deps/app,rw");
+    has(&staged, "--no-deps -r /run/agentcli/packages/1.txt");
+    let lines = python(r#", "dockerfile_lines": ["RUN true"]"#, &files);
+    assert_eq!(text(&lines).matches("RUN true").count(), 2);
+    // pip keeps none, and the stage would end at the lines. A name of a directory may need quotes that uv does not read.
+    for members in [r#", "pip_installer": "pip""#, r#", "dockerfile_lines": ["FROM other"]"#] {
+        let plan = python(members, &files);
+        has_not(&plan, "skeletons");
+        has(&plan, "touch /deps/app/src/a/__init__.py &&");
+    }
+    let files = [("a b/pyproject.toml", manifest.as_str()), ("a b/src/a/__init__.py", ""), PYTHON];
+    has_not(&plan(&format!(r#""dependencies": [".", "./a b"], {GRAPHS}"#), &files), "skeletons");
+}
+
+#[test]
 fn kept_package_tools() {
     let removal = |members: &str| {
         let plan = python(members, &[]);

@@ -9,6 +9,7 @@ use crate::compiler::back::lower::tools::{Tools, prefixed};
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command, Mount};
 use crate::compiler::back::resolve::Installer;
+use crate::compiler::manifests::dockerfile::instructions;
 use crate::compiler::{paths, server};
 
 /// The stage with the manifests and empty files, and its purpose.
@@ -33,7 +34,8 @@ impl Packages {
         let groups = if input.resolved.is_early() { Groups::packages(input) } else { Groups::default() };
         let (listed, files) = groups.clone().into_files(DIRECTORY);
         // pip has no cache for such packages, and an old one writes metadata beside their source.
-        if input.resolved.installer == Installer::Pip || files.is_empty() {
+        let is_pip = input.resolved.installer == Installer::Pip;
+        if is_pip || files.is_empty() || lines_start_a_stage(input) {
             return Self { groups, is_staged: false };
         }
         base(input, Some(SKELETONS), build);
@@ -64,6 +66,12 @@ impl Packages {
         }
         build.step("/dependencies", why, action);
     }
+}
+
+/// Whether `dockerfile_lines` start a stage of their own.
+fn lines_start_a_stage(input: &Input<'_>) -> bool {
+    let lines = input.config.dockerfile_lines.as_deref().unwrap_or_default();
+    instructions(lines).is_ok_and(|all| all.iter().any(|it| it.keyword() == "from"))
 }
 
 fn mount(from: &str, path: &str, is_writable: bool) -> Mount {
