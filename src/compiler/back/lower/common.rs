@@ -7,8 +7,8 @@ use crate::compiler::back::lower::{Build, Input, npm_secrets};
 use crate::compiler::back::plan::Action;
 use crate::compiler::paths;
 
-/// The stage that holds the source without files that hold credentials, and its directory there. The engine hashes what
-/// stands beside a directory that is copied from a stage: that is little, as it is not the root.
+/// The stage that holds the source without files that hold credentials, and its directory there: not at the root, since
+/// BuildKit hashes all files beside a directory that it takes from a stage.
 const SOURCE_STAGE: (&str, &str) = ("source", "/run/agentcli/source/");
 
 /// The base image and the lines of `dockerfile_lines`, for the image or for a stage with a name and a purpose.

@@ -21,8 +21,8 @@ use crate::compiler::words::listed;
 /// The stage that holds the requirements files.
 const STAGE: &str = "requirements";
 
-/// Their directory in that stage, and its mount point while the packages are installed. The engine hashes what stands
-/// beside a directory that is mounted from a stage: that is little, as it is not the root.
+/// Their directory in that stage, and its mount point while the packages are installed: not at the root, since BuildKit
+/// hashes all files beside a directory that it takes from a stage.
 pub const DIRECTORY: &str = "/run/agentcli/requirements";
 
 /// Maximum size of a requirements file in bytes. It is an argument of a command, and Linux has a limit of 128 KiB.
