@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use crate::compiler::back::lower::tools::prefixed;
 use crate::compiler::back::lower::{Build, Input, npm_secrets};
-use crate::compiler::back::plan::Action;
+use crate::compiler::back::plan::{Action, Mount};
 use crate::compiler::paths;
 
 /// The stage that holds the source without files that hold credentials, and its directory there: not at the root, since
@@ -54,6 +54,11 @@ pub(super) fn source(input: &Input<'_>, build: &mut Build) {
         true => (None, vec![".".to_owned()]),
     };
     build.step("/dependencies", "source", Action::Copy { from, sources, target: input.layout.target() });
+}
+
+/// A directory of a stage, mounted at its own path.
+pub(super) fn mount(stage: &str, path: &str, is_writable: bool) -> Mount {
+    Mount::Bind { from: stage.to_owned(), source: path.to_owned(), target: path.to_owned(), is_writable }
 }
 
 /// Copies files, given relative to the configuration's directory, to their places in the image. There is one step for

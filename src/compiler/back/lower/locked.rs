@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use crate::compiler::back::lower::tools::{Tools, prefixed};
-use crate::compiler::back::lower::{Build, Input};
+use crate::compiler::back::lower::{Build, Input, common};
 use crate::compiler::back::plan::{Action, Command, Mount, Variant};
 use crate::compiler::back::resolve::Resolved;
 use crate::compiler::files::Files;
@@ -102,12 +102,7 @@ pub(super) fn commands(input: &Input<'_>, tools: &Tools) -> Vec<Command> {
 
 /// The mount of the requirements files.
 pub(super) fn mount() -> Mount {
-    Mount::Bind {
-        from: STAGE.to_owned(),
-        source: DIRECTORY.to_owned(),
-        target: DIRECTORY.to_owned(),
-        is_writable: false,
-    }
+    common::mount(STAGE, DIRECTORY, false)
 }
 
 /// The local archives, relative to the configuration's directory.

@@ -3,11 +3,11 @@
 //! These stand in a stage of their own, and are mounted for the installation. uv builds the packages in a further stage,
 //! while the requirements are installed, and then takes them from its cache.
 
-use crate::compiler::back::lower::common::{base, copy_manifests};
+use crate::compiler::back::lower::common::{base, copy_manifests, mount};
 use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::tools::{Tools, prefixed};
 use crate::compiler::back::lower::{Build, Input};
-use crate::compiler::back::plan::{Action, Command, Mount};
+use crate::compiler::back::plan::{Action, Command};
 use crate::compiler::back::resolve::Installer;
 use crate::compiler::manifests::dockerfile::instructions;
 use crate::compiler::{paths, server};
@@ -58,13 +58,16 @@ impl Packages {
         }
         let mut commands = if self.is_staged { Vec::new() } else { skeletons(input, &self.groups, build) };
         commands.extend(self.groups.installation(input, tools));
-        let mut action = tools.run(commands);
-        let mut why = "local packages, installed before their source from manifests and empty files";
-        if let (true, Action::Run { mounts, .. }) = (self.is_staged, &mut action) {
-            mounts.extend([mount(SKELETONS.0, server::PROJECT, true), mount(BUILT, DIRECTORY, false)]);
-            why = "local packages, from the cache of uv";
-        }
-        build.step("/dependencies", why, action);
+        let (why, mounts) = match self.is_staged {
+            true => (
+                "local packages, from the cache of uv",
+                vec![mount(SKELETONS.0, server::PROJECT, true), mount(BUILT, DIRECTORY, false)],
+            ),
+            false => {
+                ("local packages, installed before their source from manifests and empty files", Vec::new())
+            }
+        };
+        build.step("/dependencies", why, tools.run_with(commands, mounts));
     }
 }
 
@@ -72,10 +75,6 @@ impl Packages {
 fn lines_start_a_stage(input: &Input<'_>) -> bool {
     let lines = input.config.dockerfile_lines.as_deref().unwrap_or_default();
     instructions(lines).is_ok_and(|all| all.iter().any(|it| it.keyword() == "from"))
-}
-
-fn mount(from: &str, path: &str, is_writable: bool) -> Mount {
-    Mount::Bind { from: from.to_owned(), source: path.to_owned(), target: path.to_owned(), is_writable }
 }
 
 /// Copies manifests, and returns the commands that make the empty files.

@@ -75,16 +75,13 @@ fn requirements(input: &Input<'_>, tools: &Tools, build: &mut Build) {
     if commands.is_empty() {
         return;
     }
-    let mut action = tools.run(commands);
-    if let Action::Run { mounts, .. } = &mut action {
-        mounts.extend(is_locked.then(locked::mount));
-    }
+    let mounts = is_locked.then(locked::mount).into_iter().collect();
     let why = match (is_locked, is_resolved) {
         (false, _) => "requirements",
         (true, false) => "packages of the lock file",
         (true, true) => "packages of the lock file, in other versions where the server needs them",
     };
-    build.step(locked::key(input), why, action);
+    build.step(locked::key(input), why, tools.run_with(commands, mounts));
 }
 
 /// All requirements but those of lock files, and what they are read from.

@@ -139,6 +139,11 @@ impl Tools {
 
     /// Runs installation commands, with the installer's cache and the pip configuration mounted.
     pub(super) fn run(&self, commands: Vec<Command>) -> Action {
+        self.run_with(commands, Vec::new())
+    }
+
+    /// The same with `more` mounts.
+    pub(super) fn run_with(&self, commands: Vec<Command>, more: Vec<Mount>) -> Action {
         let cache = match self.installer {
             Installer::Pip => "/root/.cache/pip",
             Installer::Uv => "/root/.cache/uv",
@@ -153,6 +158,7 @@ impl Tools {
             let (id, target) = NETRC;
             mounts.push(Mount::Secret { id: id.to_owned(), target: target.to_owned() });
         }
+        mounts.extend(more);
         Action::Run { mounts, commands }
     }
 }
