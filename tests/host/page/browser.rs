@@ -1,8 +1,8 @@
 //! A headless browser for one test: Debian's chromium, driven over WebDriver.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,14 +49,7 @@ impl Drop for Browser {
 impl Browser {
     pub(super) fn open(url: &str) -> Self {
         let profile = TempDir::new().unwrap();
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let port = port(&mut driver);
+        let (driver, port) = start_driver();
         let sessions = format!("http://127.0.0.1:{port}/session");
         let mut browser = Self { driver, session: sessions.clone(), _profile: profile };
         let mut flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
@@ -131,21 +124,54 @@ fn ask(method: &str, url: &str, body: &Value) -> Value {
     answer.json["value"].take()
 }
 
-/// The port that the driver chose.
-fn port(driver: &mut Child) -> u16 {
-    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-    let (sender, found) = mpsc::channel();
-    // Reads on, so that the driver never waits for a reader.
-    thread::spawn(move || {
-        while let Some(Ok(line)) = lines.next() {
-            let port = line
-                .split("successfully on port ")
-                .nth(1)
-                .and_then(|rest| rest.trim_end_matches('.').parse().ok());
-            if let Some(port) = port {
-                sender.send(port).ok();
+/// A driver and its port. It takes a free port of IPv6, and ends where something else has the same port of IPv4: the next
+/// one takes another.
+fn start_driver() -> (Child, u16) {
+    (0..20).find_map(|_| try_driver()).expect("chromedriver finds no port that is free for IPv6 and IPv4")
+}
+
+/// Nothing if the driver ends because of its port.
+fn try_driver() -> Option<(Child, u16)> {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = lines(driver.stdout.take().unwrap());
+    let mut said = String::new();
+    loop {
+        match lines.recv_timeout(PATIENCE) {
+            Ok(line) => match port(&line) {
+                Some(port) => return Some((driver, port)),
+                None => said += &format!("{line}\n"),
+            },
+            Err(error) => {
+                driver.kill().ok();
+                driver.wait().unwrap();
+                assert!(
+                    said.contains("port not available"),
+                    "chromedriver does not say its port: {error}\n{said}"
+                );
+                return None;
             }
         }
+    }
+}
+
+/// The lines of an output. It is read on when nobody takes them, so that the driver never waits for a reader.
+fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            sender.send(line).ok();
+        }
     });
-    found.recv_timeout(PATIENCE).expect("chromedriver does not say its port")
+    lines
+}
+
+/// The port in the line that says that the driver is ready.
+fn port(line: &str) -> Option<u16> {
+    line.split("successfully on port ").nth(1)?.trim_end_matches('.').parse().ok()
 }
