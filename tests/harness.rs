@@ -1,5 +1,6 @@
 //! Runs the whole program in this process, in its own directory and with captured streams.
 
+mod lines;
 #[cfg(feature = "system-tests")]
 mod machine;
 mod ports;
@@ -19,6 +20,7 @@ use agentcli::api::RetryPolicy;
 use agentcli::cli;
 use agentcli::cli::ask::Input;
 use agentcli::cli::env::{Env, Stream};
+pub(crate) use lines::lines;
 #[cfg(feature = "system-tests")]
 pub(crate) use machine::{copy, outside, python};
 pub(crate) use ports::free_port;

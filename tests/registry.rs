@@ -4,14 +4,14 @@
 mod token;
 
 use std::fs;
-use std::io::BufReader;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use token::{ISSUER, SERVICE, Tokens};
+
+use crate::harness::lines;
 
 /// Who may use it.
 pub(crate) const USER: &str = "pusher";
@@ -81,7 +81,7 @@ impl Registry {
             .stderr(Stdio::piped())
             .spawn()
             .expect("docker-registry is installed by tests/engine/install");
-        let address = address(BufReader::new(child.stderr.take().unwrap()));
+        let address = address(child.stderr.take().unwrap());
         Self { child, address, tokens, _directory: directory }
     }
 
@@ -116,16 +116,14 @@ fn hash(password: &str) -> String {
     hash
 }
 
-/// The address that the registry says it listens on. What it says after that is read, too, or it would wait.
-fn address(log: impl std::io::BufRead + Send + 'static) -> String {
-    let (sender, addresses) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in log.lines().map_while(Result::ok) {
-            if let Some((_, rest)) = line.split_once("listening on ") {
-                let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
-                sender.send(rest[..end.unwrap_or(rest.len())].to_owned()).ok();
-            }
+/// The address that the registry says it listens on.
+fn address(log: ChildStderr) -> String {
+    let lines = lines(log);
+    loop {
+        let line = lines.recv_timeout(PATIENCE).expect("the registry does not start");
+        if let Some((_, rest)) = line.split_once("listening on ") {
+            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
+            return rest[..end.unwrap_or(rest.len())].to_owned();
         }
-    });
-    addresses.recv_timeout(PATIENCE).expect("the registry does not start")
+    }
 }

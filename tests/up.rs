@@ -8,11 +8,11 @@ mod pull;
 mod signals;
 mod watch;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engine::{docker, hosts};
-use crate::harness::{copy, fixtures, free_port};
+use crate::harness::{copy, fixtures, free_port, lines};
 
 /// How long anything may take that should not take long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -178,20 +178,14 @@ impl Ended {
 /// A run that goes on; lines that are no JSON come as text.
 pub(crate) struct Running {
     process: Child,
-    events: Receiver<Value>,
+    lines: Receiver<String>,
     seen: Vec<Value>,
 }
 
 impl Running {
     pub(crate) fn new(mut process: Child) -> Self {
-        let (sender, events) = mpsc::channel();
-        let out = BufReader::new(process.stdout.take().unwrap());
-        thread::spawn(move || {
-            for line in out.lines().map_while(Result::ok) {
-                sender.send(serde_json::from_str(&line).unwrap_or(Value::String(line))).ok();
-            }
-        });
-        Self { process, events, seen: Vec::new() }
+        let lines = lines(process.stdout.take().unwrap());
+        Self { process, lines, seen: Vec::new() }
     }
 
     /// Waits for the next event that is like this.
@@ -199,10 +193,11 @@ impl Running {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let Ok(event) = self.events.recv_timeout(left) else {
+            let Ok(line) = self.lines.recv_timeout(left) else {
                 let talk = self.talk();
                 panic!("{:#?}\n{talk}", self.seen);
             };
+            let event: Value = serde_json::from_str(&line).unwrap_or(Value::String(line));
             self.seen.push(event.clone());
             if is(&event) {
                 return event;

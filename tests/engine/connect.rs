@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use super::{env, hosts, wait};
+use crate::harness::free_port;
 
 fn connect(env: &EngineEnv) -> Result<String, Error> {
     wait(Engine::connect(env)).map(|engine| engine.host().to_owned())
@@ -117,8 +118,7 @@ fn what_does_not_listen_or_is_no_engine() {
         error.to_string(),
         "cannot connect to the container engine at `unix:///nowhere/docker.sock`: no such socket"
     );
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = connect(&env(&format!("tcp://{free}"))).unwrap_err();
+    let error = connect(&env(&format!("tcp://127.0.0.1:{}", free_port()))).unwrap_err();
     assert!(error.to_string().ends_with("`: connection refused"), "{error}");
 
     let (registry, _seen) = super::fake::registry();

@@ -10,6 +10,7 @@ use agentcli::live::{Event, Level, Stop};
 use tempfile::TempDir;
 
 use super::{BASE, build, docker, env, fresh, hosts, request, wait};
+use crate::harness::free_port;
 use crate::registry::{PASSWORD, Registry, USER};
 
 /// How long an engine may be silent on a machine that does other things.
@@ -139,7 +140,7 @@ fn a_name_that_was_there_before_stays_what_it_was() {
 #[test]
 fn no_image_and_no_registry() {
     let host = hosts().pop().unwrap();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = format!("127.0.0.1:{}", free_port());
     let mut request = PushRequest {
         image: "agentcli-test-there-is-none:1".to_owned(),
         repository: format!("{closed}/x"),

@@ -1,16 +1,13 @@
 //! `agentcli host serve`, as a process and as a command.
 
-use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::service::{PATIENCE, ended, send};
 use super::tls::Certificates;
-use crate::harness::TestEnv;
+use crate::harness::{TestEnv, lines};
 
 fn start(env: &TestEnv, arguments: &[&str]) -> Child {
     run(Command::new(crate::harness::program()), env, arguments)
@@ -28,14 +25,10 @@ fn run(mut command: Command, env: &TestEnv, arguments: &[&str]) -> Child {
 
 /// The first line that it says.
 pub(super) fn first_line(child: &mut Child) -> String {
-    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
-    let (sender, lines) = mpsc::channel();
-    thread::spawn(move || sender.send(out.next()).ok());
-    let Ok(Some(Ok(line))) = lines.recv_timeout(PATIENCE) else {
+    lines(child.stdout.take().unwrap()).recv_timeout(PATIENCE).unwrap_or_else(|_| {
         child.kill().ok();
-        panic!("it does not say where it is");
-    };
-    line
+        panic!("it does not say where it is")
+    })
 }
 
 #[test]

@@ -41,11 +41,22 @@ fn the_versions_of_a_lock_beside_a_manifest_are_installed() {
     });
 }
 
-/// uv checks it instead, which takes no time.
+/// uv checks it instead, which takes no time. The package is in a directory that no other test has: uv's cache holds one
+/// build for each directory, and the tests that run beside this one build `/deps/app`.
 #[test]
 fn a_lock_that_fits_the_server_is_not_resolved_again() {
+    let project = Copy::of("uv-lock");
+    let path = |name: &str| project.directory.path().join(name);
+    fs::create_dir(path("fits")).unwrap();
+    for name in ["pyproject.toml", "uv.lock", "src"] {
+        fs::rename(path(name), path("fits").join(name)).unwrap();
+    }
+    project.configure(&json!({
+        "dependencies": ["./fits"],
+        "graphs": { "agent": "./fits/src/agent/graph.py:graph" },
+    }));
     for host in hosts() {
-        let built = Copy::of("uv-lock").build(&host, "agentcli-test-fits", "-v --no-cache");
+        let built = project.build(&host, "agentcli-test-fits", "-v --no-cache");
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         let log = built.out + &built.err;
         // The packages of the lock file, and the local package: built, and installed from the cache.

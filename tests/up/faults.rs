@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use super::{Project, Running};
 use crate::engine::docker;
+use crate::harness::free_port;
 use crate::signals::HangingEngine;
 
 #[test]
@@ -98,7 +99,7 @@ fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
 
     // One that never gets well.
     project.edit("agent.json", "echo last words\\\\nexit 3", "echo here I am\\\\nsleep 1000");
-    project.port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    project.port = free_port();
     let up = project.up(&["--wait", "--wait-timeout", "4"]);
     assert_eq!(up.code, 1, "{up:?}");
     assert!(up.talk.contains("the service `langgraph-api` is not healthy after 4 s"), "{}", up.talk);

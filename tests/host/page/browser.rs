@@ -1,14 +1,13 @@
 //! A headless browser for one test: Debian's chromium, driven over WebDriver.
 
-use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::harness::lines;
 use crate::host::service::{PATIENCE, send};
 
 const FLAGS: &[&str] = &[
@@ -158,17 +157,6 @@ fn try_driver() -> Option<(Child, u16)> {
             }
         }
     }
-}
-
-/// The lines of an output. It is read on when nobody takes them, so that the driver never waits for a reader.
-fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
-    let (sender, lines) = mpsc::channel();
-    thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            sender.send(line).ok();
-        }
-    });
-    lines
 }
 
 /// The port in the line that says that the driver is ready.
