@@ -1,0 +1,152 @@
+//! What is in the context, and what is kept out of it.
+
+use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::back::lower::Options;
+use agentcli::compiler::files::MemoryFiles;
+
+use super::{
+    GRAPHS, Nested, PYTHON, has, has_not, in_order, javascript, plan, plan_with, python, sees, text,
+};
+
+#[test]
+fn the_pip_configuration_is_in_no_layer() {
+    // Its name could not be quoted in a mount.
+    let files = [("it's a ü,$x.conf", ""), ("requirements.txt", "a")];
+    let plan = python(r#", "pip_config_file": "./it's a ü,$x.conf""#, &files);
+    has(&plan, "FROM scratch AS pip COPY");
+    has(&plan, "--mount=type=bind,from=pip,source=/pip.conf,target=/run/agentcli/pip.conf");
+    has(&plan, r"RUN rm -f '/run/agentcli/source/it'\''s a ü,$x.conf'");
+    assert!(dockerfile(&plan).ends_with("COPY --from=source /run/agentcli/source/ /deps/app/\n"));
+    assert!(sees(&plan, "it's a ü,$x.conf"));
+    // Where nothing reads it, nothing sees it.
+    let uv = python(r#", "pip_config_file": "./pip.conf", "pip_installer": "uv""#, &[("pip.conf", "")]);
+    let unused =
+        javascript(r#", "pip_config_file": "./pip.conf""#, &[("pip.conf", ""), ("package.json", "{}")]);
+    for plan in [uv, unused] {
+        has_not(&plan, "pip.conf");
+        has_not(&plan, "--from=source");
+        assert!(!sees(&plan, "pip.conf"));
+    }
+}
+
+#[test]
+fn the_env_file_is_never_in_the_context() {
+    for file in [".env", "settings.env", "conf/prod.env", "#env", "!env", "[x]*.env", "a b", "ünï"] {
+        let files = [("requirements.txt", ""), PYTHON, (file, "SECRET=1"), (".dockerignore", "*.tmp\n")];
+        let plan = plan(&format!(r#""dependencies": ["."], {GRAPHS}, "env": "./{file}""#), &files);
+        assert!(!sees(&plan, file), "{file}: {}", dockerignore(&plan));
+        assert!(sees(&plan, "agent.py") && sees(&plan, "conf/other.txt"), "{file}");
+        assert!(!text(&plan).contains("SECRET"), "{file}");
+    }
+    // Its values are in no output either where they stand in the configuration.
+    let plan = python(r#", "env": {"TOKEN": "very secret"}"#, &[]);
+    let all = format!("{}{}", serde_json::to_string(&plan).unwrap(), dockerfile(&plan));
+    assert!(!all.contains("very secret") && plan.env.names == ["TOKEN"]);
+}
+
+#[test]
+fn the_default_ignore_rules_give_way_to_the_projects_own() {
+    let plan = python("", &[]);
+    for path in
+        [".git/config", "node_modules/a", "sub/.venv/x", "a/__pycache__/b.pyc", ".env", "x/.env.local"]
+    {
+        assert!(!sees(&plan, path), "{path}");
+    }
+    for path in ["agent.py", ".envrc", "environment.yml", "src/env/a.py", "venv.py"] {
+        assert!(sees(&plan, path), "{path}");
+    }
+    let own = python("", &[(".dockerignore", "# mine\n*.md\n!keep.md\n")]);
+    assert!(!sees(&own, "a.md") && sees(&own, "keep.md") && sees(&own, "node_modules/a"));
+    assert_eq!(own.context.ignore_from, [".dockerignore"]);
+    let own = python("", &[(".dockerignore", "!**/.agentcli\n")]);
+    assert!(!sees(&own, ".agentcli/python/bin/python") && !sees(&own, "sub/.langgraph_api/store.pckl"));
+}
+
+/// Those of this machine would lie over those of the image.
+#[test]
+fn installed_javascript_packages_stay_where_they_are() {
+    let here = |ignore: &str, manifest: &str| {
+        javascript("", &[("package.json", manifest), ("package-lock.json", "{}"), (".dockerignore", ignore)])
+    };
+    for ignore in [".git\n", "!README.md\n", "*\n!**\n", "sub/node_modules\n"] {
+        for manifest in ["{}", r#"{"scripts": {"prepare": "x"}}"#] {
+            let plan = here(ignore, manifest);
+            assert!(!sees(&plan, "node_modules/a/b.js"), "{}", dockerignore(&plan));
+            assert!(sees(&plan, "graph.ts") && sees(&plan, "libs/node_modules/a"), "{}", dockerignore(&plan));
+            assert!(dockerignore(&plan).contains("\n# The image installs its own"));
+        }
+    }
+    // What the project says of it counts.
+    let own = here("node_modules\n!node_modules/own\n", "{}");
+    assert!(!sees(&own, "node_modules/a") && sees(&own, "node_modules/own/a"));
+    let own = here("!node_modules/own\nnode_modules/own/docs", "{}");
+    assert!(!sees(&own, "node_modules/a") && sees(&own, "node_modules/own/a"));
+    assert!(!sees(&own, "node_modules/own/docs/a"));
+    assert!(sees(&here("!node_modules\n", "{}"), "node_modules/a"));
+    // Nobody installs them otherwise.
+    let plain = python("", &[("package.json", "{}"), (".dockerignore", ".git\n")]);
+    assert!(sees(&plain, "node_modules/a"));
+    let without = javascript("", &[(".dockerignore", ".git\n")]);
+    assert!(sees(&without, "node_modules/a"));
+    let mixed = python(r#", "node_version": "20""#, &[("package.json", "{}"), (".dockerignore", ".git\n")]);
+    assert!(!sees(&mixed, "node_modules/a"));
+}
+
+#[test]
+fn included_requirements_are_copied() {
+    let project = format!(r#""dependencies": ["."], {GRAPHS}"#);
+    let copied = plan(
+        &project,
+        &[
+            PYTHON,
+            ("requirements.txt", "-r \"my req/b.txt\"  # more\n-c base.txt # x\n"),
+            ("my req/b.txt", "a"),
+            ("base.txt", "a<2"),
+        ],
+    );
+    has(&copied, "COPY requirements.txt base.txt /deps/app/");
+    has(&copied, r#"COPY ["my req/b.txt", "/deps/app/my req/"]"#);
+    let files = [PYTHON, ("requirements.txt", "-e libs/shared\n"), ("libs/shared/setup.py", "")];
+    let local = plan(&project, &files);
+    in_order(&local, "COPY . /deps/app/", "-e /deps/app/libs/shared");
+    let files = [PYTHON, ("requirements.txt", "--pre\nx.whl\n"), ("x.whl", "")];
+    in_order(&plan(&project, &files), "COPY . /deps/app/", "-r /deps/app/requirements.txt");
+    let files = MemoryFiles::new([
+        ("apps/agent/agent.py", PYTHON.1),
+        ("apps/agent/requirements.txt", "-r ../../constraints/base.txt # shared"),
+        ("constraints/base.txt", "a"),
+    ]);
+    let nested = plan_with(&project, &Nested(files), &Options::default());
+    assert!(sees(&nested, "constraints/base.txt") && !sees(&nested, "constraints/other.txt"));
+    has(&nested, "COPY constraints/base.txt /deps/app/constraints/");
+}
+
+#[test]
+fn a_monorepos_context_holds_what_is_named_and_nothing_else() {
+    let nested = Nested(MemoryFiles::new([
+        ("apps/agent/agent.py", "graph = object()"),
+        ("apps/agent/requirements.txt", "-r ../../requirements/base.txt\n"),
+        ("requirements/base.txt", "-c limits.txt\nhttpx\n"),
+        ("requirements/limits.txt", "httpx<1\n"),
+        ("libs/a/pyproject.toml", "[project]\nname = 'a'\nversion = '1'\n"),
+        ("libs/a/.dockerignore", "secret\n"),
+        ("libs/b/pyproject.toml", "[project]\nname = 'b'\nversion = '1'\n"),
+        ("libs/c/pyproject.toml", ""),
+    ]));
+    let config = format!(r#""dependencies": [".", "../../libs/a", "../../libs/b"], {GRAPHS}"#);
+    let plan = plan_with(&config, &nested, &Options::default());
+    let wanted = ["apps/agent", "libs/a", "libs/b", "requirements/base.txt", "requirements/limits.txt"];
+    assert_eq!(plan.context.include, wanted);
+    for path in
+        ["apps/agent/agent.py", "libs/a/x/y.py", "libs/b/x.py", "requirements/base.txt", "libs/b/secret"]
+    {
+        assert!(sees(&plan, path), "{path}: {}", dockerignore(&plan));
+    }
+    for path in ["libs/c/x.py", "apps/web/x", "README.md", "requirements/dev.txt", "libs/a/secret", "libs/x"]
+    {
+        assert!(!sees(&plan, path), "{path}: {}", dockerignore(&plan));
+    }
+    has(&plan, "COPY requirements/base.txt requirements/limits.txt /deps/app/requirements/");
+    has(&plan, "-r /deps/app/apps/agent/requirements.txt");
+    has(&plan, r#"ENV LANGSERVE_GRAPHS="{\"agent\":\"/deps/app/apps/agent/agent.py:graph\"}""#);
+}
