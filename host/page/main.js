@@ -304,7 +304,14 @@ $("delete").addEventListener("click", () => {
     isDanger: true,
     name: shown.deployment.name,
     run: async () => {
-      await call("DELETE", path);
+      // It would ask for a deployment that is gone.
+      poll.stop();
+      try {
+        await call("DELETE", path);
+      } catch (failure) {
+        poll.restart();
+        throw failure;
+      }
       location.hash = "#/";
     },
   });
