@@ -8,14 +8,14 @@ use super::error::Error;
 use super::labels;
 use super::stop::{GRACE, is_running, service, stop};
 use super::supervise::Run;
-use crate::engine::{Container, Engine};
+use crate::engine::{Container, Engine, State};
 use crate::live::{Change, Event, Stop};
 
 /// Time for changes that are under way to finish before containers are killed.
 const LAST_CHANGES: Duration = Duration::from_secs(2);
 
 /// Number of times that containers are killed: some may be started meanwhile.
-const KILL_ROUNDS: usize = 5;
+const KILL_ROUNDS: usize = 20;
 
 /// Pause between two such times.
 const BETWEEN_KILLS: Duration = Duration::from_millis(100);
@@ -87,14 +87,13 @@ impl Run<'_> {
 pub async fn kill(engine: &Engine, project: &str) -> Result<(), Error> {
     for round in 0..KILL_ROUNDS {
         let containers = engine.containers(labels::PROJECT, project).await?;
-        let mut running = containers.iter().filter(|it| is_running(it)).peekable();
-        if running.peek().is_none() && round > 0 {
+        // The engine still starts what it was asked to start before.
+        if round > 0 && !containers.iter().any(|it| is_running(it) || it.state == State::Created) {
             break;
         }
-        for container in running {
+        for container in containers.iter().filter(|it| is_running(it)) {
             engine.kill(&container.id).await?;
         }
-        // The engine still starts what it was asked to start before.
         sleep(BETWEEN_KILLS).await;
     }
     Ok(())
