@@ -129,8 +129,8 @@ fn client(address: SocketAddr) -> Client {
         vocabulary: Vocabulary::Specification,
     };
     Client::new(account).unwrap().with_retry_policy(RetryPolicy {
-        attempt: Duration::from_secs(2),
-        total: Duration::from_secs(8),
+        attempt: Duration::from_secs(5),
+        total: Duration::from_secs(20),
         pause: Duration::from_millis(20),
         longest_pause: Duration::from_millis(100),
         ..RetryPolicy::default()

@@ -29,8 +29,8 @@ use tempfile::TempDir;
 
 use crate::harness::{copy, fixtures, free_port, python};
 
-/// How long anything may take that should not take long. A machine that tests are built on at the same time is slow.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long anything may take, installations included. A machine that tests are built on at the same time is slow.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Marks the processes of one test: every one that it started inherits this variable.
 const MARK: &str = "AGENTCLI_TEST_MARK";
@@ -113,9 +113,13 @@ impl Project {
         command
     }
 
-    /// Runs it to its end: exit code, stdout and stderr.
+    /// Runs it to its end, on a port of its own: exit code, stdout and stderr.
     fn fails(&self, arguments: &[&str]) -> (i32, String, String) {
-        let output = self.command(arguments).output().unwrap();
+        let mut command = self.command(arguments);
+        if !arguments.contains(&"--port") {
+            command.args(["--port", &free_port().to_string()]);
+        }
+        let output = command.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }

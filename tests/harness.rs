@@ -175,8 +175,8 @@ impl TestEnv {
 /// The timeouts of the program, but shorter.
 fn hasty() -> RetryPolicy {
     RetryPolicy {
-        attempt: Duration::from_secs(2),
-        total: Duration::from_secs(8),
+        attempt: Duration::from_secs(5),
+        total: Duration::from_secs(20),
         pause: Duration::from_millis(20),
         longest_pause: Duration::from_millis(100),
         poll: Duration::from_millis(50),

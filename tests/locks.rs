@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use agentcli::compiler::manifests::marker::{Environment, MACHINES};
 use agentcli::compiler::manifests::uv_lock::{self, Request};
@@ -258,11 +259,10 @@ impl Index {
         let server =
             server.current_dir(directory.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let url = format!("http://127.0.0.1:{port}/simple");
-        for _ in 0..100 {
-            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(100));
+        let start = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(start.elapsed() < Duration::from_secs(60), "the index does not start");
+            std::thread::sleep(Duration::from_millis(100));
         }
         Self(server, directory, url)
     }

@@ -261,7 +261,7 @@ impl Read for Trickle {
 fn an_upload_that_goes_on_and_on_ends() {
     let scene = Scene::new();
     let (_, target) = target(&scene, "archive");
-    let retry_policy = RetryPolicy { upload: Duration::from_millis(500), ..RetryPolicy::default() };
+    let retry_policy = RetryPolicy { upload: Duration::from_secs(2), ..RetryPolicy::default() };
     let client = client(scene.proxy.address()).with_retry_policy(retry_policy);
     let open = || Ok(Box::new(Trickle) as Box<dyn Read + Send>);
     let archive = Archive { length: LENGTH, open: &open };

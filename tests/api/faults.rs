@@ -40,7 +40,7 @@ fn cases(elsewhere: &Proxy) -> Vec<Case> {
         case(Fault::ResetInAnswer, Fine, Later, "got no response"),
         case(Fault::Lost, Fine, Later, "got no response"),
         case(Fault::Slow(Duration::from_millis(20)), Fine, Fine, ""),
-        case(Fault::Slow(Duration::from_millis(500)), Fine, Later, "timed out after"),
+        case(Fault::Slow(Duration::from_secs(2)), Fine, Later, "timed out after"),
         case(Fault::Hang, Fine, Later, "timed out after"),
         case(Fault::BUSY, Fine, Later, "failed with status 429: Slow down."),
         case(Fault::BROKEN, Fine, Later, "failed with status 500: Internal Server Error"),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::Project;
+use crate::harness::free_port;
 
 #[test]
 fn a_broken_configuration_is_told_before_anything_starts() {
@@ -140,9 +141,9 @@ fn a_server_that_never_answers_is_given_up() {
         "import time\nprint('asleep', flush=True)\ntime.sleep(600)\nfrom typing",
     );
     let began = Instant::now();
-    let (code, _, err) = project.fails(&["--no-browser", "--no-reload", "--start-timeout", "20"]);
+    let (code, _, err) = project.fails(&["--no-browser", "--no-reload", "--start-timeout", "40"]);
     assert_eq!(code, 1);
-    assert!(err.contains("after 20 s: its last line was: asleep"), "{err}");
+    assert!(err.contains("after 40 s: its last line was: asleep"), "{err}");
     assert!(began.elapsed() < super::PATIENCE);
     assert_eq!(project.processes(), [""; 0]);
 }
@@ -164,8 +165,8 @@ fn a_failed_run_is_not_taken_for_the_cause_of_a_crash() {
 #[test]
 fn without_a_reader_of_its_events_it_ends() {
     let project = Project::of("hello");
-    let mut command = project.command(&["--json", "--no-browser"]);
-    let mut process = command.spawn().unwrap();
+    let port = free_port().to_string();
+    let mut process = project.command(&["--json", "--no-browser", "--port", &port]).spawn().unwrap();
     drop(process.stdout.take());
     assert!(process.wait().unwrap().success());
     assert_eq!(project.processes(), [""; 0]);

@@ -74,7 +74,7 @@ fn a_server_that_is_killed_is_told_of_and_its_state_is_that_of_the_last_write() 
     let mut dev = project.ready(&["--no-reload"]);
     let thread = new_thread(&dev);
     // The server itself writes every ten seconds.
-    std::thread::sleep(std::time::Duration::from_secs(12));
+    std::thread::sleep(std::time::Duration::from_secs(20));
     for id in ids(&project, "LANGSERVE\u{0}").into_iter().chain(ids(&project, "-P -c")) {
         if !processes(project.directory.path())
             .iter()

@@ -86,15 +86,15 @@ fn jobs_run_side_by_side() {
     project.edit(
         "src/hello/graph.py",
         "    return {",
-        "    import asyncio\n    await asyncio.sleep(2)\n    return {",
+        "    import asyncio\n    await asyncio.sleep(4)\n    return {",
     );
     let dev = project.ready(&["--no-reload"]);
     let began = std::time::Instant::now();
     let url = format!("{}/runs/wait", dev.url());
     let run = || call("POST", &url, json!({ "assistant_id": "agent", "input": {} }));
     std::thread::scope(|scope| (0..10).for_each(|_| drop(scope.spawn(run))));
-    // One after the other they would take twenty seconds.
-    assert!(began.elapsed().as_secs() < 15, "{:?}", began.elapsed());
+    // One after the other they would take forty seconds.
+    assert!(began.elapsed().as_secs() < 35, "{:?}", began.elapsed());
     dev.stop("INT");
 }
 
@@ -119,7 +119,7 @@ fn https_is_served_with_the_users_certificate() {
 
 #[test]
 fn the_default_port_gives_way() {
-    // Somebody holds it: this test, if nobody else does.
+    // Another program of the machine holds it, or this test does.
     let _held = TcpListener::bind("127.0.0.1:2024");
     let project = Project::of("hello");
     let mut dev = Dev::new(project.command(&["--json", "--no-browser"]).spawn().unwrap());

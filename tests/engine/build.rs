@@ -253,7 +253,7 @@ fn dropping_a_build_stops_its_step_on_the_engine() {
         assert!(built.is_none(), "{host}: {built:?}");
         let start = Instant::now();
         while runs(&sleep) {
-            assert!(start.elapsed() < Duration::from_secs(15), "{host}: it still runs");
+            assert!(start.elapsed() < Duration::from_secs(60), "{host}: it still runs");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -132,7 +132,7 @@ fn an_engine_that_is_silent() {
     let start = Instant::now();
     let error = connect(&env(&format!("tcp://{}", listener.local_addr().unwrap()))).unwrap_err();
     assert!(error.to_string().ends_with("` did not respond within 5 s"), "{error}");
-    assert!(start.elapsed() < Duration::from_secs(9));
+    assert!(start.elapsed() < Duration::from_secs(30));
 }
 
 /// Root may use every socket, so the test starts itself again as nobody.

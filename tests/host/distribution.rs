@@ -13,6 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
 
 use super::service::{Answer, Host, PATIENCE};
 use super::store::Process;
@@ -346,11 +347,10 @@ fn images_of_old_revisions_are_removed() {
     let env = TestEnv::inside(host.data());
     let check = || env.run("host check --data .");
     assert_eq!(check().code, 0, "{}", check().out);
-    assert_eq!(env.run("host backup --data . ../copy-of-images").code, 0);
-    let copy = host.data().parent().unwrap().join("copy-of-images");
-    let copied = fs::read_dir(copy.join("registry").join(&id)).unwrap().count();
-    fs::remove_dir_all(copy).unwrap();
-    assert_eq!(copied, 7);
+    let copies = TempDir::new().unwrap();
+    let copy = copies.path().join("copy");
+    assert_eq!(env.run(&format!("host backup --data . {}", copy.display())).code, 0);
+    assert_eq!(fs::read_dir(copy.join("registry").join(&id)).unwrap().count(), 7);
     let file = |layer: &str| host.data().join("registry").join(&id).join(&digest(layer.as_bytes())[7..]);
     fs::remove_file(file("shared")).unwrap();
     fs::write(file(&layers[5]), "damaged").unwrap();

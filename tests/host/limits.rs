@@ -44,7 +44,7 @@ fn a_header_that_does_not_come_ends_the_connection() {
 
 #[test]
 fn a_body_that_does_not_come_is_refused() {
-    let enough = Duration::from_secs(2);
+    let enough = Duration::from_secs(10);
     let host = host(|limits| (limits.body, limits.piece) = (enough, SHORT));
     let head = format!(
         "POST /v2/deployments HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Api-Key: {KEY}\r\n\

@@ -25,7 +25,7 @@ use crate::harness::{fixtures, free_port};
 use crate::host::reconcile::{Book, Running, deployment, until};
 
 /// Timeout for a server to become healthy.
-const READY: Duration = Duration::from_secs(60);
+const READY: Duration = Duration::from_secs(300);
 
 /// A host of its own on the first engine; nothing is left of it.
 pub(super) struct OwnHost {
@@ -335,7 +335,7 @@ async fn archive_is_deployed_answers_at_its_host_and_is_rolled_back() {
     };
     let deployed = async |revision: &str| {
         let is_over = || !book.phase(revision).is_current() && !book.phase(revision).is_waiting();
-        until(revision, READY * 2, is_over).await;
+        until(revision, READY, is_over).await;
         assert_eq!(book.phase(revision), Phase::Deployed, "{:?}\n{:#?}", book.reason(revision), book.lines());
     };
 
@@ -355,7 +355,7 @@ async fn archive_is_deployed_answers_at_its_host_and_is_rolled_back() {
     assert_eq!(version().await, Some(json!(1)));
 
     book.delete();
-    until("the deletion", READY * 2, || book.is_empty()).await;
+    until("the deletion", READY, || book.is_empty()).await;
     assert_eq!(runner.observe().await.unwrap(), []);
     running.stop().await;
     stop.send(()).unwrap();

@@ -86,7 +86,7 @@ fn unfinished_handshakes_are_closed() {
     let certificates = Certificates::new();
     let host = Host::start(|options| {
         options.tls = Some(certificates.tls());
-        options.limits.header = Duration::from_millis(300);
+        options.limits.header = Duration::from_secs(3);
         options.limits.connections = 2;
     });
     // The first bytes of a handshake, or none.

@@ -130,7 +130,7 @@ impl Agent {
         let process = run("ssh-agent", &["-D", "-a", "agent.sock"]).spawn().unwrap();
         let since = Instant::now();
         while !run("ssh-add", &["key"]).status().unwrap().success() {
-            assert!(since.elapsed() < Duration::from_secs(10), "the agent does not start");
+            assert!(since.elapsed() < Duration::from_secs(60), "the agent does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
         Self { process, directory }

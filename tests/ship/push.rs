@@ -94,7 +94,7 @@ fn credentials_come_over_a_bad_connection() {
     const CALL: (&str, &str) = ("POST", "/push-token");
     let elsewhere = Proxy::start("127.0.0.1:1".parse().unwrap());
     let (slow, redirect) =
-        (Fault::Slow(Duration::from_millis(500)), Fault::Redirect(307, format!("{}/x", elsewhere.url())));
+        (Fault::Slow(Duration::from_secs(2)), Fault::Redirect(307, format!("{}/x", elsewhere.url())));
     let mut cases = Vec::new();
     for (fault, once, always, told) in [
         (Fault::Reset, FINE, LATER, "got no response"),

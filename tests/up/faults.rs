@@ -100,9 +100,9 @@ fn a_port_that_is_taken_and_a_server_that_does_not_stay() {
     // One that never gets well.
     project.edit("agent.json", "echo last words\\\\nexit 3", "echo here I am\\\\nsleep 1000");
     project.port = free_port();
-    let up = project.up(&["--wait", "--wait-timeout", "4"]);
+    let up = project.up(&["--wait", "--wait-timeout", "20"]);
     assert_eq!(up.code, 1, "{up:?}");
-    assert!(up.talk.contains("the service `langgraph-api` is not healthy after 4 s"), "{}", up.talk);
+    assert!(up.talk.contains("the service `langgraph-api` is not healthy after 20 s"), "{}", up.talk);
     assert!(up.events.iter().any(|event| event["last_lines"] == serde_json::json!(["here I am"])), "{up:?}");
 }
 
