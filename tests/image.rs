@@ -11,7 +11,6 @@ pub(crate) mod workspaces;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use agentcli::compiler::manifests::dockerignore::Ignore;
@@ -51,16 +50,8 @@ impl Copy {
 
     fn build(&self, host: &str, tag: &str, more: &str) -> Output {
         let env = TestEnv::inside(self.directory.path()).variable("DOCKER_HOST", host);
-        let _turn = turn(more);
         env.run(&format!("build -t {tag} --no-pull {more}"))
     }
-}
-
-/// The turn of a build with `--no-cache`, which is held while it runs. For such a build the engine discards the cache
-/// mounts of its steps, even if a build beside it is between two steps that share them.
-fn turn(options: &str) -> Option<MutexGuard<'static, ()>> {
-    static TURN: Mutex<()> = Mutex::new(());
-    options.contains("--no-cache").then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A running container, removed when the test ends.

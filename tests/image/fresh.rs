@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Copy, turn};
+use super::Copy;
 use crate::engine::{docker, hosts};
 use crate::harness::{Output, TestEnv};
 
@@ -63,7 +63,6 @@ impl Project {
     fn run(&self, more: &str) -> Output {
         let env = TestEnv::inside(self.copy.directory.path()).variable("DOCKER_HOST", &self.host);
         let cache = self.cache.path().to_str().unwrap();
-        let _turn = turn(more);
         env.variable("XDG_CACHE_HOME", cache).run(&format!("build -t {} --no-pull {more}", self.tag))
     }
 
