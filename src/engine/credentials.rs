@@ -20,7 +20,7 @@ use crate::live::Event;
 const HUB: &str = "https://index.docker.io/v1/";
 
 /// The name that BuildKit uses to ask for Docker Hub's credentials.
-const HUB_HOST: &str = "registry-1.docker.io";
+pub(super) const HUB_HOST: &str = "registry-1.docker.io";
 
 /// Deadline of a credential helper, which may ask the user to unlock a keychain.
 const HELPER_DEADLINE: Duration = Duration::from_secs(60);

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use anstream::adapter::strip_str;
 
+use super::credentials::HUB_HOST;
 use super::error::{Error, FailedStep, is_unauthorized};
 use super::events::{BuildEvent, Step, StepOrigin};
 use origin::Origins;
@@ -113,9 +114,21 @@ fn pull_error(step: Option<&str>, reason: &str) -> Option<Error> {
     let from_step = step.and_then(|step| step.strip_prefix(LOAD).or_else(|| step.strip_prefix(FROM)));
     let from_reason =
         reason.split("initializing source docker://").nth(1).and_then(|rest| rest.split(": ").next());
-    let image = from_step.or(from_reason)?.split_whitespace().next()?.to_owned();
+    let from_name = from_step.or(from_reason).and_then(|name| name.split_whitespace().next());
+    let image = from_name.map(str::to_owned).or_else(|| requested(reason))?;
     let unauthorized = is_unauthorized(reason);
     Some(Error::Pull { image, reason: reason.to_owned(), unauthorized })
+}
+
+/// The image of a failed request to `https://REGISTRY/v2/NAME/manifests/REFERENCE`. Docker 20.10 may end a build with it
+/// before it has reported the step.
+fn requested(reason: &str) -> Option<String> {
+    let url = reason.split_once("failed to do request: ")?.1.split('"').nth(1)?;
+    let (registry, path) = url.split_once("://")?.1.split_once("/v2/")?;
+    let (name, reference) = path.split_once("/manifests/")?;
+    let registry = if registry == HUB_HOST { "docker.io" } else { registry };
+    let separator = if reference.contains(':') { '@' } else { ':' };
+    Some(format!("{registry}/{name}{separator}{reference}"))
 }
 
 /// The exit code in a message of BuildKit, Docker or Buildah about a failed command.

@@ -160,6 +160,24 @@ fn a_good_status_with_an_error_inside() {
     assert_eq!(failures, [format!("0 failed {stopped}"), format!("1 failed {why}")]);
 }
 
+/// As Docker 20.10 does, now and then.
+#[test]
+fn a_refused_pull_without_its_step_names_the_image() {
+    for (url, image) in [
+        ("http://localhost:1/v2/agents/base/manifests/1", "localhost:1/agents/base:1"),
+        ("https://reg.example/v2/a/manifests/sha256:01", "reg.example/a@sha256:01"),
+        ("https://registry-1.docker.io/v2/library/a/manifests/1", "docker.io/library/a:1"),
+    ] {
+        let why = format!(
+            "failed to solve with frontend dockerfile.v0: failed to create LLB definition: failed to do request: \
+             Head \"{url}\": dial tcp 127.0.0.1:1: connect: connection refused"
+        );
+        let line = format!(r#"{{"errorDetail":{{"message":{why:?}}},"error":{why:?}}}"#);
+        let (built, _) = play(&[line], End::Whole);
+        assert_eq!(built.unwrap_err().to_string(), format!("cannot pull the image `{image}`: {why}"));
+    }
+}
+
 #[test]
 fn an_engine_that_ends_in_the_midst() {
     let line = trace(&[vertex("d1", "[1/3] RUN make", false, &[1], "")]);
