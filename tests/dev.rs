@@ -113,22 +113,26 @@ impl Project {
         command
     }
 
-    /// Runs it to its end, on a port of its own: exit code, stdout and stderr.
-    fn fails(&self, arguments: &[&str]) -> (i32, String, String) {
+    /// The same, on a free port unless the arguments have another.
+    fn command_on_own_port(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(arguments);
         if !arguments.contains(&"--port") {
             command.args(["--port", &free_port().to_string()]);
         }
-        let output = command.output().unwrap();
+        command
+    }
+
+    /// Runs it to its end, on a port of its own: exit code, stdout and stderr.
+    fn fails(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = self.command_on_own_port(arguments).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }
 
     /// Starts it on a port of its own, with events as JSON.
     fn start(&self, arguments: &[&str]) -> Dev {
-        let port = free_port().to_string();
-        let all = [&["--json", "--no-browser", "--port", &port], arguments].concat();
-        Dev::new(self.command(&all).spawn().unwrap())
+        let all = [&["--json", "--no-browser"], arguments].concat();
+        Dev::new(self.command_on_own_port(&all).spawn().unwrap())
     }
 
     /// Starts it and waits until it is ready.

@@ -21,8 +21,8 @@ use crate::terminal::Terminal;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Limits for the end of the process: after the first signal, and after the third.
-const GRACEFUL: Duration = Duration::from_secs(20);
-const AT_ONCE: Duration = Duration::from_secs(5);
+const GRACEFUL: Duration = Duration::from_secs(10);
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Pause between two signals: two that arrive together count as one.
 const PAUSE: Duration = Duration::from_millis(300);

@@ -23,7 +23,7 @@ const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Timeout to remove the temporary tag.
-const CLEANUP: Duration = Duration::from_secs(10);
+const CLEANUP: Duration = Duration::from_secs(4);
 
 /// An image to push, and where to.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use crate::engine::{Container, Engine};
 use crate::live::Stop;
 
 /// Timeout for the removal of one image.
-const REMOVAL: Duration = Duration::from_secs(30);
+const REMOVAL: Duration = Duration::from_secs(10);
 
 impl Run<'_> {
     /// Remembers the images of containers that are being replaced, if they were built for this project.

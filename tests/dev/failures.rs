@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::Project;
-use crate::harness::free_port;
 
 #[test]
 fn a_broken_configuration_is_told_before_anything_starts() {
@@ -165,8 +164,7 @@ fn a_failed_run_is_not_taken_for_the_cause_of_a_crash() {
 #[test]
 fn without_a_reader_of_its_events_it_ends() {
     let project = Project::of("hello");
-    let port = free_port().to_string();
-    let mut process = project.command(&["--json", "--no-browser", "--port", &port]).spawn().unwrap();
+    let mut process = project.command_on_own_port(&["--json", "--no-browser"]).spawn().unwrap();
     drop(process.stdout.take());
     assert!(process.wait().unwrap().success());
     assert_eq!(project.processes(), [""; 0]);

@@ -5,12 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use super::{Project, processes};
-use crate::harness::free_port;
 use crate::signals::{Running, assert_stops};
 
 fn command(project: &Project) -> Command {
-    let port = free_port().to_string();
-    project.command(&["--json", "--no-browser", "--no-reload", "--port", &port])
+    project.command_on_own_port(&["--json", "--no-browser", "--no-reload"])
 }
 
 /// Nothing that the command started is left, after a while for the guards.

@@ -1,4 +1,4 @@
-//! Outputs of programs that go on.
+//! The output of programs that keep running.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::sync::mpsc::{self, Receiver};

@@ -1,4 +1,4 @@
-//! What is in the context, and what is kept out of it.
+//! The files of the build context, and those that are excluded from it.
 
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
 use agentcli::compiler::back::lower::Options;
@@ -18,7 +18,7 @@ fn the_pip_configuration_is_in_no_layer() {
     has(&plan, r"RUN rm -f '/run/agentcli/source/it'\''s a ü,$x.conf'");
     assert!(dockerfile(&plan).ends_with("COPY --from=source /run/agentcli/source/ /deps/app/\n"));
     assert!(sees(&plan, "it's a ü,$x.conf"));
-    // Where nothing reads it, nothing sees it.
+    // If no step reads it, it is not in the context.
     let uv = python(r#", "pip_config_file": "./pip.conf", "pip_installer": "uv""#, &[("pip.conf", "")]);
     let unused =
         javascript(r#", "pip_config_file": "./pip.conf""#, &[("pip.conf", ""), ("package.json", "{}")]);
@@ -76,7 +76,7 @@ fn installed_javascript_packages_stay_where_they_are() {
             assert!(dockerignore(&plan).contains("\n# The image installs its own"));
         }
     }
-    // What the project says of it counts.
+    // The project's own rules take precedence.
     let own = here("node_modules\n!node_modules/own\n", "{}");
     assert!(!sees(&own, "node_modules/a") && sees(&own, "node_modules/own/a"));
     let own = here("!node_modules/own\nnode_modules/own/docs", "{}");

@@ -35,7 +35,7 @@ fn javascript_package_managers() {
     ] {
         has(&javascript("", &[("package.json", manifest)]), install);
     }
-    // What lies there wins over what is said.
+    // A lock file takes precedence over `packageManager`.
     has(
         &javascript("", &[("package.json", r#"{"packageManager": "yarn@4"}"#), ("package-lock.json", "")]),
         " npm ci ",
