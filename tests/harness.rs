@@ -1,5 +1,7 @@
 //! Runs the whole program in this process, in its own directory and with captured streams.
 
+#[cfg(feature = "system-tests")]
+pub(crate) mod browser;
 mod lines;
 #[cfg(feature = "system-tests")]
 mod machine;

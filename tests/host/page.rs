@@ -1,8 +1,6 @@
 //! The page at `/`: its files, and what a browser makes of them.
 
 #[cfg(feature = "system-tests")]
-mod browser;
-#[cfg(feature = "system-tests")]
 mod walk;
 
 use std::collections::BTreeSet;

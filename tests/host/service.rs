@@ -25,7 +25,7 @@ use super::stand_in::StandIn;
 pub(crate) const KEY: &str = "key-of-the-tests-0123456789";
 
 /// How long anything may take on a machine that does other things.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A service that ends when it is dropped.
 pub(crate) struct Host {
@@ -257,7 +257,7 @@ impl Drop for Host {
 }
 
 /// Sends a request with these headers, and a body with its type.
-pub(super) fn send(
+pub(crate) fn send(
     method: &str,
     url: &str,
     headers: &[(&str, &str)],

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::browser::{Browser, DOWN, ENTER, ESCAPE};
+use crate::harness::browser::{Browser, DOWN, ENTER, ESCAPE};
 use crate::host::service::{Host, KEY};
 use crate::host::stand_in::Fault;
 use crate::host::{created, deployed, image};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::lines;
+use super::lines;
 use crate::host::service::{PATIENCE, send};
 
 const FLAGS: &[&str] = &[
@@ -24,13 +24,13 @@ const FLAGS: &[&str] = &[
 ];
 
 /// Keys without a character, as WebDriver has them.
-pub(super) const TAB: &str = "\u{E004}";
-pub(super) const ENTER: &str = "\u{E007}";
-pub(super) const ESCAPE: &str = "\u{E00C}";
-pub(super) const DOWN: &str = "\u{E015}";
+pub(crate) const TAB: &str = "\u{E004}";
+pub(crate) const ENTER: &str = "\u{E007}";
+pub(crate) const ESCAPE: &str = "\u{E00C}";
+pub(crate) const DOWN: &str = "\u{E015}";
 
 /// A browser with one tab. It ends with this value.
-pub(super) struct Browser {
+pub(crate) struct Browser {
     driver: Child,
     session: String,
     _profile: TempDir,
@@ -46,12 +46,17 @@ impl Drop for Browser {
 }
 
 impl Browser {
-    pub(super) fn open(url: &str) -> Self {
+    pub(crate) fn open(url: &str) -> Self {
+        Self::open_with(url, &[])
+    }
+
+    /// The same, with further flags.
+    pub(crate) fn open_with(url: &str, more: &[&str]) -> Self {
         let profile = TempDir::new().unwrap();
         let (driver, port) = start_driver();
         let sessions = format!("http://127.0.0.1:{port}/session");
         let mut browser = Self { driver, session: sessions.clone(), _profile: profile };
-        let mut flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
+        let mut flags: Vec<String> = FLAGS.iter().chain(more).map(|flag| (*flag).to_owned()).collect();
         flags.push(format!("--user-data-dir={}", browser._profile.path().display()));
         let wanted = json!({ "capabilities": { "alwaysMatch": {
             "browserName": "chrome",
@@ -60,21 +65,26 @@ impl Browser {
         } } });
         let session = ask("POST", &sessions, &wanted);
         browser.session = format!("{sessions}/{}", session["sessionId"].as_str().unwrap());
-        browser.ask("url", &json!({ "url": url }));
+        browser.go(url);
         browser
+    }
+
+    /// Opens another page.
+    pub(crate) fn go(&self, url: &str) {
+        self.ask("url", &json!({ "url": url }));
     }
 
     fn ask(&self, path: &str, body: &Value) -> Value {
         ask("POST", &format!("{}/{path}", self.session), body)
     }
 
-    /// What the body of a function returns.
-    pub(super) fn run(&self, body: &str) -> Value {
+    /// What the body of a function returns, or the promise that it returns resolves to.
+    pub(crate) fn run(&self, body: &str) -> Value {
         self.ask("execute/sync", &json!({ "script": body, "args": [] }))
     }
 
     /// Waits until an expression is true.
-    pub(super) fn until(&self, expression: &str) {
+    pub(crate) fn until(&self, expression: &str) {
         let deadline = Instant::now() + PATIENCE;
         while self.run(&format!("return Boolean({expression})")) != true {
             if Instant::now() > deadline {
@@ -85,7 +95,7 @@ impl Browser {
     }
 
     /// Presses keys, one after the other.
-    pub(super) fn press(&self, keys: &str) {
+    pub(crate) fn press(&self, keys: &str) {
         let events = keys.chars().flat_map(|key| {
             ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key.to_string() }))
         });
@@ -94,7 +104,7 @@ impl Browser {
     }
 
     /// Presses Tab until the element of a selector has the focus.
-    pub(super) fn tab_to(&self, selector: &str) {
+    pub(crate) fn tab_to(&self, selector: &str) {
         for _ in 0..100 {
             if self.run(&format!("return document.activeElement.matches('{selector}')")) == true {
                 return;
@@ -105,12 +115,12 @@ impl Browser {
     }
 
     /// A command of the browser's own protocol.
-    pub(super) fn command(&self, name: &str, parameters: Value) {
+    pub(crate) fn command(&self, name: &str, parameters: Value) {
         self.ask("goog/cdp/execute", &json!({ "cmd": name, "params": parameters }));
     }
 
     /// The messages of the console since the last call: errors of scripts, violations of the policy, failed requests.
-    pub(super) fn console(&self) -> Vec<String> {
+    pub(crate) fn console(&self) -> Vec<String> {
         let log = self.ask("se/log", &json!({ "type": "browser" }));
         log.as_array().unwrap().iter().map(|entry| entry["message"].as_str().unwrap().to_owned()).collect()
     }
