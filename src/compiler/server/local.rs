@@ -65,6 +65,8 @@ pub const JAVASCRIPT_FILES: [&str; 3] = [
 ];
 /// Sections of the configuration that the JavaScript server takes as arguments, under the same names.
 pub const JAVASCRIPT_SETTINGS: &[&str] = &["graphs", "auth", "http", "ui", "ui_config"];
+/// Routes that the JavaScript server has for its own tests, and that need no authentication.
+pub const JAVASCRIPT_TEST_ROUTES: &[&str] = &["/internal/truncate"];
 /// Further variables for the JavaScript server.
 pub const JAVASCRIPT_VARIABLES: &[(&str, &str)] = &[("NODE_ENV", "development")];
 
@@ -95,7 +97,8 @@ pub const STATE: &str = ".langgraph_api";
 
 /// Variables of every development server: no databases, state in files, no telemetry.
 pub const VARIABLES: &[(&str, &str)] = &[
-    ("MIGRATIONS_PATH", "__inmem"),
+    // A path with `inmem` enables routes for tests of the server, which need no authentication.
+    ("MIGRATIONS_PATH", "off"),
     ("DATABASE_URI", ":memory:"),
     ("REDIS_URI", "fake"),
     ("LANGGRAPH_RUNTIME_EDITION", "inmem"),
