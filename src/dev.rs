@@ -6,6 +6,7 @@ mod answer;
 mod candidates;
 mod environment;
 mod error;
+mod guard;
 mod installer;
 mod interpreter;
 mod lock;

@@ -2,6 +2,7 @@
 
 mod debugger;
 mod failures;
+mod guard;
 mod javascript;
 mod lifecycle;
 mod locks;
@@ -249,6 +250,12 @@ impl Dev {
         call(method, &format!("{}{route}", self.url()), body)
     }
 
+    /// The status of a search with this header.
+    fn status(&self, name: &str, value: &str) -> u16 {
+        let url = format!("{}/threads/search", self.url());
+        send("POST", &url, &[(name, value)], serde_json::json!({})).0
+    }
+
     /// Runs the graph `agent` and answers its result.
     fn run(&self, input: Value) -> Value {
         self.call("POST", "/runs/wait", serde_json::json!({ "assistant_id": "agent", "input": input }))
@@ -290,18 +297,24 @@ fn signal_process(id: u32, signal: &str) {
 
 /// One HTTP call; the answer is JSON, or its status and text.
 fn call(method: &str, url: &str, body: Value) -> Value {
+    let (status, text) = send(method, url, &[], body);
+    serde_json::from_str(&text).unwrap_or_else(|_| Value::String(format!("{status} {text}")))
+}
+
+/// One HTTP call with these headers; the answer's status and text.
+fn send(method: &str, url: &str, headers: &[(&str, &str)], body: Value) -> (u16, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let answer = runtime.block_on(async {
+    runtime.block_on(async {
         rustls::crypto::ring::default_provider().install_default().ok();
         let client =
             reqwest::Client::builder().tls_danger_accept_invalid_certs(true).timeout(PATIENCE).build();
         let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
         let request = client.unwrap().request(method, url).header("content-type", "application/json");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let request = if body.is_null() { request } else { request.body(body.to_string()) };
         let response = request.send().await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
-        (response.status(), response.text().await.unwrap())
-    });
-    serde_json::from_str(&answer.1).unwrap_or_else(|_| Value::String(format!("{} {}", answer.0, answer.1)))
+        (response.status().as_u16(), response.text().await.unwrap())
+    })
 }
 
 /// Processes that carry the mark: their ids and command lines.

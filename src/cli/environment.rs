@@ -1,7 +1,7 @@
 //! The environment variables that the program reads, as a table: [`Env::variable`](super::env::Env::variable) reads no
 //! others.
 
-use crate::compiler::server::{hosted, local, setup};
+use crate::compiler::server::{self, hosted, local, setup};
 
 /// Environment variables with the same value.
 pub struct Row {
@@ -73,6 +73,11 @@ pub const VARIABLES: &[Row] = &[
     row(&["VIRTUAL_ENV"], &["dev"], "the active virtual environment"),
     row(&["PYENV_ROOT", "PYENV_VERSION"], &["dev"], "directory of pyenv, and the version that it selects"),
     row(local::MOUNT_PREFIX, &["dev"], "prefix of the server's routes"),
+    row(
+        &[server::CORS_SETTINGS, server::CORS_ORIGINS],
+        &["dev"],
+        "origins of pages that may use the server, instead of `http.cors`",
+    ),
     row(&["PATH"], &[], "where programs are looked for"),
     row(&["HOME", "USERPROFILE"], &[], "home directory"),
     row(

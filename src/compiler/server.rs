@@ -54,6 +54,8 @@ pub const RETIRED_DISTROS: &[(&str, &str)] = &[("bullseye", "bookworm")];
 pub const RESERVED_MOUNT_PREFIX: &str = "/noauth";
 /// The variable with the origins of cross-origin requests, which `http.cors` overrides.
 pub const CORS_ORIGINS: &str = "CORS_ALLOW_ORIGINS";
+/// The variable that overrides `http.cors`.
+pub const CORS_SETTINGS: &str = "CORS_CONFIG";
 /// Extensions of JavaScript files that the Python server treats as Python.
 pub const UNKNOWN_ENDINGS: &[&str] = &[".tsx", ".jsx"];
 
@@ -87,7 +89,7 @@ pub const FORMS: &[(&str, Form)] = &[
     ("BG_JOB_TIMEOUT_SECS", Form::Number),
     ("CHECKPOINT_BATCH_DELAY", Form::Number),
     ("CHECKPOINT_MAX_BATCH_SIZE", Form::Integer),
-    ("CORS_CONFIG", Form::Json),
+    (CORS_SETTINGS, Form::Json),
     ("DISPATCH_MODE", Form::Words(&["single-process", "multi-process"])),
     ("FF_CRONS_ENABLED", Form::Boolean),
     ("GRPC_CLIENT_POOL_SIZE", Form::Integer),

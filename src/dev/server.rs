@@ -7,13 +7,16 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::error::Error;
+use super::guard::{self, Configured};
 use super::port;
 use super::session::{Options, Session};
 use crate::child::{Child, Command};
 use crate::compiler::back::plan::Variant;
 use crate::compiler::front::keys;
-use crate::compiler::server::local;
+use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
 use crate::live::{self, Urls};
 
 pub(super) use javascript::unsupported;
@@ -55,11 +58,15 @@ pub(super) fn start(
     runtime: &Runtime,
     address: &Address,
 ) -> Result<Child, Error> {
+    let bridge = bridge_ports(session);
+    let rules = guard_rules(session, options, address, &bridge);
     let command = match session.plan.server.variant {
-        Variant::Javascript => javascript::command(session, options, runtime, address.port),
-        Variant::Mixed | Variant::Python => python::command(session, options, runtime, address.port),
+        Variant::Javascript => javascript::command(session, options, runtime, address.port, &rules),
+        Variant::Mixed | Variant::Python => python::command(session, options, runtime, address.port, &rules),
     };
     let command = environment(command, session, options, runtime, address);
+    let command =
+        bridge.iter().fold(command, |command, (name, port)| command.variable(name, port.to_string()));
     Child::start(&command, GRACE)
         .map_err(|source| Error::Run { program: runtime.program.display().to_string(), source })
 }
@@ -94,14 +101,31 @@ fn environment(
     if plan.javascript.is_some() {
         command = command.variable("PATH", runtime.search_path(&options.selection.surroundings.path));
     }
-    let has_bridge = plan.javascript.as_ref().is_some_and(|packages| packages.bridge.is_some());
-    let ports = local::BRIDGE_PORTS.iter().filter(|_| has_bridge).zip(port::free(local::BRIDGE_PORTS.len()));
-    command = ports.fold(command, |command, (name, port)| command.variable(name, port.to_string()));
     let url = urls(session, options, address);
     command
         .variable(local::JOBS, options.jobs.to_string())
         .variable(local::ALLOW_BLOCKING, options.allow_blocking.to_string())
         .variable(local::URL, url.public.unwrap_or(url.api))
+}
+
+/// Variables with free ports between the Python and the JavaScript part, if the server has both.
+fn bridge_ports(session: &Session) -> Vec<(&'static str, u16)> {
+    let packages = session.plan.local.javascript.as_ref();
+    if packages.is_none_or(|packages| packages.bridge.is_none()) {
+        return Vec::new();
+    }
+    local::BRIDGE_PORTS.iter().copied().zip(port::free(local::BRIDGE_PORTS.len())).collect()
+}
+
+/// The rules of the guard for all ports that the server listens on.
+fn guard_rules(session: &Session, options: &Options, address: &Address, bridge: &[(&str, u16)]) -> Value {
+    let ports: Vec<u16> = bridge.iter().map(|(_, port)| *port).chain([address.port]).collect();
+    let settings =
+        variable(session, options, CORS_SETTINGS).and_then(|text| serde_json::from_str(&text).ok());
+    let http = session.plan.local.contract.get(keys::HTTP);
+    let cors = settings.as_ref().or_else(|| http?.get("cors"));
+    let listed = variable(session, options, CORS_ORIGINS);
+    guard::rules(options, address, &ports, Configured::new(cors, listed.as_deref()))
 }
 
 /// The URLs of the server.
@@ -128,7 +152,7 @@ fn variable(session: &Session, options: &Options, name: &str) -> Option<String> 
     match session.env.iter().find(|(known, _)| known == name) {
         Some((_, value)) => value.clone(),
         None => {
-            let known = options.selection.surroundings.mount_prefix.iter().find(|(known, _)| known == name);
+            let known = options.selection.surroundings.server.iter().find(|(known, _)| known == name);
             known.map(|(_, value)| value.clone())
         }
     }

@@ -55,7 +55,7 @@ pub struct Options {
 pub struct Selection {
     /// The interpreter, if the user selects one.
     pub python: Option<PathBuf>,
-    /// The environment variables that select the interpreter.
+    /// The environment variables of the run.
     pub surroundings: Surroundings,
     /// Timeout of a program that is inspected.
     pub timeout: Duration,
@@ -63,15 +63,15 @@ pub struct Selection {
     pub verbose: bool,
 }
 
-/// The environment variables that select the interpreter.
+/// The environment variables of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// `PATH`.
     pub path: String,
     /// `VIRTUAL_ENV`.
     pub virtual_env: Option<String>,
-    /// The variables that set the prefix of all routes.
-    pub mount_prefix: Vec<(String, String)>,
+    /// The variables of the server that this program reads, too.
+    pub server: Vec<(String, String)>,
     /// `PYENV_VERSION`.
     pub pyenv_version: Option<String>,
     /// `PYENV_ROOT`, or the usual directory of pyenv.

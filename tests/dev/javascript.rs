@@ -12,11 +12,13 @@ use std::{env, fs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Dev, PATIENCE, Project, call};
+use super::guard::ask;
+use super::options::refuses_foreign_pages;
+use super::{Dev, PATIENCE, Project, call, processes};
 use crate::harness::fixtures;
 use crate::harness::free_port;
 
-const GRAPH: &str = "src/graph.ts";
+pub(super) const GRAPH: &str = "src/graph.ts";
 
 /// What all but the first of these tests share, so that it is installed once: the server's packages and the fixture's.
 fn installed() -> &'static Path {
@@ -35,7 +37,7 @@ fn installed() -> &'static Path {
 }
 
 /// The fixture with everything installed: hard links, so that it takes no time.
-fn project() -> Project {
+pub(super) fn project() -> Project {
     let project = Project::of("javascript");
     fs::create_dir_all(project.path(".agentcli")).unwrap();
     for part in [".agentcli/node", "node_modules"] {
@@ -141,10 +143,17 @@ fn what_the_environment_holds_reaches_the_graph() {
         "${state.name}",
         "${state.name} of ${process.env.GREETING} at ${process.env.LANGGRAPH_API_URL}",
     );
+    let cors = json!({ "allow_origins": ["https://app.example"], "allow_origin_regex": "^https://[a-z]+[.]apps[.]example$" });
+    project.edit("agent.json", "\"env\"", &format!("\"http\": {{ \"cors\": {cors} }},\n  \"env\""));
     // A server that logs every question is asked all the same whether it is ready.
     let dev = project.ready(&["--no-reload", "--server-log-level", "info"]);
     assert_eq!(greeting(&dev), json!(format!("Hello, Ada of hello at {}!", dev.url())));
     dev.hear("GET /ok");
+    for (origin, status) in
+        [("https://app.example", 200), ("https://one.apps.example", 200), ("https://evil.example", 403)]
+    {
+        assert_eq!(dev.status("Origin", origin), status, "{origin}");
+    }
     dev.stop("INT");
 }
 
@@ -174,6 +183,7 @@ fn it_is_served_over_https() {
     let dev = project.ready(&["--no-reload", "--ssl-certfile", "cert.pem", "--ssl-keyfile", "key.pem"]);
     assert!(dev.url().starts_with("https://"), "{}", dev.url());
     assert_eq!(greeting(&dev), "Hello, Ada!");
+    refuses_foreign_pages(&dev);
     dev.stop("INT");
 }
 
@@ -360,6 +370,21 @@ fn which(name: &str) -> PathBuf {
     env::split_paths(&path).map(|folder| folder.join(name)).find(|it| it.is_file()).unwrap()
 }
 
+/// The ports on which the halves of the server talk to each other.
+fn inner_ports(project: &Project) -> Vec<u16> {
+    let id = processes(project.directory.path()).iter().find(|it| it.contains("client.mts")).map(|process| {
+        let id = process.split(' ').next().unwrap();
+        fs::read(format!("/proc/{id}/environ")).unwrap()
+    });
+    let environment = String::from_utf8(id.unwrap()).unwrap();
+    let variables = environment.split('\0').filter_map(|variable| variable.split_once('='));
+    let names = ["LANGGRAPH_JS_REMOTE_PORT", "LANGGRAPH_JS_GRAPH_PORT"];
+    let ports = variables.filter(|(name, _)| names.contains(name)).map(|(_, port)| port.parse().unwrap());
+    let ports: Vec<u16> = ports.collect();
+    assert_eq!(ports.len(), 2);
+    ports
+}
+
 #[test]
 fn graphs_of_both_languages_run_side_by_side() {
     let project = Project::of("mixed");
@@ -377,6 +402,16 @@ fn graphs_of_both_languages_run_side_by_side() {
     };
     assert_eq!(run(&dev, "python"), json!({ "said": "python" }));
     assert_eq!(run(&dev, "typescript"), json!({ "name": "Ada", "greeting": "Hello, Ada!" }));
+    for port in inner_ports(&project) {
+        for (name, value, status) in
+            [("Origin", "https://evil.example", 403), ("Origin", "null", 403), ("Host", "evil.example", 421)]
+        {
+            let own = ("Host", "localhost");
+            let headers = if name == "Host" { vec![(name, value)] } else { vec![own, (name, value)] };
+            assert_eq!(ask(port, "POST", "/ok", &headers, "{}").status, status, "{port}: {value}");
+        }
+        assert_eq!(ask(port, "GET", "/ok", &[("Host", "localhost")], "").status, 200, "{port}");
+    }
     project.edit(GRAPH, "Hello", "Bonjour");
     dev.until("reloading");
     dev.until("ready");

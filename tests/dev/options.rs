@@ -39,7 +39,10 @@ fn the_contract_and_the_users_variables_reach_the_server() {
         "dependencies": ["."],
         "graphs": { "agent": { "path": "./src/hello/graph.py:graph", "description": "It's $HOME" } },
         "env": ".env",
-        "http": { "mount_prefix": "/here" },
+        "http": {
+            "mount_prefix": "/here",
+            "cors": { "allow_origins": ["https://app.example"], "allow_origin_regex": "https://[a-z]+[.]apps[.]example" }
+        },
         "store": { "ttl": { "default_ttl": 5 } },
         "webhooks": { "headers": { "x-key": "${{ env.AGENT_WEBHOOK_KEY }}" } }
     }"#;
@@ -76,6 +79,16 @@ fn the_contract_and_the_users_variables_reach_the_server() {
     assert_eq!(parsed("LANGGRAPH_WEBHOOKS")["env_prefix"], "AGENT_WEBHOOK_");
     let ready = dev.seen.last().unwrap();
     assert_eq!(ready["studio"], json!(format!("https://studio.example/studio/?baseUrl={}", dev.url())));
+    for (origin, status) in [
+        ("https://app.example", 200),
+        ("https://one.apps.example", 200),
+        ("https://studio.example", 200),
+        ("https://one.apps.example.evil.example", 403),
+        ("https://app.example/", 403),
+        ("https://evil.example", 403),
+    ] {
+        assert_eq!(dev.status("Origin", origin), status, "{origin}");
+    }
     dev.stop("INT");
 }
 
@@ -111,10 +124,19 @@ fn https_is_served_with_the_users_certificate() {
     let dev = project.ready(&["--ssl-certfile", "cert.pem", "--ssl-keyfile", "key.pem"]);
     assert!(dev.url().starts_with("https://127.0.0.1:"), "{}", dev.url());
     assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
+    refuses_foreign_pages(&dev);
     dev.stop("INT");
     let (code, _, err) = project.fails(&["--ssl-certfile", "none.pem", "--ssl-keyfile", "key.pem"]);
     assert_eq!(code, 2);
     assert!(err.contains("there is no file") && err.contains("none.pem"), "{err}");
+}
+
+/// Over HTTPS, too.
+pub(super) fn refuses_foreign_pages(dev: &Dev) {
+    assert_eq!(dev.status("Origin", "https://evil.example"), 403);
+    assert_eq!(dev.status("Host", "evil.example"), 421);
+    assert_eq!(dev.status("Origin", "https://localhost:3000"), 200);
+    assert_eq!(dev.status("Origin", &dev.url()), 200);
 }
 
 #[test]
@@ -159,6 +181,14 @@ fn a_tunnel_makes_the_server_public() {
         "{ready}"
     );
     assert_eq!(project.read("tunnel.txt"), format!("tunnel --no-autoupdate --url {}\n", dev.url()));
+    for (name, value, status) in [
+        ("Host", "some-words.trycloudflare.com", 200),
+        ("Origin", "https://some-words.trycloudflare.com", 200),
+        ("Host", "other-words.trycloudflare.com", 421),
+        ("Origin", "https://other-words.trycloudflare.com", 403),
+    ] {
+        assert_eq!(dev.status(name, value), status, "{name}: {value}");
+    }
     dev.stop("INT");
     assert_eq!(project.processes(), [""; 0]);
 }

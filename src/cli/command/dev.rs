@@ -11,7 +11,7 @@ use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::variables;
 use crate::compiler::back::lower;
-use crate::compiler::server::local;
+use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
 use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
 
@@ -208,8 +208,9 @@ pub(super) fn surroundings(env: &Env) -> Surroundings {
     let home = env.variable("HOME").map(|home| PathBuf::from(home).join(".pyenv"));
     Surroundings {
         path: env.variable("PATH").unwrap_or_default(),
-        mount_prefix: local::MOUNT_PREFIX
+        server: local::MOUNT_PREFIX
             .iter()
+            .chain(&[CORS_SETTINGS, CORS_ORIGINS])
             .filter_map(|&name| Some((name.to_owned(), env.variable(name)?)))
             .collect(),
         virtual_env: env.variable("VIRTUAL_ENV"),

@@ -9,18 +9,26 @@ use super::Runtime;
 use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
+use crate::dev::guard::node_module;
 use crate::dev::session::{Debugger, Options, Session};
 
 /// Runs the server in Node.js.
 const SERVE: &str = include_str!("serve.mjs");
 
-pub(super) fn command(session: &Session, options: &Options, runtime: &Runtime, port: u16) -> Command {
+pub(super) fn command(
+    session: &Session,
+    options: &Options,
+    runtime: &Runtime,
+    port: u16,
+    guard: &Value,
+) -> Command {
     let [typescript, preload, server] = local::JAVASCRIPT_FILES.map(|file| url(&runtime.home.join(file)));
     let own =
         json!({ "server": server, "tls": options.tls.as_ref().map(|tls| [&tls.certificate, &tls.key]) });
     let command = Command::new(&runtime.program, &session.directory);
     let command = command.arguments(options.debugger.as_ref().map(inspect));
-    let command = command.arguments(["--import", &typescript, "--import", &preload]);
+    let command =
+        command.arguments(["--import", &node_module(guard), "--import", &typescript, "--import", &preload]);
     let command = command.arguments(["--input-type=module", "--eval", SERVE, "--"]);
     let command = command.argument(own.to_string()).argument(settings(session, options, port).to_string());
     command.variable(local::LOG_LEVEL, log_level(&options.log_level))

@@ -4,22 +4,30 @@ use serde_json::{Map, Value, json};
 
 use super::Runtime;
 use crate::child::Command;
+use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
+use crate::dev::guard::node_module;
 use crate::dev::session::{Options, Session};
 
 /// Runs the server in its interpreter.
-const SERVE: &str = include_str!("serve.py");
+const SERVE: &str = concat!(include_str!("guard.py"), include_str!("serve.py"));
 
 /// Time for open connections to finish, in seconds; less than the grace period.
 const OPEN_CONNECTIONS: u32 = 3;
 
-pub(super) fn command(session: &Session, options: &Options, runtime: &Runtime, port: u16) -> Command {
+pub(super) fn command(
+    session: &Session,
+    options: &Options,
+    runtime: &Runtime,
+    port: u16,
+    guard: &Value,
+) -> Command {
     let command = Command::new(&runtime.program, &session.directory).arguments(["-P", "-c", SERVE]);
-    let command = command.argument(arguments(session, options, port).to_string());
+    let command = command.argument(arguments(session, options, port, guard).to_string());
     command.variable("PYTHONUNBUFFERED", "1").variable(local::LOG_LEVEL, &options.log_level)
 }
 
-fn arguments(session: &Session, options: &Options, port: u16) -> Value {
+fn arguments(session: &Session, options: &Options, port: u16, guard: &Value) -> Value {
     let packages = session.plan.local.python.iter();
     let path =
         packages.flat_map(|it| &it.path).map(|path| session.directory.join(path).display().to_string());
@@ -36,7 +44,14 @@ fn arguments(session: &Session, options: &Options, port: u16) -> Value {
         server["ssl_certfile"] = json!(tls.certificate);
         server["ssl_keyfile"] = json!(tls.key);
     }
-    json!({ "path": path.collect::<Vec<_>>(), "debugger": debugger, "server": server })
+    let has_bridge = session.plan.server.variant == Variant::Mixed;
+    json!({
+        "path": path.collect::<Vec<_>>(),
+        "debugger": debugger,
+        "guard": guard,
+        "node_guard": has_bridge.then(|| node_module(guard)),
+        "server": server,
+    })
 }
 
 /// Everything is logged to the console, in the format of the server.

@@ -1,6 +1,6 @@
-# Runs the agent server. Argument: {"path": [...], "debugger": [host, port, waits] or null, "server": {...}} as JSON.
+# Runs the agent server. Argument: {"path": [...], "debugger": [host, port, waits] or null, "guard": {...},
+# "node_guard": URL or null, "server": {...}} as JSON.
 import gc
-import json
 import os
 import sys
 from importlib.machinery import PathFinder
@@ -20,6 +20,8 @@ class WorkingDirectory:
 
 
 sys.meta_path.append(WorkingDirectory)
+if options["node_guard"]:
+    os.environ["NODE_OPTIONS"] = os.environ.get("NODE_OPTIONS", "") + " --import=" + options["node_guard"]
 if options["debugger"]:
     import debugpy
 
@@ -31,6 +33,17 @@ if options["debugger"]:
 import uvicorn
 
 
+class Config(uvicorn.Config):
+    def load(self):
+        super().load()
+        if self.port in options["guard"]["ports"]:
+            self.loaded_app = Guard(self.loaded_app, options["guard"])
+
+
+# The part for JavaScript has a server of its own.
+uvicorn.Config = Config
+
+
 class Server(uvicorn.Server):
     async def startup(self, sockets=None):
         try:
@@ -39,7 +52,7 @@ class Server(uvicorn.Server):
             gc.enable()
 
 
-server = Server(uvicorn.Config(**options["server"]))
+server = Server(Config(**options["server"]))
 server.run()
 if not server.started:
     sys.exit(3)

@@ -1,0 +1,94 @@
+// Refuses requests of foreign web pages before any of the server's code sees them, by the rules of guard.rs, which are
+// the constant `rules` in front of this text.
+import http from "node:http";
+import https from "node:https";
+
+// More refusals are not reported, so that a page cannot fill the log.
+const MOST_REPORTED = 100;
+const LONGEST_REPORTED = 200;
+
+const whole = (pattern) => new RegExp(`^(?:${pattern})$`);
+const hostPattern = whole(rules.hosts);
+const loopback = whole(rules.loopback);
+// As the server matches it.
+const pattern = rules.pattern ? new RegExp(rules.pattern) : undefined;
+const reported = new Set();
+
+function isAllowed(origin, hosts) {
+  const allowed = rules.origins;
+  return (
+    allowed.includes("*") ||
+    allowed.includes(origin) ||
+    hosts.some((host) => origin.toLowerCase() === `${rules.scheme}://${host}`) ||
+    loopback.test(origin.toLowerCase()) ||
+    Boolean(pattern?.test(origin))
+  );
+}
+
+// What refuses a request, and the values of its headers, if anything does.
+function refused(request) {
+  const { host: named = [], origin: origins = [] } = request.headersDistinct;
+  const target = /^[a-z]+:\/\/([^/?#]*)/i.exec(request.url)?.slice(1) ?? [];
+  const hosts = [...named, ...target].map((host) => host.toLowerCase());
+  if (named.length > 1 || !hosts.every((host) => hostPattern.test(host))) return ["host", hosts];
+  if (origins.length > 1 || !origins.every((origin) => isAllowed(origin, hosts))) {
+    return [origins.join() === "null" ? "null" : "origin", origins];
+  }
+}
+
+// Whether the request is for a route that the server has for its own tests.
+function isHidden(request) {
+  try {
+    const url = request.url.startsWith("/") ? `http://localhost${request.url}` : request.url;
+    return rules.hidden.includes(decodeURIComponent(new URL(url).pathname));
+  } catch {
+    return false;
+  }
+}
+
+function report(what, values, remedy) {
+  const shown = values
+    .join(", ")
+    .slice(0, LONGEST_REPORTED)
+    .replace(/[^ -~]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+  const message = `${what} \`${shown}\`; ${remedy}`;
+  if (!reported.has(message) && reported.size < MOST_REPORTED) {
+    reported.add(message);
+    process.stdout.write(`${message}\n`);
+  }
+  return message;
+}
+
+// The status and text of an answer to a request that the server does not get.
+function refusal(request) {
+  const [reason, values] = refused(request) ?? [];
+  if (reason) {
+    const [status, what, remedy] = rules.refusals[reason];
+    return [status, report(what, values, remedy)];
+  }
+  if (isHidden(request)) return [404, http.STATUS_CODES[404]];
+}
+
+function answer(response, status, detail) {
+  const body = JSON.stringify({ detail });
+  const headers = { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body), Connection: "close" };
+  if (response instanceof http.ServerResponse) {
+    response.writeHead(status, headers).end(body);
+  } else {
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    response.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`);
+  }
+}
+
+const REQUESTS = ["checkContinue", "checkExpectation", "connect", "request", "upgrade"];
+const guarded = new WeakSet();
+for (const { prototype } of [http.Server, https.Server]) {
+  const { emit } = prototype;
+  prototype.emit = function (event, request, response) {
+    if (event === "listening" && rules.ports.includes(this.address()?.port)) guarded.add(this);
+    const refused = REQUESTS.includes(event) && guarded.has(this) ? refusal(request) : undefined;
+    if (!refused) return emit.apply(this, arguments);
+    answer(response, ...refused);
+    return true;
+  };
+}
