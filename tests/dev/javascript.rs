@@ -355,6 +355,47 @@ fn a_package_manager_that_is_not_there_is_named() {
     assert!(err.contains("error: cannot install the project's packages: `bun` is not on the PATH"), "{err}");
 }
 
+/// Two installations at once leave the packages incomplete.
+#[test]
+fn projects_of_a_workspace_install_one_after_the_other() {
+    let project = Project::of("javascript");
+    project.write("package.json", r#"{ "private": true, "workspaces": ["apps/a", "apps/b"] }"#);
+    for name in ["a", "b"] {
+        project.write(
+            &format!("apps/{name}/package.json"),
+            format!(r#"{{ "name": "{name}", "private": true }}"#),
+        );
+        project.write(&format!("apps/{name}/agent.json"), r#"{ "graphs": { "agent": "./graph.ts:graph" } }"#);
+        project.write(&format!("apps/{name}/graph.ts"), project.read(GRAPH));
+    }
+    let tools = project.path("tools");
+    fs::create_dir_all(&tools).unwrap();
+    std::os::unix::fs::symlink(which("node"), tools.join("node")).unwrap();
+    // It takes as long at the root as the test wants, and installs nothing.
+    let npm = "echo start >>log\n[ -d apps ] && while [ ! -e go ]; do /bin/sleep 0.1; done\n\
+               /bin/mkdir -p node_modules && : >node_modules/.package-lock.json\necho end >>log";
+    script(&tools, "npm", npm);
+    let project = project.variable("PATH", &path(&[&tools]));
+    let start = |name| project.start(&["--no-reload", "--config", &format!("apps/{name}/agent.json")]);
+    let starts = || fs::read_to_string(project.path("log")).unwrap_or_default().matches("start").count();
+    let deadline = Instant::now() + PATIENCE;
+    let mut first = start("a");
+    while starts() == 0 {
+        assert!(Instant::now() < deadline, "{}", first.talk());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut second = start("b");
+    let waits =
+        |event: &Value| event["message"].as_str().is_some_and(|it| it.starts_with("waiting for another"));
+    while starts() < 2 && !second.within(Duration::from_millis(50)).iter().any(waits) {
+        assert!(Instant::now() < deadline, "{}", second.talk());
+    }
+    project.write("go", "");
+    // Nothing is installed, so that neither server starts.
+    assert_eq!((first.ended().code(), second.ended().code()), (Some(1), Some(1)));
+    assert_eq!(project.read("log"), "start\nend\n");
+}
+
 #[test]
 fn a_package_that_does_not_install_is_told_of() {
     let project = project();
