@@ -56,7 +56,7 @@ fn no_process_outlives_the_program_whatever_ends_it() {
     let project = Project::of("hello");
     for signal in ["HUP", "KILL"] {
         let dev = project.ready(&[]);
-        assert_eq!(ids(&project, "guard").len(), 1, "{:?}", processes(project.directory.path()));
+        assert_eq!(ids(&project, "agentcli guard ").len(), 1, "{:?}", processes(project.directory.path()));
         let thread = new_thread(&dev);
         dev.stop(signal);
         assert_eq!(project.processes(), [""; 0], "after {signal}");
