@@ -16,7 +16,7 @@ use crate::compiler::manifests::uv_lock::{self, Lock, Package, Request, Selected
 use crate::compiler::manifests::{self, Broken};
 use crate::compiler::{paths, server};
 
-pub use beside::{Unused, beside, lock_beside};
+pub use beside::{Unused, beside, included_python, lock_beside};
 
 /// A workspace, by its lock file.
 pub struct Workspace<'a> {

@@ -1,9 +1,11 @@
 //! Lock files beside the manifests of local dependencies: are they used?
 
 use super::{Context, credentials, entry, written};
-use crate::compiler::front::config::Variant;
+use crate::compiler::front::base_image;
+use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::workspace::{self, Unused};
 use crate::compiler::manifests;
+use crate::compiler::server::DEFAULT_PYTHON;
 use crate::compiler::{paths, urls};
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 
@@ -25,7 +27,11 @@ pub(super) fn check(context: &mut Context<'_>) {
             context.report(credentials::in_file(place, &path, &urls::masked(&text), secret).help(help));
             continue;
         }
-        if let Some(Err(Unused { why, help })) = workspace::beside(&local, context.config, context.files) {
+        let unused = match workspace::beside(&local, context.config, context.files) {
+            Some(found) => found.err(),
+            None => unknown_python(context.config),
+        };
+        if let Some(Unused { why, help }) = unused {
             let message = format!("`{}` is not used: {why}", written(&path));
             let update = || format!("run `{}` in `{}`", format.update, written(&local.path));
             let help = help.unwrap_or_else(update);
@@ -34,13 +40,23 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
+/// Why no lock file is used with a base image whose tag does not name its Python.
+fn unknown_python(config: &Config) -> Option<Unused> {
+    if config.base_image.is_none() || base_image::python(config).is_some() {
+        return None;
+    }
+    let why = "the Python version of `base_image` is not known".to_owned();
+    let help = format!("name it in the tag, as in `registry.example/server:1.0-py{DEFAULT_PYTHON}`");
+    Some(Unused { why, help: Some(help) })
+}
+
 static UNUSED_LOCK: Rule = Rule {
     code: "unused-lock",
     severity: Severity::Warning,
     summary: "a lock file that is not used",
     why: "The versions of a `uv.lock`, `pylock.toml`, `poetry.lock` (of poetry 2) or `pdm.lock` beside the pyproject.toml \
           of a local dependency are installed, unless the lock file is broken, outdated, or made for another Python or \
-          platform. Without it, the newest versions are installed.",
+          platform, or the tag of `base_image` does not name the Python version. Without it, the newest versions are installed.",
     wrong: r#"{ "dependencies": ["./dependency-with-an-outdated-lock"] }"#,
     right: r#"{ "dependencies": ["./dependency"] }"#,
 };

@@ -13,7 +13,6 @@ use crate::compiler::manifests;
 use crate::compiler::manifests::pyproject::Pyproject;
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::uv_lock::{Difference, Package, Selected};
-use crate::compiler::server::PYTHONS;
 use crate::compiler::words::{listed, similar};
 use crate::compiler::{paths, urls};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related};
@@ -189,9 +188,7 @@ fn check_environment(source: &SourceConfig, workspace: &Workspace<'_>) -> Option
     let shown = written(&lock_file(source));
     let (message, help) = if !lock.includes_python(python) {
         let required = lock.requires_python.as_deref().unwrap_or_default();
-        let mut others = PYTHONS.iter().map(|(major, minor)| format!("{major}.{minor}"));
-        let other = others.find(|other| lock.includes_python(other));
-        let help = match other {
+        let help = match workspace::included_python(lock) {
             Some(other) => format!("write `\"python_version\": \"{other}\"`"),
             None => format!("change `requires-python`, and {}", lock_again(source)),
         };

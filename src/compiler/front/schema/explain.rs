@@ -97,7 +97,10 @@ fn unknown_key(at: &Pointer, key: &str, has_secrets: bool, owner_value: &Value) 
             .help(format!("did you mean `{meant}`?"))
             .fix(is_free.then(|| Fix::safe(place, Edit::Replace(meant.to_owned()))));
     }
-    let help = match homes(key).as_slice() {
+    let mut homes = homes(key);
+    // A key of the same name in another section means something else.
+    homes.retain(|home| home.is_within(at) || at.is_within(home));
+    let help = match homes.as_slice() {
         [] if known.len() > FEW_KEYS => {
             "remove it; `agentcli explain --keys` lists the known keys".to_owned()
         }

@@ -13,7 +13,14 @@ use crate::compiler::manifests::pyproject::{Pyproject, table};
 use crate::compiler::manifests::requirement::{self, Parts, normalized_name};
 use crate::compiler::manifests::uv_lock::{FORMATS, Format, Lock, Request, Selected};
 use crate::compiler::manifests::{self, Broken};
-use crate::compiler::paths;
+use crate::compiler::words::nearest;
+use crate::compiler::{paths, server};
+
+/// The most edits of a name that count as a misspelling.
+const MAX_EDITS: usize = 2;
+
+/// Names of at most this length have no misspellings.
+const MIN_LENGTH: usize = 5;
 
 /// The lock file beside the manifest of a local dependency.
 pub fn lock_beside(local: &Local, files: &dyn Files) -> Option<&'static Format> {
@@ -31,6 +38,18 @@ pub struct Unused {
     pub help: Option<String>,
 }
 
+impl From<String> for Unused {
+    fn from(why: String) -> Self {
+        Self { why, help: None }
+    }
+}
+
+/// The first Python version of an image that `lock` is for, major.minor.
+pub fn included_python(lock: &Lock) -> Option<String> {
+    let mut all = server::PYTHONS.iter().map(|(major, minor)| format!("{major}.{minor}"));
+    all.find(|version| lock.includes_python(version))
+}
+
 /// The packages of that lock file, or why they are not used and how to fix it; `None` if there is no lock file, or
 /// the Python version is not known.
 pub fn beside(local: &Local, config: &Config, files: &dyn Files) -> Option<Result<Locked, Unused>> {
@@ -43,8 +62,7 @@ pub fn beside(local: &Local, config: &Config, files: &dyn Files) -> Option<Resul
         Some(_) => Unused { why: message, help },
         None => Unused { why: format!("it is invalid: {message}"), help },
     };
-    let unused = |why| Unused { why, help: None };
-    let found = |lock: Lock| locked(&lock, &local.path, manifest, python, files).map_err(unused);
+    let found = |lock: Lock| locked(&lock, &local.path, manifest, python, files);
     let locked = lock.map_err(broken).and_then(found);
     Some(locked.map(|locked| Locked { file, ..locked }))
 }
@@ -56,16 +74,18 @@ fn locked(
     manifest: &Table,
     python: String,
     files: &dyn Files,
-) -> Result<Locked, String> {
+) -> Result<Locked, Unused> {
     if !lock.includes_python(&python) {
         let required = lock.requires_python.as_deref().unwrap_or_default();
-        return Err(format!("it is for Python {required}, and the server has Python {python}"));
+        let why = format!("it is for Python {required}, and the server has Python {python}");
+        let help = included_python(lock).map(|other| format!("write `\"python_version\": \"{other}\"`"));
+        return Err(Unused { why, help });
     }
     if !lock.includes_linux(&python) {
-        return Err("it is not for Linux".to_owned());
+        return Err("it is not for Linux".to_owned().into());
     }
     let root = lock.locals().find(|(_, path)| paths::normalize(path) == ".");
-    let (target, _) = root.ok_or("it does not contain the project beside it")?;
+    let (target, _) = root.ok_or_else(|| "it does not contain the project beside it".to_owned())?;
     let request = Request { package: &target.name, python: &python, ..Request::default() };
     let closure = lock.closure(&request).map_err(|why| format!("it is incomplete: {why}"))?;
     let is_changed = |Selected { package, .. }: &&Selected| {
@@ -77,15 +97,39 @@ fn locked(
         matches!(own, Some(Pyproject::Manifest(own)) if package.difference(&own, manifest).is_some())
     };
     if let Some(changed) = closure.iter().find(is_changed) {
+        if let Some((name, locked)) = misspelt(lock, manifest) {
+            let why = format!("it has `{locked}`, and the pyproject.toml requires `{name}`");
+            return Err(Unused { why, help: Some(format!("did you mean `{locked}`? If not, lock again")) });
+        }
         let name = Some(&changed.package.name).filter(|name| !name.is_empty());
         let of = name.map(|name| format!(" of `{name}`")).unwrap_or_default();
-        return Err(format!("it is not made from the current requirements{of}"));
+        return Err(format!("it is not made from the current requirements{of}").into());
     }
     if let Some(without) = closure.iter().find(|it| it.has_no_file(&python)) {
-        return Err(format!("it has no file of `{}` for Python {python} on Linux", without.package.name));
+        let name = &without.package.name;
+        return Err(format!("it has no file of `{name}` for Python {python} on Linux").into());
     }
     let (root, packages) = (directory.to_owned(), third_party(closure));
     Ok(Locked { file: String::new(), root, python, packages, locals: Vec::new() })
+}
+
+/// A name that `manifest` requires and `lock` lacks, and the similar one that it has and `manifest` does not require.
+fn misspelt(lock: &Lock, manifest: &Table) -> Option<(String, String)> {
+    let project = table(manifest, &["project"]).and_then(|project| project.get("dependencies")?.as_array());
+    let listed = project.into_iter().flatten().filter_map(Value::as_str).filter_map(requirement::name);
+    let poetry = table(manifest, &["tool", "poetry", "dependencies"]).into_iter().flatten();
+    let poetry = poetry.map(|(name, _)| normalized_name(name)).filter(|name| name != "python");
+    let required: Vec<String> = listed.chain(poetry).collect();
+    let locked = || lock.packages.iter().map(|package| package.name.as_str());
+    let absent = required.iter().filter(|name| locked().all(|other| other != *name));
+    absent.into_iter().find_map(|name| {
+        let others = locked().filter(|other| !required.iter().any(|name| name == other));
+        // Short words, and those that start differently, are similar by chance.
+        let others =
+            others.filter(|other| other.len() > MIN_LENGTH && other.chars().next() == name.chars().next());
+        let (edits, near) = nearest(name, others)?;
+        (edits <= MAX_EDITS).then(|| (name.clone(), near.to_owned()))
+    })
 }
 
 /// Whether an unconditional requirement of `manifest` certainly has no version in `lock`.
