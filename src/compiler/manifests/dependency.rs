@@ -2,6 +2,7 @@
 
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::pyproject::Pyproject;
+use crate::compiler::manifests::source_tree::has_python;
 use crate::compiler::manifests::virtual_project::import_roots;
 use crate::compiler::manifests::{self, requirement, setup_cfg, setup_py};
 use crate::compiler::paths;
@@ -46,7 +47,7 @@ pub enum LocalKind {
     Package,
     /// It is an import package itself (`__init__.py`): its parent is added to the import path.
     Flat,
-    /// It is added to the import path; the packages in its requirements.txt are installed.
+    /// It and its `src` are added to the import path; the packages in its requirements.txt are installed.
     Plain,
     /// It is a project that is not installed: its requirements are, and its code is imported from its directory.
     Virtual,
@@ -81,7 +82,7 @@ impl Local {
             Pyproject::Manifest(manifest) => import_roots(&path, manifest, files).is_some(),
             Pyproject::Absent | Pyproject::Broken(_) => false,
         };
-        let kind = if pyproject.is_project() || has("setup.py") || has("setup.cfg") {
+        let kind = if pyproject.is_project() || setup_py::is_present(&path, files) || has("setup.cfg") {
             if is_virtual() { LocalKind::Virtual } else { LocalKind::Package }
         } else if has("__init__.py") {
             LocalKind::Flat
@@ -104,7 +105,12 @@ impl Local {
             (LocalKind::Virtual, Pyproject::Manifest(manifest)) => {
                 import_roots(&self.path, manifest, files).unwrap_or_default()
             }
-            (LocalKind::Virtual | LocalKind::Plain, _) => vec![self.path.clone()],
+            (LocalKind::Plain, _) => {
+                let source = paths::join(&self.path, "src");
+                let has_source = has_python(&source, files);
+                [self.path.clone()].into_iter().chain(has_source.then_some(source)).collect()
+            }
+            (LocalKind::Virtual, _) => vec![self.path.clone()],
         }
     }
 

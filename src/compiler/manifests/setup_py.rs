@@ -2,10 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, Keyword, Stmt, StmtIf};
 use ruff_python_parser::parse_module;
 
 use super::stack::with_stack_for;
+use crate::compiler::files::Files;
+use crate::compiler::paths;
+
+/// Parts of the names of modules that build packages.
+const BUILD_TOOLS: &[&str] = &["setuptools", "distutils", "skbuild", "pbr", "mypyc"];
 
 /// Keywords that make the build run code, or take what it needs from elsewhere.
 const ACTIVE: &[&str] = &[
@@ -47,6 +53,56 @@ pub fn setup_call(text: &str) -> Option<SetupCall> {
         module.suite().iter().try_for_each(|statement| script.statement(statement, true))?;
         script.call
     })?
+}
+
+/// Whether `directory` has a `setup.py` that describes a package. A script of that name, which neither imports a build tool
+/// nor calls a `setup` from elsewhere, does not; an empty one is a placeholder.
+pub fn is_present(directory: &str, files: &dyn Files) -> bool {
+    let text = files.text(&paths::join(directory, "setup.py"));
+    text.is_some_and(|text| with_stack_for(&text, || describes_package(&text)).unwrap_or(true))
+}
+
+fn describes_package(text: &str) -> bool {
+    let Ok(module) = parse_module(text) else { return true };
+    if module.suite().is_empty() {
+        return true;
+    }
+    let mut calls = Calls::default();
+    calls.visit_body(module.suite());
+    calls.has_build_tool || calls.has_setup && !calls.defines_setup
+}
+
+/// Searches a script for what makes it describe a package.
+#[derive(Default)]
+struct Calls {
+    has_build_tool: bool,
+    has_setup: bool,
+    defines_setup: bool,
+}
+
+impl<'a> Visitor<'a> for Calls {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        let is_tool = |module: &str| BUILD_TOOLS.iter().any(|tool| module.contains(tool));
+        match statement {
+            Stmt::Import(it) => self.has_build_tool |= it.names.iter().any(|alias| is_tool(&alias.name)),
+            Stmt::ImportFrom(it) => self.has_build_tool |= it.module.as_deref().is_some_and(is_tool),
+            Stmt::FunctionDef(it) => self.defines_setup |= &*it.name == "setup",
+            _ => {}
+        }
+        visitor::walk_stmt(self, statement);
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        if let Expr::Call(call) = expression {
+            let name = match &*call.func {
+                Expr::Name(it) => it.id.as_str(),
+                Expr::Attribute(it) => it.attr.as_str(),
+                _ => "",
+            };
+            self.has_setup |= name == "setup";
+        }
+        visitor::walk_expr(self, expression);
+    }
 }
 
 /// The part of a `setup.py` that has been read. Its methods return `None` for anything that is not plain.
@@ -207,6 +263,27 @@ fn optional<T>(value: &Expr, read: fn(&Expr) -> Option<T>) -> Option<Option<T>> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compiler::files::MemoryFiles;
+
+    #[test]
+    fn scripts_without_setup_describe_no_package() {
+        for (text, is_package) in [
+            ("from setuptools import setup\nsetup()", true),
+            ("import setuptools\nsetuptools.setup(name='x')", true),
+            ("from distutils.core import setup as run\nrun()", true),
+            ("from numpy.distutils.core import setup\nsetup()", true),
+            ("from own_build import setup\nsetup()", true),
+            ("print 'Python 2'", true),
+            ("", true),
+            ("import os\nos.makedirs('data')", false),
+            ("def setup():\n    print(1)\nsetup()", false),
+            ("# run setup() first\nprint('from setuptools import setup')", false),
+        ] {
+            let files = MemoryFiles::new([("lib/setup.py", text)]);
+            assert_eq!(is_present("lib", &files), is_package, "{text}");
+        }
+        assert!(!is_present("lib", &MemoryFiles::default()));
+    }
 
     fn strings(items: &[&str]) -> Vec<String> {
         items.iter().map(|item| (*item).to_owned()).collect()

@@ -4,6 +4,7 @@
 use toml::{Table, Value};
 
 use super::pyproject::{string, strings, table};
+use super::setup_py;
 use super::source_tree::has_python;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
@@ -56,7 +57,7 @@ fn is_virtual(path: &str, manifest: &Table, files: &dyn Files) -> bool {
 fn is_set_up(path: &str, files: &dyn Files) -> bool {
     let settings = files.text(&paths::join(path, "setup.cfg")).unwrap_or_default();
     let is_section = |line: &str| line.starts_with("[options") || line.starts_with("[metadata");
-    files.is_file(&paths::join(path, "setup.py")) || settings.lines().any(is_section)
+    setup_py::is_present(path, files) || settings.lines().any(is_section)
 }
 
 #[cfg(test)]
@@ -86,7 +87,7 @@ mod tests {
             ("[build-system]\nrequires = []\n[tool.poetry]\npackage-mode = true", &[], None),
         ] {
             let others: Vec<_> = others.iter().map(|name| format!("lib/{name}")).collect();
-            let files = MemoryFiles::new(others.iter().map(|name| (name.as_str(), "")));
+            let files = MemoryFiles::new(others.iter().map(|name| (name.as_str(), "setup()")));
             let found = import_roots("lib", &read(&(project.to_owned() + settings)).unwrap(), &files);
             assert_eq!(found.as_deref().map(|it| it.join(" ")), roots.map(|it| it.join(" ")), "{settings}");
         }
