@@ -29,12 +29,17 @@ pub const PORT: u16 = 8000;
 /// Health check command of the container.
 pub const HEALTHCHECK: &[&str] = &["python", "/api/healthcheck.py"];
 
+/// The variable with further directories that Python imports modules from.
+pub const IMPORT_PATH: &str = "PYTHONPATH";
+
 /// A path file in the directory that Python installs packages into, as a word of the shell in the image.
 pub const PATH_FILE: &str =
     r#""$(python3 -m sysconfig | sed -n 's/.*purelib = "\(.*\)"/\1/p')/agentcli.pth""#;
 
 /// Directory of the project in an image. It does not depend on the name of the directory on this machine.
 pub const PROJECT: &str = "/deps/app";
+/// Starts of the directories that the server's own tool copies a project without a manifest to.
+pub const OUTER_DIRECTORIES: &[&str] = &["/deps/outer-", "/deps/__outer_"];
 /// Constraints file for installations, which keeps the versions that the server needs.
 pub const CONSTRAINTS: &str = "/api/constraints.txt";
 
@@ -124,6 +129,9 @@ pub const FORMS: &[(&str, Form)] = &[
     ("RUN_STATS_CACHE_SECONDS", Form::Integer),
     ("STATS_INTERVAL_SECS", Form::Integer),
 ];
+
+/// Keys whose references the server looks up in the dictionary of the module, so that its `__getattr__` is not asked.
+pub const LOOKED_UP: &[&str] = &["/graphs/*", "/graphs/*/path", "/store/path", "/checkpointer/path"];
 
 /// Script that installs Node.js in the Python image.
 pub const INSTALL_NODE: &str = "/storage/install-node.sh";

@@ -74,6 +74,16 @@ impl Located {
         self.separator().map_or(end..end, |at| at + 1..end)
     }
 
+    /// The same name in `module`, if the key takes a module.
+    pub fn with_module(&self, module: &str) -> Option<String> {
+        let name = &self.text[self.name_part()];
+        match self.form {
+            Form::Name => Some(format!("{module}:{name}")),
+            Form::Dotted => Some(format!("{module}.{name}")),
+            Form::Model | Form::File => None,
+        }
+    }
+
     fn separator(&self) -> Option<usize> {
         let colon = self.text.rfind(':');
         match self.form {

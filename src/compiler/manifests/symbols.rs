@@ -6,7 +6,7 @@
 mod javascript;
 mod python;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -54,6 +54,8 @@ pub enum Definition {
     },
     /// It is bound at the top level of the module but not exported. JavaScript and TypeScript only.
     NotExported,
+    /// Only a `__getattr__` of the module can give it. Python only.
+    Lazy,
     /// It cannot be known: the module binds names dynamically, or could not be parsed.
     Unknown,
 }
@@ -72,11 +74,32 @@ pub enum Kind {
 /// A version of Python: major and minor.
 pub type PythonVersion = (u8, u8);
 
+/// A parameter of a Python function.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Whether a call may leave it out.
+    pub is_filled: bool,
+    /// Its annotation.
+    pub annotation: Annotation,
+}
+
+/// The annotation of a parameter, as far as it matters to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Annotation {
+    /// The runtime of the server, `ServerRuntime`.
+    Runtime,
+    /// Certainly something else, or nothing.
+    Other,
+    /// It may be the runtime under another name.
+    Unknown,
+}
+
 /// A source file, parsed once for all names that are looked up in it.
 pub struct Module {
     text: String,
     names: Names,
-    imports: Vec<(String, Range<usize>)>,
+    imports: Imports,
+    objects: Objects,
     syntax_error: Option<Broken>,
     newer_syntax: Option<Broken>,
 }
@@ -91,8 +114,8 @@ impl Module {
             Language::Python => python::parse(&text, version),
             _ => javascript::parse(language, &text),
         });
-        let Parsed { names, imports, syntax_error, newer_syntax } = parsed.unwrap_or_default();
-        Self { text, names, imports, syntax_error, newer_syntax }
+        let Parsed { names, imports, objects, syntax_error, newer_syntax } = parsed.unwrap_or_default();
+        Self { text, names, imports, objects, syntax_error, newer_syntax }
     }
 
     /// Its text, without a byte order mark.
@@ -112,7 +135,22 @@ impl Module {
 
     /// The first parts of the absolute imports that always run, with their byte ranges. Python only.
     pub fn imports(&self) -> &[(String, Range<usize>)] {
-        &self.imports
+        &self.imports.absolute
+    }
+
+    /// The relative imports that always run, each with the number of its dots and its byte range. Python only.
+    pub fn relative_imports(&self) -> &[(usize, Range<usize>)] {
+        &self.imports.relative
+    }
+
+    /// The parameters of the function that `name` certainly is, and the byte range of its name. Python only.
+    pub fn parameters(&self, name: &str) -> Option<&(Vec<Parameter>, Range<usize>)> {
+        self.objects.functions.get(name)
+    }
+
+    /// The component, such as `checkpointer`, that the graph `name` certainly is compiled with, and its byte range. Python only.
+    pub fn own_component(&self, name: &str) -> Option<&(&'static str, Range<usize>)> {
+        self.objects.persistent.get(name)
     }
 
     /// Looks up `name`. The rest of a dotted name is an attribute of some value, so it is [`Definition::Unknown`] if its
@@ -130,6 +168,12 @@ impl Module {
     /// The names that importers certainly find, in source order, with the kind of each.
     pub fn names(&self) -> impl Iterator<Item = (&str, Option<Kind>)> {
         self.names.visible.iter().map(|(name, binding)| (name.as_str(), binding.kind))
+    }
+
+    /// The names that importers certainly find, in source order, without those that it imports itself.
+    pub fn own_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.names.visible.keys().map(String::as_str);
+        names.filter(|name| !self.names.imported.contains(*name))
     }
 
     /// The byte range of the first definition of `name`.
@@ -154,7 +198,8 @@ fn define(language: Language, text: &str, name: &str) -> Definition {
 /// The result of parsing one file.
 struct Parsed {
     names: Names,
-    imports: Vec<(String, Range<usize>)>,
+    imports: Imports,
+    objects: Objects,
     syntax_error: Option<Broken>,
     newer_syntax: Option<Broken>,
 }
@@ -163,8 +208,27 @@ impl Default for Parsed {
     /// Nothing is known.
     fn default() -> Self {
         let names = Names { open: true, ..Names::default() };
-        Self { names, imports: Vec::new(), syntax_error: None, newer_syntax: None }
+        let (imports, objects) = (Imports::default(), Objects::default());
+        Self { names, imports, objects, syntax_error: None, newer_syntax: None }
     }
+}
+
+/// The imports of one module, with their byte ranges.
+#[derive(Default)]
+struct Imports {
+    /// By the first part of the module.
+    absolute: Vec<(String, Range<usize>)>,
+    /// By the number of dots.
+    relative: Vec<(usize, Range<usize>)>,
+}
+
+/// The values of names that are bound once.
+#[derive(Default)]
+struct Objects {
+    /// Functions, with their parameters and the byte ranges of their names.
+    functions: HashMap<String, (Vec<Parameter>, Range<usize>)>,
+    /// Graphs with a component of their own, such as `checkpointer`, and the byte range of it.
+    persistent: HashMap<String, (&'static str, Range<usize>)>,
 }
 
 /// The names of one module.
@@ -180,11 +244,16 @@ struct Names {
     open: bool,
     /// The same for every name but `default`.
     open_but_default: bool,
+    /// Whether a function of the module gives names that it does not bind.
+    is_lazy: bool,
+    /// The visible names that come from other modules. Python only.
+    imported: HashSet<String>,
 }
 
 struct Binding {
     /// Absent if it is not certain.
     kind: Option<Kind>,
+    is_single: bool,
     span: Range<usize>,
 }
 
@@ -193,10 +262,20 @@ impl Names {
     fn bind(&mut self, name: &str, kind: Option<Kind>, span: Range<usize>) {
         match self.visible.entry(name.to_owned()) {
             Entry::Vacant(entry) => {
-                entry.insert(Binding { kind, span });
+                entry.insert(Binding { kind, is_single: true, span });
             }
-            Entry::Occupied(mut entry) => entry.get_mut().kind = None,
+            Entry::Occupied(mut entry) => {
+                let binding = entry.get_mut();
+                binding.kind = None;
+                binding.is_single = false;
+            }
         }
+    }
+
+    /// Whether `name` certainly has the value of its only binding.
+    fn is_bound_once(&self, name: &str) -> bool {
+        let is_single = self.visible.get(name).is_some_and(|binding| binding.is_single);
+        is_single && !self.open && !self.unsure.contains(name)
     }
 
     fn define(&self, name: &str) -> Definition {
@@ -206,6 +285,8 @@ impl Names {
             Definition::Unknown
         } else if self.hidden.contains(name) {
             Definition::NotExported
+        } else if self.is_lazy {
+            Definition::Lazy
         } else {
             Definition::Missing { names: self.visible.keys().cloned().collect() }
         }

@@ -1,7 +1,8 @@
 //! The files of dotted Python modules, as far as they can be found without an interpreter.
 
 use super::Context;
-use crate::compiler::manifests::dependency::LocalKind;
+use crate::compiler::manifests::dependency::{Local, LocalKind};
+use crate::compiler::manifests::source_tree::has_python;
 use crate::compiler::paths;
 
 /// Directories of a project that may contain its packages.
@@ -42,10 +43,35 @@ pub(super) fn resolve(context: &Context<'_>, module: &str) -> Option<String> {
     let candidates = |root: &str| {
         [format!("{root}/{path}.py"), format!("{root}/{path}/__init__.py")].map(|it| paths::normalize(&it))
     };
-    let roots = context.directories().into_iter().flat_map(|local| {
+    let roots = search_path(context).into_iter().flat_map(|root| candidates(&root));
+    roots.into_iter().find(|file| context.files.is_file(file))
+}
+
+/// The directories that modules may be imported from.
+fn search_path(context: &Context<'_>) -> Vec<String> {
+    let directories = context.directories().into_iter();
+    let roots = directories.flat_map(|local| {
         let flat = local.kind == LocalKind::Flat && local.path != ".";
         let parent = flat.then(|| paths::parent(&local.path));
         ROOTS.iter().map(move |root| paths::join(&local.path, root)).chain(parent)
     });
-    roots.flat_map(|root| candidates(&root)).find(|file| context.files.is_file(file))
+    roots.collect()
+}
+
+/// The directories that modules are certainly imported from, but for those that a build backend selects: `src` of a
+/// package that has one.
+pub(super) fn roots(context: &Context<'_>) -> Vec<String> {
+    let files = context.files;
+    let of = |local: &Local| {
+        let source = paths::join(&local.path, "src");
+        match local.kind {
+            LocalKind::Package if has_python(&source, files) => vec![source, local.path.clone()],
+            LocalKind::Package => vec![local.path.clone()],
+            _ => local.import_roots(files),
+        }
+    };
+    let mut roots: Vec<String> = context.directories().iter().flat_map(|local| of(local)).collect();
+    // The working directory of the server.
+    roots.push(".".to_owned());
+    roots
 }

@@ -1,7 +1,9 @@
 //! References to code: whether the file exists, is part of the image, can be parsed, and defines the name.
 
 pub(super) mod built;
+mod loading;
 mod nearby;
+mod undefined;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,19 +14,23 @@ use crate::compiler::front::config::Variant;
 use crate::compiler::front::keys::{Form, Languages};
 use crate::compiler::front::reference::{self, Located, Reference};
 use crate::compiler::manifests::Broken;
-use crate::compiler::manifests::symbols::{Definition, Kind, Language};
-use crate::compiler::words::{listed, similar};
+use crate::compiler::manifests::symbols::{Kind, Language};
+use crate::compiler::words::similar;
 use crate::compiler::{paths, server};
 use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related, Rule, Severity};
 
 /// All rules of this check.
 pub(super) const RULES: &[&Rule] = &[
+    &loading::LAZY_NAME,
+    &loading::OWN_CHECKPOINTER,
+    &loading::RELATIVE_IMPORT,
+    &loading::UNSUPPORTED_FACTORY,
     &MALFORMED_REFERENCE,
     &built::REFERENCE_NOT_BUILT,
     &REFERENCE_NOT_FOUND,
     &REFERENCE_OUTSIDE_DEPENDENCIES,
     &SOURCE_SYNTAX_ERROR,
-    &UNDEFINED_NAME,
+    &undefined::UNDEFINED_NAME,
     &UNSUPPORTED_FILE_TYPE,
     &UNSUPPORTED_SYNTAX,
     &UNUSABLE_VALUE,
@@ -243,8 +249,11 @@ fn missing_module(context: &Context<'_>, located: &Located, module: &str) -> Opt
 
 fn check_name(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
     check_syntax(context, located, path)
-        .or_else(|| check_definition(context, located, path, name))
+        .or_else(|| loading::check_imports(context, located, path))
+        .or_else(|| undefined::check(context, located, path, name))
         .or_else(|| check_value(context, located, path, name))
+        .or_else(|| loading::check_factory(context, located, path, name))
+        .or_else(|| loading::check_component(context, located, path, name))
 }
 
 /// A file that cannot be read or parsed gives no findings about its names.
@@ -265,39 +274,6 @@ fn check_syntax(context: &mut Context<'_>, located: &Located, path: &str) -> Opt
     Some(diagnostic.help("change the code, or set `python_version` to a newer version"))
 }
 
-fn check_definition(
-    context: &mut Context<'_>,
-    located: &Located,
-    path: &str,
-    name: &str,
-) -> Option<Diagnostic> {
-    let place = within(located, located.name_part());
-    let shown = written(path);
-    let module = context.module(path)?;
-    match module.define(name) {
-        Definition::Defined | Definition::Unknown => None,
-        Definition::NotExported => {
-            let message = format!("`{name}` is not exported from `{shown}`");
-            let help = match module.text().contains("module.exports") {
-                true => format!("add it to `module.exports` there: `{name}`"),
-                false => "add `export` before its definition".to_owned(),
-            };
-            Some(Diagnostic::new(&UNDEFINED_NAME, place, message).help(help))
-        }
-        Definition::Missing { names } => {
-            let diagnostic =
-                Diagnostic::new(&UNDEFINED_NAME, place, format!("`{shown}` does not define `{name}`"));
-            let near = similar(name, names.iter().map(String::as_str));
-            let fix = near.map(|near| Fix::likely(diagnostic.place.clone(), Edit::Replace(near.to_owned())));
-            Some(diagnostic.fix(fix).help(match near {
-                Some(near) => format!("did you mean `{near}`?"),
-                None if name == "default" => "add `export default`, or name one of its exports".to_owned(),
-                None => defined(&names),
-            }))
-        }
-    }
-}
-
 /// Reports a definition that certainly has the wrong type: no library turns a literal into a graph.
 fn check_value(context: &mut Context<'_>, located: &Located, path: &str, name: &str) -> Option<Diagnostic> {
     let module = context.module(path)?;
@@ -315,17 +291,6 @@ fn check_value(context: &mut Context<'_>, located: &Located, path: &str, name: &
     let related = Related::new(path, module.text(), span, "defined here");
     let diagnostic = Diagnostic::new(&UNUSABLE_VALUE, place, message).related(related);
     Some(diagnostic.help(format!("use the name of {expected}")))
-}
-
-fn defined(names: &[String]) -> String {
-    let shown = names.iter().filter(|name| !name.starts_with('_')).map(String::as_str);
-    match shown.clone().count() {
-        0 => "define it there, or use another file".to_owned(),
-        count if count > 8 => {
-            format!("use a name that it defines, such as {}", listed(shown.rev().take(4)))
-        }
-        _ => format!("it defines {}", listed(shown)),
-    }
 }
 
 static MALFORMED_REFERENCE: Rule = Rule {
@@ -366,16 +331,6 @@ static SOURCE_SYNTAX_ERROR: Rule = Rule {
     why: "The server imports the file when it starts, and would stop with this error. Only errors that certainly keep \
           Python or Node.js from reading the file are reported, and only the first one of each file.",
     wrong: r#"{ "graphs": { "agent": "./broken.py:graph" } }"#,
-    right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
-};
-
-static UNDEFINED_NAME: Rule = Rule {
-    code: "undefined-name",
-    severity: Severity::Error,
-    summary: "a name that the file does not define",
-    why: "Nothing in the file binds the name at its top level, or the name is not exported. If the file could define it \
-          while it runs (`from x import *`, `globals()`), nothing is reported.",
-    wrong: r#"{ "graphs": { "agent": "./agent.py:grahp" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.py:graph" } }"#,
 };
 

@@ -1,7 +1,6 @@
 //! The names that a Python module binds at its top level.
 
-use std::collections::HashSet;
-use std::ops::Range;
+mod objects;
 
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{
@@ -9,8 +8,9 @@ use ruff_python_ast::{
 };
 use ruff_python_parser::{Mode, ParseOptions};
 use ruff_text_size::{Ranged, TextRange};
+use std::collections::HashSet;
 
-use super::{Broken, Kind, Names, Parsed, fragment};
+use super::{Broken, Imports, Kind, Names, Parsed, fragment};
 
 /// Names that lead to the names of a module wherever they are mentioned.
 const WAYS: &[&str] =
@@ -39,16 +39,18 @@ pub(super) fn parse(text: &str, version: Option<super::PythonVersion>) -> Parsed
     let newer = parsed.unsupported_syntax_errors().first();
     let newer_syntax = newer.map(|error| broken(error.to_string(), error.range));
     let Some(module) = parsed.try_into_module() else { return Parsed::default() };
-    let (names, imports) = (Scope::default().read(module.suite()), imports(module.suite()));
-    Parsed { names, imports, syntax_error: None, newer_syntax }
+    let names = Scope::default().read(module.suite());
+    let objects = objects::read(module.suite(), &names);
+    let imports = imports(module.suite());
+    Parsed { names, imports, objects, syntax_error: None, newer_syntax }
 }
 
-/// The first parts of the absolute imports among the statements of a module, with their ranges.
-fn imports(suite: &[Stmt]) -> Vec<(String, Range<usize>)> {
-    let mut found = Vec::new();
+/// The imports among the statements of a module.
+fn imports(suite: &[Stmt]) -> Imports {
+    let mut found = Imports::default();
     let mut add = |name: &str, range: TextRange| {
         let first = name.split('.').next().unwrap_or_default();
-        found.push((first.to_owned(), range.into()));
+        found.absolute.push((first.to_owned(), range.into()));
     };
     for statement in suite {
         match statement {
@@ -56,6 +58,7 @@ fn imports(suite: &[Stmt]) -> Vec<(String, Range<usize>)> {
             Stmt::ImportFrom(it) if it.level == 0 => {
                 it.module.iter().for_each(|module| add(module, module.range()));
             }
+            Stmt::ImportFrom(it) => found.relative.push((it.level as usize, it.range.into())),
             _ => {}
         }
     }
@@ -81,7 +84,9 @@ impl Scope {
             names.visible.shift_remove(&name);
             names.unsure.insert(name);
         }
-        names.open |= names.visible.contains_key("__getattr__");
+        let Names { visible, imported, .. } = &mut names;
+        imported.retain(|name| visible.get(name).is_some_and(|binding| binding.is_single));
+        names.is_lazy = names.visible.contains_key("__getattr__");
         names
     }
 
@@ -132,6 +137,7 @@ impl Scope {
             self.names.open |= self.depth == 0;
         } else {
             self.bind(first, None, alias.range);
+            self.names.imported.insert(first.to_owned());
         }
         for name in alias.name.split('.').chain(alias.asname.as_deref()) {
             self.mention(name, false);

@@ -1,4 +1,4 @@
-use crate::compiler::manifests::symbols::Definition::{Defined, Missing, Unknown};
+use crate::compiler::manifests::symbols::Definition::{Defined, Lazy, Missing, Unknown};
 use crate::compiler::manifests::symbols::{Kind, Language, Module, define};
 
 #[test]
@@ -132,8 +132,7 @@ fn these_leave_graph_unknown() {
     for text in [
         "from x import *",
         "try:\n    from x import *\nexcept ImportError: pass",
-        "def __getattr__(name): ...",
-        "from lazy import __getattr__",
+        "from x import *\ndef __getattr__(name): ...",
         "globals()['graph'] = 1",
         "globals().update(x)",
         "def f():\n    globals()[x] = 1",
@@ -219,4 +218,16 @@ fn newer_syntax_depends_on_the_version() {
     assert_eq!(newer(alias, Some((3, 12))), None);
     assert_eq!(newer(alias, None), None);
     assert_eq!(newer("x = t'a'\n", Some((3, 13))).as_deref(), Some("t'a'"));
+}
+
+#[test]
+fn only_getattr_gives_the_name() {
+    for text in [
+        "def __getattr__(name): ...",
+        "from lazy import __getattr__",
+        "def __getattr__(name): ...\ngrpah = 1",
+    ] {
+        assert_eq!(define(Language::Python, text, "graph"), Lazy, "{text}");
+    }
+    assert_eq!(define(Language::Python, "def __getattr__(name): ...\ngraph = 1", "graph"), Defined);
 }
