@@ -8,9 +8,30 @@ const WITH_HEREDOC: &[&str] = &["add", "copy", "run"];
 pub struct Instruction {
     /// The line with continuation lines joined, without comments and here-documents.
     pub text: String,
+    /// The index of its first line.
+    pub line: usize,
 }
 
 impl Instruction {
+    /// The paths that a `COPY` or `ADD` takes from the build context, without those with variables or wildcards. An
+    /// `ONBUILD` instruction has none here.
+    pub fn sources(&self) -> Vec<String> {
+        if !["copy", "add"].contains(&self.keyword().as_str()) {
+            return Vec::new();
+        }
+        let words = words(&self.text);
+        let (options, paths): (Vec<_>, Vec<_>) =
+            words.iter().skip(1).partition(|word| word.starts_with("--"));
+        if options.iter().any(|option| option.starts_with("--from")) {
+            return Vec::new();
+        }
+        // A list in the form of JSON, or words.
+        let paths: Vec<String> = paths.iter().flat_map(|word| word.split(',')).map(unquoted).collect();
+        let sources = paths.split_last().map_or(&[][..], |(_, sources)| sources);
+        let is_plain = |path: &&String| !path.is_empty() && !path.contains(['$', '*', '?', '[', '<', ':']);
+        sources.iter().filter(is_plain).cloned().collect()
+    }
+
     /// The keyword, in lowercase.
     pub fn keyword(&self) -> String {
         self.text.split_whitespace().next().unwrap_or_default().to_lowercase()
@@ -26,6 +47,10 @@ pub struct Unfinished {
     pub heredoc: Option<String>,
 }
 
+fn unquoted(word: &str) -> String {
+    word.trim_matches(['[', ']', '"', '\'']).to_owned()
+}
+
 /// Splits `lines` into instructions. A line may hold line breaks of its own.
 pub fn instructions(lines: &[String]) -> Result<Vec<Instruction>, Unfinished> {
     let mut found = Vec::new();
@@ -34,7 +59,7 @@ pub fn instructions(lines: &[String]) -> Result<Vec<Instruction>, Unfinished> {
         text.split('\n').map(move |line| (index, line.strip_suffix('\r').unwrap_or(line)))
     });
     while let Some((mut index, line)) = lines.next() {
-        let line = line.trim_start();
+        let (first, line) = (index, line.trim_start());
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
@@ -59,7 +84,7 @@ pub fn instructions(lines: &[String]) -> Result<Vec<Instruction>, Unfinished> {
                 return Err(Unfinished { line: index, heredoc: Some(heredoc.delimiter) });
             }
         }
-        found.push(Instruction { text });
+        found.push(Instruction { text, line: first });
     }
     Ok(found)
 }

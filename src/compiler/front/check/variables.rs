@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use super::Context;
+use super::{Context, image};
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::keys;
 use crate::compiler::manifests::dotenv::{self, Definition};
@@ -33,6 +33,11 @@ pub(super) fn check(context: &mut Context<'_>) {
             let help = format!("remove it, and write the section `{section}` instead");
             let diagnostic = Diagnostic::new(&SECTION_VARIABLE, variable.place(), message).help(help);
             context.report(variable.locate(diagnostic));
+        }
+        if variable.value.as_deref().and_then(image::outer_directory).is_some() {
+            let message = format!("{message} has a path that images of this tool do not have");
+            let diagnostic = Diagnostic::new(&image::OUTER_DIRECTORY, variable.place(), message);
+            context.report(variable.locate(diagnostic.help(image::own_directory())));
         }
         let form = FORMS.iter().find(|(name, _)| *name == variable.name).map(|(_, form)| *form);
         let is_wrong = |form: &Form| variable.value.as_ref().is_some_and(|value| !is_valid(*form, value));
