@@ -13,7 +13,7 @@ use toml::{Table, Value};
 use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::pyproject::{Pyproject, string, strings, table};
-use crate::compiler::manifests::requirement::normalized_name;
+use crate::compiler::manifests::requirement::{self, normalized_name};
 use crate::compiler::manifests::setup_py::{SetupCall, setup_call};
 use crate::compiler::paths;
 
@@ -75,6 +75,19 @@ pub fn metadata(local: &Local, files: &dyn Files) -> Metadata {
         },
         (None, None, None) => from_setup_py(&local.path, files),
     }
+}
+
+/// The requirements of a project that installers read, and the name of its manifest. Those that only the build backend can tell
+/// are left out.
+pub fn written_requirements(local: &Local, files: &dyn Files) -> (&'static str, Vec<String>) {
+    let Pyproject::Manifest(manifest) = &local.pyproject else {
+        return ("setup.py", metadata(local, files).requirements.unwrap_or_default());
+    };
+    let own = metadata(local, files).requirements;
+    let is_read = backend::module(manifest).contains("poetry");
+    let poetry = || poetry::requirements(table(manifest, &["tool", "poetry"]).filter(|_| is_read)?);
+    let has_own = table(manifest, &["project"]).is_some_and(|it| it.contains_key("dependencies"));
+    ("pyproject.toml", own.or_else(|| poetry().filter(|_| !has_own)).unwrap_or_default())
 }
 
 fn from_setup_py(path: &str, files: &dyn Files) -> Metadata {
@@ -168,6 +181,30 @@ pub fn refusal(local: &Local, files: &dyn Files) -> Option<(String, &'static str
     missing.map(|file| {
         (format!("its metadata names `{file}`, which does not exist"), "add the file, or remove the key")
     })
+}
+
+/// The build backend of a local package, and the first requirement in `tool.poetry.dependencies` that it does not read and no
+/// other part of the manifests has; `None` if the backend is Poetry's, or reads requirements from elsewhere.
+pub fn unread_by_backend(local: &Local, files: &dyn Files) -> Option<(String, String)> {
+    let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
+    let backend = backend::module(manifest);
+    let has = |name: &str| files.is_file(&paths::join(&local.path, name));
+    let is_own = table(manifest, &["build-system"]).is_some_and(|it| it.contains_key("backend-path"));
+    let project = table(manifest, &["project"]);
+    let is_dynamic = project.is_some_and(|it| strings(it, "dynamic").iter().any(|key| key == "dependencies"));
+    let is_elsewhere = backend::is_setuptools(manifest) && (has("setup.py") || has("setup.cfg"));
+    if local.kind != LocalKind::Package || backend.contains("poetry") || is_own || is_dynamic || is_elsewhere
+    {
+        return None;
+    }
+    let own: Vec<String> = project.map(|it| strings(it, "dependencies")).unwrap_or_default();
+    let own: Vec<String> = own.iter().filter_map(|text| requirement::name(text)).collect();
+    let listed = table(manifest, &["tool", "poetry", "dependencies"])?;
+    let is_optional = |value: &Value| value.get("optional").and_then(Value::as_bool) == Some(true);
+    let mut unread = listed.iter().filter(|(name, value)| {
+        *name != "python" && !is_optional(value) && !own.contains(&normalized_name(name))
+    });
+    unread.next().map(|(name, _)| (backend, name.clone()))
 }
 
 /// The files that a build backend may read: the manifests, and the files that the metadata names.

@@ -3,6 +3,9 @@
 //! Only a certain answer is reported: that of a lock file about well-known packages, or that of a virtual environment of
 //! the project that has all of its requirements.
 
+mod above;
+mod search_path;
+
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
@@ -18,9 +21,11 @@ use crate::compiler::manifests::symbols::{Language, Module};
 use crate::compiler::manifests::{import_names, package};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
+use above::Above;
+use search_path::SearchPath;
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] = &[&UNDECLARED_IMPORT];
+pub(super) const RULES: &[&Rule] = &[&search_path::MODULE_NOT_ON_PATH, &UNDECLARED_IMPORT];
 
 /// Names of virtual environments.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
@@ -55,9 +60,12 @@ pub(super) fn check(context: &mut Context<'_>) {
     // Lines of the user, and images of others, may bring anything.
     let is_own =
         config.base_image.is_some() || config.dockerfile_lines.as_ref().is_some_and(|it| !it.is_empty());
-    if is_own || context.variant == Variant::Javascript {
+    if is_own || context.variant == Variant::Javascript || !has_usable_dependencies(context) {
         return;
     }
+    let search_path = SearchPath::read(context);
+    let above = Above::find(context);
+    let mut is_above_reported = false;
     let mut installed = None;
     let mut seen = HashSet::new();
     for located in reference::all(&config.value) {
@@ -68,11 +76,25 @@ pub(super) fn check(context: &mut Context<'_>) {
         let Some(module) = context.module(&path) else { continue };
         let mut names = HashSet::new();
         for (name, span) in module.imports() {
-            if !names.insert(name) || import_names::is_provided(name) || is_local(context, &path, name) {
+            if !names.insert(name) || import_names::is_provided(name) {
+                continue;
+            }
+            let import = (name.as_str(), span.clone());
+            if is_local(context, &path, name) {
+                let found =
+                    search_path.as_ref().and_then(|it| it.check(context, &located, &path, &module, import));
+                found.into_iter().for_each(|diagnostic| context.report(diagnostic));
+                continue;
+            }
+            if let Some(project) = above.as_ref().filter(|project| project.provides(context, name)) {
+                // One import is enough: the help is the same for all.
+                if !std::mem::replace(&mut is_above_reported, true) {
+                    context.report(project.unlisted(&path, &module, import));
+                }
                 continue;
             }
             if installed.get_or_insert_with(|| find_installed(context)).lacks(name) {
-                context.report(undeclared(&located, &path, &module, (name, span.clone())));
+                context.report(undeclared(&located, &path, &module, import));
             }
         }
     }
@@ -85,7 +107,7 @@ fn undeclared(
     (name, span): (&str, Range<usize>),
 ) -> Diagnostic {
     let message = format!("`{}` imports `{name}`, which no requirement provides", written(path));
-    let place = Place::Within(located.pointer.clone(), located.path_part());
+    let place = within(located);
     let help = match import_names::distributions(name).and_then(|names| names.into_iter().next()) {
         Some(distribution) => format!("add `{distribution}` to the requirements of the project"),
         None => "add its package to the requirements of the project".to_owned(),
@@ -94,18 +116,37 @@ fn undeclared(
     Diagnostic::new(&UNDECLARED_IMPORT, place, message).help(help).related(related)
 }
 
-/// Whether a file or directory of the project may be the module.
-fn is_local(context: &Context<'_>, file: &str, module: &str) -> bool {
-    let has = |directory: &str| {
-        let path = paths::normalize(&paths::join(directory, module));
-        context.files.is_directory(&path) || context.files.is_file(&format!("{path}.py"))
-    };
+/// The file or module of a reference.
+fn within(located: &Located) -> Place {
+    Place::Within(located.pointer.clone(), located.path_part())
+}
+
+/// Whether the entries of `dependencies` are read, and the local ones are directories. Other checks report those that are not.
+fn has_usable_dependencies(context: &Context<'_>) -> bool {
+    let Context { config, .. } = *context;
+    config.source.is_some()
+        || config.dependencies.is_some()
+            && !context.is_removed("/dependencies")
+            && context.locals.iter().all(|local| local.is_directory())
+}
+
+/// The directory of `file` and those above it, as far as that of the configuration.
+fn ancestors(file: &str) -> Vec<String> {
     let mut around = paths::parent(file);
     let mut ancestors = vec![around.clone()];
     while around != "." && !around.ends_with("..") {
         around = paths::parent(&around);
         ancestors.push(around.clone());
     }
+    ancestors
+}
+
+/// Whether a file or directory of the project may be the module.
+fn is_local(context: &Context<'_>, file: &str, module: &str) -> bool {
+    let has = |directory: &str| {
+        let path = paths::normalize(&paths::join(directory, module));
+        context.files.is_directory(&path) || context.files.is_file(&format!("{path}.py"))
+    };
     let below = |local: &Local| {
         let directories = context.files.list(&local.path).into_iter();
         let directories = directories.filter(|(_, kind)| *kind == FileKind::Directory);
@@ -116,7 +157,7 @@ fn is_local(context: &Context<'_>, file: &str, module: &str) -> bool {
         local.distribution_name(context.files).is_some_and(|own| normalized_name(&own) == name)
     };
     modules::resolve(context, module).is_some()
-        || ancestors.iter().any(|directory| has(directory))
+        || ancestors(file).iter().any(|directory| has(directory))
         || context.directories().iter().any(|local| {
             is_named(local) || has(&local.path) || below(local).iter().any(|directory| has(directory))
         })
@@ -182,8 +223,13 @@ fn editable_package(path_file: &str) -> String {
     normalized_name(name.split('-').next().unwrap_or_default())
 }
 
-/// The names of the requirements, if all are known.
+/// The names of the requirements, if all are known and unconditional.
 fn required(context: &Context<'_>) -> Option<BTreeSet<String>> {
+    required_texts(context)?.iter().map(|text| required_name(text)).collect()
+}
+
+/// The requirements, if all are known.
+fn required_texts(context: &Context<'_>) -> Option<Vec<String>> {
     let files = context.files;
     let mut texts = Vec::new();
     for (_, text) in context.config.entries() {
@@ -207,7 +253,7 @@ fn required(context: &Context<'_>) -> Option<BTreeSet<String>> {
             }
         }
     }
-    texts.iter().map(|text| required_name(text)).collect()
+    Some(texts)
 }
 
 /// The name of a requirement; `None` if it may require more or less than the package of that name.

@@ -2,12 +2,14 @@
 
 use std::iter;
 
+use toml::Table;
+
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::local_requirements::Refused;
 use crate::compiler::manifests::package::{self, metadata};
-use crate::compiler::manifests::package_json;
-use crate::compiler::manifests::pyproject::{Pyproject, table};
+use crate::compiler::manifests::pyproject::{self, Pyproject, table};
+use crate::compiler::manifests::{package_json, requirements_txt};
 use crate::compiler::{manifests, paths};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 
@@ -26,6 +28,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     for local in context.directories() {
         let found = check_build_system(context, &local)
             .or_else(|| check_backend(context, &local))
+            .or_else(|| check_pipfile(context, &local))
             .or_else(|| check_parent(context, &local));
         found.into_iter().for_each(|diagnostic| context.report(diagnostic));
     }
@@ -55,7 +58,7 @@ fn check_build_system(context: &Context<'_>, local: &Local) -> Option<Diagnostic
     let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
     table(manifest, &["tool", "poetry"])?;
     if manifest.contains_key("build-system") || manifest.contains_key("project") {
-        return None;
+        return check_unread(context, local);
     }
     let path = written(&paths::join(&local.path, "pyproject.toml"));
     let is_read = local.kind == LocalKind::Virtual && metadata(local, context.files).requirements.is_some();
@@ -67,17 +70,60 @@ fn check_build_system(context: &Context<'_>, local: &Local) -> Option<Diagnostic
     Some(Diagnostic::new(&NO_BUILD_SYSTEM, Place::Value(entry(local.index)), message).help(help))
 }
 
+/// Reports requirements for Poetry in a project that another back end builds.
+fn check_unread(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+    let (backend, name) = package::unread_by_backend(local, context.files)?;
+    let manifest = paths::join(&local.path, "pyproject.toml");
+    let message = format!(
+        "`{}` lists requirements for Poetry, which `{backend}` does not read: they are not installed",
+        written(&manifest)
+    );
+    let text = manifests::excerpt(&manifest, context.files);
+    let diagnostic = Diagnostic::new(&UNINSTALLED_REQUIREMENTS, Place::Value(entry(local.index)), message)
+        .help(
+            "move them to `dependencies` of [project], or use `poetry.core.masonry.api` as the build backend",
+        );
+    Some(match pyproject::span(&text, &["tool", "poetry", "dependencies", &name]) {
+        Some(span) => diagnostic.related(Related::new(&manifest, &text, span, "not installed")),
+        None => diagnostic,
+    })
+}
+
 fn check_backend(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     let (why, help) = package::refusal(local, context.files).filter(|_| local.kind == LocalKind::Package)?;
     let message = format!("`{}` cannot be installed: {why}", written(&local.path));
     Some(Diagnostic::new(&UNINSTALLABLE_PACKAGE, Place::Value(entry(local.index)), message).help(help))
 }
 
+/// Reports the requirements of a Pipfile beside no other manifest.
+fn check_pipfile(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+    let path = paths::join(&local.path, "Pipfile");
+    if local.is_project()
+        || has_packages(context)
+        || requirements_txt::find(&local.path, context.files).is_some()
+    {
+        return None;
+    }
+    let text = manifests::text(&path, context.files)?.ok()?;
+    let is_empty = table(&pyproject::read(&text).ok()?, &["packages"]).is_none_or(Table::is_empty);
+    if is_empty {
+        return None;
+    }
+    let message = format!("`{}` is not read: its requirements are not installed", written(&path));
+    let help = format!("run `pipenv requirements > requirements.txt` in `{}`", written(&local.path));
+    Some(Diagnostic::new(&UNINSTALLED_REQUIREMENTS, Place::Value(entry(local.index)), message).help(help))
+}
+
+/// Whether `dependencies` list packages of an index.
+fn has_packages(context: &Context<'_>) -> bool {
+    let is_package = |text| matches!(classify(text, context.files), Dependency::Package(_));
+    context.config.entries().any(|(_, text)| is_package(text))
+}
+
 /// Reports a directory without a manifest below one whose requirements nothing installs.
 fn check_parent(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     let has_own = context.files.is_file(&paths::join(&local.path, "requirements.txt"));
-    let is_package = |text| matches!(classify(text, context.files), Dependency::Package(_));
-    if context.config.entries().any(|(_, text)| is_package(text))
+    if has_packages(context)
         || local.is_project()
         || has_own
         || local.path == "."
@@ -140,7 +186,7 @@ static UNINSTALLABLE_PACKAGE: Rule = Rule {
     right: r#"{ "dependencies": ["./project-with-one-package"] }"#,
 };
 
-static UNINSTALLED_REQUIREMENTS: Rule = Rule {
+pub(super) static UNINSTALLED_REQUIREMENTS: Rule = Rule {
     code: "uninstalled-requirements",
     severity: Severity::Warning,
     summary: "a project whose requirements are not installed",

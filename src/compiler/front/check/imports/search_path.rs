@@ -1,0 +1,92 @@
+//! Modules of the project that Python does not find: they lie beside the file that imports them, in a directory that is
+//! not on the import path of the image.
+
+use std::ops::Range;
+
+use super::{ancestors, required_texts};
+use crate::compiler::front::check::{Context, modules, written};
+use crate::compiler::front::reference::{self, Located, Reference};
+use crate::compiler::manifests::dependency::LocalKind;
+use crate::compiler::manifests::requirement::{self, normalized_name};
+use crate::compiler::manifests::source_tree;
+use crate::compiler::manifests::symbols::Module;
+use crate::compiler::{paths, server};
+use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
+
+/// Parts of a text that change the import path while the code runs.
+const CHANGES: &[&str] = &["sys.path", "addsitedir", "import_hook", "meta_path"];
+
+/// Whether `directory` has the code of `module`.
+pub(super) fn has(context: &Context<'_>, directory: &str, module: &str) -> bool {
+    let path = paths::normalize(&paths::join(directory, module));
+    context.files.is_file(&format!("{path}.py")) || source_tree::has_python(&path, context.files)
+}
+
+/// The directories that modules are imported from, and the names of the requirements, if all are certain: no build backend
+/// selects code, and nothing changes the path.
+pub(super) struct SearchPath {
+    roots: Vec<String>,
+    requirements: Vec<String>,
+}
+
+impl SearchPath {
+    pub(super) fn read(context: &mut Context<'_>) -> Option<Self> {
+        let is_built = context.directories().iter().any(|local| local.kind == LocalKind::Package);
+        let is_set = context.variables().iter().any(|variable| variable.name == server::IMPORT_PATH);
+        if is_built || is_set || context.config.source.is_some() {
+            return None;
+        }
+        for located in reference::all(&context.config.value) {
+            let Ok(Reference::File { path, .. }) = located.parse() else { continue };
+            let module = context.module(&path);
+            if module.is_some_and(|module| CHANGES.iter().any(|it| module.text().contains(it))) {
+                return None;
+            }
+        }
+        let texts = required_texts(context)?;
+        let requirements = texts.iter().map(|text| requirement::name(text)).collect::<Option<_>>()?;
+        Some(Self { roots: modules::roots(context), requirements })
+    }
+
+    /// Reports the import of a module that only lies beside the file at `path`, or above it.
+    pub(super) fn check(
+        &self,
+        context: &Context<'_>,
+        located: &Located,
+        path: &str,
+        module: &Module,
+        (name, span): (&str, Range<usize>),
+    ) -> Option<Diagnostic> {
+        let is_found = self.roots.iter().any(|root| has(context, root, name))
+            || self.requirements.contains(&normalized_name(name));
+        let directory = ancestors(path).into_iter().find(|directory| has(context, directory, name))?;
+        if is_found {
+            return None;
+        }
+        let message = format!(
+            "`{}` imports `{name}`, and its directory `{}` is not on the import path",
+            written(path),
+            written(&directory)
+        );
+        let is_below = directory.split('/').all(|part| part != "..");
+        let help = if is_below {
+            format!("import it as `{}.{name}`", directory.replace('/', "."))
+        } else {
+            format!("list `{}` in `dependencies`", written(&directory))
+        };
+        let place = super::within(located);
+        let related = Related::new(path, module.text(), span, "imported here");
+        Some(Diagnostic::new(&MODULE_NOT_ON_PATH, place, message).help(help).related(related))
+    }
+}
+
+pub(super) static MODULE_NOT_ON_PATH: Rule = Rule {
+    code: "module-not-on-path",
+    severity: Severity::Warning,
+    summary: "an import of a local module that is not on the import path",
+    why: "A file that the configuration names imports a module at its top level. Python finds a module beside the file that \
+          it runs, but the server loads the file instead of running it: modules are found in the `dependencies`, in \
+          their `src`, and in the directory of the configuration.",
+    wrong: r#"{ "dependencies": ["."], "graphs": { "agent": "./app/imports_helpers.py:graph" } }"#,
+    right: r#"{ "dependencies": ["."], "graphs": { "agent": "./app/imports_app_helpers.py:graph" } }"#,
+};
