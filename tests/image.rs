@@ -386,6 +386,21 @@ fn the_server_of_the_image_stays() {
     }
 }
 
+/// The bounds of the table are those of the image, and the build tells the way out.
+#[test]
+fn a_requirement_that_the_server_excludes_fails_the_build() {
+    for (host, installer) in hosts().iter().zip(["uv", "pip"]) {
+        let project = Copy::of("requirements-only");
+        fs::write(project.directory.path().join("requirements.txt"), "langgraph<0.3\n").unwrap();
+        project.configure(&json!({ "pip_installer": installer }));
+        let built = project.build(host, "agentcli-test-excluded", "");
+        assert_eq!(built.code, 1, "{}", built.err);
+        for part in ["warning[requirement-conflicts-with-server]", "change the requirement that conflicts"] {
+            assert!(built.err.contains(part), "{part} is missing in:\n{}", built.err);
+        }
+    }
+}
+
 #[test]
 fn a_failing_step_names_its_last_lines_and_its_key() {
     for host in hosts() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::events::Step;
 use super::local::SCHEME;
+use crate::compiler::server::CONSTRAINTS;
 use crate::context;
 use crate::live::Interrupted;
 
@@ -245,6 +246,16 @@ impl FailedStep {
     /// Whether a package index asked uv or pip for credentials.
     fn is_unauthorized(&self) -> bool {
         let signs = ["401 Unauthorized", "HTTP error 401"];
+        self.has_line_with(&signs)
+    }
+
+    /// Whether uv or pip found no versions that the project and the server, whose bounds are constraints, both accept.
+    fn has_conflict(&self) -> bool {
+        let is_installation = self.step.name.contains(CONSTRAINTS);
+        is_installation && self.has_line_with(&["No solution found", "ResolutionImpossible"])
+    }
+
+    fn has_line_with(&self, signs: &[&str]) -> bool {
         self.last_lines.iter().any(|line| signs.iter().any(|sign| line.contains(sign)))
     }
 }
@@ -283,6 +294,9 @@ impl Error {
             }
             Error::Step(failed) if failed.is_unauthorized() => {
                 "give the credentials of the package index with --secret id=netrc,src=FILE"
+            }
+            Error::Step(failed) if failed.has_conflict() => {
+                "change the requirement that conflicts with the server's, or choose an older server with `api_version`"
             }
             Error::Gone { .. } => "check that the engine is running, and run the same command again",
             Error::NameTaken { .. } => {

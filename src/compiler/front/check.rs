@@ -5,6 +5,7 @@
 
 mod auth;
 mod checkpointer;
+mod conflicts;
 mod credentials;
 mod dependencies;
 mod duplicates;
@@ -65,6 +66,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: duplicates::check, rules: duplicates::RULES },
     Check { run: packages::check, rules: packages::RULES },
     Check { run: requirements::check, rules: requirements::RULES },
+    Check { run: conflicts::check, rules: conflicts::RULES },
     Check { run: credentials::check, rules: credentials::RULES },
     Check { run: shadowing::check, rules: shadowing::RULES },
     Check { run: names::check, rules: names::RULES },

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 
-use pep508_rs::pep440_rs::{Version, VersionSpecifiers};
+use pep508_rs::pep440_rs::{Version, VersionSpecifiers, release_specifiers_to_ranges};
 use pep508_rs::{Pep508Error, Pep508ErrorSource, Pep508Url, VersionOrUrl};
 
 use super::Broken;
@@ -79,6 +79,12 @@ pub fn parts(text: &str) -> Option<Parts> {
 /// Version specifiers such as `>=1.0, <2` in an order of their own, without white space.
 pub fn normalized_versions(text: &str) -> Option<String> {
     VersionSpecifiers::from_str(text).ok().map(|versions| sorted(&versions))
+}
+
+/// Whether no version meets both specifiers such as `>=1.0,<2`; `None` if one of them cannot be read.
+pub fn is_disjoint(one: &str, other: &str) -> Option<bool> {
+    let versions = |text: &str| VersionSpecifiers::from_str(text).ok().map(release_specifiers_to_ranges);
+    Some(versions(one)?.is_disjoint(&versions(other)?))
 }
 
 fn sorted(versions: &VersionSpecifiers) -> String {
