@@ -14,7 +14,7 @@ use files::Files;
 use front::config::Config;
 use front::dialect::Dialect;
 use front::document::Document;
-use front::{check, document, keys, schema};
+use front::{check, document, extent, keys, schema};
 
 /// The result of checking a configuration.
 pub struct Analysis {
@@ -42,6 +42,7 @@ pub fn analyze(name: &str, text: &str, files: &dyn Files) -> Analysis {
         let shape = schema::check(&document, dialect);
         diagnostics.extend(shape.diagnostics);
         config = Config::new(shape.value, dialect);
+        files.settle(&|files| extent::extent(&config, files));
         diagnostics.extend(check::check(&document, &config, files, &shape.removed));
     }
     if diagnostics.is_empty() {

@@ -2,9 +2,11 @@
 //!
 //! A configuration that cannot be read is a diagnostic like any other, so that one run over many files reports them all.
 
+mod boundary;
 mod create;
 mod disk;
 mod load;
+mod open;
 mod rules;
 mod write;
 
@@ -13,9 +15,10 @@ use std::{fs, io};
 
 use crate::compiler::paths;
 
+pub use boundary::Boundary;
 pub use create::{Created, create};
-pub use disk::DiskFiles;
-pub use load::{Default, Project, Unreadable, default_config};
+pub use disk::{DiskFiles, MAX_FILE, MAX_TOTAL};
+pub use load::{Default, MAX_CONFIGURATION, Project, Unreadable, default_config};
 pub use rules::RULES;
 pub use write::{hidden_directory, write_atomically};
 

@@ -13,7 +13,7 @@ use crate::compiler::front::document::TextEdit;
 use crate::compiler::front::source::Source;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::Error;
-use crate::project::{self, Project, Unreadable};
+use crate::project::{self, Boundary, Project, Unreadable};
 
 /// Number of files from which threads are worth starting.
 const FEW: usize = 16;
@@ -110,7 +110,7 @@ pub(super) struct Reading {
 
 /// Reads and checks the configuration at `path` without the findings of `rules`.
 pub(super) fn read_for(env: &Env, path: &Path, rules: &[&str]) -> Reading {
-    let (mut checked, usable) = read(Project::load(&env.directory, path), &env.directory, path);
+    let (mut checked, usable) = read(Project::load(&env.directory, path, Boundary::Project), &env.directory, path);
     let all = checked.errors();
     checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
     let errors = checked.errors();
@@ -135,8 +135,8 @@ pub fn check_all<T: Send>(paths: &[PathBuf], check: impl Fn(&Path) -> T + Sync) 
 }
 
 /// Reads and checks the configuration at `path`, relative to `directory`.
-pub fn check(directory: &Path, path: &Path) -> Checked {
-    read(Project::load(directory, path), directory, path).0
+pub fn check(directory: &Path, path: &Path, boundary: Boundary<'_>) -> Checked {
+    read(Project::load(directory, path, boundary), directory, path).0
 }
 
 /// Checks the configuration at `path` as if the file had this content.

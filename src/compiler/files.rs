@@ -13,14 +13,48 @@ pub enum FileKind {
     File,
 }
 
+/// Why something in the tree is treated as if it did not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It lies outside of the project, or is reached through a link that leads there.
+    Outside,
+    /// It is a pipe, a socket or a device.
+    Special,
+    /// The file has more than this number of bytes.
+    TooLarge(u64),
+    /// With this file, more than this number of bytes would be read of the project.
+    TooMuch(u64),
+}
+
 /// The user's tree, read-only. Paths are relative to the configuration's directory and normalised
-/// ([`paths::normalize`]); `..` may lead out of the directory.
+/// ([`paths::normalize`]); `..` may lead out of the directory, but not out of the project: what lies outside does not
+/// exist.
 pub trait Files: Sync {
-    /// Kind of `path`, following links; `None` if it does not exist or is not accessible.
+    /// Kind of `path`, following links; `None` if it does not exist, is refused or is not accessible.
     fn kind(&self, path: &str) -> Option<FileKind>;
 
     /// The content of a file, or why it cannot be read, such as `permission denied`.
     fn bytes(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// The content of a file, or why it cannot be read; `None` if there is no file, or it is refused. A refused file is
+    /// then one of [`Files::refused`].
+    fn content(&self, path: &str) -> Option<Result<Vec<u8>, String>> {
+        self.is_file(path).then(|| self.bytes(path))
+    }
+
+    /// Why `path` is refused, if it is. Nothing that lies outside is looked at for the answer.
+    fn refusal(&self, _path: &str) -> Option<Refusal> {
+        None
+    }
+
+    /// The files that the project has and that [`Files::content`] refused, by path.
+    fn refused(&self) -> Vec<(String, Refusal)> {
+        Vec::new()
+    }
+
+    /// Decides what belongs to the project, unless the tree itself tells: all directories that `extent` returns. It is
+    /// given a view of the tree around them.
+    fn settle(&self, _extent: &dyn Fn(&dyn Files) -> Vec<String>) {}
 
     /// Names and kinds of the entries of a directory, sorted by name, without links to directories, which may form
     /// cycles. Empty if the directory cannot be read.
@@ -35,7 +69,7 @@ pub trait Files: Sync {
         Vec::new()
     }
 
-    /// Names of the symbolic links in a directory, with their targets as written.
+    /// Names of the symbolic links in a directory that do not dangle, with their targets as written.
     fn links(&self, _path: &str) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -45,7 +79,7 @@ pub trait Files: Sync {
 
     /// The text of a file, or why it cannot be read.
     fn read(&self, path: &str) -> Result<String, String> {
-        String::from_utf8(self.bytes(path)?).map_err(|_| "it is not valid UTF-8".to_owned())
+        decoded(self.bytes(path)?)
     }
 
     /// Whether `path` is a regular file.
@@ -60,8 +94,12 @@ pub trait Files: Sync {
 
     /// The text of `path`, if it is a readable file.
     fn text(&self, path: &str) -> Option<String> {
-        if self.is_file(path) { self.read(path).ok() } else { None }
+        self.content(path)?.and_then(decoded).ok()
     }
+}
+
+fn decoded(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|_| "it is not valid UTF-8".to_owned())
 }
 
 /// A tree in memory.

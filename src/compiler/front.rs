@@ -8,6 +8,7 @@ pub mod config;
 pub mod dialect;
 pub mod document;
 pub mod documentation;
+pub mod extent;
 pub mod keys;
 pub mod reference;
 pub mod schema;

@@ -69,7 +69,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// The content of the file at `path`, which must be UTF-8, without a byte order mark; `None` if there is no such file.
 pub fn text(path: &str, files: &dyn Files) -> Option<Result<String, Broken>> {
-    files.is_file(path).then(|| files.bytes(path).map_err(|why| Broken::new(0..0, why)).and_then(utf8))
+    Some(files.content(path)?.map_err(|why| Broken::new(0..0, why)).and_then(utf8))
 }
 
 /// The content of the file at `path` for excerpts: the span of a [`Broken`] lies in it. Passwords in URLs are masked.

@@ -44,6 +44,7 @@ impl Buffer {
     /// Forgets the findings: the text or a file of the project has changed.
     pub(super) fn invalidate(&mut self) {
         self.analysis = OnceCell::new();
+        self.files = self.files.refreshed();
         self.is_published = false;
     }
 

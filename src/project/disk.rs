@@ -1,98 +1,367 @@
-//! The compiler's view of the disk.
+//! The compiler's view of the disk: what belongs to the project, and nothing else.
 
-use std::fs::{self, DirEntry, FileType, Metadata};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, FileType};
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::boundary::{self, Boundary};
+use super::open::{Opened, open};
 use super::reason;
-use crate::compiler::files::{FileKind, Files};
+use crate::compiler::files::{FileKind, Files, Refusal};
+use crate::compiler::paths;
 
-/// The tree around one configuration.
-#[derive(Clone, Debug)]
+/// The most bytes of a file: lock files of large workspaces have a few megabytes.
+pub const MAX_FILE: u64 = 8 * 1024 * 1024;
+
+/// The most bytes of all files of a project together.
+pub const MAX_TOTAL: u64 = 32 * 1024 * 1024;
+
+/// The project around one configuration.
+#[derive(Debug)]
 pub struct DiskFiles {
+    /// The directory of the configuration as the user wrote it.
     root: PathBuf,
+    /// The same without links, which is absolute.
+    real: PathBuf,
+    /// The boundary, if it does not depend on the configuration.
+    fixed: Option<PathBuf>,
+    /// The boundary that was chosen by [`Files::settle`].
+    settled: OnceLock<PathBuf>,
+    seen: Mutex<Seen>,
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Directories of the project, by their absolute path in text, without links.
+    directories: HashMap<PathBuf, PathBuf>,
+    /// The files that were read, without links.
+    read: HashSet<PathBuf>,
+    /// Their total size in bytes.
+    bytes: u64,
+    /// The files that were not.
+    refused: BTreeMap<String, Refusal>,
+}
+
+/// Why a path cannot be used.
+#[derive(Debug)]
+pub(super) enum Unusable {
+    Refused(Refusal),
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
 }
 
 impl DiskFiles {
-    /// The tree around a configuration in the directory `root`.
+    /// The project around a configuration in the directory `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self::within(root, Boundary::Project)
+    }
+
+    /// As [`DiskFiles::new`], with another boundary.
+    pub fn within(root: impl Into<PathBuf>, boundary: Boundary<'_>) -> Self {
+        let root = root.into();
+        let real = real(&root);
+        let fixed = match boundary {
+            Boundary::Project => boundary::repository(&real),
+            Boundary::Directory(directory) => Some(self::real(directory)),
+        };
+        Self { root, real, fixed, settled: OnceLock::new(), seen: Mutex::default() }
+    }
+
+    /// The project anew, without anything that was found before.
+    #[must_use]
+    pub fn refreshed(&self) -> Self {
+        Self::new(self.root.clone())
     }
 
     /// The path on disk of `path`, as written in the configuration.
     pub fn locate(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
+
+    /// The content of the file `name` in the directory of the configuration.
+    pub(super) fn read_beside(&self, name: &OsStr, limit: u64) -> Result<Vec<u8>, Unusable> {
+        if boundary::is_everything(&self.real) {
+            return Err(Unusable::Refused(Refusal::Outside));
+        }
+        self.read_at(&self.real.join(name), limit)
+    }
+
+    fn boundary(&self) -> &Path {
+        self.fixed.as_ref().or_else(|| self.settled.get()).unwrap_or(&self.real)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The absolute path of `path`, which is normalised, by its text alone.
+    fn absolute(&self, path: &str) -> Option<PathBuf> {
+        let mut absolute = self.real.clone();
+        for part in path.split('/') {
+            let mut components = Path::new(part).components();
+            match (components.next(), components.next()) {
+                (Some(Component::CurDir), None) => {}
+                (Some(Component::ParentDir), None) => drop(absolute.pop()),
+                (Some(Component::Normal(name)), None) => absolute.push(name),
+                // An absolute path, or a drive.
+                _ => return None,
+            }
+        }
+        Some(absolute)
+    }
+
+    /// The absolute path of `path`, if the text does not show that it lies outside.
+    fn inside(&self, path: &str) -> Result<PathBuf, Unusable> {
+        let absolute = self.absolute(path).filter(|it| self.has(it));
+        absolute.ok_or(Unusable::Refused(Refusal::Outside))
+    }
+
+    /// Whether a path without links belongs to the project.
+    fn has(&self, real: &Path) -> bool {
+        let boundary = self.boundary();
+        real.starts_with(boundary) && !boundary::is_everything(boundary)
+    }
+
+    /// `path`, which lies inside by its text, without the links on the way to its last component.
+    fn without_links(&self, path: PathBuf) -> Result<PathBuf, Unusable> {
+        if self.real.starts_with(&path) {
+            return Ok(path);
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
+        Ok(self.directory_at(parent)?.join(name))
+    }
+
+    /// The directory at `path`, which lies inside by its text, without links.
+    fn directory_at(&self, path: &Path) -> Result<PathBuf, Unusable> {
+        let known = |path: &Path| {
+            if self.real.starts_with(path) {
+                return Some(path.to_owned());
+            }
+            self.seen().directories.get(path).cloned()
+        };
+        let start = path.ancestors().find_map(|above| Some((above, known(above)?)));
+        let (above, mut real) = start.unwrap_or((Path::new(""), PathBuf::new()));
+        let mut text = above.to_owned();
+        for name in path.strip_prefix(above).unwrap_or(path) {
+            text.push(name);
+            real.push(name);
+            if real.symlink_metadata()?.is_symlink() {
+                real = self.follow(&real)?;
+            }
+            self.seen().directories.insert(text.clone(), real.clone());
+        }
+        Ok(real)
+    }
+
+    /// The target of the link at `path`. Whether there is anything outside makes no difference.
+    fn follow(&self, path: &Path) -> Result<PathBuf, Unusable> {
+        let error = match path.canonicalize() {
+            Ok(real) if self.has(&real) => return Ok(real),
+            Ok(_) => return Err(Unusable::Refused(Refusal::Outside)),
+            Err(error) => error,
+        };
+        let target = path.parent().unwrap_or(path).join(path.read_link()?);
+        let mut absolute = PathBuf::new();
+        for part in target.components() {
+            match part {
+                Component::ParentDir => drop(absolute.pop()),
+                part => absolute.push(part),
+            }
+        }
+        Err(if self.has(&absolute) { error.into() } else { Unusable::Refused(Refusal::Outside) })
+    }
+
+    /// The kind of `path`; `None` if it is a pipe, a socket or a device.
+    fn look(&self, path: &str) -> Result<Option<FileKind>, Unusable> {
+        let path = self.without_links(self.inside(path)?)?;
+        let mut metadata = path.symlink_metadata()?;
+        if metadata.is_symlink() {
+            metadata = self.follow(&path)?.symlink_metadata()?;
+        }
+        Ok(kind_of(metadata.file_type()))
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>, Unusable> {
+        let absolute = self.inside(path)?;
+        let read = self.without_links(absolute).and_then(|path| self.read_at(&path, MAX_FILE));
+        if let Err(Unusable::Refused(refusal)) = &read {
+            self.seen().refused.insert(path.to_owned(), *refusal);
+        }
+        read
+    }
+
+    /// The content of the file at `path`, which has no links but for its last component.
+    fn read_at(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Unusable> {
+        match open(path)? {
+            Opened::File(file, size) => self.take(path.to_owned(), file, size, limit),
+            Opened::Link => {
+                let target = self.follow(path)?;
+                match open(&target)? {
+                    Opened::File(file, size) => self.take(target, file, size, limit),
+                    // It was replaced meanwhile.
+                    Opened::Link => Err(Unusable::Refused(Refusal::Outside)),
+                    other => Err(unreadable(&other)),
+                }
+            }
+            other => Err(unreadable(&other)),
+        }
+    }
+
+    /// Reads a file within the limits, even if it grows.
+    fn take(&self, path: PathBuf, file: fs::File, size: u64, limit: u64) -> Result<Vec<u8>, Unusable> {
+        let mut bytes = Vec::new();
+        if size <= limit {
+            self.count(path, size)?;
+            bytes.reserve_exact(usize::try_from(size).unwrap_or_default());
+            file.take(limit + 1).read_to_end(&mut bytes)?;
+        }
+        let is_small = size <= limit && bytes.len() as u64 <= limit;
+        if is_small { Ok(bytes) } else { Err(Unusable::Refused(Refusal::TooLarge(limit))) }
+    }
+
+    /// Adds a file to those that were read.
+    fn count(&self, path: PathBuf, size: u64) -> Result<(), Unusable> {
+        let mut seen = self.seen();
+        if !seen.read.contains(&path) {
+            if seen.bytes + size > MAX_TOTAL {
+                return Err(Unusable::Refused(Refusal::TooMuch(MAX_TOTAL)));
+            }
+            seen.bytes += size;
+            seen.read.insert(path);
+        }
+        Ok(())
+    }
+
+    /// The entries of a directory.
+    fn entries(&self, path: &str) -> Vec<DirEntry> {
+        let directory = self.inside(path).and_then(|path| self.directory_at(&path));
+        let entries = directory.and_then(|path| Ok(fs::read_dir(path)?));
+        entries.into_iter().flatten().flatten().collect()
+    }
 }
 
 impl Files for DiskFiles {
     fn kind(&self, path: &str) -> Option<FileKind> {
-        fs::metadata(self.locate(path)).ok().and_then(|metadata| kind_of(metadata.file_type()))
+        self.look(path).ok().flatten()
     }
 
     fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
-        fs::read(self.locate(path)).map_err(|error| reason(&error))
+        self.read(path).map_err(|error| match error {
+            Unusable::Failed(error) => reason(&error),
+            Unusable::Refused(Refusal::Outside) => "it is outside of the project".to_owned(),
+            Unusable::Refused(Refusal::Special) => "it is not a regular file".to_owned(),
+            Unusable::Refused(Refusal::TooLarge(_) | Refusal::TooMuch(_)) => "it is too large".to_owned(),
+        })
+    }
+
+    fn content(&self, path: &str) -> Option<Result<Vec<u8>, String>> {
+        match self.read(path) {
+            Ok(bytes) => Some(Ok(bytes)),
+            Err(Unusable::Refused(_)) => None,
+            Err(Unusable::Failed(error)) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(Unusable::Failed(error)) => self.is_file(path).then(|| Err(reason(&error))),
+        }
+    }
+
+    fn refusal(&self, path: &str) -> Option<Refusal> {
+        if let Some(known) = self.seen().refused.get(path) {
+            return Some(*known);
+        }
+        match self.look(path) {
+            Err(Unusable::Refused(refusal)) => Some(refusal),
+            Ok(None) => Some(Refusal::Special),
+            Ok(Some(_)) | Err(Unusable::Failed(_)) => None,
+        }
+    }
+
+    fn refused(&self) -> Vec<(String, Refusal)> {
+        self.seen().refused.iter().map(|(path, refusal)| (path.clone(), *refusal)).collect()
+    }
+
+    fn settle(&self, extent: &dyn Fn(&dyn Files) -> Vec<String>) {
+        if self.fixed.is_some() {
+            return;
+        }
+        let widest = boundary::widest(&self.real);
+        let wide = Self::within(&self.root, Boundary::Directory(widest));
+        let directories = extent(&wide).into_iter().filter_map(|path| self.absolute(&path));
+        self.settled.get_or_init(|| boundary::around(&self.real, widest, directories).to_owned());
     }
 
     fn list(&self, path: &str) -> Vec<(String, FileKind)> {
-        let Ok(entries) = fs::read_dir(self.locate(path)) else { return Vec::new() };
-        let mut found: Vec<(String, FileKind)> = entries
-            .flatten()
-            .filter_map(|entry| {
-                let kind = entry_kind(&entry.path(), entry.file_type().ok()?)?;
-                Some((entry.file_name().into_string().ok()?, kind))
-            })
-            .collect();
+        let mut found = Vec::new();
+        for entry in self.entries(path) {
+            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else { continue };
+            let kind = match kind.is_symlink() {
+                true => self.kind(&paths::join(path, &name)).filter(|kind| *kind == FileKind::File),
+                false => kind_of(kind),
+            };
+            found.extend(kind.map(|kind| (name, kind)));
+        }
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         found
     }
 
     fn link(&self, path: &str) -> Option<(String, String)> {
+        self.inside(path).ok()?;
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         ends.map(|end| &path[..end]).find_map(|part| {
-            let target = fs::read_link(self.locate(part)).ok()?;
+            let target = fs::read_link(self.absolute(part)?).ok()?;
             Some((part.to_owned(), target.to_string_lossy().into_owned()))
         })
     }
 
     fn linked_directories(&self, path: &str) -> Vec<String> {
         let names = self.links(path).into_iter().map(|(name, _)| name);
-        names.filter(|name| self.locate(path).join(name).is_dir()).collect()
+        names.filter(|name| self.is_directory(&paths::join(path, name))).collect()
     }
 
     fn links(&self, path: &str) -> Vec<(String, String)> {
-        let Ok(entries) = fs::read_dir(self.locate(path)) else { return Vec::new() };
         let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
         let link = |entry: DirEntry| {
             let target = fs::read_link(entry.path()).ok()?;
             Some((entry.file_name().into_string().ok()?, target.to_string_lossy().into_owned()))
         };
-        let mut found: Vec<_> = entries.flatten().filter(is_link).filter_map(link).collect();
+        let dangles = |name: &str| matches!(self.look(&paths::join(path, name)), Err(Unusable::Failed(_)));
+        let links = self.entries(path).into_iter().filter(is_link).filter_map(link);
+        let mut found: Vec<_> = links.filter(|(name, _)| !dangles(name)).collect();
         found.sort();
         found
     }
 
     /// Links are resolved, since `..` leads to the real parent.
     fn directory(&self) -> Vec<String> {
-        let root = if self.root.as_os_str().is_empty() { Path::new(".") } else { &self.root };
-        let absolute =
-            root.canonicalize().or_else(|_| std::path::absolute(root)).unwrap_or_else(|_| root.into());
-        absolute
-            .components()
-            .filter_map(|part| match part {
-                Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
-                _ => None,
-            })
-            .collect()
+        let name = |part: Component<'_>| match part {
+            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            _ => None,
+        };
+        self.real.components().filter_map(name).collect()
     }
+}
+
+/// `directory` without links, as an absolute path.
+fn real(directory: &Path) -> PathBuf {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    let absolute = directory.canonicalize().or_else(|_| std::path::absolute(directory));
+    absolute.unwrap_or_else(|_| directory.into())
 }
 
 fn kind_of(kind: FileType) -> Option<FileKind> {
     if kind.is_dir() { Some(FileKind::Directory) } else { kind.is_file().then_some(FileKind::File) }
 }
 
-fn entry_kind(path: &Path, kind: FileType) -> Option<FileKind> {
-    if kind.is_symlink() {
-        return fs::metadata(path).ok().filter(Metadata::is_file).map(|_| FileKind::File);
+fn unreadable(opened: &Opened) -> Unusable {
+    match opened {
+        Opened::Directory => Unusable::Failed(io::ErrorKind::IsADirectory.into()),
+        _ => Unusable::Refused(Refusal::Special),
     }
-    kind_of(kind)
 }

@@ -4,11 +4,17 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
-use super::{DiskFiles, reason, with_slashes};
+use super::disk::Unusable;
+use super::{Boundary, DiskFiles, reason, with_slashes};
+use crate::compiler::files::Refusal;
+use crate::compiler::front::check::boundary;
 use crate::compiler::front::dialect::CONFIGURATIONS as NAMES;
 use crate::compiler::front::source::Source;
 use crate::compiler::words::{either, similar};
 use crate::diagnostic::{Diagnostic, Place, Rule};
+
+/// The most bytes of a configuration: real ones have some kilobytes.
+pub const MAX_CONFIGURATION: u64 = 1024 * 1024;
 
 /// Depth of the search for other configurations when the requested one does not exist.
 const SEARCH_DEPTH: usize = 2;
@@ -54,24 +60,38 @@ pub fn default_config(directory: &Path) -> Default {
 
 impl Project {
     /// Reads the configuration `name`, a path relative to `directory`.
-    pub fn load(directory: &Path, name: &Path) -> Result<Self, Box<Unreadable>> {
+    pub fn load(directory: &Path, name: &Path, boundary: Boundary<'_>) -> Result<Self, Box<Unreadable>> {
         let path = directory.join(name);
+        let files = DiskFiles::within(path.parent().unwrap_or(directory), boundary);
+        let content = files.read_beside(path.file_name().unwrap_or_default(), MAX_CONFIGURATION);
         let refused = |error| {
             let shown = with_slashes(name);
-            let diagnostic = refused(&path, &shown, &error);
+            let diagnostic = match error {
+                Unusable::Refused(refusal) => unusable(&shown, refusal),
+                Unusable::Failed(error) => refused(&path, &shown, &error),
+            };
             Box::new(Unreadable { source: Source::new(shown, ""), diagnostic })
         };
-        Self::with_content(directory, name, fs::read(&path).map_err(refused)?)
+        let content = content.map_err(refused)?;
+        Self::decoded(name, path, files, content)
     }
 
     /// The configuration `name`, a path relative to `directory`, as if the file had this content.
     pub fn with_content(directory: &Path, name: &Path, content: Vec<u8>) -> Result<Self, Box<Unreadable>> {
-        let (shown, path) = (with_slashes(name), directory.join(name));
+        let path = directory.join(name);
+        let files = DiskFiles::new(path.parent().unwrap_or(directory));
+        if content.len() as u64 > MAX_CONFIGURATION {
+            let shown = with_slashes(name);
+            let diagnostic = unusable(&shown, Refusal::TooLarge(MAX_CONFIGURATION));
+            return Err(Box::new(Unreadable { source: Source::new(shown, ""), diagnostic }));
+        }
+        Self::decoded(name, path, files, content)
+    }
+
+    fn decoded(name: &Path, path: PathBuf, files: DiskFiles, content: Vec<u8>) -> Result<Self, Box<Unreadable>> {
+        let shown = with_slashes(name);
         match decode(content).map_err(|error| *error) {
-            Ok(text) => {
-                let files = DiskFiles::new(path.parent().unwrap_or(directory));
-                Ok(Self { source: Source::new(shown, text), files, path })
-            }
+            Ok(text) => Ok(Self { source: Source::new(shown, text), files, path }),
             Err((text, diagnostic)) => {
                 Err(Box::new(Unreadable { source: Source::new(shown, text), diagnostic }))
             }
@@ -81,6 +101,16 @@ impl Project {
 
 fn finding(rule: &'static Rule, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(rule, Place::File, message)
+}
+
+/// The finding about a configuration that is there and that is not read.
+fn unusable(shown: &str, refusal: Refusal) -> Diagnostic {
+    let refused = boundary::diagnostic(Place::File, shown, refusal);
+    match refusal {
+        Refusal::Outside => refused.help("pass a configuration in a project: not a link out of it, nor a file in `/`"),
+        Refusal::Special => refused.help("pass the path of a file, or `-` to check the text on stdin"),
+        Refusal::TooLarge(_) | Refusal::TooMuch(_) => refused,
+    }
 }
 
 fn refused(path: &Path, shown: &str, error: &io::Error) -> Diagnostic {

@@ -11,7 +11,7 @@ use agentcli::compiler::back::lower::{Options, lower};
 use agentcli::compiler::back::plan::Plan;
 use agentcli::compiler::front::config::EnvConfig;
 use agentcli::compiler::{Analysis, analyze};
-use agentcli::project::Project;
+use agentcli::project::{Boundary, Project};
 use indexmap::IndexMap;
 use tempfile::TempDir;
 
@@ -37,7 +37,7 @@ fn name(case: &Path) -> String {
 
 /// Loads and checks the configuration `config` of `directory`.
 pub(super) fn load(directory: &Path, config: &Path) -> (Project, Analysis) {
-    let project = Project::load(directory, config).unwrap();
+    let project = Project::load(directory, config, Boundary::Project).unwrap();
     let analysis = analyze("agent.json", &project.source.text, &project.files);
     (project, analysis)
 }

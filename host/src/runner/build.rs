@@ -13,7 +13,7 @@ use agentcli::cli::report::text::{self, Layout};
 use agentcli::compiler::back::lower::{self, Options};
 use agentcli::compiler::{self, Analysis};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
-use agentcli::project::{self, Project};
+use agentcli::project::{self, Boundary, Project};
 
 use super::repository::{self, Remote};
 use super::{BuildJob, Failure, LogSink, Origin, tree};
@@ -100,7 +100,7 @@ fn is_inside(root: &Path, path: &Path) -> io::Result<()> {
 fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
     let path = Path::new(&job.config);
     is_inside(root, &root.join(path)).map_err(|_| format!("`{}` is not a file of the source", job.config))?;
-    let mut checked = check::check(root, path);
+    let mut checked = check::check(root, path, Boundary::Directory(root));
     checked.findings.retain(|it| job.build_command.is_none() || it.diagnostic.rule.code != NOT_BUILT);
     let errors: Vec<String> = checked
         .findings
@@ -119,7 +119,7 @@ fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, S
             return Err(format!("{} is invalid: {first}, and {} more errors", job.config, rest.len()));
         }
     }
-    let project = Project::load(root, path).map_err(|unreadable| unreadable.diagnostic.message)?;
+    let project = Project::load(root, path, Boundary::Directory(root)).map_err(|unreadable| unreadable.diagnostic.message)?;
     let Analysis { config, .. } =
         compiler::analyze(&project.source.name, &project.source.text, &project.files);
     let directory = root.join(path.parent().unwrap_or(Path::new("")));

@@ -10,7 +10,7 @@ use crate::cli::fix::Fixed;
 use crate::cli::report::{self, Format, text::Layout};
 use crate::compiler::front::dialect::CONFIGURATIONS;
 use crate::error::Error;
-use crate::project;
+use crate::project::{self, Boundary};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -62,7 +62,7 @@ impl Validate {
         let directory = env.directory.clone();
         let check = |file: &Path| match (&stdin, file == Path::new(STDIN)) {
             (Some((name, content)), true) => check::check_content(&directory, name, content.clone()),
-            _ => check::check(&directory, file),
+            _ => check::check(&directory, file, Boundary::Project),
         };
         if !self.fix && !self.diff {
             return self.report(env, &check::check_all(&files, check));
@@ -82,7 +82,8 @@ impl Validate {
             return Ok(None);
         }
         let mut content = Vec::new();
-        let read = env.input.read_to_end(&mut content);
+        // One byte more than a configuration may have, so that the excess is seen.
+        let read = (&mut env.input).take(project::MAX_CONFIGURATION + 1).read_to_end(&mut content);
         read.map_err(|error| Error::misused(format!("cannot read stdin: {}", project::reason(&error))))?;
         let name = self.stdin_filename.clone().unwrap_or_else(|| PathBuf::from(CONFIGURATIONS[0]));
         Ok(Some((name, content)))

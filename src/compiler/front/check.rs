@@ -4,6 +4,7 @@
 //! are not part of the configuration (see [`Context::is_removed`]).
 
 mod auth;
+pub mod boundary;
 mod checkpointer;
 mod conflicts;
 mod credentials;
@@ -37,7 +38,7 @@ mod webhooks;
 mod workspace;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::compiler::files::Files;
@@ -92,6 +93,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },
     Check { run: locks::check, rules: locks::RULES },
+    Check { run: boundary::check, rules: boundary::RULES },
 ];
 
 /// The input of a check, and its findings.
@@ -115,6 +117,8 @@ pub struct Context<'a> {
     refused: Vec<Refused>,
     removed: &'a BTreeSet<Pointer>,
     found: Vec<Diagnostic>,
+    /// The paths of the configuration that cannot be used, normalised: they were reported, and are used by no check.
+    refused_paths: HashSet<String>,
     modules: HashMap<String, Option<Rc<Module>>>,
     variables: OnceCell<Rc<[Variable]>>,
 }
@@ -136,6 +140,7 @@ impl<'a> Context<'a> {
         let Closure { locals: all, archives, refused } = closure;
         let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
         let (found, modules, variables) = (Vec::new(), HashMap::new(), OnceCell::new());
+        let refused_paths = HashSet::new();
         let mut context = Self {
             document,
             config,
@@ -148,6 +153,7 @@ impl<'a> Context<'a> {
             refused,
             removed,
             found,
+            refused_paths,
             modules,
             variables,
         };
@@ -176,6 +182,11 @@ impl<'a> Context<'a> {
     fn is_absent(&self, pointer: &str) -> bool {
         let is_read = !self.document.broken && !self.document.is_partial(&Pointer::parse(pointer));
         is_read && self.config.at(pointer).is_none() && !self.is_removed(pointer)
+    }
+
+    /// Whether `path` was to be read, and is none of the project's files: this is reported by itself.
+    fn was_refused(&self, path: &str) -> bool {
+        self.refused_paths.contains(path) || self.files.refused().iter().any(|(refused, _)| refused == path)
     }
 
     /// The variables of `env`, read once for all checks.

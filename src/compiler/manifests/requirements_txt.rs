@@ -176,11 +176,12 @@ pub fn parts(directory: &str, files: &dyn Files) -> Vec<Part> {
     let mut seen = HashSet::new();
     let mut open = vec![paths::join(directory, "requirements.txt")];
     while let Some(path) = open.pop() {
-        if !files.is_file(&path) || !seen.insert(path.clone()) {
+        if !seen.insert(path.clone()) {
             continue;
         }
+        let Some(content) = files.content(&path) else { continue };
         // Installers read UTF-16, too, which PowerShell writes.
-        let (text, broken) = match files.bytes(&path) {
+        let (text, broken) = match content {
             Ok(bytes) => (lossy(&bytes), utf16(&bytes).map_or_else(|| utf8(bytes).err(), |_| None)),
             Err(why) => (String::new(), Some(Broken::new(0..0, why))),
         };

@@ -23,7 +23,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     check_presence(context);
     for local in context.locals.clone() {
         let Some((_, text)) = context.config.entries().find(|it| Some(it.0) == local.index) else { continue };
-        if locations::is_usable(text)
+        if locations::is_usable(context, text)
             && let Some(diagnostic) = check_directory(context, &local)
         {
             context.report(diagnostic);

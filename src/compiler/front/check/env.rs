@@ -36,7 +36,7 @@ fn check_file(context: &mut Context<'_>, text: &str) {
         return;
     }
     let shown = written(&path);
-    let is_path = locations::is_usable(text) && !text.trim().is_empty();
+    let is_path = locations::is_usable(context, text) && !text.trim().is_empty();
     let example = EXAMPLES.iter().map(|ending| format!("{path}{ending}"));
     let example = example.into_iter().find(|example| is_path && context.files.is_file(example));
     let (rule, message, help) = if text.trim().is_empty() {

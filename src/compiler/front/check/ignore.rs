@@ -122,7 +122,7 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     for located in references {
         let part = located.path_part();
         let path = match located.parse() {
-            _ if !locations::is_usable(&located.text[part.clone()]) => None,
+            _ if !locations::is_usable(context, &located.text[part.clone()]) => None,
             Ok(Reference::File { path, .. }) => Some(path),
             Ok(Reference::Module { module, .. }) => modules::resolve(context, &module),
             Err(_) => None,

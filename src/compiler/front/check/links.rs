@@ -60,7 +60,8 @@ impl Search<'_> {
         for (name, target) in files.links(&place) {
             let link = paths::join(&place, &name);
             let is_sent = is_own(&name) && !self.ignore.excludes(&paths::join(at, &name));
-            if is_sent && files.kind(&link).is_some() && self.leads_out(&place, &target) {
+            let is_reported = self.context.was_refused(&link);
+            if is_sent && !is_reported && self.leads_out(&place, &target) {
                 self.found.push((link, target));
             }
         }

@@ -1,6 +1,6 @@
-//! Paths that cannot be used in an image: absolute ones, and those with control characters.
+//! Paths that cannot be used: absolute ones, those with control characters, and those that are no part of the project.
 
-use super::Context;
+use super::{Context, boundary};
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::reference;
 use crate::compiler::manifests::dependency;
@@ -25,13 +25,19 @@ pub(super) fn check(context: &mut Context<'_>) {
                 Some(path) => diagnostic.help(format!("write `{path}`")).safe_fix(Edit::Replace(path)),
                 None => diagnostic.help("write a path relative to the configuration's directory"),
             });
+        } else {
+            let path = paths::normalize(&path);
+            let Some(refusal) = context.files.refusal(&path) else { continue };
+            context.report(boundary::diagnostic(place, &super::written(&path), refusal));
+            context.refused_paths.insert(path);
         }
     }
 }
 
 /// Whether `path` can be used in an image; other checks ignore paths that this check reports.
-pub(super) fn is_usable(path: &str) -> bool {
-    !paths::is_unprintable(path) && !is_absolute(path)
+pub(super) fn is_usable(context: &Context<'_>, path: &str) -> bool {
+    let is_refused = context.refused_paths.contains(&paths::normalize(path));
+    !is_refused && !paths::is_unprintable(path) && !is_absolute(path)
 }
 
 /// Whether `path` is absolute, on Windows too.

@@ -10,7 +10,7 @@ pub(super) const RULES: &[&Rule] = &[&PIP_CONFIG_NOT_FOUND, &UV_IGNORES_PIP_CONF
 pub(super) fn check(context: &mut Context<'_>) {
     let Some(text) = context.config.pip_config_file.as_deref() else { return };
     let path = paths::normalize(text);
-    if locations::is_usable(text) && !context.files.is_file(&path) {
+    if locations::is_usable(context, text) && !context.files.is_file(&path) {
         let message = match context.files.is_directory(&path) {
             true => format!("`{}` is a directory, not a file", written(&path)),
             false => format!("there is no file `{}`", written(&path)),

@@ -51,7 +51,7 @@ pub(super) fn check(context: &mut Context<'_>) {
 
 /// The first mistake in a reference: each check assumes that the ones before passed.
 fn check_one(context: &mut Context<'_>, located: &Located) -> Option<Diagnostic> {
-    if !locations::is_usable(&located.text[located.path_part()]) {
+    if !locations::is_usable(context, &located.text[located.path_part()]) {
         return None;
     }
     match located.parse() {

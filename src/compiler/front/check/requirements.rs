@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use super::manifests::{MAX_FINDINGS, invalid};
-use super::{Context, entry, written};
+use super::{Context, boundary, entry, written};
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::requirements_txt::{self, Entry, Kind, Part};
 use crate::compiler::manifests::{Broken, pyproject, requirement};
 use crate::compiler::words::similar;
-use crate::compiler::{manifests, paths, urls};
+use crate::compiler::{manifests, paths, server, urls};
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] = &[&INVALID_REQUIREMENT, &INVALID_REQUIREMENTS_FILE];
+pub(super) const RULES: &[&Rule] = &[&ABSOLUTE_INCLUDE, &INVALID_REQUIREMENT, &INVALID_REQUIREMENTS_FILE];
 
 /// The help if there is none for the very mistake.
 const FORM: &str = "write a package name with optional versions, such as `langchain>=0.3,<1`";
@@ -132,10 +132,9 @@ fn in_entry(
             return Some(invalid_requirement(local, related, broken.help));
         }
         Kind::Include(path) | Kind::Constraint(path) if !path.contains('$') => {
-            let included = requirements_txt::included(&part.path, item)
-                .filter(|path| !path.starts_with('/') && !context.files.is_file(path))?;
-            let label = format!("there is no file `{}`", written(&included));
-            (label, "paths are relative to the file that includes them".to_owned())
+            let included = requirements_txt::included(&part.path, item)?;
+            let (diagnostic, label) = not_included(context, local, part, &included)?;
+            return Some(diagnostic.related(Related::new(&part.path, masked, line, label)));
         }
         Kind::Unknown(option) => {
             let known = similar(option, requirements_txt::options());
@@ -151,6 +150,43 @@ fn in_entry(
             .help(help),
     )
 }
+
+/// The finding about the file at `included`, and a label for the line that includes it, if it is not read.
+fn not_included(
+    context: &Context<'_>,
+    local: &Local,
+    part: &Part,
+    included: &str,
+) -> Option<(Diagnostic, String)> {
+    let (place, shown) = (Place::Value(entry(local.index)), written(included));
+    if included.starts_with('/') {
+        let message = format!("`{}` includes a file by an absolute path", written(&part.path));
+        let diagnostic = Diagnostic::new(&ABSOLUTE_INCLUDE, place, message)
+            .help("write a path relative to the file, unless the base image has the file");
+        let is_meant = included == server::CONSTRAINTS;
+        return (!is_meant).then(|| (diagnostic, format!("`{shown}` is not read, and is not part of the image")));
+    }
+    if context.files.is_file(included) || context.was_refused(included) {
+        return None;
+    }
+    if let Some(refusal) = context.files.refusal(included) {
+        return Some((boundary::diagnostic(place, &shown, refusal), "included here".to_owned()));
+    }
+    let message = format!("`{}` is invalid", written(&part.path));
+    let diagnostic = Diagnostic::new(&INVALID_REQUIREMENTS_FILE, place, message)
+        .help("paths are relative to the file that includes them");
+    Some((diagnostic, format!("there is no file `{shown}`")))
+}
+
+static ABSOLUTE_INCLUDE: Rule = Rule {
+    code: "absolute-include",
+    severity: Severity::Warning,
+    summary: "a requirements.txt that includes a file by an absolute path",
+    why: "The installer looks for the file in the image, which only has the files of the base image and of the local \
+          dependencies. agentcli does not read it.",
+    wrong: r#"{ "dependencies": ["./dependency-with-an-absolute-include"] }"#,
+    right: r#"{ "dependencies": ["./dependency"] }"#,
+};
 
 static INVALID_REQUIREMENT: Rule = Rule {
     code: "invalid-requirement",

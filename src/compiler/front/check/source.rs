@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use super::credentials::in_file;
 use super::manifests::{MAX_FINDINGS, invalid};
-use super::{Context, written};
+use super::{Context, boundary, written};
+use crate::compiler::files::Refusal;
 use crate::compiler::front::config::{SourceConfig, Variant};
 use crate::compiler::front::workspace::{self, Locked, Workspace, lock_file};
 use crate::compiler::manifests;
@@ -29,7 +30,14 @@ pub(super) fn check(context: &mut Context<'_>) {
         return;
     }
     let found = match Workspace::read(context.config, context.files) {
-        None => vec![not_found(context, source)],
+        None => match refused(context, source) {
+            Some((path, refusal)) => {
+                let diagnostic = boundary::diagnostic(place("root"), &written(&path), refusal);
+                context.refused_paths.insert(path);
+                vec![diagnostic]
+            }
+            None => vec![not_found(context, source)],
+        },
         Some(Err(broken)) => {
             let help = broken.help.clone().unwrap_or_else(|| lock_again(source));
             vec![invalid(context, &INVALID_LOCK, place("root"), &lock_file(source), broken).help(help)]
@@ -72,6 +80,12 @@ fn check_conflicts(context: &mut Context<'_>) {
         let help = "remove it; the lock file names the index of each package";
         conflict("pip_config_file", "uv does not read `pip_config_file`", help);
     }
+}
+
+/// The directory of the workspace or its lock file, if it is refused.
+fn refused(context: &Context<'_>, source: &SourceConfig) -> Option<(String, Refusal)> {
+    let paths = [paths::normalize(&source.root), lock_file(source)];
+    paths.into_iter().find_map(|path| Some((path.clone(), context.files.refusal(&path)?)))
 }
 
 fn not_found(context: &Context<'_>, source: &SourceConfig) -> Diagnostic {
