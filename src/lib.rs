@@ -50,6 +50,8 @@
 //!
 //! - The compiler is pure: no files, environment, clock, network, printing or async. It sees the outside only through
 //!   [`compiler::files::Files`].
+//! - Only files of the project are read of the machine: [`project::Boundary`] decides once, and [`project::DiskFiles`] refuses
+//!   everything else.
 //! - A rule points with a place, mostly a JSON Pointer; its line and column are computed only when it is printed. A place
 //!   in another file carries its line.
 //! - A mistake of the user is a [`diagnostic::Diagnostic`], collected; a failure of the world is an error, propagated.

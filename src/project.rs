@@ -6,14 +6,16 @@ mod boundary;
 mod create;
 mod disk;
 mod load;
-mod open;
+mod regular;
 mod rules;
 mod write;
 
+use std::io::Read as _;
 use std::path::{Path, is_separator};
 use std::{fs, io};
 
 use crate::compiler::paths;
+use regular::{Opened, open};
 
 pub use boundary::Boundary;
 pub use create::{Created, create};
@@ -90,6 +92,14 @@ pub fn with_slashes(path: &Path) -> String {
 /// The text of a file, if it can be read.
 pub fn text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
+}
+
+/// The text of a regular file, if it can be read and is not too large. Nothing waits for the writer of a pipe.
+pub fn regular_text(path: &Path) -> Option<String> {
+    let Opened::File(file, _) = open(&path.canonicalize().ok()?).ok()? else { return None };
+    let mut text = String::new();
+    let size = file.take(MAX_FILE + 1).read_to_string(&mut text).ok()?;
+    (size as u64 <= MAX_FILE).then_some(text)
 }
 
 /// The text of an I/O error as a lowercase fragment, without the error number of the operating system.

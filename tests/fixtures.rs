@@ -5,7 +5,8 @@
 //! - The project around it is `fixtures/trees/python`, or `fixtures/trees/<tree>` for a case named `<name>@<tree>`.
 //! - A tree with a directory `project/` has files beside the project too, and the configuration is in that directory.
 //! - The files of a directory `<case>/` are added to the project and replace files of the same name. A case may have
-//!   this directory and no configuration.
+//!   this directory and no configuration. `NAME.sparse` becomes an empty file of as many bytes as it says, and
+//!   `NAME.socket` a socket.
 //! - `<case>.fixed` is the configuration after `agentcli validate --fix`, for a case with a safe fix.
 //! - Each case reports the rule whose folder it is in. A case named `fine-…` reports nothing: it shows what the rule
 //!   must accept.
@@ -13,6 +14,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use crate::harness::{Output, TestEnv, fixtures, golden};
@@ -55,7 +57,7 @@ impl Case {
     }
 }
 
-/// Copies the files and symbolic links of `from` into `to`.
+/// Copies the files and symbolic links of `from` into `to`, and makes what git cannot store.
 fn overlay(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -63,11 +65,23 @@ fn overlay(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             overlay(&source, &target);
         } else if source.is_symlink() {
+            fs::remove_file(&target).ok();
             symlink(fs::read_link(source).unwrap(), target).unwrap();
+        } else if let Some(target) = stripped(&target, ".sparse") {
+            let size = fs::read_to_string(source).unwrap().trim().parse().unwrap();
+            fs::File::create(target).unwrap().set_len(size).unwrap();
+        } else if let Some(target) = stripped(&target, ".socket") {
+            fs::remove_file(&target).ok();
+            UnixListener::bind(target).unwrap();
         } else {
             fs::copy(source, target).unwrap();
         }
     }
+}
+
+/// `path` without `ending`, if it has it.
+fn stripped(path: &Path, ending: &str) -> Option<PathBuf> {
+    path.to_str()?.strip_suffix(ending).map(PathBuf::from)
 }
 
 /// The names in a directory, sorted.

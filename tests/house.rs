@@ -100,7 +100,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("front::keys", &["words"]),
     (
         "front::extent",
-        &["files", "front::config", "front::workspace", "manifests", "paths"],
+        &["files", "front::config", "front::reference", "front::workspace", "manifests", "paths"],
     ),
     ("front::reference", &["front::keys", "paths"]),
     ("front::schema", &["front::dialect", "front::document", "front::keys", "words"]),
@@ -187,7 +187,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("ruff_python_ast", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_python_parser", &["compiler::manifests::setup_py", "compiler::manifests::symbols"]),
     ("ruff_text_size", &["compiler::manifests::symbols"]),
-    ("rustix", &["child::unix", "project::open"]),
+    ("rustix", &["child::unix", "project::regular"]),
     ("rustls", &["api", "doctor", "engine"]),
     ("same_file", &["up"]),
     ("saphyr_parser", &["compiler::manifests::yaml"]),
@@ -208,7 +208,7 @@ const VENDORS: &[(&str, &[&str])] = &[
 ];
 
 /// The modules whose code depends on the operating system.
-const OF_THE_SYSTEM: &[&str] = &["child", "cli::command", "context::walk", "engine::local", "live::signals", "project::open"];
+const OF_THE_SYSTEM: &[&str] = &["child", "cli::command", "context::walk", "engine::local", "live::signals", "project::regular"];
 
 /// The marks of such code.
 const SYSTEMS: &[&str] = &[

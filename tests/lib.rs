@@ -5,6 +5,8 @@
 
 mod api;
 mod arguments;
+#[cfg(unix)]
+mod boundary;
 #[cfg(feature = "system-tests")]
 mod ci;
 mod completions;

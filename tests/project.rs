@@ -5,14 +5,14 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use agentcli::compiler::files::{FileKind, Files};
-use agentcli::project::{DiskFiles, write_atomically};
+use agentcli::project::{Boundary, DiskFiles, write_atomically};
 
 use crate::harness::TestEnv;
 
 #[test]
 fn the_disk_is_seen_as_the_compiler_wants_it() {
     let tree = TestEnv::empty().file("src/b.py", "x = 1\n").file("src/a/c.txt", "").file("bad", b"\xff");
-    let files = DiskFiles::new(tree.path("src"));
+    let files = DiskFiles::within(tree.path("src"), Boundary::Directory(&tree.path("")));
     assert_eq!(files.list("."), [("a".to_owned(), FileKind::Directory), ("b.py".to_owned(), FileKind::File)]);
     assert_eq!(files.kind("a"), Some(FileKind::Directory));
     assert_eq!(files.kind("../bad"), Some(FileKind::File));
@@ -33,7 +33,7 @@ fn linked_files_are_listed_and_linked_directories_are_not() {
     symlink("file", tree.path("src/to-file")).unwrap();
     symlink("..", tree.path("src/to-parent")).unwrap();
     symlink("nowhere", tree.path("src/to-nowhere")).unwrap();
-    let files = DiskFiles::new(tree.path("src"));
+    let files = DiskFiles::within(tree.path("src"), Boundary::Directory(&tree.path("")));
     let names: Vec<String> = files.list(".").into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["file", "real", "to-file"]);
     assert_eq!(files.kind("to-parent"), Some(FileKind::Directory));

@@ -80,8 +80,9 @@ fn check_path(env: &Env, planned: &Planned, artifact: &Artifact, is_forced: bool
         let message = format!("`{shown}` is the configuration itself");
         return Err(Error::usage(message, "name another path to write to"));
     }
-    let is_ours = || project::text(&path).is_some_and(|text| text.starts_with(MARK));
-    if !is_forced && path.exists() && !is_ours() {
+    let is_ours = || project::regular_text(&path).is_some_and(|text| text.starts_with(MARK));
+    // A link may lead to a place where nothing is yet.
+    if !is_forced && path.symlink_metadata().is_ok() && !is_ours() {
         let message = format!("`{shown}` is there and was not written by agentcli");
         return Err(Error::usage(message, "name another path, or add --force to overwrite it"));
     }
@@ -99,7 +100,7 @@ fn check(
 ) -> Result<(), Error> {
     for artifact in artifacts {
         let path = artifact.path.display();
-        let message = match project::text(&env.directory.join(&artifact.path)) {
+        let message = match project::regular_text(&env.directory.join(&artifact.path)) {
             None => format!("`{path}` does not exist"),
             Some(text) if text == artifact.text => continue,
             Some(text) if !text.starts_with(MARK) => format!("`{path}` was not written by agentcli"),

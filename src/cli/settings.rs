@@ -10,7 +10,8 @@ use crate::api::wire::Redacted;
 use crate::compiler::manifests::dotenv::{self, Dotenv};
 use crate::compiler::server::hosted;
 use crate::error::Error;
-use crate::project;
+use crate::compiler::files::Files as _;
+use crate::project::DiskFiles;
 use crate::ship::slug;
 
 /// The file beside the configuration.
@@ -95,7 +96,11 @@ impl Settings {
 
     /// Reads `.env` in `directory`, if it exists. Warns about lines that cannot be parsed.
     pub(super) fn read(env: &mut Env, directory: &Path) -> Self {
-        let text = project::text(&directory.join(FILE)).unwrap_or_default();
+        let files = DiskFiles::new(directory);
+        let text = files.text(FILE).unwrap_or_default();
+        if files.refusal(FILE).is_some() {
+            warn(env, &format!("ignoring `{FILE}`: it is no file of the project, or is too large"));
+        }
         let file = parsed(env, &text, FILE);
         Self { file, file_alone: dotenv::parse(&text, |_| None) }
     }

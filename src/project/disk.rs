@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::boundary::{self, Boundary};
-use super::open::{Opened, open};
 use super::reason;
+use super::regular::{Opened, open};
 use crate::compiler::files::{FileKind, Files, Refusal};
 use crate::compiler::paths;
 
@@ -73,6 +73,10 @@ impl DiskFiles {
             Boundary::Project => boundary::repository(&real),
             Boundary::Directory(directory) => Some(self::real(directory)),
         };
+        Self::around(root, real, fixed)
+    }
+
+    fn around(root: PathBuf, real: PathBuf, fixed: Option<PathBuf>) -> Self {
         Self { root, real, fixed, settled: OnceLock::new(), seen: Mutex::default() }
     }
 
@@ -142,17 +146,16 @@ impl DiskFiles {
 
     /// The directory at `path`, which lies inside by its text, without links.
     fn directory_at(&self, path: &Path) -> Result<PathBuf, Unusable> {
-        let known = |path: &Path| {
-            if self.real.starts_with(path) {
-                return Some(path.to_owned());
-            }
-            self.seen().directories.get(path).cloned()
-        };
-        let start = path.ancestors().find_map(|above| Some((above, known(above)?)));
-        let (above, mut real) = start.unwrap_or((Path::new(""), PathBuf::new()));
-        let mut text = above.to_owned();
+        // Above the configuration's directory, there are no links.
+        let above = self.real.ancestors().find(|above| path.starts_with(above)).unwrap_or(Path::new(""));
+        let (mut text, mut real) = (above.to_owned(), above.to_owned());
         for name in path.strip_prefix(above).unwrap_or(path) {
             text.push(name);
+            let known = self.seen().directories.get(&text).cloned();
+            if let Some(known) = known {
+                real = known;
+                continue;
+            }
             real.push(name);
             if real.symlink_metadata()?.is_symlink() {
                 real = self.follow(&real)?;
@@ -292,7 +295,7 @@ impl Files for DiskFiles {
             return;
         }
         let widest = boundary::widest(&self.real);
-        let wide = Self::within(&self.root, Boundary::Directory(widest));
+        let wide = Self::around(self.root.clone(), self.real.clone(), Some(widest.to_owned()));
         let directories = extent(&wide).into_iter().filter_map(|path| self.absolute(&path));
         self.settled.get_or_init(|| boundary::around(&self.real, widest, directories).to_owned());
     }

@@ -27,6 +27,24 @@ fn findings_come_from_the_unsaved_text() {
 }
 
 #[test]
+fn nothing_outside_of_the_project_is_searched_or_proposed() {
+    let mut client = Client::editing(TestEnv::project(), VALID);
+    assert_eq!(client.codes(), NONE);
+    for (version, path, code) in [(2, "/", "absolute-path"), (3, "../../../..", "path-outside-project")] {
+        let text = VALID.replace("[\".\"]", &format!("[\".\", \"{path}\"]"));
+        client.change(version, &json!({"text": text}));
+        assert_eq!(client.codes(), [code], "{path}");
+    }
+    let text = r#"{"dependencies": [".", "/"], "graphs": {"a": "/etc/"}, "env": "/etc/"}"#;
+    client.change(4, &json!({"text": text}));
+    for typed in ["\"/\"", "/etc/\"}", "/etc/\""] {
+        let end = text.rfind(typed).unwrap() + typed.trim_end_matches('}').len() - 1;
+        let found = client.ask("textDocument/completion", 0, u32::try_from(end).unwrap());
+        assert_eq!(found, json!([]), "{typed}");
+    }
+}
+
+#[test]
 fn a_new_file_need_not_exist() {
     let project = TestEnv::empty().file("app/agent.py", "graph = object()\n");
     let (mut client, _) = Client::open_with(project, json!({}));

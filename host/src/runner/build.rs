@@ -200,7 +200,31 @@ mod tests {
         ];
         let (prepared, ..) = prepared(&files);
         let reason = prepared.err().unwrap();
-        assert!(reason.contains("needs files outside of the source"), "{reason}");
+        assert!(reason.contains("`../..` leads out of the project"), "{reason}");
+    }
+
+    /// A compressed archive may be small, and what it unpacks is not.
+    #[test]
+    fn files_of_the_machine_and_huge_ones_are_not_read() {
+        let up = "../".repeat(16);
+        let include = format!("-r {up}etc/passwd\n-r {up}proc/self/environ\n-r /etc/passwd\n");
+        let huge = "\0".repeat(usize::try_from(project::MAX_FILE).unwrap() + 1);
+        let dependencies = VALID.replace("[\".\"]", "[\".\", \"../lib\", \"../huge\"]");
+        let (prepared, lines, _) = prepared(&[
+            ("app/agent.json", &*dependencies),
+            ("app/agent.py", "graph = object()\n"),
+            ("app/.git/HEAD", ""),
+            ("app/requirements.txt", &*include),
+            ("huge/requirements.txt", &*huge),
+            ("lib/requirements.txt", "-r ../app/agent.py\n"),
+        ]);
+        assert!(prepared.is_err());
+        let log = lines.join("\n");
+        let codes = lines.iter().filter_map(|line| line.split_once(": ").map(|(code, _)| code));
+        let codes: Vec<&str> = codes.filter(|code| code.ends_with(']')).collect();
+        let outside = "error[path-outside-project]";
+        assert_eq!(codes, [outside, outside, "warning[absolute-include]", "error[invalid-requirement]", "error[file-too-large]"], "{log}");
+        assert!(log.contains("etc/passwd") && !log.contains("root:") && !log.contains("PATH="), "{log}");
     }
 
     #[cfg(unix)]

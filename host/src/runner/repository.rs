@@ -8,7 +8,8 @@ use tokio::time::sleep;
 
 use agentcli::api::wire::LogLevel;
 use agentcli::child::{self, Command};
-use agentcli::project;
+use agentcli::compiler::files::Files as _;
+use agentcli::project::{self, Boundary, DiskFiles};
 
 use super::{LogSink, tree};
 
@@ -77,7 +78,8 @@ async fn grown(root: &Path, limit: u64) {
 }
 
 fn has_large_files(root: &Path) -> bool {
-    std::fs::read_to_string(root.join(".gitattributes")).is_ok_and(|text| text.contains("filter=lfs"))
+    let files = DiskFiles::within(root, Boundary::Directory(root));
+    files.text(".gitattributes").is_some_and(|text| text.contains("filter=lfs"))
 }
 
 impl Remote<'_> {

@@ -68,7 +68,7 @@ fn build_line(planned: &Planned, save_path: &Path) -> String {
 /// Warns where a Dockerfile beside the configuration was generated, and is not `current`.
 pub(super) fn warn_if_stale(env: &mut Env, planned: &Planned, current: &str) {
     let path = planned.project.path.with_file_name("Dockerfile");
-    let text = project::text(&env.directory.join(&path)).filter(|text| text.starts_with(MARK));
+    let text = project::regular_text(&env.directory.join(&path)).filter(|text| text.starts_with(MARK));
     if text.is_some_and(|text| text != current) {
         let text = format!(
             "the generated Dockerfile beside {} is out of date; this build does not use it, but others may: run \

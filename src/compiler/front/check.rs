@@ -49,6 +49,7 @@ use crate::compiler::front::workspace::locked;
 use crate::compiler::manifests::dependency::{self, Local};
 use crate::compiler::manifests::local_requirements::{Archive, Closure, Refused};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
+use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 use variables::Variable;
 
@@ -184,9 +185,12 @@ impl<'a> Context<'a> {
         is_read && self.config.at(pointer).is_none() && !self.is_removed(pointer)
     }
 
-    /// Whether `path` was to be read, and is none of the project's files: this is reported by itself.
+    /// Whether `path`, or something below it, was to be read and is none of the project's files: this is reported by
+    /// itself.
     fn was_refused(&self, path: &str) -> bool {
-        self.refused_paths.contains(path) || self.files.refused().iter().any(|(refused, _)| refused == path)
+        let read = self.files.refused();
+        let mut all = self.refused_paths.iter().chain(read.iter().map(|(refused, _)| refused));
+        all.any(|refused| paths::below(refused, path).is_some())
     }
 
     /// The variables of `env`, read once for all checks.

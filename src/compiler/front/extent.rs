@@ -1,7 +1,8 @@
-//! The directories that a configuration needs: they are part of the project, wherever they lie.
+//! The directories that a configuration spans: everything that it names, and what belongs to that.
 
 use crate::compiler::files::Files;
-use crate::compiler::front::config::Config;
+use crate::compiler::front::config::{Config, EnvConfig};
+use crate::compiler::front::reference;
 use crate::compiler::front::workspace::locked;
 use crate::compiler::manifests::dependency::local_dependencies;
 use crate::compiler::manifests::local_requirements::Closure;
@@ -9,11 +10,11 @@ use crate::compiler::manifests::uv_workspace::Workspace;
 use crate::compiler::manifests::{package_json, workspace};
 use crate::compiler::paths;
 
-/// The local dependencies, the directories that they require, and the roots of their workspaces, relative to the
-/// configuration's directory. Some of them may not exist.
+/// The local dependencies, the directories that they require, the roots of their workspaces, and the directories of the
+/// files that the configuration names, all relative to the configuration's directory. Some of them may not exist.
 pub fn extent(config: &Config, files: &dyn Files) -> Vec<String> {
-    let named = config.source.iter().map(|source| paths::normalize(&source.root));
-    let mut found: Vec<String> = named.collect();
+    let root = config.source.iter().map(|source| paths::normalize(&source.root));
+    let mut found: Vec<String> = root.chain(named_files(config).map(|file| paths::parent(&file))).collect();
     let direct = local_dependencies(config.entries(), files);
     let locals = match locked(config, files) {
         Some(locked) => locked.locals,
@@ -29,9 +30,27 @@ pub fn extent(config: &Config, files: &dyn Files) -> Vec<String> {
     found
 }
 
-/// The roots of the workspaces that list the configuration's directory.
+/// The files that the configuration names.
+fn named_files(config: &Config) -> impl Iterator<Item = String> {
+    let env = match &config.env {
+        Some(EnvConfig::File(path)) => Some(path.clone()),
+        _ => None,
+    };
+    let references = reference::all(&config.value).into_iter();
+    let references = references.map(|located| located.text[located.path_part()].to_owned());
+    references.chain(env).chain(config.pip_config_file.clone()).map(|path| paths::normalize(&path))
+}
+
+/// The roots of the workspaces that list the configuration's directory, or that it seems to be missing in.
 fn javascript_workspaces(files: &dyn Files) -> Vec<String> {
     let Some(Ok(own)) = package_json::find(".", files) else { return Vec::new() };
-    let Ok(search) = workspace::search(&own, files) else { return Vec::new() };
-    [search.found, search.excluded].into_iter().flatten().map(|workspace| workspace.root).collect()
+    match workspace::search(&own, files) {
+        Ok(search) => {
+            let is_missing = own.requirements().any(|(_, version)| workspace::is_of_workspace(version));
+            let passed = search.passed.filter(|_| is_missing);
+            [search.found, search.excluded, passed].into_iter().flatten().map(|it| it.root).collect()
+        }
+        // Another check reports it.
+        Err(unreadable) => vec![paths::parent(&unreadable.path)],
+    }
 }

@@ -5,7 +5,7 @@ use super::dependency::Local;
 use super::package::{Metadata, Source, local_path, metadata};
 use super::requirement::{extras, file_url, normalized_name, written_name};
 use super::requirements_txt;
-use crate::compiler::files::{FileKind, Files};
+use crate::compiler::files::{FileKind, Files, Refusal};
 use crate::compiler::paths;
 
 /// A local requirement that cannot be used.
@@ -145,6 +145,9 @@ fn check(local: &Local, required: &Required, files: &dyn Files) -> Result<(), (S
         return refuse(format!("has the absolute path `{path}`"), "write a path relative to the manifest");
     }
     match local.found {
+        None if files.refusal(path) == Some(Refusal::Outside) => {
+            return refuse(format!("is at `{path}`, outside of the project"), "copy it into the project");
+        }
         None => return refuse(format!("is at `{path}`, which does not exist"), "correct the path"),
         Some(FileKind::File) if !requirements_txt::is_archive(path) => {
             return refuse(

@@ -32,7 +32,8 @@ pub(super) fn check(context: &mut Context<'_>) {
 
 fn check_file(context: &mut Context<'_>, text: &str) {
     let path = paths::normalize(text);
-    if paths::is_unprintable(text) || context.files.is_file(&path) {
+    let is_reported = paths::is_unprintable(text) || context.refused_paths.contains(&path);
+    if is_reported || context.files.is_file(&path) {
         return;
     }
     let shown = written(&path);
