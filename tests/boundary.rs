@@ -215,7 +215,9 @@ fn the_project_is_the_nearest_repository() {
 fn a_project_without_a_repository_has_its_dependencies_and_workspaces() {
     let graph = "graph = object()\n";
     let package = |name: &str, rest: &str| {
-        format!("[project]\nname = '{name}'\nversion = '1'\n{rest}\n[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n")
+        format!(
+            "[project]\nname = '{name}'\nversion = '1'\n{rest}\n[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n"
+        )
     };
     let requires = "dependencies = ['shared']\n[tool.uv.sources]\nshared = {path = '../../libs/shared'}\n";
     let member = "dependencies = ['shared']\n[tool.uv.sources]\nshared = {workspace = true}\n";
@@ -234,7 +236,9 @@ fn a_project_without_a_repository_has_its_dependencies_and_workspaces() {
             .file("w/libs/shared/shared/__init__.py", "")
             .file("w/libs/shared/pyproject.toml", package("shared", ""));
         let env = match name {
-            "workspace" => env.file("w/pyproject.toml", "[tool.uv.workspace]\nmembers = ['apps/*', 'libs/*']\n"),
+            "workspace" => {
+                env.file("w/pyproject.toml", "[tool.uv.workspace]\nmembers = ['apps/*', 'libs/*']\n")
+            }
             _ => env,
         };
         assert_eq!(codes(&env, "w/apps/one/agent.json"), [""; 0], "{name}");
@@ -258,14 +262,18 @@ fn links_within_a_project_are_followed() {
     link(&env, "../repo/app", "outside/back");
     link(&env, "out/back/agent.ts", "repo/app/out-and-back");
     let files = DiskFiles::new(env.path("repo/app"));
-    for path in ["agent.py", "absolute/agent.py", "around/agent.py", "../shared/agent.py", "../../repo/app/agent.py"] {
+    for path in
+        ["agent.py", "absolute/agent.py", "around/agent.py", "../shared/agent.py", "../../repo/app/agent.py"]
+    {
         assert_eq!(files.read(path).unwrap(), "graph = object()\n", "{path}");
         assert_eq!(files.refusal(path), None, "{path}");
     }
     for path in ["self", "dangling", "nothing", "agent.py/x", "nothing/../x"] {
         assert_eq!((files.kind(path), files.refusal(path)), (None, None), "{path}");
     }
-    for path in ["dangling-outside", "out", "out/secret", "../../outside/secret", "/etc/passwd", "..\u{0}/../../x"] {
+    for path in
+        ["dangling-outside", "out", "out/secret", "../../outside/secret", "/etc/passwd", "..\u{0}/../../x"]
+    {
         assert_eq!((files.kind(path), files.content(path)), (None, None), "{path}");
         assert!(files.list(path).is_empty() && files.links(path).is_empty(), "{path}");
     }
@@ -278,7 +286,10 @@ fn links_within_a_project_are_followed() {
     assert!(!files.list(".").iter().any(|(name, _)| name == "out" || name.starts_with("dangling")));
     assert_eq!(files.linked_directories("."), ["absolute", "around"]);
     let refused = files.refused();
-    assert!(refused.iter().all(|(path, _)| path.starts_with("dangling") || path.starts_with("out")), "{refused:?}");
+    assert!(
+        refused.iter().all(|(path, _)| path.starts_with("dangling") || path.starts_with("out")),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -308,12 +319,16 @@ fn files_above_the_limit_are_findings_and_are_not_read() {
     for name in READ_BY_NAME.iter().filter(|name| **name != "pip.conf") {
         let env = repository();
         let limit = if *name == "agent.json" { MAX_CONFIGURATION } else { MAX_FILE };
-        let file = fs::File::options().write(true).create(true).open(env.path(&format!("repo/app/{name}"))).unwrap();
+        let file =
+            fs::File::options().write(true).create(true).open(env.path(&format!("repo/app/{name}"))).unwrap();
         // Much more than the memory that reading it may take.
         file.set_len(if *name == "agent.ts" { 1 << 40 } else { limit + 1 }).unwrap();
         let (env, run) = run(env, "validate repo/app/agent.json");
         assert!(run.out.contains("[file-too-large]") && run.out.contains(name), "{name}: {}", run.out);
-        assert_eq!(codes(&env, "repo/app/agent.json").iter().filter(|code| **code == "file-too-large").count(), 1);
+        assert_eq!(
+            codes(&env, "repo/app/agent.json").iter().filter(|code| **code == "file-too-large").count(),
+            1
+        );
     }
 }
 
@@ -327,5 +342,9 @@ fn all_files_together_have_a_limit() {
         env = env.file(&format!("repo/app/part-{number}.txt"), lines);
     }
     let run = env.run("validate repo/app/agent.json");
-    assert!(run.out.contains("the files of the project up to `./part-3.txt` are larger than 32 MiB"), "{}", run.out);
+    assert!(
+        run.out.contains("the files of the project up to `./part-3.txt` are larger than 32 MiB"),
+        "{}",
+        run.out
+    );
 }

@@ -208,7 +208,8 @@ const VENDORS: &[(&str, &[&str])] = &[
 ];
 
 /// The modules whose code depends on the operating system.
-const OF_THE_SYSTEM: &[&str] = &["child", "cli::command", "context::walk", "engine::local", "live::signals", "project::regular"];
+const OF_THE_SYSTEM: &[&str] =
+    &["child", "cli::command", "context::walk", "engine::local", "live::signals", "project::regular"];
 
 /// The marks of such code.
 const SYSTEMS: &[&str] = &[

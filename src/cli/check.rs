@@ -110,7 +110,8 @@ pub(super) struct Reading {
 
 /// Reads and checks the configuration at `path` without the findings of `rules`.
 pub(super) fn read_for(env: &Env, path: &Path, rules: &[&str]) -> Reading {
-    let (mut checked, usable) = read(Project::load(&env.directory, path, Boundary::Project), &env.directory, path);
+    let (mut checked, usable) =
+        read(Project::load(&env.directory, path, Boundary::Project), &env.directory, path);
     let all = checked.errors();
     checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
     let errors = checked.errors();

@@ -7,10 +7,10 @@ use super::compile::directory_of;
 use super::console::warn;
 use super::env::Env;
 use crate::api::wire::Redacted;
+use crate::compiler::files::Files as _;
 use crate::compiler::manifests::dotenv::{self, Dotenv};
 use crate::compiler::server::hosted;
 use crate::error::Error;
-use crate::compiler::files::Files as _;
 use crate::project::DiskFiles;
 use crate::ship::slug;
 

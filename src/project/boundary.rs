@@ -20,7 +20,9 @@ static HOME: LazyLock<Option<PathBuf>> =
 /// The root of the repository around `directory`, a real path. One in the home directory or above it does not count: it
 /// holds settings, and everything else of its owner lies in it.
 pub(super) fn repository(directory: &Path) -> Option<PathBuf> {
-    candidates(directory, HOME.as_deref()).find(|it| it.join(".git").symlink_metadata().is_ok()).map(PathBuf::from)
+    candidates(directory, HOME.as_deref())
+        .find(|it| it.join(".git").symlink_metadata().is_ok())
+        .map(PathBuf::from)
 }
 
 /// The largest directory around `directory`, a real path, that a project can have.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
 use super::disk::Unusable;
+use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
 use super::{Boundary, DiskFiles, reason, with_slashes};
 use crate::compiler::files::Refusal;
 use crate::compiler::front::check::boundary;
@@ -88,7 +88,12 @@ impl Project {
         Self::decoded(name, path, files, content)
     }
 
-    fn decoded(name: &Path, path: PathBuf, files: DiskFiles, content: Vec<u8>) -> Result<Self, Box<Unreadable>> {
+    fn decoded(
+        name: &Path,
+        path: PathBuf,
+        files: DiskFiles,
+        content: Vec<u8>,
+    ) -> Result<Self, Box<Unreadable>> {
         let shown = with_slashes(name);
         match decode(content).map_err(|error| *error) {
             Ok(text) => Ok(Self { source: Source::new(shown, text), files, path }),
@@ -107,7 +112,9 @@ fn finding(rule: &'static Rule, message: impl Into<String>) -> Diagnostic {
 fn unusable(shown: &str, refusal: Refusal) -> Diagnostic {
     let refused = boundary::diagnostic(Place::File, shown, refusal);
     match refusal {
-        Refusal::Outside => refused.help("pass a configuration in a project: not a link out of it, nor a file in `/`"),
+        Refusal::Outside => {
+            refused.help("pass a configuration in a project: not a link out of it, nor a file in `/`")
+        }
         Refusal::Special => refused.help("pass the path of a file, or `-` to check the text on stdin"),
         Refusal::TooLarge(_) | Refusal::TooMuch(_) => refused,
     }

@@ -119,7 +119,8 @@ fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, S
             return Err(format!("{} is invalid: {first}, and {} more errors", job.config, rest.len()));
         }
     }
-    let project = Project::load(root, path, Boundary::Directory(root)).map_err(|unreadable| unreadable.diagnostic.message)?;
+    let project = Project::load(root, path, Boundary::Directory(root))
+        .map_err(|unreadable| unreadable.diagnostic.message)?;
     let Analysis { config, .. } =
         compiler::analyze(&project.source.name, &project.source.text, &project.files);
     let directory = root.join(path.parent().unwrap_or(Path::new("")));
@@ -223,7 +224,17 @@ mod tests {
         let codes = lines.iter().filter_map(|line| line.split_once(": ").map(|(code, _)| code));
         let codes: Vec<&str> = codes.filter(|code| code.ends_with(']')).collect();
         let outside = "error[path-outside-project]";
-        assert_eq!(codes, [outside, outside, "warning[absolute-include]", "error[invalid-requirement]", "error[file-too-large]"], "{log}");
+        assert_eq!(
+            codes,
+            [
+                outside,
+                outside,
+                "warning[absolute-include]",
+                "error[invalid-requirement]",
+                "error[file-too-large]"
+            ],
+            "{log}"
+        );
         assert!(log.contains("etc/passwd") && !log.contains("root:") && !log.contains("PATH="), "{log}");
     }
 

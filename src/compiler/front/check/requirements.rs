@@ -164,7 +164,8 @@ fn not_included(
         let diagnostic = Diagnostic::new(&ABSOLUTE_INCLUDE, place, message)
             .help("write a path relative to the file, unless the base image has the file");
         let is_meant = included == server::CONSTRAINTS;
-        return (!is_meant).then(|| (diagnostic, format!("`{shown}` is not read, and is not part of the image")));
+        return (!is_meant)
+            .then(|| (diagnostic, format!("`{shown}` is not read, and is not part of the image")));
     }
     if context.files.is_file(included) || context.was_refused(included) {
         return None;
