@@ -47,7 +47,8 @@ pub trait Files: Sync {
         None
     }
 
-    /// The files that the project has and that [`Files::content`] refused, by path.
+    /// The files that the project has and that were refused, by path: those that were to be read, and those that were
+    /// looked for by their name.
     fn refused(&self) -> Vec<(String, Refusal)> {
         Vec::new()
     }

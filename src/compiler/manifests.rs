@@ -37,7 +37,38 @@ use std::ops::Range;
 use globset::{Glob, GlobBuilder, GlobSet};
 
 use crate::compiler::files::Files;
-use crate::compiler::urls;
+use crate::compiler::{paths, urls};
+
+/// Files that installers and container engines look for by these names.
+const BY_NAME: &[&str] = &[
+    ".dockerignore",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "bun.lock",
+    "bun.lockb",
+    "bunfig.toml",
+    "npm-shrinkwrap.json",
+    "package-lock.json",
+    "package.json",
+    "pdm.lock",
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "poetry.lock",
+    "pylock.toml",
+    "pyproject.toml",
+    "requirements.txt",
+    "setup.cfg",
+    "setup.py",
+    "uv.lock",
+    "uv.toml",
+    "yarn.lock",
+];
+
+/// Whether the file at `path` is looked for by its name.
+pub fn is_read_by_name(path: &str) -> bool {
+    BY_NAME.contains(&paths::file_name(path))
+}
 
 /// A syntax error in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 /// What belongs to a project.
 #[derive(Clone, Copy, Debug)]
 pub enum Boundary<'a> {
-    /// The Git repository around the configuration. Without one, the deepest directory that has the configuration, its
-    /// local dependencies and the root of their workspace.
+    /// The Git repository around the configuration. Without one, the deepest directory that has all that the configuration
+    /// names, the directories that its local dependencies require, and the root of their workspace.
     Project,
     /// The content of this directory.
     Directory(&'a Path),

@@ -11,7 +11,7 @@ use super::boundary::{self, Boundary};
 use super::reason;
 use super::regular::{Opened, open};
 use crate::compiler::files::{FileKind, Files, Refusal};
-use crate::compiler::paths;
+use crate::compiler::{manifests, paths};
 
 /// The most bytes of a file: lock files of large workspaces have a few megabytes.
 pub const MAX_FILE: u64 = 8 * 1024 * 1024;
@@ -254,7 +254,16 @@ impl DiskFiles {
 
 impl Files for DiskFiles {
     fn kind(&self, path: &str) -> Option<FileKind> {
-        self.look(path).ok().flatten()
+        let refusal = match self.look(path) {
+            Ok(Some(kind)) => return Some(kind),
+            Ok(None) => Refusal::Special,
+            Err(Unusable::Refused(refusal)) => refusal,
+            Err(Unusable::Failed(_)) => return None,
+        };
+        if manifests::is_read_by_name(path) && self.inside(path).is_ok() {
+            self.seen().refused.insert(path.to_owned(), refusal);
+        }
+        None
     }
 
     fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {

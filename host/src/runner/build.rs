@@ -227,9 +227,9 @@ mod tests {
         assert_eq!(
             codes,
             [
-                outside,
-                outside,
                 "warning[absolute-include]",
+                outside,
+                outside,
                 "error[invalid-requirement]",
                 "error[file-too-large]"
             ],

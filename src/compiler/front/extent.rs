@@ -6,8 +6,9 @@ use crate::compiler::front::reference;
 use crate::compiler::front::workspace::locked;
 use crate::compiler::manifests::dependency::local_dependencies;
 use crate::compiler::manifests::local_requirements::Closure;
+use crate::compiler::manifests::package_json;
 use crate::compiler::manifests::uv_workspace::Workspace;
-use crate::compiler::manifests::{package_json, workspace};
+use crate::compiler::manifests::workspace::{self, Search};
 use crate::compiler::paths;
 
 /// The local dependencies, the directories that they require, the roots of their workspaces, and the directories of the
@@ -41,14 +42,12 @@ fn named_files(config: &Config) -> impl Iterator<Item = String> {
     references.chain(env).chain(config.pip_config_file.clone()).map(|path| paths::normalize(&path))
 }
 
-/// The roots of the workspaces that list the configuration's directory, or that it seems to be missing in.
+/// The roots of the workspaces around the configuration's directory.
 fn javascript_workspaces(files: &dyn Files) -> Vec<String> {
     let Some(Ok(own)) = package_json::find(".", files) else { return Vec::new() };
     match workspace::search(&own, files) {
-        Ok(search) => {
-            let is_missing = own.requirements().any(|(_, version)| workspace::is_of_workspace(version));
-            let passed = search.passed.filter(|_| is_missing);
-            [search.found, search.excluded, passed].into_iter().flatten().map(|it| it.root).collect()
+        Ok(Search { found, passed, excluded }) => {
+            [found, passed, excluded].into_iter().flatten().map(|workspace| workspace.root).collect()
         }
         // Another check reports it.
         Err(unreadable) => vec![paths::parent(&unreadable.path)],

@@ -132,13 +132,10 @@ impl Packages {
 
     /// The files that an installation reads at the root, and patches.
     fn files_at_root(&self, locks: &[String], files: &dyn Files) -> Vec<String> {
-        // They are read here, so that one that is refused is reported.
         let settings = SETTINGS.iter().map(|name| self.at_root(name));
-        let settings = settings.filter(|file| files.content(file).is_some());
         let mut found = vec![self.at_root(package_json::NAME)];
         found.extend_from_slice(locks);
-        found.extend(settings);
-        found.extend(self.patches().filter(|file| files.is_file(file)));
+        found.extend(settings.chain(self.patches()).filter(|file| files.is_file(file)));
         YARN.iter().for_each(|directory| below(&self.at_root(directory), files, &mut found));
         let mut seen = HashSet::new();
         found.retain(|file| seen.insert(file.clone()));
@@ -150,7 +147,7 @@ impl Packages {
         let members = self.manifests[1..].iter();
         let read = members
             .flat_map(|(directory, _)| [package_json::NAME, NPMRC].map(|name| paths::join(directory, name)));
-        read.filter(|file| files.content(file).is_some()).collect()
+        read.filter(|file| files.is_file(file)).collect()
     }
 
     /// The patches that manifests and settings name.

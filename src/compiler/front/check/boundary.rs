@@ -12,7 +12,8 @@ pub(super) const RULES: &[&Rule] = &[&FILE_TOO_LARGE, &NOT_A_REGULAR_FILE, &PATH
 /// Runs last: it reports what the other checks were refused.
 pub(super) fn check(context: &mut Context<'_>) {
     for (path, refusal) in context.files.refused() {
-        if !context.refused_paths.contains(&path) {
+        let is_reported = context.refused_paths.iter().any(|above| paths::below(&path, above).is_some());
+        if !is_reported {
             let diagnostic = diagnostic(place(context, &path), &written(&path), refusal);
             context.report(diagnostic);
         }
@@ -25,7 +26,7 @@ pub fn diagnostic(place: Place, path: &str, refusal: Refusal) -> Diagnostic {
         Refusal::Outside => {
             Diagnostic::new(&PATH_OUTSIDE_PROJECT, place, format!("`{path}` leads out of the project")).help(
                 "copy it into the project: the Git repository, or without one the directory of the configuration and \
-                 its local dependencies",
+                 of what it names",
             )
         }
         Refusal::Special => {
@@ -81,9 +82,9 @@ static PATH_OUTSIDE_PROJECT: Rule = Rule {
     summary: "a path that leads out of the project",
     why: "agentcli reads only files of the project, so that a project of somebody else cannot show the files of your \
           machine. The project is the Git repository around the configuration. Without one, it is the deepest directory \
-          that has the configuration, its local dependencies and the root of their workspace. It is never the root of the \
-          file system or the home directory, unless the configuration lies in the home directory itself. A symbolic link \
-          counts as what it points to.",
+          that has all that the configuration names, the directories that its local dependencies require, and the root of \
+          their workspace. It is never the root of the file system, and the home directory only for a configuration right \
+          in it. A symbolic link counts as what it points to.",
     wrong: r#"{ "dependencies": [".", "../../../elsewhere/shared"] }"#,
     right: r#"{ "dependencies": [".", "../shared"] }"#,
 };
