@@ -14,7 +14,7 @@ use files::Files;
 use front::config::Config;
 use front::dialect::Dialect;
 use front::document::Document;
-use front::{check, document, extent, keys, schema};
+use front::{check, document, extent, schema, secrecy};
 
 /// The result of checking a configuration.
 pub struct Analysis {
@@ -67,7 +67,7 @@ pub fn analyze(name: &str, text: &str, files: &dyn Files) -> Analysis {
 /// messages about values below a key that is only spelt like `env`.
 fn keep_secrets(diagnostic: &mut Diagnostic, document: &Document) {
     let pointer = diagnostic.place.pointer();
-    if keys::is_secret_place(&pointer)
+    if secrecy::is_secret_place(&pointer)
         && !pointer.is_within(&Pointer::parse("/env"))
         && !is_key(&diagnostic.place)
     {

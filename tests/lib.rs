@@ -47,6 +47,7 @@ mod proxy;
 #[cfg(feature = "system-tests")]
 mod registry;
 mod reports;
+mod secrecy;
 mod ship;
 #[cfg(feature = "system-tests")]
 mod signals;

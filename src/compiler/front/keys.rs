@@ -3,7 +3,6 @@
 //! Types and descriptions of the keys are in `schemas/agent.schema.json`. References, secrecy, the hand-over to the
 //! server, `agentcli explain KEY` and the table in the documentation are derived from these rows and the schema.
 
-use crate::compiler::words::similar;
 use crate::diagnostic::Pointer;
 
 /// A row of the table.
@@ -137,10 +136,6 @@ pub const KEYS: &[Key] = &[
     plain("/source", r#"{"kind": "uv", "root": "../.."}"#),
 ];
 
-/// Endings of other spellings of `env`, such as `environment` or `env_vars`.
-const ENVIRONMENT_ENDINGS: &[&str] =
-    &["", "s", "vars", "variables", "ironment", "ironments", "ironmentvars", "ironmentvariables"];
-
 /// The row of the value at `pointer`.
 pub fn row(pointer: &Pointer) -> Option<&'static Key> {
     let keys: Vec<String> = pointer.keys().collect();
@@ -153,21 +148,6 @@ pub fn row(pointer: &Pointer) -> Option<&'static Key> {
 /// The sections that the server gets, with the variable of each.
 pub fn handed_over() -> impl Iterator<Item = (&'static str, &'static str)> {
     KEYS.iter().filter_map(|row| Some((row.parts().next()?, row.variable?)))
-}
-
-/// Whether values below a member named `key`, at any depth, are secret: `env` and misspellings of it.
-pub fn is_secret(key: &str) -> bool {
-    let plain: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    let secret = KEYS.iter().filter(|row| row.holds == Holds::Environment);
-    let names = secret.filter_map(|row| row.parts().last());
-    let rest = names.clone().find_map(|name| plain.strip_prefix(name));
-    rest.is_some_and(|rest| ENVIRONMENT_ENDINGS.contains(&rest)) || similar(&plain, names).is_some()
-}
-
-/// Whether the value at `pointer` is below a secret key.
-pub fn is_secret_place(pointer: &Pointer) -> bool {
-    let keys: Vec<String> = pointer.keys().collect();
-    keys.split_last().is_some_and(|(_, above)| above.iter().any(|key| is_secret(key)))
 }
 
 impl Key {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::compiler::front::document::{self, Kind, Node};
-use crate::compiler::front::{keys, schema};
+use crate::compiler::front::{schema, secrecy};
 use crate::diagnostic::{Diagnostic, Pointer};
 
 /// `text` with an empty string for each value below `env`, or below an unknown key that is spelt like it; `None` if
@@ -37,7 +37,8 @@ fn collect(node: &Node, at: &Pointer, values: &mut Vec<Range<usize>>) {
 
 /// Whether the value at `at` is below `env`, or below an unknown key that is spelt like it. A graph may be named `env`.
 fn is_secret(at: &Pointer) -> bool {
-    keys::is_secret_place(at) && (at.is_within(&Pointer::parse("/env")) || schema::describing(at).is_none())
+    secrecy::is_secret_place(at)
+        && (at.is_within(&Pointer::parse("/env")) || schema::describing(at).is_none())
 }
 
 #[cfg(test)]

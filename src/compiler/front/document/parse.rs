@@ -3,7 +3,6 @@
 mod blank;
 mod brackets;
 mod scalar;
-mod secret;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,6 +10,7 @@ use std::ops::Range;
 use super::rules::{BYTE_ORDER_MARK, EMPTY_FILE, JSON_SYNTAX};
 use super::string::Escapes;
 use super::{Document, Kind, Node};
+use crate::compiler::front::secrecy::{Secrets, is_quote};
 use crate::compiler::urls;
 use crate::diagnostic::{Diagnostic, Edit, Place, Rule};
 
@@ -31,12 +31,8 @@ pub(super) struct Parser<'a> {
     open: Vec<usize>,
     /// Whether the early end of the text was reported, or parsing was given up.
     ended: bool,
-    /// The depth of the object whose member holds secrets, while in that member.
-    secret_depth: Option<usize>,
-    /// The start of the first value that may hold secrets.
-    first_secret: Option<usize>,
     escapes: Escapes,
-    secrets: Vec<Range<usize>>,
+    secrets: Secrets,
     partial: HashSet<usize>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -51,10 +47,8 @@ impl<'a> Parser<'a> {
             errors: 0,
             open: Vec::new(),
             ended: false,
-            secret_depth: None,
-            first_secret: None,
             escapes: Escapes::default(),
-            secrets: Vec::new(),
+            secrets: Secrets::of(text),
             partial: HashSet::new(),
             diagnostics: Vec::new(),
         }
@@ -84,10 +78,6 @@ impl<'a> Parser<'a> {
             let end = self.text.ceil_char_boundary(self.text.trim_end().len().max(self.at + 1));
             let end = self.text[self.at..end].find('\n').map_or(end, |line| self.at + line);
             self.syntax(self.at..end, "unexpected text after the configuration", "remove it");
-            // It may be the rest of `env`, after a bracket too many.
-            if self.rest().contains(':') {
-                self.secrets.push(self.first_secret.unwrap_or(self.at)..self.text.len());
-            }
         }
         self.diagnostics.sort_by_key(|diagnostic| match &diagnostic.place {
             Place::Span(span) => span.start,
@@ -104,7 +94,7 @@ impl<'a> Parser<'a> {
             broken: self.broken,
             text: self.text.to_owned(),
             escapes: self.escapes,
-            secrets: self.secrets.into_iter().chain(urls::userinfo(self.text)).collect(),
+            secrets: [self.secrets.values, self.secrets.doubtful, urls::userinfo(self.text)].concat(),
             partial: self.partial,
         };
         (document, self.diagnostics)
@@ -120,10 +110,6 @@ impl<'a> Parser<'a> {
         };
         let help =
             r#"write a JSON object: `{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}`"#;
-        // It may be a .env file.
-        if let Some(at) = line.find([':', '=']) {
-            self.secrets.push(self.at + at + 1..self.text.len());
-        }
         self.syntax(self.at..self.at + line.len(), what, help);
     }
 
@@ -161,6 +147,11 @@ impl<'a> Parser<'a> {
         self.diagnostics.extend(last);
     }
 
+    /// `text`, which starts at `start`, as a message may quote it.
+    fn quotable<'t>(&self, start: usize, text: &'t str) -> &'t str {
+        if self.secrets.is_secret(&(start..start + text.len())) { "***" } else { text }
+    }
+
     fn exhausted(&self) -> bool {
         self.errors >= MAX_ERRORS
     }
@@ -182,8 +173,10 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self) -> Node {
-        let node = self.any_value();
-        self.keep_secret(&node);
+        let mut node = self.any_value();
+        if self.secrets.is_doubtful(&node.span) && !matches!(node.kind, Kind::Object(_) | Kind::Array(_)) {
+            node.kind = Kind::Hole;
+        }
         node
     }
 
@@ -220,8 +213,6 @@ impl<'a> Parser<'a> {
     fn give_up(&mut self, start: usize) -> Node {
         self.broken = true;
         self.ended = true;
-        // The rest is not parsed, and may be secret.
-        self.secrets.push(self.at..self.text.len());
         self.at = self.text.len();
         hole(start..start)
     }
@@ -240,11 +231,6 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
         self.node(start, kind)
     }
-}
-
-/// Whether `c` is a quote: `"`, or one that people and word processors write instead.
-fn is_quote(c: char) -> bool {
-    matches!(c, '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '«' | '»')
 }
 
 fn hole(span: Range<usize>) -> Node {

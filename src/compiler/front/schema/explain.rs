@@ -11,7 +11,8 @@ use super::rules::{
     EMPTY_VALUE, MISSING_KEY, MISSPELT_KEY, OUT_OF_RANGE, UNKNOWN_KEY, UNKNOWN_VALUE, WRONG_TYPE,
 };
 use super::{SCHEMA, has_secrets};
-use crate::compiler::front::keys::{Holds, is_secret, is_secret_place, row};
+use crate::compiler::front::keys::{Holds, row};
+use crate::compiler::front::secrecy::{is_secret, is_secret_place};
 use crate::compiler::words::{either, listed, nearest, similar};
 use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer};
 

@@ -35,9 +35,6 @@ impl Parser<'_> {
             } else {
                 "JSON has no comments"
             };
-            if self.secret_depth.is_some() {
-                self.secrets.push(self.at..end);
-            }
             self.report(&JSON_COMMENT, self.at..end, what).help = Some("remove it".into());
             self.likely_fix(Edit::Remove);
             self.at += length;

@@ -3,9 +3,10 @@
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 
-use super::{Parser, hole, is_quote};
+use super::{Parser, hole};
 use crate::compiler::front::document::rules::{DUPLICATE_KEY, TRAILING_COMMA};
 use crate::compiler::front::document::{Kind, Member, Node};
+use crate::compiler::front::secrecy::is_quote;
 use crate::diagnostic::{Edit, Fix, Place};
 
 impl Parser<'_> {
@@ -13,7 +14,7 @@ impl Parser<'_> {
         let open = self.at - 1;
         let mut items = Vec::new();
         loop {
-            let (before, said, secrets) = (self.at, self.diagnostics.len(), self.secrets.len());
+            let (before, said) = (self.at, self.diagnostics.len());
             if !self.next_item(open, ']', !items.is_empty()) {
                 break;
             }
@@ -22,7 +23,6 @@ impl Parser<'_> {
                 // The string is a key of the object around this list, which was not closed.
                 self.at = before;
                 self.diagnostics.truncate(said);
-                self.secrets.truncate(secrets);
                 self.syntax(open..open + 1, "`[` is never closed", "add the closing `]`");
                 break;
             }
@@ -45,9 +45,8 @@ impl Parser<'_> {
             };
             more = true;
             let key_span = start..self.at;
-            let key = key.filter(|_| !self.is_torn_secret());
-            let value = self.value_of(key.as_deref(), &key_span);
-            let Some(key) = key else {
+            let value = self.member_value();
+            let Some(key) = key.filter(|_| !self.secrets.is_doubtful(&key_span)) else {
                 self.partial.insert(open);
                 continue;
             };
@@ -145,10 +144,10 @@ impl Parser<'_> {
             Some(c) if is_quote(c) => Some(self.string()),
             Some(c) if c.is_alphanumeric() || matches!(c, '_' | '$') => {
                 let word = self.take_key();
-                let shown = if self.is_torn_secret() { "***" } else { word };
+                let shown = self.quotable(start, word);
                 let message = format!("the key `{shown}` is not in quotes");
                 self.syntax(start..self.at, message, format!("write `\"{shown}\"`"));
-                if shown == word {
+                if shown == word || self.rest().trim_start().starts_with(':') {
                     self.safe_fix(Edit::Wrap("\"", "\""));
                 }
                 Some(Some(word.to_owned()))
@@ -171,7 +170,7 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn member_value(&mut self) -> Node {
+    fn member_value(&mut self) -> Node {
         self.skip_blank();
         let start = self.at;
         if !self.eat(':') {

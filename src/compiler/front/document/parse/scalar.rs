@@ -2,10 +2,10 @@
 
 use serde_json::Number;
 
-use super::{Parser, is_quote};
+use super::Parser;
 use crate::compiler::front::document::rules::{JSON_NUMBER, JSON_STRING};
 use crate::compiler::front::document::{Kind, Node, string};
-use crate::compiler::front::keys;
+use crate::compiler::front::secrecy::is_quote;
 use crate::diagnostic::{Edit, Fix, Place};
 
 impl<'a> Parser<'a> {
@@ -34,11 +34,6 @@ impl<'a> Parser<'a> {
             "true" => Kind::Bool(true),
             "false" => Kind::Bool(false),
             "null" => Kind::Null,
-            // A quote is missing before it, so the values that follow look like keys.
-            _ if keys::is_secret(word) => {
-                self.syntax(start..self.at, "text without quotes", format!("write `\"{word}\"`"));
-                return self.give_up(start);
-            }
             _ => match number(word) {
                 Some(number) => Kind::Number(number),
                 None => self.not_a_value(start, word),
@@ -51,7 +46,7 @@ impl<'a> Parser<'a> {
     }
 
     fn not_a_value(&mut self, start: usize, word: &str) -> Kind {
-        let shown = self.quotable(word);
+        let shown = self.quotable(start, word);
         let end = start + word.len().max(1);
         let lower = word.trim_start_matches(['+', '-']).to_ascii_lowercase();
         if matches!(lower.as_str(), "nan" | "inf" | "infinity") {
@@ -59,7 +54,7 @@ impl<'a> Parser<'a> {
                 Some("write a finite number, or leave the key out".into());
         } else if lower.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit()) {
             // The same number in another form is secret too.
-            let number = plain_number(word).filter(|_| !self.is_secret());
+            let number = plain_number(word).filter(|_| shown == word);
             self.report(&JSON_NUMBER, start..end, format!("`{shown}` is not a JSON number")).help =
                 Some(match number {
                     Some(number) => format!("write `{number}`, or `\"{shown}\"` for text"),
@@ -152,7 +147,7 @@ impl<'a> Parser<'a> {
             Err(_) => return false,
         };
         let raw = self.text.get(span.clone()).unwrap_or_default();
-        let shown = self.quotable(raw);
+        let shown = self.quotable(span.start, raw);
         let (what, help) = match raw {
             "\n" | "\r" => ("a line break in a string".to_owned(), "write it as `\\n`"),
             "\t" => ("a tab in a string".to_owned(), "write it as `\\t`"),
