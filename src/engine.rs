@@ -31,6 +31,7 @@ mod session;
 mod shared;
 mod stream;
 mod transfer;
+mod transport;
 
 pub use build::{BuildReporter, BuildRequest, Built, Settings};
 pub use connect::Engine;

@@ -3,6 +3,7 @@
 mod build;
 mod connect;
 mod credentials;
+mod endless;
 mod fake;
 mod fresh;
 mod ignore;

@@ -19,7 +19,7 @@ use super::credentials::{Config, Credentials, registry};
 use super::error::Error;
 use super::events::{BuildEvent, StepOrigin};
 use super::fresh::{Before, Files, Freshness};
-use super::progress::{BuildKit, Buildah, Steps};
+use super::progress::{BuildKit, Buildah, MAX_STEPS, Steps};
 use super::session::{Secrets, Services};
 use crate::context::{self, Context, Listing};
 use crate::live::Reporter;
@@ -175,7 +175,8 @@ impl Engine {
         };
         let (failed, mut failure) = mpsc::channel(1);
         let body = body_try_stream(pieces(listing, sent, failed));
-        let docker = with_extras(self.docker.clone(), &request, credentials.header());
+        let (docker, allowance) = self.streaming();
+        let docker = with_extras(docker, &request, credentials.header());
         let session = session_id();
         let services = Services::new(credentials, request.settings.secrets.clone());
         // Podman has no sessions.
@@ -185,7 +186,8 @@ impl Engine {
             let _ = reports.send(Report::NoSecrets(reason)).await;
             return;
         }
-        let mut answers = pin!(whole(docker.build_image(options(&request, session), None, Some(body))));
+        let answers = docker.build_image(options(&request, session), None, Some(body));
+        let mut answers = pin!(allowance.of_each(whole(answers)));
         while let Some(answer) = answers.next().await {
             let report = match answer {
                 Ok(info) => Report::Engine(Box::new(info)),
@@ -242,6 +244,10 @@ async fn follow(
                 if let Some(text) = info.stream {
                     buildah.output(&text, &mut steps);
                 }
+                if steps.are_too_many() {
+                    let reason = format!("it reported more than {MAX_STEPS} steps");
+                    return Err(Error::Lost { host: host.to_owned(), reason });
+                }
             }
         }
     }
@@ -260,9 +266,9 @@ fn explain(
     match error {
         Bollard::DockerStreamError { error } => {
             buildah.fail(&error, steps);
-            steps.error(error)
+            steps.error(&error)
         }
-        Bollard::DockerResponseServerError { message, .. } => steps.error(message),
+        Bollard::DockerResponseServerError { message, .. } => steps.error(&message),
         other => Error::Lost { host: host.to_owned(), reason: root_cause(&other) },
     }
 }

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::connect::{Engine, root_cause};
 use super::error::Error;
+use super::progress::cut;
 
 /// Deadline of all calls except builds, pulls, pushes and logs.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
@@ -47,7 +48,7 @@ impl Engine {
             Bollard::DockerStreamError { error } => (200, error),
             other => return Error::Gone { host: self.endpoint.host.clone(), reason: root_cause(&other) },
         };
-        Error::Request { what: what.to_owned(), status, reason: reason.trim().to_owned() }
+        Error::Request { what: what.to_owned(), status, reason: cut(reason.trim()).to_owned() }
     }
 }
 

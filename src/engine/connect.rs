@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use bollard::{API_DEFAULT_VERSION, Docker};
+use bollard::Docker;
 
 use super::endpoint::{Endpoint, EngineEnv};
 use super::error::Error;
@@ -13,10 +13,6 @@ use super::local;
 
 /// Deadline of the ping.
 const PING_DEADLINE: Duration = Duration::from_secs(5);
-
-/// Timeout of bollard for a response to start, in seconds: without BuildKit, a build responds only after it has received
-/// the whole context. Shorter deadlines are set where calls are made.
-const TIMEOUT: u64 = 24 * 60 * 60;
 
 /// The default ports of engines, without and with TLS.
 pub(super) const TCP_PORT: u16 = 2375;
@@ -99,34 +95,24 @@ impl Endpoint {
     }
 
     fn open(&self) -> Result<Docker, Error> {
-        let opened = match (self.host.split_once("://"), &self.certificates) {
-            (Some((local::SCHEME, path)), _) => local::open(path, TIMEOUT, API_DEFAULT_VERSION),
-            (Some(("tcp" | "http" | "https", address)), Some(directory)) => {
-                self.open_tls(address, directory)?
-            }
-            (Some(("tcp" | "http", address)), None) => {
-                Docker::connect_with_http(&with_port(address, TCP_PORT), TIMEOUT, API_DEFAULT_VERSION)
-            }
+        match (self.host.split_once("://"), &self.certificates) {
+            (Some((local::SCHEME, _)), _) | (Some(("tcp" | "http", _)), None) => {}
+            (Some(("tcp" | "http" | "https", _)), Some(directory)) => self.check_certificates(directory)?,
             (Some(("https", _)), None) => {
                 return Err(self.tls("no certificates are configured".to_owned()));
             }
             (Some(("ssh", _)), _) => return Err(self.unsupported("connections over ssh are not supported")),
             _ => return Err(self.unsupported("unknown scheme")),
-        };
-        opened.map_err(|error| self.explain(&error))
+        }
+        self.client().map_err(|error| self.explain(&error))
     }
 
-    fn open_tls(
-        &self,
-        address: &str,
-        directory: &Path,
-    ) -> Result<Result<Docker, bollard::errors::Error>, Error> {
-        let [key, cert, ca] = ["key.pem", "cert.pem", "ca.pem"].map(|name| directory.join(name));
-        if let Some(missing) = [&key, &cert, &ca].into_iter().find(|path| !path.is_file()) {
-            return Err(self.tls(format!("`{}` is missing", missing.display())));
+    fn check_certificates(&self, directory: &Path) -> Result<(), Error> {
+        let mut files = ["key.pem", "cert.pem", "ca.pem"].iter().map(|name| directory.join(name));
+        match files.find(|path| !path.is_file()) {
+            Some(missing) => Err(self.tls(format!("`{}` is missing", missing.display()))),
+            None => Ok(()),
         }
-        let address = with_port(address, TLS_PORT);
-        Ok(Docker::connect_with_ssl(&address, &key, &cert, &ca, TIMEOUT, API_DEFAULT_VERSION))
     }
 
     /// The error of a failed ping.

@@ -1,5 +1,6 @@
 //! Commands in running containers.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use bollard::exec::StartExecResults;
@@ -46,9 +47,11 @@ impl Engine {
         };
         let run = async {
             let id = self.call(&what, self.docker.create_exec(container, config)).await?.id;
-            let started = self.call(&what, self.docker.start_exec(&id, None)).await?;
+            let (docker, allowance) = self.streaming();
+            let started = self.call(&what, docker.start_exec(&id, None)).await?;
             let mut printed = Vec::new();
-            if let StartExecResults::Attached { mut output, .. } = started {
+            if let StartExecResults::Attached { output, .. } = started {
+                let mut output = pin!(allowance.of_each(output));
                 while let Some(piece) = output.next().await {
                     let piece = piece.map(|piece| piece.into_bytes()).unwrap_or_default();
                     printed.extend(piece.iter().take(MAX_OUTPUT.saturating_sub(printed.len())));

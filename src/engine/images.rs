@@ -123,8 +123,10 @@ impl Engine {
         };
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
         let mut layers = Layers::default();
-        let docker = with_credentials(&self.docker, credentials);
-        let mut answers = pin!(whole(docker.create_image(Some(options), None, None)));
+        let (docker, allowance) = self.streaming();
+        let docker = with_credentials(docker, credentials);
+        let answers = docker.create_image(Some(options), None, None);
+        let mut answers = pin!(allowance.of_each(whole(answers)));
         while let Some(answer) = answers.next().await {
             let answer = answer.map_err(|error| self.pull_failed(name, error))?;
             layers.update(answer).into_iter().for_each(|it| events(pulling(it)));
@@ -170,8 +172,8 @@ impl Engine {
 }
 
 /// A client that sends credentials.
-fn with_credentials(docker: &Docker, header: Option<String>) -> Docker {
-    docker.clone().with_request_modifier(move |mut request| {
+fn with_credentials(docker: Docker, header: Option<String>) -> Docker {
+    docker.with_request_modifier(move |mut request| {
         if let Some(value) = header.as_ref().and_then(|header| header.parse().ok()) {
             request.headers_mut().insert("x-registry-auth", value);
         }

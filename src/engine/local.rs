@@ -11,4 +11,4 @@ use unix as system;
 use windows as system;
 
 pub use system::is_socket;
-pub(super) use system::{SCHEME, connect, default_sockets, open};
+pub(super) use system::{SCHEME, connect, default_sockets};

@@ -1,6 +1,8 @@
 //! The output of containers.
 
+use std::collections::VecDeque;
 use std::future::Future;
+use std::pin::pin;
 
 use bollard::container::LogOutput;
 use bollard::query_parameters::LogsOptions;
@@ -48,7 +50,8 @@ impl Engine {
         let since = i32::try_from(after / NANOSECONDS).unwrap_or(i32::MAX);
         let options =
             LogsOptions { follow: true, since, tail: "all".to_owned(), timestamps: true, ..both_streams() };
-        let mut pieces = self.docker.logs(container, Some(options));
+        let (docker, allowance) = self.streaming();
+        let mut pieces = pin!(allowance.of_each(docker.logs(container, Some(options))));
         let (mut stdout, mut stderr) = (Splitter::default(), Splitter::default());
         let mut latest = after;
         while let Some(Ok(piece)) = pieces.next().await {
@@ -72,11 +75,14 @@ impl Engine {
     pub async fn last_lines(&self, container: &str, count: usize) -> Result<Vec<String>, Error> {
         let mut pieces = self.output(container, LogsOptions { tail: count.to_string(), ..both_streams() });
         let read = async {
-            let (mut splitter, mut lines) = (Splitter::default(), Vec::new());
+            let mut splitter = Splitter::default();
+            let mut lines = VecDeque::new();
             while let Some(piece) = pieces.next().await {
                 lines.extend(splitter.split(&piece?));
+                lines.drain(..lines.len().saturating_sub(count));
             }
             lines.extend(splitter.finish());
+            lines.drain(..lines.len().saturating_sub(count));
             Ok(lines)
         };
         let lines = self.call(&format!("return the logs of `{container}`"), read).await?;
@@ -88,7 +94,8 @@ impl Engine {
         container: &str,
         options: LogsOptions,
     ) -> impl Stream<Item = Result<Vec<u8>, bollard::errors::Error>> + Send + Unpin + 'static {
-        let pieces = self.docker.logs(container, Some(options));
+        let (docker, allowance) = self.streaming();
+        let pieces = allowance.of_each(docker.logs(container, Some(options)));
         Box::pin(pieces.map(|piece| piece.map(|piece| piece.into_bytes().to_vec())))
     }
 }

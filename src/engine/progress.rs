@@ -23,6 +23,12 @@ pub(super) use buildkit::BuildKit;
 /// Number of last lines of a step that are kept for its error.
 const LAST_LINES: usize = 20;
 
+/// Maximum number of steps of a build.
+pub(super) const MAX_STEPS: usize = 2000;
+
+/// Longest text of a step that is kept, in bytes.
+const MAX_TEXT: usize = 16 * 1024;
+
 /// The steps so far, and the receiver of events.
 pub(super) struct Steps<F> {
     steps: Vec<State>,
@@ -50,7 +56,8 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
     /// Starts a step and returns its index.
     fn start(&mut self, step: Step) -> usize {
         let id = self.steps.len();
-        let step = Step { id, key: self.origins.key(&step), ..step };
+        let key = self.origins.key(&step);
+        let step = Step { id, key, name: cut(&step.name).to_owned(), ..step };
         self.steps.push(State { step: step.clone(), ..State::default() });
         self.report(BuildEvent::StepStarted(step));
         id
@@ -62,17 +69,19 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
         if last.len() == LAST_LINES {
             last.pop_front();
         }
-        last.push_back(line.clone());
+        last.push_back(cut(&line).to_owned());
         self.report(BuildEvent::StepLog { id, line });
     }
 
     fn done(&mut self, id: usize, cached: bool, seconds: Option<f64>) {
+        self.steps[id].last_lines = VecDeque::new();
         if !std::mem::replace(&mut self.steps[id].ended, true) {
             self.report(BuildEvent::StepDone { id, cached, seconds });
         }
     }
 
     fn fail(&mut self, id: usize, reason: &str) {
+        let reason = cut(reason);
         let state = &mut self.steps[id];
         state.failed.get_or_insert_with(|| reason.to_owned());
         if !std::mem::replace(&mut state.ended, true) && !is_stopped(reason) {
@@ -80,8 +89,14 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
         }
     }
 
+    /// Whether no build has as many steps.
+    pub(super) fn are_too_many(&self) -> bool {
+        self.steps.len() > MAX_STEPS
+    }
+
     /// The error of the build, from the engine's last message.
-    pub(super) fn error(&mut self, reason: String) -> Error {
+    pub(super) fn error(&mut self, reason: &str) -> Error {
+        let reason = cut(reason).to_owned();
         let failed = |state: &&State| state.failed.as_deref().is_some_and(|why| !is_stopped(why));
         let failed: Vec<&State> = self.steps.iter().filter(failed).collect();
         // A step that the engine stopped may fail with any message.
@@ -100,6 +115,11 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
             reason: short(&why),
         }))
     }
+}
+
+/// The part of a text of the engine that is kept.
+pub(super) fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT)]
 }
 
 /// Whether the engine stopped a step because another one failed. The command has an exit code then, too.

@@ -7,12 +7,14 @@ use bollard::Docker;
 use bollard::query_parameters::{CreateImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
 use futures_util::future::{FusedFuture as _, FutureExt as _};
+use hyper::header::HeaderValue;
 use tokio::time::timeout;
 
 use super::call::whole;
 use super::connect::{Engine, root_cause};
 use super::credentials::{Login, anonymous_header, login_header};
 use super::error::{Error, Refusal};
+use super::progress::cut;
 use super::transfer::{Layers, Transfer};
 use crate::live::{Event, Stop};
 
@@ -109,12 +111,12 @@ impl Engine {
         events: &mut impl FnMut(Event),
     ) -> Result<Pushed, Error> {
         let has_login = login.is_some();
-        let docker = pushing(self.docker.clone(), request, login.unwrap_or_else(anonymous_header));
+        let login = login.unwrap_or_else(anonymous_header);
         let mut attempt = 1;
         loop {
             // If the registry breaks off while the engine asks how to log in, the engine reports a denial.
             let may_be_granted = |error: &Error| attempt == 1 && has_login && error.is_unauthorized();
-            let error = match self.attempt(request, &docker, events).await {
+            let error = match self.attempt(request, &login, events).await {
                 Err(error) if (error.is_passing() && attempt < ATTEMPTS) || may_be_granted(&error) => error,
                 outcome => return outcome,
             };
@@ -127,10 +129,13 @@ impl Engine {
     async fn attempt(
         &self,
         request: &PushRequest,
-        docker: &Docker,
+        login: &str,
         events: &mut impl FnMut(Event),
     ) -> Result<Pushed, Error> {
-        let mut answers = pin!(whole(docker.create_image(None::<CreateImageOptions>, None, None)));
+        let (docker, allowance) = self.streaming();
+        let docker = pushing(docker, request, login);
+        let answers = docker.create_image(None::<CreateImageOptions>, None, None);
+        let mut answers = pin!(allowance.of_each(whole(answers)));
         let (mut digest, mut layers) = (None, Layers::default());
         let silent = |_| self.lost_push(request, format!("no progress for {} s", request.silence.as_secs()));
         while let Some(answer) = timeout(request.silence, answers.next()).await.map_err(silent)? {
@@ -150,7 +155,7 @@ impl Engine {
             Bollard::DockerStreamError { error: reason }
             | Bollard::DockerResponseServerError { message: reason, .. } => Error::Push {
                 image: request.name(),
-                reason: reason.trim().to_owned(),
+                reason: cut(reason.trim()).to_owned(),
                 refusal: Refusal::from_reason(reason),
             },
             other => self.lost_push(request, root_cause(other)),
@@ -164,7 +169,8 @@ impl Engine {
 
 /// A client that turns a request to create an image into a push. Bollard's own push drops the layer IDs, and encodes
 /// credentials in an alphabet that engines do not accept.
-fn pushing(docker: Docker, request: &PushRequest, login: String) -> Docker {
+fn pushing(docker: Docker, request: &PushRequest, login: &str) -> Docker {
+    let login = login.parse::<HeaderValue>();
     let target = format!("/images/{}/push?tag={}", request.repository, request.tag);
     docker.with_request_modifier(move |mut request| {
         let mut parts = request.uri().clone().into_parts();
@@ -172,8 +178,8 @@ fn pushing(docker: Docker, request: &PushRequest, login: String) -> Docker {
         if let Ok(uri) = parts.try_into() {
             *request.uri_mut() = uri;
         }
-        if let Ok(value) = login.parse() {
-            request.headers_mut().insert("x-registry-auth", value);
+        if let Ok(value) = &login {
+            request.headers_mut().insert("x-registry-auth", value.clone());
         }
         request
     })

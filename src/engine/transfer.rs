@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use bollard::models::CreateImageInfo;
 
+/// Maximum number of layers of an image.
+const MAX_LAYERS: usize = 1000;
+
 /// Progress of a pull or a push, over all layers.
 #[derive(Default)]
 pub(super) struct Transfer {
@@ -35,7 +38,9 @@ impl Layers {
             status if status.starts_with("Mounted from") => (0, 0),
             _ => return None,
         };
-        self.0.insert(id, layer);
+        if self.0.len() < MAX_LAYERS || self.0.contains_key(&id) {
+            self.0.insert(id, layer);
+        }
         let (current, total) = self.0.values().fold((0, 0), |sum, layer| (sum.0 + layer.0, sum.1 + layer.1));
         Some(Transfer { current, total, layers: self.0.len() })
     }

@@ -4,8 +4,6 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use bollard::errors::Error;
-use bollard::{ClientVersion, Docker};
 use tokio::net::UnixStream;
 
 /// The scheme of a socket's address.
@@ -24,13 +22,6 @@ pub(in crate::engine) fn default_sockets(home: Option<&Path>, runtime: Option<&P
     .into_iter()
     .flatten()
     .collect()
-}
-
-/// A client of the engine with the socket `path`.
-pub(in crate::engine) fn open(path: &str, timeout: u64, version: &ClientVersion) -> Result<Docker, Error> {
-    // Bollard reports a socket without permissions as missing.
-    fs::metadata(path)?;
-    Docker::connect_with_unix(path, timeout, version)
 }
 
 /// Connects to the socket `path`.

@@ -4,8 +4,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bollard::errors::Error;
-use bollard::{ClientVersion, Docker};
 use tokio::net::windows::named_pipe::{ClientOptions, NamedPipeClient};
 use tokio::time::sleep;
 
@@ -24,11 +22,6 @@ const RETRY: Duration = Duration::from_millis(50);
 /// The pipes of engines, in order of preference.
 pub(in crate::engine) fn default_sockets(_: Option<&Path>, _: Option<&Path>) -> Vec<PathBuf> {
     ["//./pipe/docker_engine", "//./pipe/podman-machine-default"].map(PathBuf::from).into()
-}
-
-/// A client of the engine with the pipe `path`.
-pub(in crate::engine) fn open(path: &str, timeout: u64, version: &ClientVersion) -> Result<Docker, Error> {
-    Docker::connect_with_named_pipe(path, timeout, version)
 }
 
 /// Connects to the pipe `path`.

@@ -1,13 +1,17 @@
 //! Reports of BuildKit.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use bollard::moby::buildkit::v1::{StatusResponse, Vertex};
 
-use super::Steps;
 use super::name::step_of_vertex;
+use super::{MAX_STEPS, Steps};
 use crate::engine::events::BuildEvent;
 use crate::live::Splitter;
+
+/// Maximum number of lines of a step that are kept until its start is reported.
+const MAX_EARLY: usize = 100;
 
 /// The vertexes of a build of BuildKit, by digest.
 #[derive(Default)]
@@ -45,8 +49,17 @@ impl BuildKit {
         }
     }
 
+    /// The vertex, unless there are more than a build has.
+    fn known(&mut self, digest: &str) -> Option<&mut Known> {
+        let is_full = self.known.len() > 2 * MAX_STEPS;
+        match self.known.entry(digest.to_owned()) {
+            Entry::Vacant(_) if is_full => None,
+            entry => Some(entry.or_default()),
+        }
+    }
+
     fn start(&mut self, vertex: &Vertex, steps: &mut Steps<impl FnMut(BuildEvent)>) {
-        let known = self.known.entry(vertex.digest.clone()).or_default();
+        let Some(known) = self.known(&vertex.digest) else { return };
         // A step that is cached, or fails before it runs, has no start.
         let begun = vertex.started.is_some() || vertex.completed.is_some() || !vertex.error.is_empty();
         let started = vertex.started.as_ref().map(|time| nanoseconds(time.seconds, time.nanos));
@@ -59,11 +72,12 @@ impl BuildKit {
     }
 
     fn log(&mut self, digest: &str, text: &[u8], steps: &mut Steps<impl FnMut(BuildEvent)>) {
-        let known = self.known.entry(digest.to_owned()).or_default();
+        let Some(known) = self.known(digest) else { return };
         for line in known.output.split(text) {
             match known.id {
                 Some(id) => steps.log(id, &line),
-                None => known.early.push(line),
+                None if known.early.len() < MAX_EARLY => known.early.push(line),
+                None => {}
             }
         }
     }
