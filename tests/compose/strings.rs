@@ -34,6 +34,8 @@ fn name() -> impl Strategy<Value = String> {
             "NO", "Y", "null", "~", "A.B", "A-B", "$X", "${X}", "Ä", "A:", "#A", "true"
         ])
         .prop_map(str::to_owned),
+        // Longer than the keys of YAML for which parsers look ahead.
+        prop::sample::select(vec!["A", "Ä"]).prop_map(|name| name.repeat(1100)),
     ]
 }
 

@@ -50,7 +50,8 @@ fn text() -> impl Strategy<Value = String> {
         "",
         " ",
     ]);
-    prop_oneof![like_values.prop_map(str::to_owned), nasty()]
+    let long = prop::sample::select(vec!["a", "ä", "a: "]).prop_map(|text| text.repeat(1100));
+    prop_oneof![20 => like_values.prop_map(str::to_owned), 20 => nasty(), 1 => long]
 }
 
 /// Objects, as deep as those of Kubernetes.

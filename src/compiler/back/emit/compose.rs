@@ -11,6 +11,9 @@ use crate::compiler::back::plan::{Health, Plan, Port, Service, ServiceImage, Set
 
 const TEMPLATE: &str = include_str!("../../../../templates/compose.yaml.jinja");
 
+/// Number of spaces before a variable.
+const INDENT: usize = 6;
+
 /// How to write a setup.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
@@ -60,6 +63,7 @@ struct RenderedBuild {
 
 #[derive(Serialize)]
 struct RenderedVariable {
+    /// With its colon.
     name: String,
     value: String,
 }
@@ -104,7 +108,10 @@ fn rendered<'a>(service: &'a Service, form: &Form) -> Rendered<'a> {
         command: quoted(service.command.as_deref().unwrap_or_default()),
         env_file: service.env_file.as_ref().and(form.env_file.as_deref()).map(quote::compose),
         environment: environment
-            .map(|(name, value)| RenderedVariable { name: quote::yaml_key(name), value: variable(value) })
+            .map(|(name, value)| RenderedVariable {
+                name: quote::before_value(&quote::yaml_key(name), INDENT),
+                value: variable(value),
+            })
             .collect(),
         ports: service.ports.iter().map(|port| published(port, form.addresses.get(&service.name))).collect(),
         volumes: service

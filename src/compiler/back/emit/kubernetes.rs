@@ -35,7 +35,7 @@ fn write(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(members) if !members.is_empty() => {
             for (key, member) in members {
-                text.push_str(&format!("{pad}{}:", scalar(key)));
+                text.push_str(&format!("{pad}{}", quote::before_value(&scalar(key), indent)));
                 match is_block(member) {
                     true => {
                         text.push('\n');

@@ -1,5 +1,8 @@
 //! Quoting, for each place in a Dockerfile or a compose file.
 
+/// Length from which a key is explicit, in bytes: YAML allows a simple key 1,024 characters.
+const MAX_SIMPLE_KEY: usize = 1024;
+
 /// Characters that need no quotes anywhere.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_./@+-:=,%".contains(c)
@@ -67,6 +70,12 @@ pub(super) fn yaml_key(name: &str) -> String {
         && name.contains(['_', '-'])
         && name.chars().all(is_word);
     if is_plain { name.to_owned() } else { yaml(name) }
+}
+
+/// `key`, written as a key of a YAML mapping, and the colon after it. A long key is explicit: parsers do not look for the
+/// colon of another one that far.
+pub(super) fn before_value(key: &str, indent: usize) -> String {
+    if key.len() < MAX_SIMPLE_KEY { format!("{key}:") } else { format!("? {key}\n{}:", " ".repeat(indent)) }
 }
 
 /// Text of a YAML comment, without characters that end the comment or the document.
