@@ -59,6 +59,23 @@ fn a_file_is_replaced_whole() {
     assert_eq!(fs::read_dir(tree.path("")).unwrap().count(), 2, "nothing else is left behind");
 }
 
+/// A process that was killed left its temporary file, and this one has its ID.
+#[test]
+fn the_temporary_file_of_another_process_is_in_no_ones_way() {
+    let left = format!(".new.{}.tmp", std::process::id());
+    let tree = TestEnv::empty().file(&left, "another's");
+    write_atomically(&tree.path("new"), b"new").unwrap();
+    write_atomically(&tree.path("directory/new"), b"new").unwrap_err();
+    assert_eq!(fs::read(tree.path(&left)).unwrap(), b"another's");
+    assert_eq!(fs::read(tree.path("new")).unwrap(), b"new");
+    #[cfg(unix)]
+    {
+        fs::write(tree.path("usual"), "").unwrap();
+        let mode = |path: &str| fs::metadata(tree.path(path)).unwrap().permissions().mode();
+        assert_eq!(mode("new"), mode("usual"), "a new file has the permissions of any other");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_replaced_file_keeps_its_mode_and_the_links_to_it() {

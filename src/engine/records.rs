@@ -2,7 +2,10 @@
 //! read or written, images are built more often than necessary.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 /// Name of the file.
 const FILE: &str = "built";
@@ -51,12 +54,12 @@ impl Records {
         let mut lines: Vec<String> = text.lines().filter(is_other).map(str::to_owned).collect();
         lines.extend(endings.iter().map(|ending| format!("{} {}{ending}", record.inputs, record.id)));
         lines.drain(..lines.len().saturating_sub(MOST));
-        if let Some(directory) = self.file.parent() {
-            fs::create_dir_all(directory)?;
-        }
+        let directory = self.file.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(directory)?;
         // Renaming is atomic.
-        let whole = self.file.with_extension(std::process::id().to_string());
-        fs::write(&whole, lines.join("\n") + "\n").and_then(|()| fs::rename(&whole, &self.file))
+        let mut whole = NamedTempFile::new_in(directory)?;
+        whole.write_all((lines.join("\n") + "\n").as_bytes())?;
+        whole.persist(&self.file).map(drop).map_err(|error| error.error)
     }
 
     /// The end of the line of `tag`. Tags have no spaces.

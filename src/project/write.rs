@@ -1,9 +1,11 @@
 //! Atomic writes: a reader sees the old file or the new one, never a part of one.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use super::Error;
 
@@ -29,23 +31,13 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if old.as_ref().is_some_and(fs::Metadata::is_dir) {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let temporary = beside(&target)?;
-    let permissions = old.map(|metadata| metadata.permissions());
-    let written = fill(&temporary, bytes, permissions).and_then(|()| fs::rename(&temporary, &target));
-    if written.is_err() {
-        // The first error is the one to report.
-        fs::remove_file(&temporary).ok();
-    }
-    written
-}
-
-fn fill(temporary: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> io::Result<()> {
-    let mut file: File = OpenOptions::new().write(true).create_new(true).open(temporary)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
+    let mut file = beside(&target)?;
+    if let Some(old) = old {
+        file.as_file().set_permissions(old.permissions())?;
     }
     file.write_all(bytes)?;
-    file.sync_all()
+    file.as_file().sync_all()?;
+    file.persist(&target).map(drop).map_err(|error| error.error)
 }
 
 fn follow(path: &Path) -> io::Result<PathBuf> {
@@ -59,11 +51,14 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("the symbolic link is part of a loop"))
 }
 
-/// A name in the same directory, so that renaming never crosses file systems.
-fn beside(target: &Path) -> io::Result<PathBuf> {
+/// A new file in the same directory, so that renaming never crosses file systems. It is removed unless it is renamed.
+fn beside(target: &Path) -> io::Result<NamedTempFile> {
     let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    Ok(target.with_file_name(hidden))
+    let directory = target.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut prefix = OsString::from(".");
+    prefix.push(name);
+    prefix.push(".");
+    // With the permissions of any new file, unlike a temporary one.
+    let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+    tempfile::Builder::new().prefix(&prefix).suffix(".tmp").make_in(directory, create)
 }
