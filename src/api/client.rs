@@ -105,7 +105,8 @@ impl Client {
     /// The deployment of this name.
     pub async fn find_by_name(&self, name: &str) -> Result<Option<Deployment>, Error> {
         let filter = DeploymentFilter { name_contains: Some(name.to_owned()), ..DeploymentFilter::default() };
-        Ok(self.deployments(&filter, None).await?.into_iter().find(|deployment| deployment.name == name))
+        let page = async |limit, offset| self.list_deployments(&filter, limit, offset).await;
+        pages::find(DEPLOYMENTS, |it: &Deployment| it.name == name, |it| &it.id, page).await
     }
 
     /// The deployment of an agent in its environment, unless it is a preview.

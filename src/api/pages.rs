@@ -7,7 +7,7 @@ use super::wire::Page;
 use super::{Call, Error};
 
 /// Maximum number of pages.
-const MAX_PAGES: usize = 10_000;
+const MAX_PAGES: usize = 1000;
 
 /// Reads all pages of resources with an `id`, each by its limit and offset, or as many as it takes for `at_most` resources.
 ///
@@ -17,6 +17,27 @@ const MAX_PAGES: usize = 10_000;
 pub(super) async fn all<T>(
     path: &str,
     at_most: Option<usize>,
+    id: impl Fn(&T) -> &String,
+    page: impl AsyncFn(u32, u64) -> Result<Page<T>, Error>,
+) -> Result<Vec<T>, Error> {
+    read(path, at_most, |_| false, id, page).await
+}
+
+/// Reads pages up to the first resource that `is_match` accepts.
+pub(super) async fn find<T>(
+    path: &str,
+    is_match: impl Fn(&T) -> bool,
+    id: impl Fn(&T) -> &String,
+    page: impl AsyncFn(u32, u64) -> Result<Page<T>, Error>,
+) -> Result<Option<T>, Error> {
+    let found = read(path, None, &is_match, id, page).await?;
+    Ok(found.into_iter().find(is_match))
+}
+
+async fn read<T>(
+    path: &str,
+    at_most: Option<usize>,
+    is_last: impl Fn(&T) -> bool,
     id: impl Fn(&T) -> &String,
     page: impl AsyncFn(u32, u64) -> Result<Page<T>, Error>,
 ) -> Result<Vec<T>, Error> {
@@ -36,9 +57,10 @@ pub(super) async fn all<T>(
         }
         let count = ids.len();
         let is_short = count < limit as usize;
+        let is_found = resources.iter().any(&is_last);
         found.extend(resources.into_iter().filter(|it| known.insert(id(it).clone())));
         found.truncate(at_most);
-        if count == 0 || (is_short && next <= offset) {
+        if is_found || count == 0 || (is_short && next <= offset) {
             return Ok(found);
         }
         offset = if next > offset { next } else { offset + count as u64 };
@@ -61,7 +83,7 @@ mod tests {
     }
 
     /// Reads a list of `total`; `next` returns the offset of a page, given the requested offset and the length.
-    fn read(
+    fn all_of(
         total: u64,
         largest: u64,
         at_most: Option<usize>,
@@ -87,20 +109,20 @@ mod tests {
         ];
         for next in ways {
             for total in [0, 1, 99, 100, 101, 200, 250] {
-                assert_eq!(read(total, 100, None, next).unwrap(), (0..total).collect::<Vec<_>>());
+                assert_eq!(all_of(total, 100, None, next).unwrap(), (0..total).collect::<Vec<_>>());
             }
         }
-        assert_eq!(read(250, 30, None, |offset, length| offset + length).unwrap().len(), 250);
-        assert_eq!(read(300, 100, None, |_, _| 0).unwrap().len(), 300);
+        assert_eq!(all_of(250, 30, None, |offset, length| offset + length).unwrap().len(), 250);
+        assert_eq!(all_of(300, 100, None, |_, _| 0).unwrap().len(), 300);
     }
 
     #[test]
     fn no_more_is_read_than_requested() {
         for at_most in [1, 100, 101, 150] {
-            let found = read(250, 100, Some(at_most), |offset, length| offset + length).unwrap();
+            let found = all_of(250, 100, Some(at_most), |offset, length| offset + length).unwrap();
             assert_eq!(found.len(), at_most);
         }
-        assert!(read(5, 100, Some(0), |_, _| 0).unwrap().is_empty());
+        assert!(all_of(5, 100, Some(0), |_, _| 0).unwrap().is_empty());
     }
 
     #[test]

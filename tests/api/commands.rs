@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{INTEGRATION, SECRET, Scene, creation, deploy, image, quiet};
 use crate::harness::TestEnv;
 use crate::host::service::{Host, KEY};
+use crate::proxy::Fault;
 
 /// Whether a line is what the published schema says of it.
 fn checked(what: &str, line: &str) -> Value {
@@ -89,6 +90,19 @@ fn get() {
     assert_eq!(output.code, 1);
     let call = format!("`GET /v2/deployments/{INTEGRATION}`");
     assert!(output.err.contains(&call) && output.err.contains("agentcli deploy list"), "{output:?}");
+}
+
+/// Of a service that does not filter by name, a list may be long.
+#[test]
+fn a_name_is_looked_for_no_further_than_its_page() {
+    let scene = Scene::new();
+    let list = scene.host.expect(200, "GET", "/v2/deployments?limit=1", None);
+    let page: &str = json!({ "resources": list["resources"], "offset": 1 }).to_string().leak();
+    let answer = Fault::Answer(200, &[("Content-Type", "application/json")], page);
+    scene.proxy.fail("GET", "/v2/deployments", answer, 1);
+    let output = scene.deploy("get agent");
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(scene.proxy.forwarded("GET", "/v2/deployments"), 0, "{:?}", scene.proxy.heads());
 }
 
 #[test]
