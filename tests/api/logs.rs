@@ -176,6 +176,22 @@ fn an_entry_that_comes_late_is_followed_too() {
     assert_eq!(messages(&seen.borrow()), ["last", "late", "last", "end"]);
 }
 
+/// A service whose log has no end, as the offset of each page leads to the same entries. Entries have no ID.
+#[test]
+fn a_page_that_repeats_the_one_before_it_is_the_last() {
+    let scene = Scene::new();
+    let logs = json!([{ "timestamp": "2026-03-08T12:00:00Z", "level": "INFO", "message": "same" }]);
+    for offset in 1..=40 {
+        let page: &str = json!({ "logs": logs, "next_offset": offset }).to_string().leak();
+        let answer = Fault::Answer(200, &[("Content-Type", "application/json")], page);
+        scene.proxy.fail("POST", "deploy_logs", answer, 1);
+    }
+    let output = scene.deploy("logs --json --name agent");
+    assert_eq!(messages(&output.out), ["same"]);
+    let asked = scene.proxy.heads().iter().filter(|head| head.contains("deploy_logs")).count();
+    assert_eq!(asked, 2, "{output:?}");
+}
+
 #[test]
 fn a_build_is_followed_to_its_end() {
     let host = Host::start(|options| {

@@ -2,7 +2,7 @@
 
 use crate::api::LogSource;
 use crate::api::time;
-use crate::api::wire::{LogEntry, LogOrder, LogPage, LogRequest};
+use crate::api::wire::{Cursor, LogEntry, LogOrder, LogPage, LogRequest};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
 use crate::error::Error;
@@ -10,6 +10,9 @@ use crate::ship::{LogPass, ShownEntries};
 
 /// Number of entries per request.
 const PAGE: u32 = 100;
+
+/// Maximum number of pages of one pass.
+const MAX_PAGES: usize = 1000;
 
 /// Time by which entries may arrive late, in milliseconds.
 const LATE: i64 = 5000;
@@ -40,6 +43,7 @@ impl Reader {
     /// read, since [`Reader::next`] reads them again.
     pub(super) fn newest(&mut self, service: &mut Service<'_>, limit: u32) -> Result<Vec<LogEntry>, Error> {
         let (mut found, mut cursor, most) = (Vec::new(), None, limit as usize);
+        let mut pages = Pages::default();
         loop {
             let left = most.saturating_sub(found.len()) as u32;
             let request = LogRequest {
@@ -49,8 +53,9 @@ impl Reader {
                 ..self.log.filter.clone()
             };
             let page = self.page(service, request)?;
-            found.extend(page.logs);
-            cursor = page.next_offset;
+            let (logs, next) = pages.turn(page);
+            found.extend(logs);
+            cursor = next;
             let is_enough = found.len() >= most && !(self.log.is_followed && are_recent(&found));
             if cursor.is_none() || is_enough {
                 break;
@@ -76,6 +81,7 @@ impl Reader {
             None => start,
         };
         let (mut pass, mut cursor) = (LogPass::default(), None);
+        let mut pages = Pages::default();
         loop {
             let request = LogRequest {
                 limit: Some(PAGE),
@@ -84,11 +90,11 @@ impl Reader {
                 offset: cursor.clone(),
                 ..self.log.filter.clone()
             };
-            let LogPage { logs: mut new, next_offset, .. } = self.page(service, request)?;
+            let (mut new, next) = pages.turn(self.page(service, request)?);
             new.retain(|entry| self.shown.is_new(&mut pass, entry));
             self.last = new.iter().filter_map(time_of).fold(self.last.take(), later);
             show(service.env, new)?;
-            cursor = next_offset;
+            cursor = next;
             if cursor.is_none() {
                 return Ok(());
             }
@@ -111,6 +117,27 @@ impl Reader {
         page.next_offset =
             page.next_offset.filter(|next| !page.logs.is_empty() && request.offset.as_ref() != Some(next));
         Ok(page)
+    }
+}
+
+/// The pages of one pass over a log.
+#[derive(Default)]
+struct Pages {
+    count: usize,
+    last: Vec<LogEntry>,
+}
+
+impl Pages {
+    /// The entries of the next page, and the offset of the one after it. There is none after a page that repeats the one
+    /// before it, whatever its offset, nor after very many, so that a service whose log has no end is not asked in a
+    /// loop.
+    fn turn(&mut self, page: LogPage) -> (Vec<LogEntry>, Option<Cursor>) {
+        self.count += 1;
+        if page.logs == self.last {
+            return (Vec::new(), None);
+        }
+        self.last.clone_from(&page.logs);
+        (page.logs, page.next_offset.filter(|_| self.count < MAX_PAGES))
     }
 }
 
