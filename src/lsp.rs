@@ -24,6 +24,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use crate::project::reason;
+use frame::Frame;
 use session::Session;
 
 /// Reason for which a session failed.
@@ -87,7 +88,8 @@ pub fn serve(
             }
         };
         match message {
-            Some(message) if !frame::is_exit(&message) => session.handle(message)?,
+            Some(Frame::Message(message)) if !frame::is_exit(&message) => session.handle(message)?,
+            Some(Frame::Malformed(malformed)) => session.refuse(&malformed)?,
             _ => return session.end(),
         }
     }

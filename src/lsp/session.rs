@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::buffer::Buffer;
 use super::client::{self, Client};
+use super::frame::Malformed;
 use super::request::Open;
 use super::text::Text;
 use super::{Error, finding, request};
@@ -48,6 +49,14 @@ impl<'a> Session<'a> {
             Message::Notification(notification) if self.phase == Phase::Running => self.notice(notification),
             Message::Notification(_) | Message::Response(_) => Ok(()),
         }
+    }
+
+    /// Answers input that is no message. Before the first message, nothing speaks for an editor.
+    pub(super) fn refuse(&mut self, malformed: &Malformed) -> Result<(), Error> {
+        if self.phase == Phase::New {
+            return Err(Error::Protocol { reason: malformed.reason.to_owned() });
+        }
+        (self.send)(&malformed.answer()).map_err(|source| Error::Output { source })
     }
 
     /// Publishes the findings of all buffers that have changed.

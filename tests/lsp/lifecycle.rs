@@ -43,6 +43,36 @@ fn garbage_is_an_error_that_quotes_nothing() {
 }
 
 #[test]
+fn a_malformed_message_does_not_end_the_session() {
+    let message = |body: &str| format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    let mut input = message(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}"#);
+    for malformed in [
+        message("hunter"),
+        message("[]"),
+        message(r#"{"jsonrpc":"2.0","id":7,"hunter":1}"#),
+        "Content-Length: hunter\r\n\r\n{}".to_owned(),
+        "hunter\r\n".to_owned(),
+    ] {
+        input += &malformed;
+        input += &message(r#"{"jsonrpc":"2.0","id":2,"method":"textDocument/hunt","params":{}}"#);
+    }
+    input += &message(r#"{"jsonrpc":"2.0","id":3,"method":"shutdown"}"#);
+    input += &message(r#"{"jsonrpc":"2.0","method":"exit"}"#);
+    let mut answers = Vec::new();
+    let mut send = |text: &str| {
+        let body = text.split_once("\r\n\r\n").unwrap().1;
+        answers.push(serde_json::from_str::<Value>(body).unwrap());
+        Ok(())
+    };
+    agentcli::lsp::serve(std::io::Cursor::new(input), &mut send).unwrap();
+    let codes: Vec<i64> = answers.iter().filter_map(|it| it["error"]["code"].as_i64()).collect();
+    assert_eq!(codes, [-32700, -32601, -32600, -32601, -32600, -32601, -32700, -32601, -32700, -32601]);
+    assert_eq!(answers[5]["id"], 7);
+    let malformed = answers.iter().filter(|it| it["error"]["code"] != -32601).map(Value::to_string);
+    assert!(!malformed.collect::<String>().contains("hunter"));
+}
+
+#[test]
 fn requests_out_of_order_are_refused() {
     let mut client = Client::start(TestEnv::project());
     assert_eq!(client.try_request("textDocument/hover", json!({})), Err(-32002));
