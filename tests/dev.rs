@@ -1,5 +1,6 @@
 //! `agentcli dev` with the real server, the real installers and real processes.
 
+mod contacts;
 mod debugger;
 mod failures;
 mod guard;

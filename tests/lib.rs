@@ -14,6 +14,8 @@ mod completions;
 mod compose;
 #[cfg(unix)]
 mod console;
+#[cfg(feature = "system-tests")]
+mod contacts;
 mod context;
 #[cfg(feature = "system-tests")]
 mod corpus;

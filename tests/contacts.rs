@@ -1,0 +1,185 @@
+//! Which addresses a command contacts: all that it or a child process connects or sends to, as the kernel sees them.
+//! A command that needs no network runs in a network namespace of its own, in which it reaches nobody.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::engine::{docker, hosts};
+use crate::harness::{TestEnv, copy, fixtures, free_port, program};
+use crate::host::service::{Host, KEY};
+
+/// Reports the addresses of a program to the file that follows. The program stays the child of its caller.
+pub(crate) const TRACE: &[&str] =
+    &["strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o"];
+
+/// Longest wait for the report to be complete.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The contacts in the report at `log` of the process `id`, which has ended.
+pub(crate) fn contacts(log: &Path, id: u32) -> BTreeSet<String> {
+    let is_complete = |text: &str| {
+        let ends = text.lines().filter(|line| line.contains("+++ exited") || line.contains("+++ killed"));
+        ends.filter_map(|line| line.split_whitespace().next()).any(|process| process == id.to_string())
+    };
+    let begun = Instant::now();
+    let mut text = String::new();
+    while !is_complete(&text) {
+        assert!(begun.elapsed() < PATIENCE, "the report of {id} is not complete: {text}");
+        text = fs::read_to_string(log).unwrap_or_default();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    text.lines().filter_map(contact).collect()
+}
+
+/// The address in a line of the report, unless it is of the kernel or of the name service cache of this machine.
+fn contact(line: &str) -> Option<String> {
+    let quoted = |mark: &str| line.split_once(mark)?.1.split('"').next().map(str::to_owned);
+    let port = |mark: &str| line.split_once(mark)?.1.split(')').next().map(str::to_owned);
+    let path = quoted("sun_path=\"").filter(|path| !path.contains("/nscd/"));
+    let v4 = || Some(format!("{}:{}", quoted("inet_addr(\"")?, port("sin_port=htons(")?));
+    let v6 = || Some(format!("[{}]:{}", quoted("inet_pton(AF_INET6, \"")?, port("sin6_port=htons(")?));
+    path.or_else(v4).or_else(v6)
+}
+
+/// Runs `agentcli` in `directory`; returns its output and its contacts.
+fn run(
+    directory: &Path,
+    prefix: &[&str],
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+    input: &str,
+) -> (Output, BTreeSet<String>) {
+    let logs = TempDir::new().unwrap();
+    let log = logs.path().join("trace");
+    let all = [prefix, TRACE, &[log.to_str().unwrap(), program()], arguments].concat();
+    let mut child = Command::new(all[0])
+        .args(&all[1..])
+        .current_dir(directory)
+        .envs(variables.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let id = child.id();
+    let output = child.wait_with_output().unwrap();
+    (output, contacts(&log, id))
+}
+
+/// A network namespace in which only the loopback interface is there.
+const ALONE: &[&str] = &["unshare", "--net", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"];
+
+#[test]
+fn the_trace_shows_connections_and_lookups() {
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("trace");
+    let script = "import socket\ntry: socket.create_connection(('192.0.2.7', 81))\nexcept OSError: pass\n\
+                  try: socket.getaddrinfo('name.example', 80)\nexcept OSError: pass\n\
+                  try: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).sendto(b'x', ('2001:db8::7', 82))\nexcept OSError: pass\n";
+    let all = [ALONE, TRACE, &[log.to_str().unwrap(), "python3", "-c", script]].concat();
+    let mut child = Command::new(all[0]).args(&all[1..]).spawn().unwrap();
+    assert!(child.wait().unwrap().success());
+    let found = contacts(&log, child.id());
+    assert!(found.contains("192.0.2.7:81") && found.contains("[2001:db8::7]:82"), "{found:?}");
+    assert!(found.iter().any(|it| it.ends_with(":53")), "{found:?}");
+}
+
+#[test]
+fn most_commands_contact_nobody() {
+    let message = |body: serde_json::Value| {
+        let body = body.to_string();
+        format!("Content-Length: {}\r\n\r\n{body}", body.len())
+    };
+    let opened =
+        json!({ "uri": "file:///nowhere/agent.json", "languageId": "json", "version": 1, "text": "{}" });
+    let session = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "capabilities": {} } }),
+        json!({ "jsonrpc": "2.0", "method": "textDocument/didOpen", "params": { "textDocument": opened } }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "shutdown" }),
+        json!({ "jsonrpc": "2.0", "method": "exit" }),
+    ];
+    let session: String = session.into_iter().map(message).collect();
+    let project = TestEnv::project();
+    for (arguments, input) in [
+        ("validate", ""),
+        ("validate --fix --format sarif", ""),
+        ("explain unknown-key", ""),
+        ("schema", ""),
+        ("plan", ""),
+        ("dockerfile -", ""),
+        ("compose -", ""),
+        ("manifests --name agent --image registry.example/agent:1 -", ""),
+        ("new made", ""),
+        ("completions bash", ""),
+        ("lsp", &session),
+        ("--help", ""),
+        ("--version", ""),
+    ] {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let (output, contacts) = run(&project.path(""), ALONE, &words, &[], input);
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        assert_eq!(contacts, BTreeSet::new(), "{arguments}");
+    }
+}
+
+#[test]
+fn commands_of_the_engine_contact_only_it_and_the_server() {
+    let host = hosts().remove(0);
+    let (project, home) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    copy(&fixtures("databases"), project.path());
+    let name = format!("agentcli-contacts-{}", std::process::id());
+    let image = format!("{name}-langgraph-api");
+    let port = free_port().to_string();
+    let engine = host.strip_prefix("unix://").unwrap().to_owned();
+    let server = format!("127.0.0.1:{port}");
+    let home = home.path().to_str().unwrap();
+    let variables = [("DOCKER_HOST", &*host), ("HOME", home), ("XDG_CACHE_HOME", home)];
+    let up = format!("up --no-pull --wait --port {port} --project-name {name}");
+    let down = format!("down --volumes --project-name {name}");
+    let build = format!("build --no-pull --tag {image}");
+    let expected = [
+        (build.as_str(), BTreeSet::from([engine.clone()])),
+        (&up, BTreeSet::from([engine.clone(), server])),
+        (&down, BTreeSet::from([engine.clone()])),
+        ("doctor", BTreeSet::from([engine])),
+    ];
+    let mut found = Vec::new();
+    for (arguments, _) in &expected {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let (output, contacts) = run(project.path(), &[], &words, &variables, "");
+        found.push((*arguments, contacts, output));
+    }
+    docker(&host, &["rmi", "-f", &image]);
+    for ((arguments, expected), (_, contacts, output)) in expected.iter().zip(found) {
+        assert!(output.status.success() || *arguments == "doctor", "{arguments}: {output:?}");
+        assert_eq!(contacts, *expected, "{arguments}");
+    }
+}
+
+#[test]
+fn commands_of_the_service_contact_only_it() {
+    let host = Host::start(|_| {});
+    let project = TestEnv::project();
+    let url = host.url();
+    let home = project.path("");
+    let variables = [("HOME", home.to_str().unwrap())];
+    for arguments in ["deploy list", "deploy get nobody", "deploy logs --name nobody"] {
+        let all = format!("{arguments} --host-url {url} --api-key {KEY}");
+        let words: Vec<&str> = all.split(' ').collect();
+        let (output, contacts) = run(&project.path(""), &[], &words, &variables, "");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() || err.contains("there is no deployment named"),
+            "{arguments}: {err}"
+        );
+        assert_eq!(contacts, BTreeSet::from([host.address().to_string()]), "{arguments}");
+    }
+}
