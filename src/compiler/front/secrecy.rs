@@ -134,10 +134,10 @@ impl Secrets {
                         self.doubtful.push(value_start(text, end)..text.len());
                         return;
                     };
-                    self.doubtful.extend(
-                        (tokens[next - 1].kind == Kind::Close)
-                            .then(|| tokens[at].span.end..tokens[next - 1].span.start),
-                    );
+                    let start = at + usize::from(tokens[at].kind == Kind::Colon);
+                    if tokens[next - 1].kind == Kind::Close {
+                        self.doubtful.push(tokens[start].span.end..tokens[next - 1].span.start);
+                    }
                     at = next;
                 }
                 _ => {}
@@ -152,7 +152,7 @@ fn value_end(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
     let start = at + usize::from(tokens.get(at)?.kind == Kind::Colon);
     let end = match tokens.get(start)?.kind {
         Kind::Open => start + group(&tokens[start..]),
-        Kind::String if is_path(&text[tokens[start].span.clone()]) => start + 1,
+        Kind::String | Kind::Word if is_path(&text[tokens[start].span.clone()]) => start + 1,
         _ => return None,
     };
     ends(tokens, end).then_some(end)
