@@ -5,8 +5,8 @@
 //! - The project around it is `fixtures/trees/python`, or `fixtures/trees/<tree>` for a case named `<name>@<tree>`.
 //! - A tree with a directory `project/` has files beside the project too, and the configuration is in that directory.
 //! - The files of a directory `<case>/` are added to the project and replace files of the same name. A case may have
-//!   this directory and no configuration. `NAME.sparse` becomes an empty file of as many bytes as it says, and
-//!   `NAME.socket` a socket.
+//!   this directory and no configuration. `NAME.sparse` becomes an empty file of as many bytes as it says,
+//!   `NAME.socket` a socket, and `repository` makes its directory that of a Git repository.
 //! - `<case>.fixed` is the configuration after `agentcli validate --fix`, for a case with a safe fix.
 //! - Each case reports the rule whose folder it is in. A case named `fine-…` reports nothing: it shows what the rule
 //!   must accept.
@@ -73,6 +73,8 @@ fn overlay(from: &Path, to: &Path) {
         } else if let Some(target) = stripped(&target, ".socket") {
             fs::remove_file(&target).ok();
             UnixListener::bind(target).unwrap();
+        } else if entry.file_name() == "repository" {
+            fs::create_dir(to.join(".git")).unwrap();
         } else {
             fs::copy(source, target).unwrap();
         }
