@@ -99,7 +99,8 @@ class Service:
             self.host = db.execute("SELECT id FROM host").fetchone()[0]
 
     def start(self, **env):
-        command = [PROGRAM, "serve", "--data", self.data, "--listen", self.listen, "--proxy", "127.0.0.1:0", "--json"]
+        command = [PROGRAM, "serve", "--data", self.data, "--listen", self.listen, "--proxy", "127.0.0.1:0", "--json",
+                   "--allow-image", "agentcli-kills/*"]
         options = {"stdout": subprocess.PIPE, "stderr": self.stderr, "env": {**os.environ, **env}}
         self.process = subprocess.Popen([*command, *self.options], **options)
 

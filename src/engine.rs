@@ -42,6 +42,7 @@ pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep, Refusal};
 pub use events::{BuildEvent, Step, StepOrigin};
 pub use exec::Ended;
+pub use images::RegistryUser;
 pub use local::is_socket;
 pub use push::{PushRequest, Pushed};
 pub use session::Secrets;

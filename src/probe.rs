@@ -1,6 +1,7 @@
 //! Readiness checks of a server over HTTP.
 
 use std::future::pending;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -59,37 +60,60 @@ impl Drop for Probe {
 /// Maximum size of the description of a server, in bytes.
 const DESCRIPTION: usize = 64 << 10;
 
-/// Single requests to a server.
+/// Longest version of a server, in bytes.
+const VERSION: usize = 128;
+
+/// Single requests to servers whose answers are not to be trusted: redirects are not followed.
 pub struct Checker(http::Client);
 
 impl Checker {
     /// Sets up the HTTP client. The error is a fragment.
     pub fn new() -> Result<Self, String> {
-        client().map(Self)
+        http::build(builder().redirect(http::redirect::Policy::none())).map(Self)
     }
 
-    /// Requests `url` once, and returns whether it succeeds within the timeout of a request.
-    pub async fn succeeds(&self, url: &str) -> bool {
-        self.0.get(url).send().await.is_ok_and(|response| response.status().is_success())
+    /// Requests `path` of the server at `address` once, and returns whether it succeeds within the timeout of a request.
+    pub async fn succeeds(&self, address: SocketAddr, path: &str) -> bool {
+        self.get(address, path).await.is_some()
     }
 
-    /// The `version` in the JSON object at `url`; `None` if there is none within the timeout of a request.
-    pub async fn version(&self, url: &str) -> Option<String> {
-        let response = self.0.get(url).send().await.and_then(http::Response::error_for_status).ok()?;
+    /// The `version` in the JSON object at `path`; `None` if there is none within the timeout of a request.
+    pub async fn version(&self, address: SocketAddr, path: &str) -> Option<String> {
+        let response = self.get(address, path).await?;
         let body = http::body_up_to(DESCRIPTION, response).await.ok()??;
         let description: Value = serde_json::from_slice(&body).ok()?;
-        description["version"].as_str().map(str::to_owned)
+        let version = description["version"].as_str()?;
+        let is_plain = version.len() <= VERSION && !version.contains(char::is_control);
+        is_plain.then(|| version.to_owned())
+    }
+
+    async fn get(&self, address: SocketAddr, path: &str) -> Option<http::Response> {
+        let response = self.0.get(url(address, path)?).send().await.ok()?;
+        response.status().is_success().then_some(response)
     }
 }
 
-/// A client for the user's own server, so that any certificate is accepted.
-fn client() -> Result<http::Client, String> {
-    http::build(http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER))
+/// Whether `path` is a path from the root and nothing else, so that a URL with it reaches no other server.
+pub fn is_path(path: &str) -> bool {
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "?#@\\".contains(c);
+    path.starts_with('/') && !path.contains(is_odd)
+}
+
+/// The URL of a path of a server, which the path cannot change.
+fn url(address: SocketAddr, path: &str) -> Option<http::Url> {
+    let mut url = http::Url::parse(&format!("http://{address}")).ok()?;
+    url.set_path(path);
+    is_path(path).then_some(url)
+}
+
+/// The settings of a client for the user's own server, so that any certificate is accepted.
+fn builder() -> http::ClientBuilder {
+    http::builder().tls_danger_accept_invalid_certs(true).no_proxy().timeout(ANSWER)
 }
 
 /// Requests `url` until it succeeds. Puts other answers into `answer`.
 async fn until_ok(url: &str, answer: &watch::Sender<Option<String>>) {
-    let client = match client() {
+    let client = match http::build(builder()) {
         Ok(client) => client,
         Err(reason) => {
             answer.send_replace(Some(format!("the HTTP client cannot be set up: {reason}")));
@@ -111,5 +135,36 @@ async fn until_ok(url: &str, answer: &watch::Sender<Option<String>>) {
             answer.send_replace(instead);
         }
         sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_does_not_change_the_server() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 8000));
+        for path in ["/ok", "/a/b.c/ok", "//other:1/ok", "/../ok", "/%40x/ok", "/:1/ok"] {
+            let url = url(address, path).unwrap();
+            let host = (url.scheme(), url.host_str(), url.port(), url.username());
+            assert_eq!(host, ("http", Some("127.0.0.1"), Some(8000), ""), "{path}");
+            assert_eq!((url.query(), url.fragment()), (None, None), "{path}");
+        }
+        for path in [
+            "",
+            "ok",
+            "@other:1/ok",
+            ".other/ok",
+            ":1/ok",
+            "/@other/ok",
+            "/x?y=/ok",
+            "/#/ok",
+            "/a b",
+            "/\n",
+            "/a\\b",
+        ] {
+            assert_eq!(url(address, path), None, "{path}");
+        }
     }
 }

@@ -44,7 +44,7 @@ impl Scene {
     fn with(change: impl FnOnce(&mut crate::host::service::Knobs)) -> Self {
         let mut is_public = false;
         let host = Host::start(|options| {
-            options.repositories = vec![repository()];
+            options.repositories = agentcli_host::Repositories::new(vec![repository()]).unwrap();
             change(options);
             is_public = options.vocabulary == Vocabulary::Public;
         });

@@ -10,6 +10,8 @@ mod distribution;
 mod fuzz;
 #[cfg(feature = "system-tests")]
 mod git_server;
+#[cfg(feature = "system-tests")]
+mod hostile;
 mod ignored;
 mod limits;
 mod list;
@@ -35,6 +37,7 @@ mod table;
 mod templates;
 mod tenants;
 mod tls;
+mod trust;
 mod uploads;
 mod webhook;
 

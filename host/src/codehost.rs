@@ -25,7 +25,7 @@ pub(super) fn check_url(text: &str) -> Result<(), Refusal> {
     }
     if url.password().is_some() || (url.scheme() != "ssh" && !url.username().is_empty()) {
         return Err(Refusal::bad(
-            "source_config.repo_url must have no credentials; the git of the service has them.",
+            "source_config.repo_url must have no credentials; the git of the service has those of listed repositories.",
         ));
     }
     Ok(())

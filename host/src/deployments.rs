@@ -16,11 +16,12 @@ use agentcli::api::wire::{
 
 use super::answer::{Refusal, json_response};
 use super::body::{self, ParsedBody};
+use super::proxy::HostName;
 use super::query::{Ids, Query};
 use super::routes::Tenant;
 use super::rules::Occasion;
 use super::store::{Conflict, Selection, Tx};
-use super::{Shared, distribution, listener, merge, name, rules, uploads};
+use super::{Shared, distribution, listener, merge, name, repositories, rules, uploads};
 use agentcli::api::time;
 
 /// `GET /v2/deployments`
@@ -72,10 +73,11 @@ pub(super) async fn create(
     Ok(shown(&shared, StatusCode::CREATED, &created))
 }
 
-/// Fails if another deployment has the `custom_url`.
+/// Fails if another deployment has the host of the `custom_url`.
 fn check_url(tx: &Tx<'_>, deployment: &Deployment) -> Result<(), Refusal> {
-    match &deployment.source_config.custom_url {
-        Some(url) if tx.is_url_used(&deployment.id, url)? => {
+    let url = deployment.source_config.custom_url.as_ref();
+    match url.and_then(|url| HostName::of_url(url)) {
+        Some(host) if tx.is_host_used(&deployment.id, &host)? => {
             let detail = "source_config.custom_url is in use.".to_owned();
             Err(Refusal::Plain(StatusCode::CONFLICT, detail))
         }
@@ -117,6 +119,7 @@ fn new(shared: &Shared, tenant: String, asked: DeploymentCreation) -> Result<Dep
     rules::available(shared, &asked.source)?;
     rules::source_config(shared, &asked.source, &asked.source_config, &asked.source_config)?;
     listener::check(shared, &asked.source, &asked.source_config)?;
+    repositories::check(shared, &tenant, &asked.source, &asked.source_config)?;
     rules::build_on_push(&asked.source_config, &asked.source_revision_config)?;
     rules::secrets(&asked.secrets)?;
     rules::secret_references(shared, &asked.source, asked.secret_references.as_ref())?;

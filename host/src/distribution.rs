@@ -27,6 +27,7 @@ use ring::rand::SystemRandom;
 
 use super::answer::Refusal;
 use super::registry::Registry;
+use super::runner::PullFrom;
 use super::store::{Broken, Store, Tx};
 use super::{Shared, keys};
 
@@ -73,16 +74,6 @@ pub(super) struct Distribution {
     uploads: Uploads,
 }
 
-/// An image to pull for a revision.
-pub(super) struct Pull {
-    /// Its name for the engine.
-    pub(super) image: String,
-    /// The credentials, if it is in this registry.
-    pub(super) login: Option<Login>,
-    /// Whether its name belongs to this host.
-    pub(super) is_ours: bool,
-}
-
 impl Distribution {
     /// The registry in the data directory of `store`, without the uploads that a kill cut off. The error is a fragment.
     pub(super) fn new(
@@ -107,20 +98,20 @@ impl Distribution {
         Ok(token)
     }
 
-    /// The image of a revision as the engine is to pull it. An image that was pushed here is pulled from this address, by
-    /// whichever name it was pushed.
-    pub(super) fn pull(&self, deployment: &Deployment, image: &str) -> Result<Pull, Broken> {
+    /// The image of a revision as the engine is to pull it, and where from. An image that was pushed here is pulled from this
+    /// address, by whichever name it was pushed.
+    pub(super) fn pull(&self, deployment: &Deployment, image: &str) -> Result<(String, PullFrom), Broken> {
         if let Some(other) = &self.other {
-            return Ok(Pull { image: image.to_owned(), login: None, is_ours: other.holds(image) });
+            let from = if other.holds(image) { PullFrom::Replacement } else { PullFrom::Elsewhere };
+            return Ok((image.to_owned(), from));
         }
-        match self.store.read(|tx| pushed(tx, deployment, image))? {
+        Ok(match self.store.read(|tx| pushed(tx, deployment, image))? {
             Some((host, path)) => {
                 let host = self.engine_host().unwrap_or_else(|| host.to_owned());
-                let image = format!("{host}/{path}");
-                Ok(Pull { image, login: Some(self.login(&deployment.id)), is_ours: true })
+                (format!("{host}/{path}"), PullFrom::Host(self.login(&deployment.id)))
             }
-            None => Ok(Pull { image: image.to_owned(), login: None, is_ours: false }),
-        }
+            None => (image.to_owned(), PullFrom::Elsewhere),
+        })
     }
 
     /// The names of the images of a deleted deployment that clients on this machine may have pushed from the engine.

@@ -10,10 +10,11 @@ use agentcli::api::wire::{LogLevel, Source};
 use agentcli::project;
 use futures_util::FutureExt as _;
 
-use super::distribution::{Distribution, Pull};
+use super::distribution::Distribution;
 use super::level::level;
 use super::reconcile::{Desired, Journal, Output, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
-use super::runner::{BuildJob, Launch, Origin, PullJob, image_tag};
+use super::repositories::Repositories;
+use super::runner::{BuildJob, Launch, Origin, PullFrom, PullJob, image_tag};
 use super::store::{Broken, LogKind, RevisionDetails, Store, Tx};
 use super::{archive as archives, lock, templates, uploads};
 
@@ -34,6 +35,7 @@ pub(super) struct DatabaseJournal {
     store: Arc<Store>,
     /// Directory of the templates.
     templates: Option<PathBuf>,
+    repositories: Arc<Repositories>,
     registry: Arc<Distribution>,
     /// ID of this host.
     host: String,
@@ -75,9 +77,10 @@ impl DatabaseJournal {
         store: Arc<Store>,
         registry: Arc<Distribution>,
         templates: Option<PathBuf>,
+        repositories: Arc<Repositories>,
     ) -> Result<Self, Broken> {
         let host = store.host_id()?;
-        Ok(Self { store, templates, registry, host, lines: Arc::default() })
+        Ok(Self { store, templates, repositories, registry, host, lines: Arc::default() })
     }
 
     /// Changes the database; the error is a fragment.
@@ -123,6 +126,7 @@ impl DatabaseJournal {
 
     fn job(&self, revision: &str) -> Result<BuildJob, String> {
         let RevisionDetails { deployment, revision, number, .. } = self.details(revision)?;
+        let tenant = self.read(|tx| tx.tenant_name(&deployment.tenant_id))?;
         let mut config = revision.source_revision_config;
         let origin = match (&revision.source, config.source_tarball_path, config.repo_ref) {
             (Source::InternalSource, Some(path), _) => {
@@ -131,8 +135,9 @@ impl DatabaseJournal {
                 Origin::Archive(Arc::new(archive.ok_or("the archive was removed; upload it again")?))
             }
             (Source::Codehost, _, Some(reference)) => {
+                let is_listed = self.repositories.has(&tenant, &deployment.source_config);
                 let url = deployment.source_config.repo_url.unwrap_or_default();
-                Origin::Repository { url, reference, commit: config.repo_commit_sha }
+                Origin::Repository { url, reference, commit: config.repo_commit_sha, is_listed }
             }
             (Source::InternalTemplate, ..) => {
                 let path = config.graph_config_path.as_deref().unwrap_or_default();
@@ -145,6 +150,7 @@ impl DatabaseJournal {
             (source, ..) => return Err(format!("this service cannot build from the source {source} as yet")),
         };
         Ok(BuildJob {
+            cache: self.store.cache_namespace(&deployment.tenant_id),
             tag: self.tag(&deployment.name, &deployment.id, number),
             origin,
             config: config.graph_config_path.unwrap_or_default(),
@@ -316,9 +322,14 @@ impl Journal for DatabaseJournal {
         async move {
             let RevisionDetails { deployment, number, .. } = self.details(revision)?;
             let tag = self.tag(&deployment.name, &deployment.id, number);
-            let pull = self.registry.pull(&deployment, image).map_err(|broken| broken.to_string())?;
-            let Pull { image, login, is_ours } = pull;
-            Ok(PullJob { image, tag, login, is_ours })
+            let repository = tag.rsplit_once(':').map_or("", |(repository, _)| repository);
+            let is_kept = image.strip_prefix(repository).is_some_and(|rest| rest.starts_with(':'));
+            let (image, from) = if is_kept {
+                (image.to_owned(), PullFrom::Engine)
+            } else {
+                self.registry.pull(&deployment, image).map_err(|broken| broken.to_string())?
+            };
+            Ok(PullJob { image, tag, from })
         }
         .boxed()
     }

@@ -10,6 +10,7 @@
 //! - The [`proxy`] takes requests to the containers.
 
 mod accept;
+mod address;
 mod answer;
 mod archive;
 mod body;
@@ -20,6 +21,7 @@ mod deployments;
 mod distribution;
 mod error;
 mod ignored;
+mod images;
 mod journal;
 mod keys;
 mod level;
@@ -56,7 +58,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 
 use agentcli::api::Vocabulary;
-use agentcli::api::wire::{Listener, Repository, Source};
+use agentcli::api::wire::{Listener, Source};
 
 use distribution::Distribution;
 use journal::DatabaseJournal;
@@ -67,9 +69,11 @@ use runner::Runner;
 pub use command::run;
 pub use distribution::RegistryLimits;
 pub use error::Error;
+pub use images::AllowedImages;
 pub use keys::token;
 pub use openapi::openapi;
 pub use registry::{Login, Registry};
+pub use repositories::Repositories;
 pub use routes::{Basis, OPEN_ROUTES, ROUTES, Route};
 pub use store::{Access, Broken, DEFAULT_TENANT, Error as StoreError, Inspection, Store};
 pub use tls::{Tls, TlsError};
@@ -90,8 +94,8 @@ pub struct Options {
     pub is_self_hosted: bool,
     /// The registry for images [default: that of the service].
     pub registry: Option<Registry>,
-    /// The repositories of all integrations.
-    pub repositories: Vec<Repository>,
+    /// The repositories of all integrations; without any, those of new deployments are not checked.
+    pub repositories: Repositories,
     /// The repositories whose pushes are received.
     pub webhooks: Vec<Webhook>,
     /// Directory of the templates; without one, there are none.
@@ -181,7 +185,8 @@ impl<R: Runner> Service<R> {
         let (registry, limits) = (options.registry.clone(), options.limits.registry);
         let distribution = Distribution::new(store.clone(), address, registry, limits);
         let distribution = Arc::new(distribution.map_err(Error::Runner)?);
-        let journal = DatabaseJournal::new(store.clone(), distribution.clone(), options.templates.clone())?;
+        let (templates, repositories) = (options.templates.clone(), Arc::new(options.repositories.clone()));
+        let journal = DatabaseJournal::new(store.clone(), distribution.clone(), templates, repositories)?;
         let reconciler = Reconciler::new(Arc::new(journal), runner, routes);
         let wake = reconciler.wake();
         let shared = Arc::new(Shared { store, distribution, options, address, proxy: proxy_address, wake });

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use url::Url;
 use uuid::Uuid;
 
 use agentcli::api::wire::{
@@ -11,8 +10,9 @@ use agentcli::api::wire::{
 };
 
 use super::answer::{Detail, Refusal};
+use super::proxy::HostName;
 use super::query::not_a_uuid;
-use super::{Shared, codehost, registry, templates};
+use super::{Shared, address, codehost, images, registry, templates};
 
 /// Read-only fields of a deployment.
 const READ_ONLY: &[&str] = &[
@@ -136,7 +136,7 @@ pub(super) fn source_config(
         codehost::check_url(url)?;
     }
     if let Some(url) = &given.custom_url {
-        custom_url(url)?;
+        custom_url(shared, url)?;
     }
     if let Some(DeploymentType::Other(word)) = &given.deployment_type
         && word != SCALE_TO_ZERO
@@ -148,16 +148,22 @@ pub(super) fn source_config(
     whole.resource_spec.as_ref().map_or(Ok(()), scale)
 }
 
-/// Hosts below `localhost` belong to names of deployments.
-fn custom_url(text: &str) -> Result<(), Refusal> {
-    let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
-    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().trim_end_matches('.');
-    if host.is_empty() || host == "localhost" || host.ends_with(".localhost") {
-        return Err(Refusal::bad(
-            "source_config.custom_url must be an http or https URL whose host is not below localhost.",
-        ));
-    }
-    Ok(())
+/// Hosts below `localhost` belong to names of deployments, and the addresses of this service to nobody.
+fn custom_url(shared: &Shared, text: &str) -> Result<(), Refusal> {
+    let wrong = || {
+        Refusal::bad(
+            "source_config.custom_url must be an http or https URL whose host is neither below localhost nor an address of \
+             this service.",
+        )
+    };
+    let host = HostName::of_url(text).ok_or_else(wrong)?;
+    let is_own = match host.ip() {
+        Some(ip) => {
+            ip.is_loopback() || ip.is_unspecified() || [shared.address.ip(), shared.proxy.ip()].contains(&ip)
+        }
+        None => address::is_localhost(&host.to_string()),
+    };
+    if is_own { Err(wrong()) } else { Ok(()) }
 }
 
 fn scale(spec: &ResourceSpec) -> Result<(), Refusal> {
@@ -331,32 +337,18 @@ fn field_word<'a>(shared: &Shared, field: &'a str) -> &'a str {
     shared.options.vocabulary.field("source_revision_config", field)
 }
 
-/// Whether all parts of the name of an image are valid: it becomes part of a URL, which it must not redirect.
-fn is_plain(image: &str) -> bool {
-    let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['[', ']']);
-    match image.split_once('/') {
-        // Only a host has brackets, and colons beside one another.
-        Some((host, path)) => !matches!(host, "" | "." | "..") && path.split(['/', ':', '@']).all(is_name),
-        None => image.split([':', '@']).all(is_name),
-    }
-}
-
-/// Whether a name is one that this service, or another one on the same engine, gives to images: they may be of other tenants.
-fn is_of_host(image: &str) -> bool {
-    let hub = ["docker.io/", "index.docker.io/"].iter().find_map(|hub| image.strip_prefix(hub));
-    let (first, _) = hub.unwrap_or(image).split_once('/').unwrap_or_default();
-    first == "agentcli-host" || first.starts_with("agentcli-host-")
-}
-
 fn image_uri(shared: &Shared, source: &Source, image: &str) -> Result<(), Refusal> {
-    let digest = image.split_once('@').map(|(_, digest)| digest);
-    let is_word = |c: char| c.is_ascii_alphanumeric() || "._-/:@[]".contains(c);
-    if !image.chars().all(is_word) || !is_plain(image) || !digest.is_none_or(registry::is_digest) {
+    let name = images::parse(image).map_err(|reason| {
+        Refusal::bad(format!(
+            "source_revision_config.image_uri must be REPOSITORY[:TAG] or REPOSITORY@sha256:DIGEST: {reason}."
+        ))
+    })?;
+    if !name.digest.is_none_or(registry::is_digest) {
         return Err(Refusal::bad(
             "source_revision_config.image_uri must be REPOSITORY[:TAG] or REPOSITORY@sha256:DIGEST.",
         ));
     }
-    if is_of_host(image) {
+    if images::is_of_host(image) {
         return Err(Refusal::bad(
             "source_revision_config.image_uri must not be an image that the service itself named.",
         ));

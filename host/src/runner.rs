@@ -1,8 +1,11 @@
 //! The runner: does on the container engine what the reconciler decides.
 
 mod build;
+mod confined;
 mod databases;
+mod dockerfile;
 mod engine;
+mod images;
 mod labels;
 mod repository;
 mod tree;
@@ -41,7 +44,11 @@ pub trait Runner: Send + Sync + 'static {
     fn build(&self, job: BuildJob, log: LogSink) -> Act<'_, ()>;
     /// Whether the engine has an image of this name.
     fn has_image<'a>(&'a self, image: &'a str) -> Act<'a, bool>;
-    /// Pulls an image, or uses one that is there, and names it.
+    /// The name by which the engine finds what a tenant means by the image of a job, and no other image.
+    fn resolve<'a>(&'a self, job: &'a PullJob) -> Act<'a, String> {
+        Box::pin(async { Ok(job.image.clone()) })
+    }
+    /// Pulls an image with a resolved name, or uses one that is there, and names it.
     fn pull(&self, job: PullJob, log: LogSink) -> Act<'_, ()>;
     /// Creates a container, with the databases that it needs.
     fn create(&self, launch: Launch) -> Act<'_, ()>;
@@ -137,6 +144,9 @@ pub enum Origin {
         reference: String,
         /// The commit of it, if it need not be the newest.
         commit: Option<String>,
+        /// Whether the operator lists it for the tenant, so that it is fetched with the operator's credentials, wherever it
+        /// is.
+        is_listed: bool,
     },
 }
 
@@ -145,6 +155,8 @@ pub enum Origin {
 pub struct BuildJob {
     /// Name of the image.
     pub tag: String,
+    /// Namespace of the cache mounts, which only the tenant's own builds have.
+    pub cache: String,
     /// What it is built from.
     pub origin: Origin,
     /// Path of the configuration in it.
@@ -162,10 +174,28 @@ pub struct PullJob {
     pub image: String,
     /// Its name for the revision.
     pub tag: String,
-    /// Credentials for the registry of this host. An image with them is pulled even if it is there, since they say whose it is.
-    pub login: Option<Login>,
-    /// Whether the reference belongs to this host, so that nobody else needs it.
-    pub is_ours: bool,
+    /// Where it comes from.
+    pub from: PullFrom,
+}
+
+/// Where an image comes from.
+#[derive(Clone)]
+pub enum PullFrom {
+    /// The engine, which has it from an earlier revision of the deployment.
+    Engine,
+    /// The registry of this host, with credentials for the repository of the deployment.
+    Host(Login),
+    /// The registry that is used instead, with the credentials of the operator.
+    Replacement,
+    /// Any registry. The tenant chose the name, and the engine may have an image of this name that is not the tenant's.
+    Elsewhere,
+}
+
+impl PullFrom {
+    /// Whether the name of the image belongs to this host, so that nobody else needs it.
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Self::Host(_) | Self::Replacement)
+    }
 }
 
 /// A container to create. There is no `Debug`: values of its environment are secret.

@@ -15,6 +15,7 @@ use agentcli::api::wire::{Deployment, Redacted, Repository, Source};
 
 use super::answer::{Refusal, json_response};
 use super::query::Ids;
+use super::repositories::Repositories;
 use super::store::Tx;
 use super::{Shared, body, codehost};
 
@@ -29,23 +30,26 @@ const FIELD: &str = "webhook_secret";
 
 /// A repository that sends webhooks.
 pub struct Webhook {
+    /// Name of the tenant whose deployments it concerns.
+    tenant: String,
     integration_id: String,
     url: String,
     secret: Redacted,
 }
 
 impl Webhook {
-    /// Moves the secrets out of repository records. The error is a fragment.
-    pub fn take(repositories: &mut [Repository]) -> Result<Vec<Self>, String> {
+    /// Moves the secrets out of repositories. The error is a fragment.
+    pub fn take(repositories: &mut Repositories) -> Result<Vec<Self>, String> {
         let mut webhooks = Vec::new();
-        for repository in repositories {
+        for (tenant, repository) in repositories.iter_mut() {
             let Some(value) = repository.other.remove(FIELD) else { continue };
             let secret = value.as_str().filter(|secret| secret.len() >= SHORTEST);
             let wrong =
                 || format!("{FIELD} of {} is not a text of at least {SHORTEST} bytes", repository.name);
             let secret = Redacted::new(secret.ok_or_else(wrong)?);
             let Repository { host_integration_id, url, .. } = repository;
-            webhooks.push(Self { integration_id: host_integration_id.clone(), url: url.clone(), secret });
+            let (tenant, integration_id) = (tenant.clone(), host_integration_id.clone());
+            webhooks.push(Self { tenant, integration_id, url: url.clone(), secret });
         }
         Ok(webhooks)
     }
@@ -135,16 +139,24 @@ impl Push {
         self.repository.all().chain(self.project.all()).any(|known| codehost::is_same(known, url))
     }
 
-    /// Whether the push is to the branch of a deployment, and the deployment has another commit.
-    fn concerns(&self, deployment: &Deployment, urls: &[String]) -> bool {
+    /// Whether the push is to the branch of a deployment of a tenant, and the deployment has another commit.
+    fn concerns(&self, deployment: &Deployment, tenant: &str, proved: &[Proved]) -> bool {
         let config = &deployment.source_revision_config;
-        let is_own = |url: &String| urls.iter().any(|known| codehost::is_same(known, url));
+        let is_own =
+            |url: &String| proved.iter().any(|it| it.tenant == tenant && codehost::is_same(&it.url, url));
         let is_branch =
             |branch: &String| self.reference == *branch || self.reference == format!("refs/heads/{branch}");
         deployment.source_config.repo_url.as_ref().is_some_and(is_own)
             && config.repo_ref.as_ref().is_some_and(is_branch)
             && config.repo_commit_sha.as_ref() != Some(&self.after)
     }
+}
+
+/// A repository that a code host proved to send a request for.
+struct Proved {
+    /// Name of the tenant that it is listed for.
+    tenant: String,
+    url: String,
 }
 
 /// `POST /v1/integrations/{integration_id}/webhook`
@@ -160,14 +172,15 @@ pub(super) async fn receive(
     let proof = Proof::of(&headers).filter(|_| !webhooks.is_empty()).ok_or_else(refused)?;
     let body = body::bytes(request.into_body(), LARGEST, shared.options.limits.body).await?;
     let proved = webhooks.into_iter().filter(|webhook| proof.is_valid(&webhook.secret, &body));
-    let mut urls: Vec<String> = proved.map(|webhook| webhook.url.clone()).collect();
-    if urls.is_empty() {
+    let repository = |it: &Webhook| Proved { tenant: it.tenant.clone(), url: it.url.clone() };
+    let mut proved: Vec<Proved> = proved.map(repository).collect();
+    if proved.is_empty() {
         return Err(refused());
     }
     let Some(push) = Push::parse(&headers, &body)? else { return Ok(answer(0)) };
-    urls.retain(|url| push.is_of(url));
+    proved.retain(|it| push.is_of(&it.url));
     let names = names(&integration, &proof, &headers, &body);
-    let count = shared.store.change(move |tx| apply(tx, &integration, &push, &urls, &names)).await?;
+    let count = shared.store.change(move |tx| apply(tx, &integration, &push, &proved, &names)).await?;
     shared.wake.notify_one();
     Ok(answer(count))
 }
@@ -177,7 +190,7 @@ fn apply(
     tx: &Tx<'_>,
     integration: &str,
     push: &Push,
-    urls: &[String],
+    proved: &[Proved],
     names: &[Vec<u8>],
 ) -> Result<usize, Refusal> {
     if !tx.remember_delivery(names)? {
@@ -185,7 +198,8 @@ fn apply(
     }
     let mut count = 0;
     for mut deployment in tx.built_on_push(integration)? {
-        if push.concerns(&deployment, urls) {
+        let tenant = tx.tenant_name(&deployment.tenant_id)?;
+        if push.concerns(&deployment, &tenant, proved) {
             deployment.source_revision_config.repo_commit_sha = Some(push.after.clone());
             tx.add_revision(&mut deployment, Source::Codehost, None)?;
             count += 1;

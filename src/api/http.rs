@@ -2,17 +2,17 @@
 
 use super::failure::innermost;
 
-pub use reqwest::{Client, Error, Response, Result, Url};
+pub use reqwest::{Client, ClientBuilder, Error, Response, Result, Url, redirect};
 
 /// A builder of clients.
-pub fn builder() -> reqwest::ClientBuilder {
+pub fn builder() -> ClientBuilder {
     // It may be installed already.
     rustls::crypto::ring::default_provider().install_default().ok();
     Client::builder()
 }
 
 /// Builds a client. The error is a fragment: mostly that there are no certificates of authorities.
-pub fn build(builder: reqwest::ClientBuilder) -> std::result::Result<Client, String> {
+pub fn build(builder: ClientBuilder) -> std::result::Result<Client, String> {
     builder.build().map_err(|error| {
         let reason = innermost(&error);
         // rustls calls every other error unexpected.

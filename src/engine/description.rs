@@ -32,15 +32,22 @@ impl Engine {
         let version = self.version().await?;
         let info = self.call("describe itself", self.docker.info()).await?;
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
-        let mut components = version.components.iter().flatten();
-        let is_podman = components.any(|component| component.name.starts_with("Podman"));
-        let product = if is_podman { "Podman" } else { "Docker" };
+        let product = if is_podman(&version) { "Podman" } else { "Docker" };
         Ok(Description {
             name: format!("{product} {}", known(&version.version)),
             platform: format!("{}/{}", known(&version.os), known(&version.arch)),
             data: info.docker_root_dir.map(PathBuf::from),
             time: info.system_time.map(|time| time.to_string()),
         })
+    }
+
+    /// Whether it is Podman, whose builds and registries work differently.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses or disconnects.
+    pub async fn is_podman(&self) -> Result<bool, Error> {
+        Ok(is_podman(&self.version().await?))
     }
 
     /// Checks that the engine opens the sessions of BuildKit. The error is a fragment.
@@ -52,4 +59,8 @@ impl Engine {
     pub(super) async fn version(&self) -> Result<SystemVersion, Error> {
         self.call("report its version", self.docker.version()).await
     }
+}
+
+fn is_podman(version: &SystemVersion) -> bool {
+    version.components.iter().flatten().any(|component| component.name.starts_with("Podman"))
 }

@@ -2,21 +2,38 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
+use std::time::Duration;
 
 use bollard::Docker;
 use bollard::models::ImageInspect;
 use bollard::query_parameters::{CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions};
 use futures_util::StreamExt as _;
+use tokio::time::timeout;
 
 use super::call::whole;
 use super::connect::Engine;
-use super::credentials::{Login, login_header};
+use super::credentials::{Login, anonymous_header, login_header};
 use super::error::{Error, is_unauthorized};
 use super::transfer::{Layers, Transfer};
+use crate::compiler::manifests::image_name::ImageName;
 use crate::live::Event;
 
 /// The registry in names of images without one, on Podman.
 const LOCAL: &str = "localhost/";
+
+/// Deadline of a registry to answer a question of the engine.
+const REGISTRY_DEADLINE: Duration = Duration::from_secs(60);
+
+/// Whom a registry sees.
+#[derive(Clone, Copy)]
+pub enum RegistryUser<'a> {
+    /// The user of `docker login`, if there is one.
+    Stored,
+    /// This user.
+    Login(&'a Login),
+    /// Nobody.
+    Anonymous,
+}
 
 impl Engine {
     /// The ID of a local image; `None` if there is none of this name.
@@ -84,6 +101,16 @@ impl Engine {
         }
     }
 
+    /// The `ONBUILD` instructions of a local image, which a build on it runs; none if there is no image of this name.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses or disconnects.
+    pub async fn build_triggers(&self, name: &str) -> Result<Vec<String>, Error> {
+        let config = self.inspect_image(name).await?.and_then(|image| image.config);
+        Ok(config.and_then(|config| config.on_build).unwrap_or_default())
+    }
+
     /// Details of a local image; `None` if there is none of this name.
     pub(super) async fn inspect_image(&self, name: &str) -> Result<Option<ImageInspect>, Error> {
         let what = format!("inspect the image `{name}`");
@@ -100,10 +127,10 @@ impl Engine {
     ///
     /// [`Error::Pull`] if the registry refuses or cannot be reached.
     pub async fn pull(&self, name: &str, events: impl FnMut(Event)) -> Result<(), Error> {
-        self.pull_as(name, None, events).await
+        self.pull_as(name, RegistryUser::Stored, events).await
     }
 
-    /// The same with other credentials, if they are given.
+    /// The same as another user of the registry.
     ///
     /// # Errors
     ///
@@ -111,15 +138,16 @@ impl Engine {
     pub async fn pull_as(
         &self,
         name: &str,
-        login: Option<&Login>,
+        user: RegistryUser<'_>,
         mut events: impl FnMut(Event),
     ) -> Result<(), Error> {
         let pulling =
             |Transfer { current, total, .. }| Event::Pulling { image: name.to_owned(), current, total };
         events(pulling(Transfer::default()));
-        let credentials = match login {
-            Some(login) => Some(login_header(login, name)),
-            None => self.stored_login(name, &mut events).await,
+        let credentials = match user {
+            RegistryUser::Stored => self.stored_login(name, &mut events).await,
+            RegistryUser::Login(login) => Some(login_header(login, name)),
+            RegistryUser::Anonymous => None,
         };
         let options = CreateImageOptions { from_image: Some(with_tag(name)), ..Default::default() };
         let mut layers = Layers::default();
@@ -132,6 +160,34 @@ impl Engine {
             layers.update(answer).into_iter().for_each(|it| events(pulling(it)));
         }
         Ok(())
+    }
+
+    /// The digest of an image in its registry, which is asked without credentials. Local images do not matter, but an engine
+    /// that cannot ask a registry, as Podman, pulls the image.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Pull`] if the registry refuses or cannot be reached.
+    pub async fn public_digest(&self, name: &str) -> Result<String, Error> {
+        if self.is_podman().await? {
+            self.pull_as(name, RegistryUser::Anonymous, |_| ()).await?;
+            let image = self.inspect_image(name).await?;
+            let digests = image.and_then(|image| image.repo_digests).unwrap_or_default();
+            let repository = ImageName::parse(name).map_or(name, |parsed| parsed.name);
+            let of_repository =
+                |it: &String| Some(it.strip_prefix(repository)?.strip_prefix('@')?.to_owned());
+            let digest = digests.iter().find_map(of_repository);
+            return digest.ok_or_else(|| Error::NoImage { image: name.to_owned() });
+        }
+        let docker = with_credentials(&self.docker, Some(anonymous_header()));
+        let asked = timeout(REGISTRY_DEADLINE, docker.inspect_registry_image(name, None)).await;
+        let late = |_| Error::Pull {
+            image: name.to_owned(),
+            unauthorized: false,
+            reason: format!("its registry did not answer within {} s", REGISTRY_DEADLINE.as_secs()),
+        };
+        let asked = asked.map_err(late)?.map_err(|error| self.pull_failed(name, error))?;
+        asked.descriptor.digest.ok_or_else(|| Error::NoImage { image: name.to_owned() })
     }
 
     /// Removes an image unless it has a name.

@@ -195,7 +195,7 @@ fn a_page_that_repeats_the_one_before_it_is_the_last() {
 #[test]
 fn a_build_is_followed_to_its_end() {
     let host = Host::start(|options| {
-        options.repositories = vec![super::repository()];
+        options.repositories = agentcli_host::Repositories::new(vec![super::repository()]).unwrap();
         options.runner.pace = Duration::from_millis(100);
     });
     let creation = json!({
@@ -218,7 +218,9 @@ fn a_build_is_followed_to_its_end() {
 /// What a build says at once, it says in the same millisecond.
 #[test]
 fn no_more_than_the_limit_of_what_was_said_before_is_followed() {
-    let host = Host::start(|options| options.repositories = vec![super::repository()]);
+    let host = Host::start(|options| {
+        options.repositories = agentcli_host::Repositories::new(vec![super::repository()]).unwrap()
+    });
     let creation = json!({
         "name": "built",
         "source": "codehost",

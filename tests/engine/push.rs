@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::Duration;
 
-use agentcli::engine::{Engine, Error, Login, PushRequest, Pushed, Refusal};
+use agentcli::engine::{Engine, Error, Login, PushRequest, Pushed, Refusal, RegistryUser};
 use agentcli::live::{Event, Level, Stop};
 use tempfile::TempDir;
 
@@ -62,6 +62,47 @@ fn login(password: &str) -> Option<Login> {
 
 fn names(host: &str, registry: &Registry) -> String {
     docker(host, &["images", "-q", &format!("{}/*/*", registry.address)])
+}
+
+/// Neither a local image of the name nor a login of the operator matters.
+#[test]
+fn public_digest_is_what_the_registry_gives_to_anybody() {
+    let (open, closed) = (Registry::start_open(), Registry::start());
+    for host in &hosts() {
+        let image = Image::make(host);
+        let name = format!("{}/public/app:1", open.address);
+        let (repository, tag) = name.rsplit_once(':').unwrap();
+        let request = PushRequest {
+            image: image.name.clone(),
+            repository: repository.to_owned(),
+            tag: tag.to_owned(),
+            login: None,
+            silence: SILENCE,
+        };
+        let pushed = push(host, &request).0.unwrap();
+        // Another local image has the name.
+        docker(host, &["tag", BASE, &name]);
+        let asked =
+            |name: &str| wait(async { Engine::connect(&env(host)).await.unwrap().public_digest(name).await });
+        assert_eq!(asked(&name).unwrap(), pushed.digest);
+        let id = |name: &str| docker(host, &["image", "inspect", "-f", "{{.Id}}", name]);
+        assert_eq!(id(&name), id(BASE));
+        let pinned = format!("{repository}@{}", pushed.digest);
+        wait(async {
+            let engine = Engine::connect(&env(host)).await.unwrap();
+            engine.pull_as(&pinned, RegistryUser::Anonymous, |_| ()).await.unwrap();
+            assert_eq!(engine.build_triggers(&pinned).await.unwrap(), Vec::<String>::new());
+        });
+        assert_eq!(id(&pinned), id(&image.name));
+        assert_eq!(id(&name), id(BASE), "the local name has moved");
+        for name in [&name, &pinned] {
+            docker(host, &["rmi", name]);
+        }
+        let missing = asked(&format!("{}/public/none:1", open.address));
+        assert!(matches!(missing, Err(Error::Pull { unauthorized: false, .. })), "{missing:?}");
+        let private = asked(&format!("{}/private/app:1", closed.address));
+        assert!(matches!(private, Err(Error::Pull { unauthorized: true, .. })), "{private:?}");
+    }
 }
 
 #[test]

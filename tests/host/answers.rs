@@ -99,7 +99,8 @@ fn repositories_of_an_integration() {
         "default_branch": "main",
     });
     let given = serde_json::from_value(repository.clone()).unwrap();
-    let host = Host::start(|options| options.repositories = vec![given]);
+    let host =
+        Host::start(|options| options.repositories = agentcli_host::Repositories::new(vec![given]).unwrap());
     let path = |word: &str, id: &str| format!("/v1/integrations/forge/{word}/{id}/repos");
     assert_eq!(host.expect(200, "GET", &path("codehost", UUID), None), json!([repository]));
     host.expect(404, "GET", &path("github", UUID), None);
@@ -107,7 +108,7 @@ fn repositories_of_an_integration() {
     host.expect(422, "GET", &path("codehost", "x"), None);
     let given = serde_json::from_value(repository.clone()).unwrap();
     let host = Host::start(|options| {
-        options.repositories = vec![given];
+        options.repositories = agentcli_host::Repositories::new(vec![given]).unwrap();
         options.vocabulary = agentcli::api::Vocabulary::Public;
     });
     assert_eq!(host.expect(200, "GET", &path("github", UUID), None), json!([repository]));

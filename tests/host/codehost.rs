@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agentcli_host::runner::{BuildJob, Databases, Failure, Origin, Runner as _, image_tag};
-use agentcli_host::{DEFAULT_TENANT, Limits, Options, Service, Store, Webhook};
+use agentcli_host::{DEFAULT_TENANT, Limits, Options, Repositories, Service, Store, Webhook};
 use serde_json::{Value, json};
 
 use super::git_server::{GitServer, Repository, git};
@@ -26,11 +26,14 @@ async fn failure(
     url: &str,
     reference: &str,
     commit: Option<&str>,
+    is_listed: bool,
 ) -> (String, String) {
     let (url, reference) = (url.to_owned(), reference.to_owned());
-    let origin = Origin::Repository { url, reference, commit: commit.map(str::to_owned) };
+    let commit = commit.map(str::to_owned);
+    let origin = Origin::Repository { url, reference, commit, is_listed };
     let (tag, config) = (image_tag(&host.id, &host.name(), 1), "agent.json".to_owned());
-    let job = BuildJob { tag, origin, config, install_command: None, build_command: None };
+    let cache = "cache".to_owned();
+    let job = BuildJob { tag, cache, origin, config, install_command: None, build_command: None };
     let (sink, lines) = log();
     let mut options = host.options(Databases::new(None, None, b"key").unwrap());
     options.repository_limit = limit;
@@ -73,7 +76,7 @@ async fn branches_tags_and_commits_are_fetched() {
         // A branch takes precedence over a tag.
         ("v3", None, &third, "third"),
     ] {
-        let (reason, lines) = failure(&host, 1 << 30, &repository.url, reference, wanted).await;
+        let (reason, lines) = failure(&host, 1 << 30, &repository.url, reference, wanted, true).await;
         assert!(reason.starts_with("agent.json is invalid"), "{reference}: {reason}");
         assert!(lines.contains(&format!("{graph}.py")), "{reference}: {lines}");
         assert!(lines.contains(&format!("commit {commit}")), "{reference}: {lines}");
@@ -111,14 +114,38 @@ async fn repositories_that_cannot_be_fetched_have_a_reason() {
         ),
         (&repository.clone.to_str().unwrap().to_owned(), "main", "transport 'file' not allowed"),
     ] {
-        let (reason, lines) = failure(&host, 1 << 30, url, reference, None).await;
+        let (reason, lines) = failure(&host, 1 << 30, url, reference, None, true).await;
         assert!(reason.contains(expected), "{url} {reference}: {reason}\n{lines}");
     }
     let gone = "a".repeat(40);
-    let (reason, _) = failure(&host, 1 << 30, url, "main", Some(&gone)).await;
+    let (reason, _) = failure(&host, 1 << 30, url, "main", Some(&gone), true).await;
     assert!(reason.contains(&gone), "{reason}");
-    let (reason, _) = failure(&host, 2 << 20, url, "main", None).await;
+    let (reason, _) = failure(&host, 2 << 20, url, "main", None, true).await;
     assert!(reason.contains("is larger than 2 MiB"), "{reason}");
+}
+
+/// Only the operator decides which repositories of this machine and its network are fetched, and with whose credentials.
+#[tokio::test]
+async fn repositories_that_the_operator_does_not_list_must_be_public() {
+    let (host, server) = (OwnHost::new(), GitServer::start());
+    let repository = server.repository("agent.git");
+    write(&repository, "first");
+    repository.push("refs/heads/main");
+    let url = &repository.url;
+    for (url, expected) in [
+        (url.clone(), "its address is not public"),
+        (url.replace("127.0.0.1", "localhost"), "its address is not public"),
+        (url.replace("127.0.0.1", "2130706433"), "its address is not public"),
+        (url.replace("127.0.0.1", "[::ffff:127.0.0.1]"), "its address is not public"),
+        ("https://169.254.169.254/agent.git".to_owned(), "its address is not public"),
+        ("git@127.0.0.1:agent.git".to_owned(), "is fetched with credentials"),
+        ("ssh://git@127.0.0.1/agent.git".to_owned(), "is fetched with credentials"),
+    ] {
+        let (reason, lines) = failure(&host, 1 << 30, &url, "main", None, false).await;
+        assert!(reason.contains(expected), "{url}: {reason}\n{lines}");
+    }
+    let (reason, _) = failure(&host, 1 << 30, url, "main", None, true).await;
+    assert!(reason.starts_with("agent.json is invalid"), "{reason}");
 }
 
 /// A push by webhook deploys its commit, although the branch has a newer one by then.
@@ -133,7 +160,7 @@ async fn repository_is_deployed_and_a_push_deploys_its_commit() {
         "host_integration_id": INTEGRATION, "id": 1, "name": "agent", "owner": "acme", "url": repository.url,
         "default_branch": "main", "webhook_secret": SECRET,
     });
-    let mut repositories = vec![serde_json::from_value(record).unwrap()];
+    let mut repositories = Repositories::new(vec![serde_json::from_value(record).unwrap()]).unwrap();
     let webhooks = Webhook::take(&mut repositories).unwrap();
     let store = Arc::new(Store::open(&host.directory.path().join("data")).unwrap());
     store.add_key(DEFAULT_TENANT, KEY).await.unwrap();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agentcli_host::RegistryLimits;
+use agentcli_host::{RegistryLimits, Store};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 use super::service::{Answer, Host, PATIENCE};
 use super::store::Process;
+use super::tenants::OTHER;
 use super::{created, deployed};
 use crate::harness::TestEnv;
 
@@ -300,8 +301,37 @@ fn a_revision_runs_what_was_pushed_for_its_deployment() {
         assert_eq!(answer.status, 400, "{image}: {}", answer.text);
         assert!(answer.text.contains("push the image first"), "{}", answer.text);
     }
+    // Nor does it run what another tenant pushed, or the image of an ID.
+    let store = Store::attach(host.data()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(store.add_key("others", OTHER)).unwrap();
+    let ask = |method: &str, path: &str, body: &Value| {
+        let body = Some(("application/json", body.to_string().into_bytes()));
+        host.send(method, path, &[("X-Api-Key", OTHER)], body).unwrap()
+    };
+    let theirs = ask("POST", "/v2/deployments", &super::creation("theirs")).json["id"].clone();
+    let theirs = format!("/v2/deployments/{}", theirs.as_str().unwrap());
+    let hex = digest.strip_prefix("sha256:").unwrap();
+    for (image, expected) in [
+        (&*image, "push the image first"),
+        (&localhost, "push the image first"),
+        (&by_tag, "push the image first"),
+        (&hex[..6], "is the ID of an image"),
+        (hex, "is the ID of an image"),
+        (&digest, "is the ID of an image"),
+        (&digest[..13], "is the ID of an image"),
+    ] {
+        let patch = json!({ "source_revision_config": { "image_uri": image } });
+        let answer = ask("PATCH", &theirs, &patch);
+        assert_eq!(answer.status, 400, "{image}: {}", answer.text);
+        assert!(answer.text.contains(expected), "{image}: {}", answer.text);
+    }
     // Nor does it run what the service keeps of others on the engine.
-    for kept in ["agentcli-host/other.12345678:1", "docker.io/agentcli-host-0123/other.12345678:1"] {
+    for kept in [
+        "agentcli-host/other.12345678:1",
+        "docker.io/agentcli-host-0123/other.12345678:1",
+        "localhost/agentcli-host-0123/other.12345678:1",
+    ] {
         let answer = patch(&id, kept);
         assert_eq!(answer.status, 400, "{kept}: {}", answer.text);
         assert!(answer.text.contains("the service itself named"), "{}", answer.text);

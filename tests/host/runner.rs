@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use agentcli::compiler::manifests::dockerignore::Ignore;
 use agentcli::context::Context;
 use agentcli::engine::EngineEnv;
+use agentcli_host::AllowedImages;
 use agentcli_host::proxy::{Options as ProxyOptions, Proxy, Routes};
 use agentcli_host::reconcile::{Phase, Source};
 use agentcli_host::runner::{
     BuildJob, ContainerState, ContainerStatus, Databases, EngineRunner, Failure, Launch, LogSink, Options,
-    Origin, PullJob, Runner, container_name, image_tag,
+    Origin, PullFrom, PullJob, Runner, container_name, image_tag,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -29,15 +30,18 @@ const READY: Duration = Duration::from_secs(300);
 
 /// A host of its own on the first engine; nothing is left of it.
 pub(super) struct OwnHost {
-    engine: String,
+    pub(super) engine: String,
     pub(super) id: String,
     pub(super) directory: TempDir,
 }
 
 impl OwnHost {
     pub(super) fn new() -> Self {
-        let id = uuid();
-        Self { engine: hosts().remove(0), id, directory: TempDir::new().unwrap() }
+        Self::on(hosts().remove(0))
+    }
+
+    pub(super) fn on(engine: String) -> Self {
+        Self { engine, id: uuid(), directory: TempDir::new().unwrap() }
     }
 
     pub(super) fn runner(&self) -> EngineRunner {
@@ -53,6 +57,7 @@ impl OwnHost {
             engine: EngineEnv { host: Some(self.engine.clone()), ..EngineEnv::default() },
             host: self.id.clone(),
             pull: false,
+            allowed_images: AllowedImages::default(),
             environment: Vec::new(),
             builds: self.builds(),
             repository_limit: 1 << 30,
@@ -70,7 +75,7 @@ impl OwnHost {
     }
 
     /// An archive of a project.
-    async fn job(&self, project: &Path) -> BuildJob {
+    pub(super) async fn job(&self, project: &Path) -> BuildJob {
         let context = Context {
             root: project.to_owned(),
             ignore: Ignore::default(),
@@ -82,10 +87,11 @@ impl OwnHost {
         copy(&mut packed.reader(), &mut fs::File::create(&archive).unwrap()).unwrap();
         let (config, tag) = ("agent.json".to_owned(), image_tag(&self.id, &self.name(), 1));
         let origin = Origin::Archive(Arc::new(fs::File::open(archive).unwrap()));
-        BuildJob { tag, origin, config, install_command: None, build_command: None }
+        let cache = format!("cache-{}", self.id);
+        BuildJob { tag, cache, origin, config, install_command: None, build_command: None }
     }
 
-    fn launch(&self) -> Launch {
+    pub(super) fn launch(&self) -> Launch {
         Launch {
             deployment: format!("00000000-0000-4000-8000-{}", self.id),
             name: self.name(),
@@ -289,7 +295,7 @@ async fn missing_engine_and_missing_images_are_told_apart() {
     let host = OwnHost::new();
     let (sink, _) = log();
     let (image, tag) = ("localhost:1/none:1".to_owned(), "agentcli-host/none:1".to_owned());
-    let job = PullJob { image, tag, login: None, is_ours: false };
+    let job = PullJob { image, tag, from: PullFrom::Replacement };
     let missing = host.runner().pull(job, sink).await;
     assert!(
         matches!(&missing, Err(Failure::Refused(reason)) if reason.contains("cannot pull")),

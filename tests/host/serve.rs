@@ -148,6 +148,7 @@ fn what_it_cannot_use_is_told() {
         ("--repositories short.json", 2, "webhook_secret of agent is not a text of at least 16 bytes"),
         ("--templates none", 2, "cannot read templates from `none`: no such file"),
         ("--listeners listeners.json", 2, "cannot read listeners from `listeners.json`: missing field `id`"),
+        ("--allow-image a/B", 2, "`a/B` is not an image, PREFIX/* or *"),
         ("--registry a/B", 2, "cannot begin the name of an image"),
         ("--registry a --registry-login-file login", 2, "it is not USERNAME:PASSWORD"),
         ("--registry-login-file login", 2, "--registry"),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use agentcli::api::Vocabulary;
 use agentcli_host::runner::Runner;
-use agentcli_host::{DEFAULT_TENANT, Limits, Options, Service, Store};
+use agentcli_host::{DEFAULT_TENANT, Limits, Options, Repositories, Service, Store};
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use rustix::process::{Pid, Signal, kill_process};
@@ -75,7 +75,7 @@ impl Knobs {
                 vocabulary: Vocabulary::Specification,
                 is_self_hosted: false,
                 registry: None,
-                repositories: Vec::new(),
+                repositories: Repositories::default(),
                 webhooks: Vec::new(),
                 templates: None,
                 listeners: Vec::new(),
@@ -116,6 +116,7 @@ impl Host {
     #[cfg(feature = "system-tests")]
     pub(crate) fn on_engine(engine: &str) -> Self {
         use agentcli::engine::EngineEnv;
+        use agentcli_host::AllowedImages;
         use agentcli_host::runner::{self, Databases, EngineRunner};
         let data = TempDir::new().unwrap();
         let Knobs { options, .. } = Knobs::new(data.path());
@@ -128,6 +129,7 @@ impl Host {
                 engine: env,
                 host,
                 pull: false,
+                allowed_images: AllowedImages::default(),
                 environment: Vec::new(),
                 builds,
                 repository_limit: 1 << 30,

@@ -9,7 +9,7 @@ use super::service::{Host, KEY};
 use super::{created, image};
 use crate::harness::TestEnv;
 
-const OTHER: &str = "key-of-another-tenant-0123456789";
+pub(super) const OTHER: &str = "key-of-another-tenant-0123456789";
 
 fn with_two_tenants() -> Host {
     Host::start(|options| {

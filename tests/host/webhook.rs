@@ -1,7 +1,6 @@
 //! Webhooks: pushes create revisions.
 
-use agentcli::api::wire::Repository;
-use agentcli_host::Webhook;
+use agentcli_host::{Repositories, Webhook};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -11,7 +10,7 @@ const INTEGRATION: &str = "7b0c1d2e-0000-4000-8000-000000000001";
 pub(super) const SECRET: &str = "the secret of the agent repository";
 const OTHER_SECRET: &str = "the secret of another repository";
 
-fn repositories() -> Vec<Repository> {
+fn repositories() -> Repositories {
     let record = |name: &str, secret: Option<&str>| {
         let mut record = json!({
             "host_integration_id": INTEGRATION, "id": 1, "name": name, "owner": "acme",
@@ -22,7 +21,9 @@ fn repositories() -> Vec<Repository> {
         }
         serde_json::from_value(record).unwrap()
     };
-    vec![record("agent", Some(SECRET)), record("other", Some(OTHER_SECRET)), record("silent", None)]
+    let records =
+        vec![record("agent", Some(SECRET)), record("other", Some(OTHER_SECRET)), record("silent", None)];
+    Repositories::new(records).unwrap()
 }
 
 fn host() -> Host {

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::runtime::Builder;
 
 use crate::runner::{self, Databases, EngineRunner};
-use crate::{Limits, Login, Options, Registry, Service, Store, Tls, Webhook};
+use crate::{AllowedImages, Limits, Login, Options, Registry, Repositories, Service, Store, Tls, Webhook};
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
 use agentcli::cli::account::Dialect;
@@ -78,13 +78,18 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URI")]
     redis_uri: Option<String>,
 
-    /// Pull newer images
+    /// Pull newer base images, and newer images of --allow-image
     #[arg(long, overrides_with = "no_pull")]
     pull: bool,
 
-    /// Use local images where there are any (default)
+    /// Use these images as they are where the engine has them (default)
     #[arg(long, overrides_with = "pull")]
     no_pull: bool,
+
+    /// Image that tenants may use as the engine has it, or as your `docker login` gets it: REPOSITORY, with or without a tag,
+    /// PREFIX/*, or * for all; can be given several times
+    #[arg(long, value_name = "IMAGE")]
+    allow_image: Vec<String>,
 
     /// Registry for images, which all tenants share [default: the service itself]
     #[arg(long, value_name = "HOST[:PORT][/PREFIX]")]
@@ -95,7 +100,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "registry")]
     registry_login_file: Option<PathBuf>,
 
-    /// JSON file with an array of repository records, and their `webhook_secret` for webhooks of pushes
+    /// JSON file with an array of repository records, with their `tenant` (by default `default`), and their `webhook_secret`
+    /// for webhooks of pushes
     #[arg(long, value_name = "FILE")]
     repositories: Option<PathBuf>,
 
@@ -116,8 +122,9 @@ impl Serve {
     pub(crate) fn run(self, env: &mut Env) -> Result<(), Error> {
         raise_file_limit();
         let options = self.options(env)?;
+        let allowed_images = AllowedImages::new(&self.allow_image).map_err(Error::misused)?;
         let store = Store::open(&env.directory.join(&self.data)).map_err(crate::Error::from)?;
-        let runner = Arc::new(self.runner(env, &store)?);
+        let runner = Arc::new(self.runner(env, &store, allowed_images)?);
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
         let runtime = env.runtime_of(Builder::new_multi_thread().worker_threads(threads))?;
         let served = runtime.block_on(async {
@@ -142,13 +149,14 @@ impl Serve {
         Ok(env.out.line(&line)?)
     }
 
-    fn runner(&self, env: &Env, store: &Store) -> Result<EngineRunner, Error> {
+    fn runner(&self, env: &Env, store: &Store, allowed_images: AllowedImages) -> Result<EngineRunner, Error> {
         let databases =
             Databases::new(self.postgres_uri.as_deref(), self.redis_uri.as_deref(), &store.database_key());
         let options = runner::Options {
             engine: env.engine(),
             host: store.host_id().map_err(crate::Error::from)?,
             pull: self.pull,
+            allowed_images,
             environment: Vec::new(),
             builds: store.builds(),
             repository_limit: REPOSITORY_LIMIT,
@@ -158,10 +166,11 @@ impl Serve {
     }
 
     fn options(&self, env: &mut Env) -> Result<Options, Error> {
-        let mut repositories = records(env, self.repositories.as_deref(), "repositories")?;
-        let webhooks = Webhook::take(&mut repositories).map_err(|reason| {
-            wrong(self.repositories.as_deref().unwrap_or(Path::new("")), "repositories", reason)
-        })?;
+        let invalid =
+            |reason| wrong(self.repositories.as_deref().unwrap_or(Path::new("")), "repositories", reason);
+        let listed = records(env, self.repositories.as_deref(), "repositories")?;
+        let mut repositories = Repositories::new(listed).map_err(invalid)?;
+        let webhooks = Webhook::take(&mut repositories).map_err(invalid)?;
         Ok(Options {
             listen: self.listen,
             proxy: self.proxy,

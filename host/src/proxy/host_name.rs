@@ -1,10 +1,11 @@
 //! Host names: how a request names its deployment.
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use hyper::header::{HOST, HeaderValue};
 use hyper::http::request::Parts;
+use url::Url;
 
 /// The longest host name in DNS.
 const MAX_LENGTH: usize = 253;
@@ -35,6 +36,18 @@ impl HostName {
         let is_port = port.is_empty()
             || port.strip_prefix(':').is_some_and(|digits| digits.is_empty() || is_number(digits));
         is_port.then_some(Self(name)).ok_or(InvalidHost)
+    }
+
+    /// The host of an http or https URL. Names in other alphabets are those that DNS has for them.
+    pub fn of_url(text: &str) -> Option<Self> {
+        let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()))?;
+        Self::parse(url.host_str()?).ok()
+    }
+
+    /// The address, if it is one.
+    pub fn ip(&self) -> Option<IpAddr> {
+        let ip: IpAddr = self.0.trim_matches(['[', ']']).parse().ok()?;
+        Some(ip.to_canonical())
     }
 
     /// Returns the host that a request is for, and the Host header to forward: the authority of an absolute-form target
@@ -115,6 +128,26 @@ mod tests {
             assert_eq!(HostName::parse(text), expected, "{text:?}");
         }
         assert_eq!(HostName::parse(&"a".repeat(254)), Err(InvalidHost));
+    }
+
+    #[test]
+    fn hosts_of_urls_are_compared_as_hosts() {
+        let host = HostName::of_url("https://bücher.example").unwrap();
+        for url in [
+            "http://xn--bcher-kva.example",
+            "https://BÜCHER.example./",
+            "https://bücher.example:8443/path?query#part",
+            "https://user@xn--BCHER-KVA.example:443",
+        ] {
+            assert_eq!(HostName::of_url(url).as_ref(), Some(&host), "{url}");
+        }
+        assert_eq!(HostName::of_url("http://0x7f.1:8900").unwrap().ip(), Some([127, 0, 0, 1].into()));
+        assert_eq!(HostName::of_url("http://[::ffff:127.0.0.1]").unwrap().ip(), Some([127, 0, 0, 1].into()));
+        for url in
+            ["bücher.example", "ftp://a.example", "https://a..b", "https://", "https://a.example..", "data:x"]
+        {
+            assert_eq!(HostName::of_url(url), None, "{url}");
+        }
     }
 
     proptest! {

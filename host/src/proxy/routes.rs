@@ -69,12 +69,13 @@ pub(super) enum Choice {
 impl Routes {
     /// Sets the route of the deployment or revision `id`, and all hosts that it has. Open requests are not affected;
     /// every later one follows the new route.
+    ///
+    /// # Errors
+    ///
+    /// A host belongs to another route, which keeps it; all others are set.
     pub fn set(&self, id: &str, hosts: &[HostName], route: Route) -> Result<(), HostTaken> {
         let mut result = Ok(());
-        self.table.send_if_modified(|table| {
-            result = table.set(id, hosts, route);
-            result.is_ok()
-        });
+        self.table.send_modify(|table| result = table.set(id, hosts, route));
         result
     }
 
@@ -166,9 +167,9 @@ impl Table {
 
     fn set(&mut self, id: &str, hosts: &[HostName], route: Route) -> Result<(), HostTaken> {
         let is_taken = |host: &&HostName| self.hosts.get(*host).is_some_and(|owner| owner != id);
-        if let Some(host) = hosts.iter().find(is_taken) {
-            return Err(HostTaken(host.clone()));
-        }
+        let (taken, free): (Vec<_>, Vec<_>) = hosts.iter().partition(is_taken);
+        let taken = taken.first().map(|host| HostTaken((*host).clone()));
+        let hosts: Vec<HostName> = free.into_iter().cloned().collect();
         let target = self.target(route);
         let old = self.routes.remove(id);
         for host in old.iter().flat_map(|entry| &entry.hosts) {
@@ -179,9 +180,9 @@ impl Table {
             usage.satisfy();
         }
         self.hosts.extend(hosts.iter().map(|host| (host.clone(), id.to_owned())));
-        self.routes.insert(id.to_owned(), Entry { hosts: hosts.to_vec(), target, usage });
+        self.routes.insert(id.to_owned(), Entry { hosts, target, usage });
         self.backends.retain(|_, backend| backend.strong_count() > 0);
-        Ok(())
+        taken.map_or(Ok(()), Err)
     }
 
     fn target(&mut self, route: Route) -> Target {

@@ -105,12 +105,13 @@ impl<J: Journal, R: Runner> Acts<J, R> {
                 return Ok(Outcome::Attempted);
             }
             Action::Pull { revision, image, .. } => {
-                let job = journal.pull_job(revision, image).await?;
+                let mut job = journal.pull_job(revision, image).await?;
+                job.image = runner.resolve(&job).await?;
                 let tag = job.tag.clone();
                 let is_foreign =
                     task.revision.as_ref().is_some_and(|it| matches!(it.source, Source::Image(_)));
                 // Before the pull: whatever happens, the name is removed some time. One that was there is the user's.
-                if is_foreign && (job.is_ours || !runner.has_image(&job.image).await?) {
+                if is_foreign && (job.from.is_ours() || !runner.has_image(&job.image).await?) {
                     journal.set_pulled(revision, &job.image).await?;
                 }
                 limited(runner.pull(job, self.sink(revision, Stage::Deploy))).await?;

@@ -22,22 +22,22 @@ impl Published {
         memory: &Memory,
     ) -> Vec<String> {
         let (mut current, mut taken) = (HashSet::new(), Vec::new());
-        let mut set = |id: &str, hosts: Vec<String>, route: Route| {
-            let hosts: Vec<HostName> = hosts.iter().filter_map(|host| HostName::parse(host).ok()).collect();
+        let mut set = |id: &str, hosts: Vec<HostName>, route: Route| {
             current.insert(id.to_owned());
             taken.extend(routes.set(id, &hosts, route).err().map(|error| error.to_string()));
         };
         for deployment in desired.iter().filter(|deployment| !deployment.is_deleted) {
-            let mut hosts = vec![format!("{}.localhost", deployment.name)];
-            hosts.extend(deployment.hosts.iter().cloned());
+            let own = HostName::parse(&format!("{}.localhost", deployment.name)).ok();
+            let hosts = own.into_iter().chain(deployment.hosts.iter().cloned()).collect();
             set(&deployment.id, hosts, route(deployment, observed, memory));
             for revision in &deployment.revisions {
-                let host = format!("r{}.{}.localhost", revision.number, deployment.name);
+                let host = HostName::parse(&format!("r{}.{}.localhost", revision.number, deployment.name));
+                let host: Vec<HostName> = host.into_iter().collect();
                 if deployment.active.as_ref() == Some(&revision.id) {
-                    set(&revision.id, vec![host], route(deployment, observed, memory));
+                    set(&revision.id, host, route(deployment, observed, memory));
                 } else if observed.containers.iter().any(|it| it.revision == revision.id) {
                     let healthy = healthy(revision, observed, memory);
-                    set(&revision.id, vec![host], ready(healthy, "this revision is starting"));
+                    set(&revision.id, host, ready(healthy, "this revision is starting"));
                 }
             }
         }

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use agentcli::api::wire::RevisionStatus;
 
+use crate::proxy::HostName;
+
 /// A deployment as it is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Desired {
@@ -17,7 +19,7 @@ pub struct Desired {
     /// Name, unique on this host.
     pub name: String,
     /// Hosts that it is reached by besides its name.
-    pub hosts: Vec<String>,
+    pub hosts: Vec<HostName>,
     /// Whether the user deleted it; it is forgotten when nothing of it is left.
     pub is_deleted: bool,
     /// Number of replicas.

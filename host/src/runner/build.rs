@@ -15,6 +15,7 @@ use agentcli::compiler::{self, Analysis};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
 use agentcli::project::{self, Boundary, Project};
 
+use super::confined::confine;
 use super::repository::{self, Remote};
 use super::{BuildJob, Failure, LogSink, Origin, tree};
 
@@ -32,14 +33,14 @@ pub(super) async fn build(
     log: LogSink,
 ) -> Result<(), Failure> {
     let super::Options { builds, pull, repository_limit, .. } = options;
-    let (tag, config) = (job.tag.clone(), job.config.clone());
+    let (tag, config, cache) = (job.tag.clone(), job.config.clone(), job.cache.clone());
     // It is removed when the build ends.
     let tree = fs::create_dir_all(builds).and_then(|()| TempDir::with_prefix_in("tree-", builds));
     let tree = tree.map_err(|error| {
         Failure::Refused(format!("cannot create a directory for the build: {}", project::reason(&error)))
     })?;
-    if let Origin::Repository { url, reference, commit } = &job.origin {
-        let remote = Remote { url, reference, commit: commit.as_deref() };
+    if let Origin::Repository { url, reference, commit, is_listed } = &job.origin {
+        let remote = Remote { url, reference, commit: commit.as_deref(), is_listed: *is_listed };
         repository::fetch(&remote, tree.path(), *repository_limit, &log).await.map_err(Failure::Refused)?;
     }
     let (root, lines) = (tree.path().to_owned(), log.clone());
@@ -47,7 +48,8 @@ pub(super) async fn build(
     let prepared = prepared.map_err(|error| Failure::Refused(format!("the build stopped: {error}")))?;
     let request = prepared.map_err(Failure::Refused)?;
     let lines = log.clone();
-    let request = BuildRequest { tags: vec![tag], pull: *pull, ..request };
+    let mut request = BuildRequest { tags: vec![tag], pull: *pull, ..request };
+    let _bases = confine(engine, options, &mut request, &cache).await?;
     engine.build(request, move |event| report(&event, &lines)).await.map(drop).map_err(|error| {
         let Error::Step(failed) = &error else { return error.into() };
         failed.last_lines.iter().for_each(|line| log(LogLevel::Error, line));
@@ -161,7 +163,8 @@ mod tests {
         let archive = Arc::new(File::open(path).unwrap());
         let (install_command, build_command) = (None, None);
         let (tag, config) = ("image:1".to_owned(), "app/agent.json".to_owned());
-        BuildJob { tag, origin: Origin::Archive(archive), config, install_command, build_command }
+        let (cache, origin) = ("cache".to_owned(), Origin::Archive(archive));
+        BuildJob { tag, cache, origin, config, install_command, build_command }
     }
 
     fn prepared(files: &[(&str, &str)]) -> (Result<BuildRequest, String>, Vec<String>, TempDir) {

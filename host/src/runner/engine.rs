@@ -13,16 +13,21 @@ use agentcli::compiler::back::plan::Port;
 use agentcli::compiler::front::keys;
 use agentcli::compiler::server::{self, local, setup};
 use agentcli::engine::{ContainerSpec, Engine, EngineEnv, Error, Policy, State};
-use agentcli::live::Event;
-use agentcli::probe::Checker;
+use agentcli::probe::{self, Checker};
+
+use crate::AllowedImages;
 
 use super::databases::Databases;
 use super::labels::container_name;
 use super::labels::{self, label};
 use super::{
-    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, PullJob, Runner,
-    build,
+    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, PullFrom, PullJob,
+    Runner, build, images,
 };
+
+/// The reason to refuse a mount prefix. A variable may be secret, so that it is not quoted.
+const WRONG_PREFIX: &str = "the mount prefix is not a path; set MOUNT_PREFIX or `http.mount_prefix` to a path that starts \
+                            with `/`, without spaces and the characters ?, #, @ and \\";
 
 /// Settings of the runner. There is no `Debug`: values of the environment may be secret.
 pub struct Options {
@@ -32,6 +37,8 @@ pub struct Options {
     pub host: String,
     /// Whether base images are pulled before a build, and images although they are there.
     pub pull: bool,
+    /// The images that tenants may use although they are not public.
+    pub allowed_images: AllowedImages,
     /// Variables for all servers, such as the keys of the user.
     pub environment: Vec<(String, String)>,
     /// Directory for the trees of builds.
@@ -82,16 +89,15 @@ impl EngineRunner {
         let engine = self.engine().await?;
         let missing = || Failure::Refused(format!("the image `{}` was removed", launch.image));
         let built_in = engine.image_environment(&launch.image).await?.ok_or_else(missing)?;
-        let databases =
-            self.options.databases.provide(engine, &self.options.host, &launch.deployment).await?;
         let Options { environment, host, .. } = &self.options;
+        let health_check = health_check(&[&launch.environment, environment, &built_in])?;
+        let databases = self.options.databases.provide(engine, host, &launch.deployment).await?;
         let mut variables = environment.clone();
         let port = (setup::PORT_VARIABLE.to_owned(), server::PORT.to_string());
         for (name, value) in launch.environment.iter().cloned().chain(databases).chain([port]) {
             variables.retain(|(known, _)| *known != name);
             variables.push((name, value));
         }
-        let prefix = mount_prefix(&variables, &built_in);
         Ok(ContainerSpec {
             name: container_name(&launch.name, launch.number, launch.replica),
             image: launch.image.clone(),
@@ -102,7 +108,7 @@ impl EngineRunner {
                 label(labels::DEPLOYMENT, &launch.deployment),
                 label(labels::REVISION, &launch.revision),
                 label(labels::REPLICA, launch.replica.to_string()),
-                label(labels::HEALTH_CHECK, format!("{prefix}{}", local::OK_ROUTE)),
+                label(labels::HEALTH_CHECK, health_check),
             ],
             // Any free port.
             ports: vec![Port { host: 0, container: server::PORT }],
@@ -121,10 +127,16 @@ impl EngineRunner {
     }
 }
 
+/// The path of the health check of a server with these environments, of which the first take precedence.
+fn health_check(environments: &[&[(String, String)]]) -> Result<String, Failure> {
+    let path = format!("{}{}", mount_prefix(environments), local::OK_ROUTE);
+    if probe::is_path(&path) { Ok(path) } else { Err(Failure::Refused(WRONG_PREFIX.to_owned())) }
+}
+
 /// The prefix of all routes: a variable takes precedence over the configuration in the image.
-fn mount_prefix(variables: &[(String, String)], built_in: &[(String, String)]) -> String {
+fn mount_prefix(environments: &[&[(String, String)]]) -> String {
     let given = |name: &str| {
-        let mut all = variables.iter().chain(built_in);
+        let mut all = environments.iter().copied().flatten();
         all.find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| value.clone())
     };
     let configured = || {
@@ -159,22 +171,21 @@ impl Runner for EngineRunner {
         async move { Ok(self.engine().await?.image(image).await?.is_some()) }.boxed()
     }
 
+    fn resolve<'a>(&'a self, job: &'a PullJob) -> Act<'a, String> {
+        async move {
+            match job.from {
+                PullFrom::Elsewhere => images::resolve(self.engine().await?, &self.options, &job.image).await,
+                _ => Ok(job.image.clone()),
+            }
+        }
+        .boxed()
+    }
+
     fn pull(&self, job: PullJob, log: LogSink) -> Act<'_, ()> {
         async move {
-            let PullJob { image, tag, login, .. } = &job;
             let engine = self.engine().await?;
-            let is_own = image.starts_with(&labels::prefix(&self.options.host));
-            let is_pulled = self.options.pull || login.is_some() || engine.image(image).await?.is_none();
-            if !is_own && is_pulled {
-                log(LogLevel::Info, &format!("pulling {image}"));
-                let warn = log.clone();
-                let events = move |event: Event| {
-                    if let Event::Warning { message } = event {
-                        warn(LogLevel::Warning, &message);
-                    }
-                };
-                engine.pull_as(image, login.as_ref(), events).await?;
-            }
+            images::pull(engine, &self.options, &job, &log).await?;
+            let PullJob { image, tag, .. } = &job;
             let (repository, tag) = tag.rsplit_once(':').unwrap_or((tag, "latest"));
             engine.tag(image, repository, tag).await?;
             log(LogLevel::Info, &format!("using {image}"));
@@ -208,7 +219,7 @@ impl Runner for EngineRunner {
     fn probe<'a>(&'a self, seen: &'a ContainerStatus) -> BoxFuture<'a, bool> {
         async move {
             let Some(address) = seen.address else { return false };
-            self.checker.succeeds(&format!("http://{address}{}", seen.health_check)).await
+            self.checker.succeeds(address, &seen.health_check).await
         }
         .boxed()
     }
@@ -217,7 +228,7 @@ impl Runner for EngineRunner {
         async move {
             // The health check and the description have the same prefix.
             let (address, prefix) = (seen.address?, seen.health_check.strip_suffix("ok")?);
-            self.checker.version(&format!("http://{address}{prefix}info")).await
+            self.checker.version(address, &format!("{prefix}info")).await
         }
         .boxed()
     }
@@ -294,8 +305,20 @@ mod tests {
     fn mount_prefix_of_a_variable_precedes_the_one_in_the_image() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let built_in = [pair(keys::HTTP, r#"{"mount_prefix": "/configured/"}"#)];
-        assert_eq!(mount_prefix(&[], &[]), "");
-        assert_eq!(mount_prefix(&[], &built_in), "/configured");
-        assert_eq!(mount_prefix(&[pair("MOUNT_PREFIX", "/given")], &built_in), "/given");
+        assert_eq!(mount_prefix(&[]), "");
+        assert_eq!(mount_prefix(&[&[], &built_in]), "/configured");
+        assert_eq!(mount_prefix(&[&[pair("MOUNT_PREFIX", "/given")], &built_in]), "/given");
+    }
+
+    #[test]
+    fn mount_prefix_that_is_not_a_path_is_refused() {
+        let check = |name: &str, value: &str| health_check(&[&[(name.to_owned(), value.to_owned())]]);
+        assert_eq!(check("MOUNT_PREFIX", "/given/"), Ok("/given/ok".to_owned()));
+        for value in ["@127.0.0.1:1/x?y=", ":1/x", "given", "/x?y=", "/x#", "/a b", "/x\\y", "/\n"] {
+            let Err(Failure::Refused(reason)) = check("MOUNT_PREFIX", value) else { panic!("{value}") };
+            assert!(!reason.contains(value), "{reason}");
+            let configured = serde_json::json!({ "mount_prefix": value }).to_string();
+            assert!(check(keys::HTTP, &configured).is_err(), "{value}");
+        }
     }
 }

@@ -1,20 +1,53 @@
-//! Repositories: fetched with the git of this machine, which has the credentials.
+//! Repositories: fetched with the git of this machine. Those that the operator lists for the tenant are fetched with the
+//! operator's credentials, all others as anybody on the internet could.
 
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use tokio::net::lookup_host;
 use tokio::time::sleep;
+use url::{Host, Url};
 
 use agentcli::api::wire::LogLevel;
 use agentcli::child::{self, Command};
 use agentcli::compiler::files::Files as _;
 use agentcli::project::{self, Boundary, DiskFiles};
 
+use crate::address;
+
 use super::{LogSink, tree};
 
-/// The protocols by which repositories are fetched: neither from the files of this machine nor by its programs.
+/// The protocols by which listed repositories are fetched: neither from the files of this machine nor by its programs.
 const PROTOCOLS: &str = "https:http:ssh";
+
+/// The protocols by which all others are fetched: ssh always has an identity.
+const ANONYMOUS_PROTOCOLS: &str = "https:http";
+
+/// The oldest git that connects to given addresses.
+const OLDEST_ANONYMOUS: (u32, u32) = (2, 37);
+
+/// A file without content, and a directory without files.
+const NOTHING: &str = "/dev/null";
+
+/// Variables that hand identities, settings and programs of the operator to git.
+const OF_OPERATOR: &[&str] = &[
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_COMMON_DIR",
+    "GIT_CURL_VERBOSE",
+    "GIT_PROXY_COMMAND",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSL_CERT",
+    "GIT_SSL_CERT_PASSWORD_PROTECTED",
+    "GIT_SSL_KEY",
+    "GIT_SSL_NO_VERIFY",
+    "NETRC",
+    "SSH_AUTH_SOCK",
+    "XDG_CONFIG_HOME",
+];
 
 /// Time that a fetch may take.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -33,6 +66,17 @@ pub(super) struct Remote<'a> {
     pub(super) reference: &'a str,
     /// The commit, if it need not be the newest one.
     pub(super) commit: Option<&'a str>,
+    /// Whether the operator lists it for the tenant.
+    pub(super) is_listed: bool,
+}
+
+/// How git fetches.
+struct Git<'a> {
+    root: &'a Path,
+    /// The URL as git gets it.
+    url: String,
+    /// The addresses of a repository that is fetched without credentials, for curl; absent for a listed one.
+    pinned: Option<String>,
 }
 
 /// Fetches a commit into `root`, at most `limit` bytes with the objects of git; returns its hash. The error is a fragment.
@@ -84,34 +128,29 @@ fn has_large_files(root: &Path) -> bool {
 
 impl Remote<'_> {
     async fn fetch(&self, root: &Path) -> Result<String, String> {
-        let name = self.full_name(root).await?;
-        run(root, &["init", "--quiet", "--template="]).await?;
-        self.fetch_object(root, &name).await?;
-        let mut commit = run(root, &["rev-parse", "FETCH_HEAD^{commit}"]).await?;
+        let git = Git::new(root, self.url, self.is_listed).await?;
+        let name = self.full_name(&git).await?;
+        git.run(&["init", "--quiet", "--template="]).await?;
+        git.fetch_object(&name).await?;
+        let mut commit = git.run(&["rev-parse", "FETCH_HEAD^{commit}"]).await?;
         if let Some(wanted) = self.commit.filter(|wanted| *wanted != commit) {
-            self.fetch_object(root, wanted).await?;
+            git.fetch_object(wanted).await?;
             wanted.clone_into(&mut commit);
         }
-        run(root, &["checkout", "--quiet", "--detach", &commit]).await?;
+        git.run(&["checkout", "--quiet", "--detach", &commit]).await?;
         Ok(commit)
     }
 
-    async fn fetch_object(&self, root: &Path, name: &str) -> Result<(), String> {
-        let fetch =
-            ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", self.url, name];
-        run(root, &fetch).await.map(drop)
-    }
-
     /// The full name of the branch or tag, as the repository has it. A branch takes precedence.
-    async fn full_name(&self, root: &Path) -> Result<String, String> {
+    async fn full_name(&self, git: &Git<'_>) -> Result<String, String> {
         let reference = self.reference;
         let names = match reference.starts_with("refs/") {
             true => vec![reference.to_owned()],
             false => vec![format!("refs/heads/{reference}"), format!("refs/tags/{reference}")],
         };
-        let known = ["ls-remote", "--quiet", "--refs", "--", self.url].into_iter();
+        let known = ["ls-remote", "--quiet", "--refs", "--", &git.url].into_iter();
         let known: Vec<&str> = known.chain(names.iter().map(String::as_str)).collect();
-        let known = run(root, &known).await?;
+        let known = git.run(&known).await?;
         let is_known =
             |name: &&String| known.lines().any(|line| line.split('\t').nth(1) == Some(name.as_str()));
         let missing = || format!("{} has no branch or tag `{reference}`", self.url);
@@ -119,38 +158,138 @@ impl Remote<'_> {
     }
 }
 
-/// Runs git; returns its output. The error is a fragment.
-async fn run(root: &Path, arguments: &[&str]) -> Result<String, String> {
-    let mut git = Command::new("git", root)
-        .arguments(SETTINGS)
-        .arguments(arguments)
-        .variable("GIT_ALLOW_PROTOCOL", PROTOCOLS)
-        // Nobody is asked for credentials, and nothing else is downloaded.
-        .variable("GIT_TERMINAL_PROMPT", "0")
-        .variable("GIT_ASKPASS", "")
-        .variable("SSH_ASKPASS", "false")
-        .variable("SSH_ASKPASS_REQUIRE", "force")
-        .variable("GIT_LFS_SKIP_SMUDGE", "1")
-        .variable("LC_ALL", "C");
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_PARAMETERS"] {
-        git = git.without(name);
+impl<'a> Git<'a> {
+    /// Prepares to fetch from `url`. The error is a fragment.
+    async fn new(root: &'a Path, url: &str, is_listed: bool) -> Result<Self, String> {
+        if is_listed {
+            return Ok(Self { root, url: url.to_owned(), pinned: None });
+        }
+        let ssh = || {
+            format!(
+                "{url} is fetched with credentials, and the operator does not list it for you in --repositories"
+            )
+        };
+        let parsed =
+            Url::parse(url).ok().filter(|url| matches!(url.scheme(), "https" | "http")).ok_or_else(ssh)?;
+        let pinned = public_addresses(&parsed).await?;
+        // As it was understood here: git may understand the text in another way.
+        let git = Self { root, url: parsed.to_string(), pinned: Some(pinned) };
+        let version = git.run(&["version"]).await?;
+        if !is_recent(&version) {
+            let (major, minor) = OLDEST_ANONYMOUS;
+            return Err(format!(
+                "{url} needs git {major}.{minor} or later on the host, or a record in --repositories"
+            ));
+        }
+        Ok(git)
     }
-    let done = child::output_and_errors(&git, "").await;
-    let (status, stdout, stderr) = done.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "cannot fetch the repository: git is not installed on the host".to_owned(),
-        _ => format!("cannot run git: {}", project::reason(&error)),
-    })?;
-    if !status.is_success() {
-        return Err(format!("git {} failed: {}", arguments.first().unwrap_or(&""), reason(&stderr)));
+
+    async fn fetch_object(&self, name: &str) -> Result<(), String> {
+        let fetch =
+            ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", &self.url, name];
+        self.run(&fetch).await.map(drop)
     }
-    Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
+
+    /// Runs git; returns its output. The error is a fragment.
+    async fn run(&self, arguments: &[&str]) -> Result<String, String> {
+        let git = self.command(arguments);
+        let done = child::output_and_errors(&git, "").await;
+        let (status, stdout, stderr) = done.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                "cannot fetch the repository: git is not installed on the host".to_owned()
+            }
+            _ => format!("cannot run git: {}", project::reason(&error)),
+        })?;
+        if !status.is_success() {
+            let reason = reason(&stderr, self.pinned.is_none());
+            return Err(format!("git {} failed: {reason}", arguments.first().unwrap_or(&"")));
+        }
+        Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut git = Command::new("git", self.root)
+            .arguments(SETTINGS)
+            // Nobody is asked for credentials, and nothing else is downloaded.
+            .variable("GIT_TERMINAL_PROMPT", "0")
+            .variable("GIT_ASKPASS", "")
+            .variable("SSH_ASKPASS", "false")
+            .variable("SSH_ASKPASS_REQUIRE", "force")
+            .variable("GIT_LFS_SKIP_SMUDGE", "1")
+            .variable("LC_ALL", "C");
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_PARAMETERS"] {
+            git = git.without(name);
+        }
+        git = match &self.pinned {
+            None => git.variable("GIT_ALLOW_PROTOCOL", PROTOCOLS),
+            Some(pinned) => anonymous(git, pinned),
+        };
+        git.arguments(arguments)
+    }
+}
+
+/// Git without the identity and the settings of the operator, which connects to `pinned` only.
+fn anonymous(git: Command, pinned: &str) -> Command {
+    let settings = [
+        // The addresses that were checked: a second lookup could find others.
+        format!("http.curloptResolve={pinned}"),
+        "http.followRedirects=false".to_owned(),
+        "credential.helper=".to_owned(),
+    ];
+    let settings = settings.iter().filter(|it| !pinned.is_empty() || !it.starts_with("http.curloptResolve"));
+    let git = settings.fold(git, |git, setting| git.argument("-c").argument(setting));
+    let git = OF_OPERATOR.iter().fold(git, |git, name| git.without(name));
+    git.variable("GIT_ALLOW_PROTOCOL", ANONYMOUS_PROTOCOLS)
+        .variable("GIT_CONFIG_NOSYSTEM", "1")
+        .variable("GIT_CONFIG_SYSTEM", NOTHING)
+        .variable("GIT_CONFIG_GLOBAL", NOTHING)
+        // Where curl looks for .netrc.
+        .variable("HOME", NOTHING)
+}
+
+/// `HOST:PORT:ADDRESSES` of a URL, for curl; empty if the host is an address itself. The error is a fragment: an address is one
+/// of this machine or its network.
+async fn public_addresses(url: &Url) -> Result<String, String> {
+    let private = || {
+        format!("cannot fetch {url}: its address is not public, and the operator does not list it for you")
+    };
+    let (name, port) = match (url.host(), url.port_or_known_default()) {
+        (Some(Host::Domain(name)), Some(port)) => (name, port),
+        (Some(Host::Ipv4(address)), _) if address::is_public(address.into()) => return Ok(String::new()),
+        (Some(Host::Ipv6(address)), _) if address::is_public(address.into()) => return Ok(String::new()),
+        _ => return Err(private()),
+    };
+    let found = lookup_host((name, port)).await;
+    let found = found.map_err(|error| format!("cannot look up {name}: {}", project::reason(&error)))?;
+    let addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+    if addresses.is_empty() || !addresses.iter().all(|address| address::is_public(*address)) {
+        return Err(private());
+    }
+    let text = |address: &IpAddr| match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    };
+    let addresses: Vec<String> = addresses.iter().map(text).collect();
+    Ok(format!("{name}:{port}:{}", addresses.join(",")))
+}
+
+/// Whether git of `version`, such as `git version 2.39.5`, connects to given addresses.
+fn is_recent(version: &str) -> bool {
+    let numbers = version.split_whitespace().nth(2).unwrap_or_default();
+    let mut numbers = numbers.split('.').map_while(|part| part.parse::<u32>().ok());
+    numbers.next().zip(numbers.next()).is_some_and(|version| version >= OLDEST_ANONYMOUS)
 }
 
 /// The reason in the messages of git, without credentials that its settings put into URLs.
-fn reason(stderr: &str) -> String {
+fn reason(stderr: &str, is_listed: bool) -> String {
     let refused = ["terminal prompts disabled", "could not read Username", "Authentication failed"];
     if refused.iter().any(|text| stderr.contains(text)) {
-        return "the repository needs credentials that the git of the host does not have".to_owned();
+        let reason = if is_listed {
+            "the repository needs credentials that the git of the host does not have"
+        } else {
+            "the repository needs credentials, and the operator does not list it for you in --repositories"
+        };
+        return reason.to_owned();
     }
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let fatal = lines().rfind(|line| line.starts_with("fatal: "));
@@ -173,6 +312,10 @@ fn without_credentials(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     #[test]
@@ -192,7 +335,86 @@ mod tests {
                 "Could not read from remote repository.",
             ),
         ] {
-            assert_eq!(reason(stderr), expected);
+            assert_eq!(reason(stderr, true), expected);
+        }
+    }
+
+    /// A server that wants credentials, and the ones that it gets.
+    fn asking() -> (String, Arc<Mutex<Vec<String>>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (url, got) = (
+            format!("http://{}/a.git", listener.local_addr().unwrap()),
+            Arc::<Mutex<Vec<String>>>::default(),
+        );
+        let kept = got.clone();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                let head = lines.take_while(|line| !line.is_empty());
+                kept.lock()
+                    .unwrap()
+                    .extend(head.filter(|line| line.to_lowercase().starts_with("authorization")));
+                let refused = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\
+                               Connection: close\r\n\r\n";
+                stream.write_all(refused.as_bytes()).ok();
+            }
+        });
+        (url, got)
+    }
+
+    #[tokio::test]
+    async fn credentials_of_the_operator_are_for_listed_repositories() {
+        let home = tempfile::tempdir().unwrap();
+        let helper = "[credential]\n\thelper = \"!f() { echo username=a; echo password=b; }; f\"\n";
+        let netrc = "machine 127.0.0.1 login a password b\n";
+        for (name, text) in [(".gitconfig", helper), (".netrc", netrc)] {
+            let path = home.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let operator = Command::new("git", home.path())
+                .variable("HOME", home.path().to_string_lossy())
+                .variable("GIT_TERMINAL_PROMPT", "0");
+            let (url, got) = asking();
+            let ask = ["ls-remote", "--", &url];
+            for (git, is_listed) in [(anonymous(operator.clone(), ""), false), (operator, true)] {
+                let (status, ..) = child::output_and_errors(&git.arguments(ask), "").await.unwrap();
+                assert!(!status.is_success());
+                assert_eq!(!got.lock().unwrap().is_empty(), is_listed, "{name}");
+            }
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+
+    #[test]
+    fn only_git_that_connects_to_given_addresses_is_recent() {
+        for version in ["git version 2.37.0", "git version 2.47.3 (Apple Git-1)", "git version 3.0"] {
+            assert!(is_recent(version), "{version}");
+        }
+        for version in ["git version 2.36.9", "git version 1.99.0", "git", ""] {
+            assert!(!is_recent(version), "{version}");
+        }
+    }
+
+    #[tokio::test]
+    async fn addresses_of_this_machine_and_its_network_are_refused() {
+        for url in [
+            "http://127.0.0.1:8080/a.git",
+            "http://localhost/a.git",
+            "http://LOCALHOST./a.git",
+            "http://2130706433/a.git",
+            "http://0x7f.1/a.git",
+            "http://[::1]/a.git",
+            "http://[::ffff:10.0.0.1]/a.git",
+            "https://169.254.169.254/a.git",
+            "https://192.168.0.1/a.git",
+        ] {
+            let reason = public_addresses(&Url::parse(url).unwrap()).await.unwrap_err();
+            assert!(
+                reason.contains("its address is not public") || reason.contains("cannot look up"),
+                "{url}: {reason}"
+            );
+        }
+        for url in ["https://[2606:4700::1111]/a", "http://8.8.8.8:8080/a"] {
+            assert_eq!(public_addresses(&Url::parse(url).unwrap()).await.as_deref(), Ok(""));
         }
     }
 }

@@ -58,6 +58,11 @@ impl Store {
         self.vault.derived(b"databases")
     }
 
+    /// A name for the build caches of a tenant that no other tenant can guess.
+    pub(crate) fn cache_namespace(&self, tenant: &str) -> String {
+        hex::encode(self.vault.derived(format!("cache mounts of {tenant}").as_bytes()))
+    }
+
     /// UUID of the tenant that `key` belongs to.
     pub(crate) fn tenant_of(&self, key: &[u8]) -> Result<Option<String>, Broken> {
         let digest = digest(key);
@@ -89,6 +94,12 @@ impl Tx<'_> {
             Ok(Access { id: row.get(0)?, tenant: row.get(1)?, created_at: row.get(2)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The name of a tenant; empty if it does not exist.
+    pub(crate) fn tenant_name(&self, id: &str) -> Result<String, Broken> {
+        let mut statement = self.db.prepare_cached("SELECT name FROM tenants WHERE id = ?1")?;
+        Ok(statement.query_row([id], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
     /// The index finds a digest, of which a wrong key shares no predictable part; what it finds is compared in constant

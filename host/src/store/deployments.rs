@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension as _, params, params_from_iter};
 use serde_json::Value;
 
 use super::{Broken, Tx};
+use crate::proxy::HostName;
 
 /// The reason to refuse a deployment.
 pub(crate) enum Conflict {
@@ -133,11 +134,19 @@ impl Tx<'_> {
         rows.map(|record| Ok(serde_json::from_str(&record?)?)).collect()
     }
 
-    /// Whether another deployment has this `custom_url`.
-    pub(crate) fn is_url_used(&self, id: &str, url: &str) -> Result<bool, Broken> {
-        let sql = "SELECT 1 FROM deployments
-                   WHERE NOT deleted AND id <> ?1 AND record ->> '$.source_config.custom_url' = ?2";
-        Ok(self.db.prepare_cached(sql)?.exists([id, url])?)
+    /// Whether another deployment has a `custom_url` with this host.
+    pub(crate) fn is_host_used(&self, id: &str, host: &HostName) -> Result<bool, Broken> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT record ->> '$.source_config.custom_url' AS url FROM deployments
+             WHERE NOT deleted AND id <> ?1 AND url IS NOT NULL",
+        )?;
+        let mut rows = statement.query([id])?;
+        while let Some(row) = rows.next()? {
+            if HostName::of_url(&row.get::<_, String>(0)?).as_ref() == Some(host) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Replaces a deployment. Its secrets are replaced if they have values.

@@ -7,6 +7,7 @@ use agentcli::api::wire::{self, Deployment, DeploymentStatus, RevisionStatus, Se
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{Broken, Tx};
+use crate::proxy::HostName;
 use crate::reconcile::{Desired, Phase, Revision, Scale, Source};
 
 /// Number of revisions that are considered, the newest; older ones only if they have an image or are in progress.
@@ -70,7 +71,7 @@ impl Tx<'_> {
             });
         }
         let Deployment { id, name, source_config, .. } = deployment;
-        let hosts = source_config.custom_url.iter().filter_map(|url| host_of(url)).collect();
+        let hosts = source_config.custom_url.iter().filter_map(|url| HostName::of_url(url)).collect();
         let spec = source_config.resource_spec.unwrap_or_default();
         let is_zero = source_config.deployment_type.is_some_and(|kind| kind.word() == SCALE_TO_ZERO);
         let min = spec.min_scale.unwrap_or(u32::from(!is_zero));
@@ -204,12 +205,6 @@ impl Tx<'_> {
             statement.query_row([revision, deployment], |row| row.get::<_, Vec<u8>>(0)).optional()?;
         sealed.map_or(Ok(Vec::new()), |sealed| self.vault.open_sealed(deployment, &sealed))
     }
-}
-
-/// The host of a URL.
-fn host_of(url: &str) -> Option<String> {
-    let (_, rest) = url.split_once("://")?;
-    rest.split(['/', '?', '#']).next().map(str::to_owned)
 }
 
 /// The source of a revision's image; `kept` is that of the revision that it repeats.

@@ -68,7 +68,7 @@ async fn invalid_hosts_are_refused() {
 }
 
 #[tokio::test]
-async fn host_of_another_deployment_is_refused() {
+async fn host_of_another_deployment_stays_its_own() {
     let proxy = Running::start(|_| {}).await;
     let backend = Backend::start("mine").await;
     proxy.ready("mine", &[&backend]);
@@ -76,7 +76,11 @@ async fn host_of_another_deployment_is_refused() {
     let error = proxy.routes.set("theirs", &hosts, Route::Asleep).unwrap_err();
     assert_eq!(error.to_string(), "the host `mine.localhost` is in use by another deployment");
     assert_eq!(get(proxy.address, "mine.localhost", "/").await.text, "mine");
-    assert_eq!(get(proxy.address, "theirs.localhost", "/").await.status, StatusCode::NOT_FOUND);
+    // The other hosts of the later claim have a route.
+    let other = Backend::start("theirs").await;
+    proxy.routes.set("theirs", &hosts, Route::Ready(vec![other.address])).unwrap_err();
+    assert_eq!(get(proxy.address, "mine.localhost", "/").await.text, "mine");
+    assert_eq!(get(proxy.address, "theirs.localhost", "/").await.text, "theirs");
     proxy.routes.remove("mine");
     proxy.routes.set("theirs", &hosts, Route::Ready(vec![backend.address])).unwrap();
     assert_eq!(get(proxy.address, "mine.localhost", "/").await.text, "mine");

@@ -9,7 +9,7 @@ use agentcli::api::wire::LogLevel;
 use agentcli_host::reconcile::{
     Desired, Journal, Output, Phase, PhaseChange, Recorded, Revision, Scale, Source, Stage,
 };
-use agentcli_host::runner::{BuildJob, Launch, Origin, PullJob, image_tag};
+use agentcli_host::runner::{BuildJob, Launch, Origin, PullFrom, PullJob, image_tag};
 use futures_util::FutureExt as _;
 
 /// The record, and what it was told.
@@ -186,16 +186,25 @@ impl Journal for Book {
             let (tag, config) = (self.tag(revision), "agent.json".to_owned());
             let origin = match &self.archive {
                 Some((_, archive)) => Origin::Archive(Arc::new(File::open(archive).unwrap())),
-                None => Origin::Repository { url: String::new(), reference: String::new(), commit: None },
+                None => Origin::Repository {
+                    url: String::new(),
+                    reference: String::new(),
+                    commit: None,
+                    is_listed: false,
+                },
             };
-            Ok(BuildJob { tag, origin, config, install_command: None, build_command: None })
+            let cache = "cache".to_owned();
+            Ok(BuildJob { tag, cache, origin, config, install_command: None, build_command: None })
         }
         .boxed()
     }
 
     fn pull_job<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, PullJob> {
         let (image, tag) = (image.to_owned(), self.tag(revision));
-        async move { Ok(PullJob { image, tag, login: None, is_ours: false }) }.boxed()
+        // The images of earlier revisions, and no others, are those of the host.
+        let is_kept = image.starts_with("agentcli-host");
+        let from = if is_kept { PullFrom::Engine } else { PullFrom::Elsewhere };
+        async move { Ok(PullJob { image, tag, from }) }.boxed()
     }
 
     fn set_pulled<'a>(&'a self, _: &'a str, _: &'a str) -> Recorded<'a, ()> {

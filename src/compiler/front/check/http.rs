@@ -67,7 +67,7 @@ fn check_variable(context: &Context<'_>) -> Option<Diagnostic> {
 
 fn check_prefix(prefix: &str) -> Option<Diagnostic> {
     let end = prefix.len();
-    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "?#".contains(c);
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "?#@\\".contains(c);
     let url = prefix.split_once("://").map(|(_, rest)| rest.find('/').map_or("", |at| &rest[at..]));
     let reserved = server::RESERVED_MOUNT_PREFIX;
     let (why, part) = match prefix.find(is_odd) {

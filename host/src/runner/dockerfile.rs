@@ -1,0 +1,459 @@
+//! What a Dockerfile with lines of a tenant uses besides its own stages and the build context.
+//!
+//! Engines disagree about which lines begin an instruction: only newer ones know here-documents. So every line is read as if an
+//! instruction began there, whatever is before it.
+
+use std::collections::HashSet;
+
+use agentcli::compiler::manifests::dockerfile::{Instruction, instructions};
+
+/// The instructions that an engine knows.
+const KNOWN: &[&str] = &[
+    "add",
+    "arg",
+    "cmd",
+    "copy",
+    "entrypoint",
+    "env",
+    "expose",
+    "from",
+    "healthcheck",
+    "label",
+    "maintainer",
+    "onbuild",
+    "run",
+    "shell",
+    "stopsignal",
+    "user",
+    "volume",
+    "workdir",
+];
+
+/// The name of the image without content.
+const SCRATCH: &str = "scratch";
+
+/// An image that is not a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NamedImage {
+    /// The lines of its instruction, from 0.
+    lines: std::ops::Range<usize>,
+    /// Its name.
+    pub(super) name: String,
+    /// Whether a stage is built on it.
+    pub(super) is_base: bool,
+}
+
+/// What a Dockerfile uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Uses {
+    /// The images that are not its stages.
+    pub(super) images: Vec<NamedImage>,
+    /// The IDs of its cache mounts; absent where it is the target.
+    pub(super) caches: Vec<Option<String>>,
+}
+
+/// What a Dockerfile uses. The error is a fragment: it reaches more than images, or what it reaches cannot be told.
+pub(super) fn uses(dockerfile: &str) -> Result<Uses, String> {
+    let lines: Vec<&str> = dockerfile.split('\n').collect();
+    check_instructions(dockerfile)?;
+    let (mut uses, mut stages, mut count) = (Uses::default(), HashSet::new(), 0);
+    for start in 0..lines.len() {
+        let (text, end) = joined(&lines, start);
+        let (keyword, rest) = keyword(&text);
+        let place = start..end;
+        match keyword.as_str() {
+            "from" => {
+                let Some(from) = From::parse(rest) else { continue };
+                if !stages.contains(&from.image.to_lowercase()) && from.image != SCRATCH {
+                    let name = plain(&from.image)?;
+                    uses.images.push(NamedImage { lines: place, name, is_base: true });
+                }
+                stages.extend(from.stage);
+                count += 1;
+            }
+            "add" | "copy" | "run" => {
+                let (flags, rest) = flags(rest);
+                if keyword == "add" {
+                    check_added(rest)?;
+                }
+                for flag in flags {
+                    let from = uses_of_flag(&flag, &mut uses.caches)?;
+                    // Stages have numbers, too.
+                    let is_stage = |name: &String| {
+                        stages.contains(&name.to_lowercase())
+                            || name.parse::<usize>().is_ok_and(|number| number < count)
+                    };
+                    if let Some(name) = from.filter(|name| !is_stage(name)) {
+                        let name = plain(&name)?;
+                        uses.images.push(NamedImage { lines: place.clone(), name, is_base: false });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(uses)
+}
+
+/// A Dockerfile whose `image` has another name. The error is a fragment.
+pub(super) fn renamed(dockerfile: &str, image: &NamedImage, name: &str) -> Result<String, String> {
+    let mut lines: Vec<String> = dockerfile.split('\n').map(str::to_owned).collect();
+    let before = if image.is_base { " " } else { "from=" };
+    let old = format!("{before}{}", image.name);
+    let mut is_found = false;
+    for line in &mut lines[image.lines.clone()] {
+        let is_whole = |at: usize| {
+            let rest = &line[at + old.len()..];
+            rest.is_empty() || rest.starts_with(|c: char| c == ',' || c.is_whitespace())
+        };
+        if let Some(at) = line.match_indices(&old).map(|(at, _)| at).find(|at| is_whole(*at)) {
+            line.replace_range(at + before.len()..at + old.len(), name);
+            is_found = true;
+        }
+    }
+    let wrong =
+        || format!("write the image `{}` on one line of `dockerfile_lines`, without quotes", image.name);
+    if is_found { Ok(lines.join("\n")) } else { Err(wrong()) }
+}
+
+/// The beginning of the cache mounts that the compiler writes.
+const CACHE: &str = "--mount=type=cache,target=";
+
+/// A Dockerfile whose cache mounts without an ID have one that begins with `namespace`, if they are written as the compiler does.
+pub(super) fn with_cache_ids(dockerfile: &str, namespace: &str) -> String {
+    let mut parts = dockerfile.split(CACHE);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(part.len());
+        let id = part[..end].replace('/', "-");
+        text.push_str(&format!("--mount=type=cache,id={namespace}{id},target={part}"));
+    }
+    text
+}
+
+/// Fails unless all engines find the same stages.
+fn check_instructions(dockerfile: &str) -> Result<(), String> {
+    let lines: Vec<&str> = dockerfile.split('\n').collect();
+    let parse = |text: String| instructions(&[text]).map_err(|_| "an instruction is not finished".to_owned());
+    let with_heredocs = parse(dockerfile.to_owned())?;
+    for instruction in &with_heredocs {
+        let keyword = instruction.keyword();
+        let is_whole = instruction.text.split_whitespace().nth(1).is_some();
+        if !KNOWN.contains(&keyword.as_str()) || !is_whole {
+            return Err(format!("`{}` is not an instruction", keyword.escape_debug()));
+        }
+        let (_, rest) = flags(self::keyword(&instruction.text).1);
+        // A list of words has no here-documents.
+        if serde_json::from_str::<Vec<String>>(rest).is_err() {
+            check_heredocs(&instruction.text)?;
+        }
+    }
+    let without_heredocs = parse(dockerfile.replace("<<", "__"))?;
+    let stages = |all: &[Instruction]| -> Vec<From> {
+        all.iter()
+            .filter(|it| it.keyword() == "from")
+            .filter_map(|it| From::parse(keyword(&it.text).1))
+            .collect()
+    };
+    let anywhere = (0..lines.len()).filter_map(|start| {
+        let (text, _) = joined(&lines, start);
+        let (keyword, rest) = keyword(&text);
+        (keyword == "from").then(|| From::parse(rest)).flatten()
+    });
+    let stages_anywhere: Vec<From> = anywhere.collect();
+    if stages(&with_heredocs) == stages_anywhere && stages(&without_heredocs) == stages_anywhere {
+        return Ok(());
+    }
+    Err("a line of another instruction is a `FROM`, which some engines take for a stage".to_owned())
+}
+
+/// Fails if here-documents end where not all engines see it.
+fn check_heredocs(instruction: &str) -> Result<(), String> {
+    let mut rest = instruction;
+    while let Some(at) = rest.find("<<") {
+        // A word of its own, perhaps with the number of a file.
+        let before = rest[..at].trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_word = before.is_empty() || before.ends_with(char::is_whitespace);
+        rest = &rest[at + 2..];
+        if let Some(here_string) = rest.strip_prefix('<') {
+            rest = here_string.trim_start_matches('<');
+            continue;
+        }
+        if !is_word {
+            continue;
+        }
+        let delimiter = rest.strip_prefix('-').unwrap_or(rest);
+        let end = delimiter.find(char::is_whitespace).unwrap_or(delimiter.len());
+        let delimiter = &delimiter[..end];
+        let inner = ['\'', '"'].iter().find_map(|quote| delimiter.strip_prefix(*quote)?.strip_suffix(*quote));
+        let word = inner.unwrap_or(delimiter);
+        let is_plain = !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+        if !is_plain || KNOWN.contains(&word.to_lowercase().as_str()) {
+            return Err(format!(
+                "the delimiter of a here-document must be a word that is not an instruction, such as `EOF`: `{}`",
+                delimiter.escape_debug()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The instruction that begins at a line, with all lines that may continue it, and the line after them.
+fn joined(lines: &[&str], start: usize) -> (String, usize) {
+    let (mut text, mut at) = (String::new(), start);
+    while let Some(line) = lines.get(at) {
+        at += 1;
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if at - 1 > start && (line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            continue;
+        }
+        match line.trim_end().strip_suffix('\\') {
+            Some(start) => text.push_str(start),
+            None => {
+                text.push_str(line);
+                break;
+            }
+        }
+    }
+    (text, at)
+}
+
+/// The keyword of an instruction in lowercase, and what follows it. That of `ONBUILD` is the one that it delays.
+fn keyword(text: &str) -> (String, &str) {
+    let mut text = text.trim_start();
+    loop {
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        let (word, rest) = (text[..end].to_lowercase(), text[end..].trim_start());
+        if word != "onbuild" {
+            return (word, rest);
+        }
+        text = rest;
+    }
+}
+
+/// A stage.
+#[derive(Debug, PartialEq, Eq)]
+struct From {
+    image: String,
+    stage: Option<String>,
+}
+
+impl From {
+    /// What follows `FROM`; nothing if no engine accepts it.
+    fn parse(rest: &str) -> Option<Self> {
+        let (_, rest) = flags(rest);
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        match words.as_slice() {
+            [image] => Some(Self { image: (*image).to_owned(), stage: None }),
+            [image, word, stage] if word.eq_ignore_ascii_case("as") => {
+                Some(Self { image: (*image).to_owned(), stage: Some(stage.to_lowercase()) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The flags after a keyword, without their quotes, as BuildKit reads them, and the rest.
+fn flags(text: &str) -> (Vec<String>, &str) {
+    let (mut found, mut text) = (Vec::new(), text.trim_start());
+    while text.starts_with("--") {
+        let (mut flag, mut quote, mut end) = (String::new(), None, text.len());
+        let mut letters = text.char_indices();
+        while let Some((at, letter)) = letters.next() {
+            match (letter, quote) {
+                ('\\', _) => flag.extend(letters.next().map(|(_, escaped)| escaped)),
+                ('\'' | '"', None) => quote = Some(letter),
+                (_, Some(open)) if open == letter => quote = None,
+                (_, None) if letter.is_whitespace() => {
+                    end = at;
+                    break;
+                }
+                _ => flag.push(letter),
+            }
+        }
+        found.push(flag);
+        text = text[end..].trim_start();
+    }
+    (found, text)
+}
+
+/// The image or stage that a flag names; its cache mount is added to `caches`. The error is a fragment.
+fn uses_of_flag(flag: &str, caches: &mut Vec<Option<String>>) -> Result<Option<String>, String> {
+    let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
+    match name.to_lowercase().as_str() {
+        "--from" => Ok(Some(value.to_owned())),
+        "--network" if !matches!(value, "default" | "none") => Err(format!("`{flag}` is not permitted")),
+        "--security" => Err(format!("`{flag}` is not permitted")),
+        "--mount" => {
+            if value.contains('"') {
+                return Err(format!("write `{flag}` without quotes"));
+            }
+            let fields = || value.split(',').map(|field| field.split_once('=').unwrap_or((field, "")));
+            let field = |wanted: &str| {
+                let mut all = fields().filter(|(name, _)| name.trim().eq_ignore_ascii_case(wanted));
+                all.next_back().map(|(_, value)| value.to_owned())
+            };
+            let kind = field("type").unwrap_or_default();
+            if kind.contains('$') {
+                return Err(format!("write the type of `{flag}` without variables"));
+            }
+            if kind.eq_ignore_ascii_case("cache") {
+                caches.push(field("id"));
+            }
+            Ok(field("from"))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Fails if `ADD` may fetch a URL or a repository: the engine does so in the network of the host.
+fn check_added(sources: &str) -> Result<(), String> {
+    if sources.contains(['$', ':', '@', '\\']) || sources.to_lowercase().contains("github.com/") {
+        return Err(format!(
+            "`ADD {}` may fetch from the network of the host; use COPY for files, and RUN with curl or git for others",
+            sources.escape_debug()
+        ));
+    }
+    Ok(())
+}
+
+/// The name of an image that all engines read alike. The error is a fragment.
+fn plain(name: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@[]".contains(c);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("write the image `{}` without variables and quotes", name.escape_debug()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The images of lines after a base image.
+    fn images(lines: &[&str]) -> Result<Vec<String>, String> {
+        let uses = uses(&format!("FROM base AS source\n{}\n", lines.join("\n")))?;
+        Ok(uses.images.into_iter().skip(1).map(|image| image.name).collect())
+    }
+
+    #[test]
+    fn stages_and_the_context_are_no_images() {
+        for lines in [
+            &["RUN true", "COPY a b", "ADD a.tar b", "ENV A=1", "USER nobody"][..],
+            &["FROM source", "FROM SOURCE AS Two", "COPY --from=two /a /b", "COPY --from=0 --chown=1 /a /b"],
+            &["FROM scratch AS empty", "COPY --from=source /a /b"],
+            &["RUN --mount=type=bind,from=source,target=/a --mount=type=cache,target=/c true"],
+            &["RUN --network=none --mount=type=secret,id=x true"],
+            &[
+                "RUN python3 <<EOF",
+                "from a import b",
+                "import c",
+                "EOF",
+                "COPY <<-'END' /file",
+                "\tfrom: x",
+                "END",
+            ],
+            &["RUN cat <<< 'x' && echo $((1<<2)) \"<<\"", "LABEL a=b"],
+            &["RUN git \\", "# comment", "", "  clone x"],
+            &[r#"RUN ["/bin/sh", "-c", "cat <<A\nx\nA"]"#],
+        ] {
+            assert_eq!(images(lines), Ok(Vec::new()), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn images_are_found_however_they_are_written() {
+        for (lines, expected) in [
+            (&["FROM other"][..], "other"),
+            (&["from --platform=linux/amd64 other:1 as x"], "other:1"),
+            (&["  FROM \\", "  # comment", "", "  other"], "other"),
+            (&["FROM\tother\r"], "other"),
+            (&["FROM later", "FROM source AS later"], "later"),
+            (&["FROM 2d0823"], "2d0823"),
+            (&["COPY --from=other /a /b"], "other"),
+            (&["copy --chown=1 --FROM=other /a /b"], "other"),
+            (&["COPY --fr\\", "om=other /a /b"], "other"),
+            (&["COPY --\"from\"=o\\ther /a /b"], "other"),
+            (&["COPY --from='other' /a /b"], "other"),
+            (&["COPY --from=1 /a /b"], "1"),
+            (&["COPY --from=later /a /b", "FROM source AS later"], "later"),
+            (&["ADD --from=other /a /b"], "other"),
+            (&["RUN --mount=from=other,target=/a true"], "other"),
+            (&["RUN --mount=type=bind,FROM=other,target=/a true"], "other"),
+            (&["RUN --mount=type=tmpfs,target=/b --mount=from=source,from=other,target=/a true"], "other"),
+            (&["ONBUILD COPY --from=other /a /b"], "other"),
+            (&["onbuild ONBUILD run --mount=from=other,target=/a true"], "other"),
+            // A here-document for newer engines only.
+            (&["RUN cat <<EOF", "COPY --from=other /a /b", "EOF"], "other"),
+            (&["RUN cat <<EOF", "x \\", "EOF", "COPY --from=other /a /b"], "other"),
+        ] {
+            assert_eq!(images(lines), Ok(vec![expected.to_owned()]), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn lines_that_engines_read_differently_are_refused() {
+        for (lines, expected) in [
+            (&["FROM $OTHER"][..], "without variables"),
+            (&["FROM ${X:-other}"], "without variables"),
+            (&["FROM \"other\""], "without variables and quotes"),
+            (&["FROM oth\\er"], "without variables and quotes"),
+            (&["COPY --from=$OTHER /a /b"], "without variables"),
+            (&["RUN --mount=type=bind,from=${X},target=/a true"], "without variables"),
+            (&["RUN --mount=type=$T,target=/a true"], "without variables"),
+            (&["RUN --mount=type=bind,\\\"from=other\\\",target=/a true"], "without quotes"),
+            (&["COPY <<EOF /x", "FROM other", "EOF"], "which some engines take for a stage"),
+            (&["RUN <<EOF", "FROM scratch AS other", "EOF", "COPY --from=other /a /b"], "take for a stage"),
+            (&["ONBUILD FROM other"], "which some engines take for a stage"),
+            (&["RUN cat <<'W\\'", "W\\", "FROM other", "W"], "delimiter of a here-document"),
+            (&["RUN cat <<RUN", "x", "RUN", "RUN y"], "delimiter of a here-document"),
+            (&["RUN cat <<A$B", "x", "A$B"], "delimiter of a here-document"),
+            (&["RUN [ <<'RUN x'", "FROM scratch AS other", "RUN x"], "delimiter of a here-document"),
+            // The delimiter of a here-document that only another reader sees.
+            (
+                &["RUN echo \"a <<EOF b", "FROM scratch AS other", "EOF", "COPY --from=other /a /b"],
+                "not an instruction",
+            ),
+            (&["EVIL x"], "`evil` is not an instruction"),
+            (&["ADD http://127.0.0.1/ /x"], "network of the host"),
+            (&["ADD $URL /x"], "network of the host"),
+            (&["ADD [\"https://a.example\", \"/x\"]"], "network of the host"),
+            (&["ADD git@a.example:b.git /x"], "network of the host"),
+            (&["ADD github.com/a/b /x"], "network of the host"),
+            (&["ONBUILD ADD http://127.0.0.1/ /x"], "network of the host"),
+            (&["RUN --network=host true"], "is not permitted"),
+            (&["RUN --security=insecure true"], "is not permitted"),
+        ] {
+            let refused = images(lines).expect_err(&format!("{lines:?}"));
+            assert!(refused.contains(expected), "{lines:?}: {refused}");
+        }
+    }
+
+    #[test]
+    fn images_are_renamed_where_they_are_written_plainly() {
+        let text = "FROM base:1\nCOPY --from=base:1 /a /b\nRUN --mount=from=base:1,target=/a \\\n  --mount=from=base:11 true";
+        let renamed_to =
+            |text: &str, at: usize, name: &str| renamed(text, &uses(text).unwrap().images[at], name).unwrap();
+        let text = renamed_to(text, 0, "base@sha256:0");
+        let text = renamed_to(&text, 1, "one@sha256:1");
+        let text = renamed_to(&text, 2, "two@sha256:2");
+        assert_eq!(
+            text,
+            "FROM base@sha256:0\nCOPY --from=one@sha256:1 /a /b\nRUN --mount=from=two@sha256:2,target=/a \\\n  \
+             --mount=from=base:11 true"
+        );
+        for text in ["FROM base\nCOPY --from='other' /a /b", "FROM base\nCOPY --from=oth\\\ner /a /b"] {
+            let image = &uses(text).unwrap().images[1];
+            assert!(renamed(text, image, "x").unwrap_err().contains("on one line"), "{text}");
+        }
+    }
+
+    #[test]
+    fn cache_mounts_of_the_compiler_get_an_id() {
+        let text = "FROM a\nRUN --mount=type=cache,target=/root/.cache/uv \\\n  --mount=type=cache,target=/c,sharing=locked x\n\
+                    RUN --mount=target=/d,type=CACHE,id=other y";
+        let text = with_cache_ids(text, "ns");
+        let ids = uses(&text).unwrap().caches;
+        assert_eq!(ids.iter().flatten().collect::<Vec<_>>(), ["ns-root-.cache-uv", "ns-c", "other"]);
+    }
+}
