@@ -179,7 +179,7 @@ impl Engine {
             let digest = digests.iter().find_map(of_repository);
             return digest.ok_or_else(|| Error::NoImage { image: name.to_owned() });
         }
-        let docker = with_credentials(&self.docker, Some(anonymous_header()));
+        let docker = with_credentials(self.docker.clone(), Some(anonymous_header()));
         let asked = timeout(REGISTRY_DEADLINE, docker.inspect_registry_image(name, None)).await;
         let late = |_| Error::Pull {
             image: name.to_owned(),
