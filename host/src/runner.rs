@@ -7,6 +7,7 @@ mod dockerfile;
 mod engine;
 mod images;
 mod labels;
+mod networks;
 mod repository;
 mod tree;
 
@@ -21,7 +22,7 @@ use futures_util::future::BoxFuture;
 use agentcli::api::wire::LogLevel;
 use agentcli::engine::Login;
 
-pub use databases::Databases;
+pub use databases::{CONNECTIONS, Databases};
 pub use engine::{EngineRunner, Options};
 pub use labels::{container_name, image_tag};
 
@@ -195,6 +196,21 @@ impl PullFrom {
     /// Whether the name of the image belongs to this host, so that nobody else needs it.
     pub fn is_ours(&self) -> bool {
         matches!(self, Self::Host(_) | Self::Replacement)
+    }
+}
+
+/// Limits of each container.
+#[derive(Clone, Copy, Debug)]
+pub struct ContainerLimits {
+    /// Memory in bytes, unless the deployment sets it.
+    pub memory: u64,
+    /// Number of processes and threads.
+    pub pids: u64,
+}
+
+impl Default for ContainerLimits {
+    fn default() -> Self {
+        Self { memory: 2 << 30, pids: 1024 }
     }
 }
 

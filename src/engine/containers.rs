@@ -68,6 +68,10 @@ pub struct Policy {
     pub cpus: Option<f64>,
     /// Memory in bytes [default: no limit].
     pub memory: Option<u64>,
+    /// Number of processes and threads [default: that of the engine].
+    pub pids: Option<u64>,
+    /// Whether its processes have no capabilities, and cannot gain privileges.
+    pub is_confined: bool,
     /// Time to stop when the engine itself is stopped [default: that of the engine].
     pub stop_timeout: Option<Duration>,
     /// Whether the engine starts it again whenever it ends.
@@ -295,6 +299,9 @@ fn body(spec: &ContainerSpec, has_start_interval: bool) -> ContainerCreateBody {
             network_mode: Some(spec.network.clone()),
             nano_cpus: spec.policy.cpus.map(|cpus| (cpus * 1e9) as i64),
             memory: spec.policy.memory.and_then(|bytes| bytes.try_into().ok()),
+            pids_limit: spec.policy.pids.and_then(|count| count.try_into().ok()),
+            cap_drop: spec.policy.is_confined.then(|| vec!["ALL".to_owned()]),
+            security_opt: spec.policy.is_confined.then(|| vec!["no-new-privileges".to_owned()]),
             restart_policy: spec.policy.restarts.then(|| RestartPolicy {
                 name: Some(RestartPolicyNameEnum::UNLESS_STOPPED),
                 ..Default::default()

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
+use bollard::models::{
+    EndpointSettings, Network, NetworkConnectRequest, NetworkCreateRequest, NetworkDisconnectRequest,
+    VolumeCreateRequest,
+};
 use bollard::query_parameters::{ListNetworksOptions, ListVolumesOptions, RemoveVolumeOptions};
 
 use super::call::unless_status;
@@ -27,27 +30,55 @@ impl Engine {
     ///
     /// The engine refuses or disconnects; this applies to all functions below.
     pub async fn networks(&self, name: &str) -> Result<Vec<Shared>, Error> {
-        let filters = HashMap::from([("name".to_owned(), vec![name.to_owned()])]);
-        let list = self.docker.list_networks(Some(ListNetworksOptions { filters: Some(filters) }));
-        let listed = self.call("list its networks", list).await?;
-        let shared = listed.into_iter().map(|network| Shared {
-            name: network.name.unwrap_or_default(),
-            id: network.id.unwrap_or_default(),
-            labels: network.labels.unwrap_or_default(),
-        });
+        let mut found = self.networks_by("name", name.to_owned()).await?;
         // The filter also finds names that contain it.
-        Ok(shared.filter(|network| network.name == name).collect())
+        found.retain(|network| network.name == name);
+        Ok(found)
     }
 
-    /// Creates a network.
-    pub async fn create_network(&self, name: &str, labels: &[(String, String)]) -> Result<(), Error> {
+    /// The networks with this label.
+    pub async fn networks_with(&self, label: &str, value: &str) -> Result<Vec<Shared>, Error> {
+        self.networks_by("label", format!("{label}={value}")).await
+    }
+
+    async fn networks_by(&self, filter: &str, value: String) -> Result<Vec<Shared>, Error> {
+        let filters = HashMap::from([(filter.to_owned(), vec![value])]);
+        let list = self.docker.list_networks(Some(ListNetworksOptions { filters: Some(filters) }));
+        Ok(self.call("list its networks", list).await?.into_iter().map(shared).collect())
+    }
+
+    /// Creates a network and returns its ID.
+    pub async fn create_network(&self, name: &str, labels: &[(String, String)]) -> Result<String, Error> {
         let request = NetworkCreateRequest {
             name: name.to_owned(),
             labels: Some(labels.iter().cloned().collect()),
             ..Default::default()
         };
         let what = format!("create the network `{name}`");
-        self.call(&what, self.docker.create_network(request)).await.map(drop)
+        self.call(&what, self.docker.create_network(request)).await.map(|created| created.id)
+    }
+
+    /// Connects a container to a network, where it has these names. Succeeds if it is connected.
+    pub async fn connect_to(&self, network: &str, container: &str, aliases: &[&str]) -> Result<(), Error> {
+        let aliases = aliases.iter().map(|&alias| alias.to_owned()).collect();
+        let endpoint = EndpointSettings { aliases: Some(aliases), ..Default::default() };
+        let request =
+            NetworkConnectRequest { container: container.to_owned(), endpoint_config: Some(endpoint) };
+        let what = format!("connect the container `{container}` to a network");
+        match self.call(&what, self.docker.connect_network(network, request)).await {
+            Err(Error::Request { reason, .. }) if reason.contains("already") => Ok(()),
+            connected => connected,
+        }
+    }
+
+    /// Disconnects a container from a network. Succeeds if it is not connected, or one of them does not exist.
+    pub async fn disconnect_from(&self, network: &str, container: &str) -> Result<(), Error> {
+        let request = NetworkDisconnectRequest { container: container.to_owned(), force: Some(true) };
+        let what = format!("disconnect the container `{container}` from a network");
+        match self.call(&what, self.docker.disconnect_network(network, request)).await {
+            Err(Error::Request { reason, .. }) if reason.contains("is not connected") => Ok(()),
+            disconnected => unless_status(disconnected, &[404]),
+        }
     }
 
     /// Removes a network. Succeeds if it does not exist.
@@ -84,5 +115,13 @@ impl Engine {
     pub async fn remove_volume(&self, name: &str) -> Result<(), Error> {
         let remove = self.docker.remove_volume(name, None::<RemoveVolumeOptions>);
         unless_status(self.call(&format!("remove the volume `{name}`"), remove).await, &[404])
+    }
+}
+
+fn shared(network: Network) -> Shared {
+    Shared {
+        name: network.name.unwrap_or_default(),
+        id: network.id.unwrap_or_default(),
+        labels: network.labels.unwrap_or_default(),
     }
 }

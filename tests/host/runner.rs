@@ -15,8 +15,8 @@ use agentcli_host::AllowedImages;
 use agentcli_host::proxy::{Options as ProxyOptions, Proxy, Routes};
 use agentcli_host::reconcile::{Phase, Source};
 use agentcli_host::runner::{
-    BuildJob, ContainerState, ContainerStatus, Databases, EngineRunner, Failure, Launch, LogSink, Options,
-    Origin, PullFrom, PullJob, Runner, container_name, image_tag,
+    BuildJob, ContainerLimits, ContainerState, ContainerStatus, Databases, EngineRunner, Failure, Launch,
+    LogSink, Options, Origin, PullFrom, PullJob, Runner, container_name, image_tag,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -62,6 +62,7 @@ impl OwnHost {
             builds: self.builds(),
             repository_limit: 1 << 30,
             databases,
+            limits: ContainerLimits::default(),
         }
     }
 

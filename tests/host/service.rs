@@ -134,6 +134,7 @@ impl Host {
                 builds,
                 repository_limit: 1 << 30,
                 databases,
+                limits: runner::ContainerLimits::default(),
             };
             EngineRunner::new(options).unwrap()
         })

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::runtime::Builder;
 
-use crate::runner::{self, Databases, EngineRunner};
+use crate::runner::{self, CONNECTIONS, ContainerLimits, Databases, EngineRunner};
 use crate::{AllowedImages, Limits, Login, Options, Registry, Repositories, Service, Store, Tls, Webhook};
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
@@ -74,9 +74,25 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URI")]
     postgres_uri: Option<String>,
 
+    /// Maximum number of connections of a deployment to PostgreSQL
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS, value_parser = clap::value_parser!(u32).range(1..))]
+    postgres_connections: u32,
+
     /// Redis server for the deployments [default: one in a container]
     #[arg(long, value_name = "URI")]
     redis_uri: Option<String>,
+
+    /// Let all deployments use the user in the URI of Redis, if it must not create users; they reach each other's keys
+    #[arg(long, requires = "redis_uri")]
+    redis_shared_user: bool,
+
+    /// Memory of a container, in megabytes, unless its deployment sets it
+    #[arg(long, value_name = "MB", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..))]
+    memory_limit: u64,
+
+    /// Maximum number of processes and threads of a container
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..))]
+    pids_limit: u64,
 
     /// Pull newer base images, and newer images of --allow-image
     #[arg(long, overrides_with = "no_pull")]
@@ -152,6 +168,10 @@ impl Serve {
     fn runner(&self, env: &Env, store: &Store, allowed_images: AllowedImages) -> Result<EngineRunner, Error> {
         let databases =
             Databases::new(self.postgres_uri.as_deref(), self.redis_uri.as_deref(), &store.database_key());
+        let mut databases = databases.map_err(Error::misused)?.with_connections(self.postgres_connections);
+        if self.redis_shared_user {
+            databases = databases.with_shared_redis_user();
+        }
         let options = runner::Options {
             engine: env.engine(),
             host: store.host_id().map_err(crate::Error::from)?,
@@ -160,7 +180,8 @@ impl Serve {
             environment: Vec::new(),
             builds: store.builds(),
             repository_limit: REPOSITORY_LIMIT,
-            databases: databases.map_err(Error::misused)?,
+            databases,
+            limits: ContainerLimits { memory: self.memory_limit << 20, pids: self.pids_limit },
         };
         Ok(EngineRunner::new(options).map_err(crate::Error::Runner)?)
     }

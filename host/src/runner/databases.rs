@@ -1,9 +1,11 @@
 //! PostgreSQL and Redis, shared by all servers of the host: a database and a role, and a prefix of keys, for each
 //! deployment.
 
+mod helper;
 mod postgres;
 mod redis;
 
+use std::collections::BTreeSet;
 use std::sync::Mutex as Locked;
 use std::time::Duration;
 
@@ -12,13 +14,19 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
-use agentcli::compiler::back::plan::VolumeMount;
-use agentcli::compiler::server::setup::{self, Service};
-use agentcli::engine::{Container, ContainerSpec, Engine, Error, Policy, State};
+use agentcli::compiler::server::setup;
+use agentcli::engine::{Container, Engine, Error, State};
 
+use self::helper::{Helper, ROLE};
 use super::labels::{self, label};
-use super::{Failure, with_last_lines};
+use super::{Failure, networks, with_last_lines};
 use crate::lock;
+
+/// Default maximum number of connections of a deployment to PostgreSQL: what a whole server permits by default.
+pub const CONNECTIONS: u32 = 100;
+
+/// Number of servers that the connections of a deployment are for: two replicas of the active and of the next revision.
+const SERVERS: u32 = 4;
 
 /// Time for which one act waits for the databases, and the pause between checks. The act is then tried again.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -33,19 +41,24 @@ const FRESH: Duration = Duration::from_secs(5);
 /// Timeout for a command of a database.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
-/// The label with the role of a container for the host.
-const ROLE: &str = "agentcli.role";
-
 /// The databases that the servers share. There is no `Debug`: addresses and the key are secret.
 pub struct Databases {
     postgres: Option<Url>,
     redis: Option<Url>,
-    /// The key that the passwords of the roles are derived with.
+    /// The key that all passwords are derived with.
     key: hmac::Key,
+    /// Maximum number of connections of a deployment to PostgreSQL.
+    connections: u32,
+    /// Whether deployments use the user of the host in Redis.
+    shares_redis_user: bool,
     /// Held while containers are started.
     starting: Mutex<()>,
+    /// Held while a network is created: engines permit several of one name.
+    connecting: Mutex<()>,
     /// The result of the last check.
     checked: Locked<Checked>,
+    /// Whether this process has prepared them.
+    is_prepared: Locked<bool>,
 }
 
 /// The result of the last check of the databases.
@@ -56,19 +69,6 @@ enum Checked {
     Healthy(Instant),
     /// Since when they are not, and the report of that.
     Unhealthy(Instant, Option<String>),
-}
-
-/// A container with a database, or with the client of one elsewhere.
-struct Helper {
-    service: &'static Service,
-    is_client: bool,
-}
-
-impl Helper {
-    fn container(&self, host: &str) -> String {
-        let suffix = if self.is_client { "-client" } else { "" };
-        format!("{}-{}{suffix}", labels::prefix(host), self.service.name)
-    }
 }
 
 impl Databases {
@@ -88,9 +88,28 @@ impl Databases {
             postgres: url("PostgreSQL", postgres)?,
             redis: url("Redis", redis)?,
             key: hmac::Key::new(hmac::HMAC_SHA256, key),
+            connections: CONNECTIONS,
+            shares_redis_user: false,
             starting: Mutex::default(),
+            connecting: Mutex::default(),
             checked: Locked::default(),
+            is_prepared: Locked::default(),
         })
+    }
+
+    /// The same with another maximum number of connections of a deployment to PostgreSQL.
+    #[must_use]
+    pub fn with_connections(mut self, connections: u32) -> Self {
+        self.connections = connections;
+        self
+    }
+
+    /// The same with one user of all deployments in Redis, for servers that do not permit others: deployments then reach each
+    /// other's keys.
+    #[must_use]
+    pub fn with_shared_redis_user(mut self) -> Self {
+        self.shares_redis_user = self.redis.is_some();
+        self
     }
 
     fn postgres(&self) -> Helper {
@@ -113,24 +132,16 @@ impl Databases {
             return Ok(());
         }
         let known = engine.containers(labels::HOST, host).await?;
-        create_network(engine, host).await?;
+        networks::provide_shared(engine, host).await?;
+        let mut has_new = false;
         for helper in [self.redis(), self.postgres()] {
-            let name = helper.container(host);
-            match known.iter().find(|container| container.name == name).map(|container| container.state) {
-                Some(State::Running(_)) => continue,
-                Some(State::Gone) => {
-                    engine.remove(&name).await?;
-                    self.create(engine, host, &helper).await?;
-                }
-                Some(_) => {}
-                None => self.create(engine, host, &helper).await?,
-            }
-            engine.start_container(&name, &[]).await?;
+            has_new |= self.run_helper(engine, host, &helper, &known).await?;
         }
         let deadline = Instant::now() + PATIENCE;
         for helper in [self.redis(), self.postgres()].iter().filter(|helper| !helper.is_client) {
-            self.wait(engine, &helper.container(host), helper.service, deadline).await?;
+            self.wait(engine, host, helper, deadline).await?;
         }
+        self.prepare(engine, host, &known, has_new).await?;
         *lock(&self.checked) = Checked::Healthy(Instant::now());
         Ok(())
     }
@@ -139,42 +150,36 @@ impl Databases {
         matches!(*lock(&self.checked), Checked::Healthy(at) if at.elapsed() < FRESH)
     }
 
+    /// Starts a container unless it runs; returns whether it did.
+    async fn run_helper(
+        &self,
+        engine: &Engine,
+        host: &str,
+        helper: &Helper,
+        known: &[Container],
+    ) -> Result<bool, Failure> {
+        let name = helper.container(host);
+        match known.iter().find(|container| container.name == name) {
+            Some(found) if !labels::is_current(found) || found.state == State::Gone => {
+                engine.remove(&name).await?;
+                self.create(engine, host, helper).await?;
+            }
+            Some(Container { state: State::Running(_), .. }) => return Ok(false),
+            Some(_) => {}
+            None => self.create(engine, host, helper).await?,
+        }
+        engine.start_container(&name, &[]).await?;
+        Ok(true)
+    }
+
     async fn create(&self, engine: &Engine, host: &str, helper: &Helper) -> Result<(), Failure> {
-        let &Helper { service, is_client } = helper;
-        if engine.image(service.image).await?.is_none() {
-            engine.pull(service.image, |_| ()).await?;
+        if engine.image(helper.service.image).await?.is_none() {
+            engine.pull(helper.service.image, |_| ()).await?;
         }
-        let is_server = |of: &Service| !is_client && service.name == of.name;
-        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        let command =
-            if is_client { owned(&["sh", "-c", "exec sleep infinity"]) } else { owned(service.command) };
-        let (data, target) = setup::DATA;
-        let volume = format!("{}-{data}", labels::prefix(host));
-        let mut mounts = Vec::new();
-        if is_server(&setup::POSTGRES) {
+        if let Some(volume) = helper.volume(host) {
             engine.create_volume(&volume, &[label(labels::HOST, host)]).await?;
-            mounts.push(VolumeMount { volume, target: target.to_owned() });
         }
-        // Only the client in the container is the superuser, over the socket, which needs no password.
-        let variable = |&(name, value): &(&str, &str)| match name {
-            "POSTGRES_PASSWORD" => (name.to_owned(), self.password(host)),
-            _ => (name.to_owned(), value.to_owned()),
-        };
-        let spec = ContainerSpec {
-            name: helper.container(host),
-            image: service.image.to_owned(),
-            command: (!command.is_empty()).then_some(command),
-            environment: service.environment.iter().map(variable).collect(),
-            labels: vec![label(labels::HOST, host), label(ROLE, service.name)],
-            ports: Vec::new(),
-            address: None,
-            mounts,
-            health: None,
-            network: labels::prefix(host),
-            aliases: if is_client { Vec::new() } else { vec![service.name.to_owned()] },
-            policy: Policy { restarts: true, ..Policy::default() },
-        };
-        match engine.create(&spec).await {
+        match engine.create(&helper.spec(host, &self.host_password(helper, host))).await {
             Err(Error::NameTaken { .. }) => Ok(()),
             created => Ok(created.map(drop)?),
         }
@@ -183,22 +188,58 @@ impl Databases {
     async fn wait(
         &self,
         engine: &Engine,
-        name: &str,
-        service: &Service,
+        host: &str,
+        helper: &Helper,
         deadline: Instant,
     ) -> Result<(), Failure> {
-        let command: Vec<String> = service.health.iter().map(|&word| word.to_owned()).collect();
-        while !engine.succeeds_in(name, &command, COMMAND_LIMIT).await {
+        let (name, command) = (helper.container(host), helper.health());
+        let environment = redis::variables(Some(self.host_password(helper, host)));
+        let is_healthy = async || {
+            let ended = engine.run_in(&name, &command, &environment, COMMAND_LIMIT).await;
+            ended.is_ok_and(|ended| ended.code == 0)
+        };
+        while !is_healthy().await {
             if Instant::now() >= deadline {
-                return Err(Failure::Unavailable(self.report(engine, name, service).await));
+                return Err(Failure::Unavailable(self.report(engine, &name, helper.service.name).await));
             }
             sleep(PAUSE).await;
         }
         Ok(())
     }
 
+    /// Makes the databases ready for the deployments that have containers: a new process does not know what happened before it,
+    /// a new container knows no users and networks, and neither does a Redis elsewhere that was restarted.
+    async fn prepare(
+        &self,
+        engine: &Engine,
+        host: &str,
+        known: &[Container],
+        has_new: bool,
+    ) -> Result<(), Failure> {
+        let is_first = !*lock(&self.is_prepared);
+        let deployments: BTreeSet<&String> =
+            known.iter().filter_map(|container| container.labels.get(labels::DEPLOYMENT)).collect();
+        if is_first || has_new || self.redis.is_some() {
+            self.set_redis_users(engine, host, deployments.iter().copied()).await?;
+        }
+        if !is_first && !has_new {
+            return Ok(());
+        }
+        self.protect(engine, host).await?;
+        for (network, deployment) in networks::of_deployments(engine, host).await? {
+            if deployments.contains(&deployment) {
+                self.connect(engine, host, &network.id).await?;
+            } else if is_first {
+                // Nobody needs it, and whoever will creates it again.
+                networks::remove(engine, &network, &self.servers(host)).await?;
+            }
+        }
+        *lock(&self.is_prepared) = true;
+        Ok(())
+    }
+
     /// Why a database is waited for. It is the same text until that is over.
-    async fn report(&self, engine: &Engine, name: &str, service: &Service) -> String {
+    async fn report(&self, engine: &Engine, name: &str, service: &str) -> String {
         let (since, report) = match &*lock(&self.checked) {
             Checked::Unhealthy(since, report) => (*since, report.clone()),
             _ => (Instant::now(), None),
@@ -212,10 +253,24 @@ impl Databases {
             report => report,
         };
         *lock(&self.checked) = Checked::Unhealthy(since, report.clone());
-        report.unwrap_or_else(|| format!("waiting for {} to become healthy", service.name))
+        report.unwrap_or_else(|| format!("waiting for {service} to become healthy"))
     }
 
-    /// Makes the database of a deployment; returns the variables of its servers.
+    /// The names of the containers with databases.
+    fn servers(&self, host: &str) -> Vec<String> {
+        let helpers = [self.redis(), self.postgres()];
+        helpers.iter().filter(|helper| !helper.is_client).map(|helper| helper.container(host)).collect()
+    }
+
+    /// Connects the databases to a network.
+    async fn connect(&self, engine: &Engine, host: &str, network: &str) -> Result<(), Failure> {
+        for helper in [self.redis(), self.postgres()].iter().filter(|helper| !helper.is_client) {
+            engine.connect_to(network, &helper.container(host), &[helper.service.name]).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the network, the database and the user of a deployment; returns the variables of its servers.
     pub(super) async fn provide(
         &self,
         engine: &Engine,
@@ -223,67 +278,133 @@ impl Databases {
         deployment: &str,
     ) -> Result<Vec<(String, String)>, Failure> {
         self.start(engine, host).await?;
+        let network = {
+            let _connecting = self.connecting.lock().await;
+            networks::provide_for(engine, host, deployment).await?
+        };
+        self.connect(engine, host, &network).await?;
         let (name, password) = (database(deployment), self.password(deployment));
         let verifier = postgres::verifier(&password, postgres::salt(&self.key, deployment));
-        self.run(engine, host, postgres::CREATE, &name, &verifier).await?;
+        let script = Script { text: postgres::CREATE, database: None, name: &name, verifier: &verifier };
+        self.run(engine, host, script).await?;
+        let script = Script { text: postgres::EXTEND, database: Some(&name), ..Script::default() };
+        self.run(engine, host, script).await?;
+        self.set_redis_users(engine, host, [deployment]).await?;
         let database = match &self.postgres {
             None => {
                 format!("postgres://{name}:{password}@{}:5432/{name}?sslmode=disable", setup::POSTGRES.name)
             }
-            Some(url) => {
-                let mut url = url.clone();
-                // Both fail only for URLs without a host.
-                let _ = (url.set_username(&name), url.set_password(Some(&password)));
-                url.set_path(&name);
-                url.to_string()
-            }
+            Some(url) => with_user(url, &name, &password, Some(&name)),
         };
-        let redis = self.redis.as_ref().map_or(setup::REDIS_URI.1.to_owned(), Url::to_string);
         let databases = setup::DATABASE_VARIABLES.iter().map(|&variable| (variable, database.clone()));
-        let redis = [(setup::REDIS_URI.0, redis), (setup::REDIS_PREFIX, key_prefix(deployment))];
+        let redis =
+            [(setup::REDIS_URI.0, self.redis_uri(deployment)), (setup::REDIS_PREFIX, key_prefix(deployment))];
         Ok(databases.chain(redis).map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// Removes the database and the keys of a deployment.
+    /// The URL of Redis for a deployment.
+    fn redis_uri(&self, deployment: &str) -> String {
+        let (name, password) = (database(deployment), self.redis_password(deployment));
+        match &self.redis {
+            None => format!("redis://{name}:{password}@{}:6379", setup::REDIS.name),
+            Some(url) if self.shares_redis_user => url.to_string(),
+            Some(url) => with_user(url, &name, &password, None),
+        }
+    }
+
+    /// The variable with the number of connections that one server of a deployment keeps open at most.
+    pub(super) fn pool(&self) -> (String, String) {
+        let size = (self.connections / SERVERS).max(1);
+        (setup::DATABASE_POOL.to_owned(), size.to_string())
+    }
+
+    /// Removes the network, the database and the keys of a deployment.
     pub(super) async fn remove(&self, engine: &Engine, host: &str, deployment: &str) -> Result<(), Failure> {
+        for network in engine.networks(&networks::name(host, deployment)).await? {
+            networks::remove(engine, &network, &self.servers(host)).await?;
+        }
         let known = engine.containers(labels::HOST, host).await?;
         let has_helpers = known.iter().any(|it: &Container| it.labels.contains_key(ROLE));
         if self.postgres.is_none() && self.redis.is_none() && !has_helpers {
             return Ok(());
         }
         self.start(engine, host).await?;
-        self.run(engine, host, postgres::REMOVE, &database(deployment), "").await?;
-        let url = self.redis.as_ref();
-        let command = redis::delete(url, &key_prefix(deployment));
-        let container = self.redis().container(host);
-        let ended = engine.run_in(&container, &command, &redis::variables(url), COMMAND_LIMIT).await?;
-        match ended.output.trim().parse::<u64>() {
-            Ok(_) => Ok(()),
-            Err(_) => {
-                let output = printed(&ended.output);
-                Err(Failure::Unavailable(format!("cannot delete the keys of the deployment: {output}")))
-            }
+        let name = database(deployment);
+        self.run(engine, host, Script { text: postgres::REMOVE, name: &name, ..Script::default() }).await?;
+        let helper = self.redis();
+        let command = redis::delete(self.redis.as_ref(), &key_prefix(deployment));
+        let environment = redis::variables(self.redis_host_password(host));
+        let ended = engine.run_in(&helper.container(host), &command, &environment, COMMAND_LIMIT).await?;
+        if ended.output.trim().parse::<u64>().is_err() {
+            let output = printed(&ended.output);
+            return Err(Failure::Unavailable(format!("cannot delete the keys of the deployment: {output}")));
         }
+        if self.shares_redis_user {
+            return Ok(());
+        }
+        self.run_redis(engine, host, &redis::remove_user(&name)).await
     }
 
-    /// Runs a script of psql as the user of the host.
-    async fn run(
+    /// Creates the users of these deployments in Redis, or sets their passwords and permissions.
+    async fn set_redis_users<'a>(
         &self,
         engine: &Engine,
         host: &str,
-        script: &str,
-        name: &str,
-        verifier: &str,
+        deployments: impl IntoIterator<Item = &'a (impl AsRef<str> + ?Sized + 'a)>,
     ) -> Result<(), Failure> {
+        let user = |deployment: &str| (database(deployment), self.redis_password(deployment));
+        let users: Vec<_> = deployments.into_iter().map(|deployment| user(deployment.as_ref())).collect();
+        if users.is_empty() || self.shares_redis_user {
+            return Ok(());
+        }
+        self.run_redis(engine, host, &redis::set_users(&users)).await
+    }
+
+    /// Runs commands of Redis as the user of the host.
+    async fn run_redis(&self, engine: &Engine, host: &str, script: &str) -> Result<(), Failure> {
+        let url = self.redis.as_ref();
+        let command: Vec<String> =
+            redis::COMMAND.map(str::to_owned).into_iter().chain(redis::connection(url)).collect();
+        let mut environment = redis::variables(self.redis_host_password(host));
+        environment.push(("SCRIPT".to_owned(), script.to_owned()));
+        let ended =
+            engine.run_in(&self.redis().container(host), &command, &environment, COMMAND_LIMIT).await?;
+        let Some(reply) = redis::failure(&ended.output) else { return Ok(()) };
+        let reason = format!("cannot prepare the Redis user of the deployment: {}", printed(reply));
+        if url.is_some() && redis::is_refused(reply) {
+            let hint = "permit the user in --redis-uri to use ACL SETUSER and ACL DELUSER, or pass --redis-shared-user";
+            return Err(Failure::Refused(format!("{reason}; {hint}")));
+        }
+        *lock(&self.checked) = Checked::Never;
+        Err(Failure::Unavailable(reason))
+    }
+
+    /// Takes from all roles what they need not have.
+    async fn protect(&self, engine: &Engine, host: &str) -> Result<(), Failure> {
+        let script = Script { text: postgres::PROTECT, ..Script::default() };
+        self.run(engine, host, script).await?;
+        let protected = self.run(engine, host, Script { database: Some("template1"), ..script }).await;
+        // Elsewhere, the user need not be permitted to connect to it.
+        if self.postgres.is_some() { Ok(()) } else { protected }
+    }
+
+    /// Runs a script of psql as the user of the host.
+    async fn run(&self, engine: &Engine, host: &str, script: Script<'_>) -> Result<(), Failure> {
+        let Script { text, database, name, verifier } = script;
         let mut environment = postgres::connection(self.postgres.as_ref());
+        let connections = self.connections.to_string();
+        let values =
+            [("SCRIPT", text), ("NAME", name), ("VERIFIER", verifier), ("CONNECTIONS", &connections)];
         environment.extend(
-            [("SCRIPT", script), ("NAME", name), ("VERIFIER", verifier)]
-                .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            values
+                .iter()
+                .chain(&database.map(|it| ("PGDATABASE", it)))
+                .map(|&(name, value)| (name.to_owned(), value.to_owned())),
         );
         let (container, command) = (self.postgres().container(host), postgres::COMMAND.map(str::to_owned));
         let ended = engine.run_in(&container, &command, &environment, COMMAND_LIMIT).await?;
         let reason = || {
-            let output = printed(&ended.output);
+            let output = printed(&postgres::without_places(&ended.output));
             let output = if verifier.is_empty() { output } else { output.replace(verifier, "…") };
             format!("cannot prepare the database of the deployment: {output}")
         };
@@ -293,23 +414,57 @@ impl Databases {
                 *lock(&self.checked) = Checked::Never;
                 Err(Failure::Unavailable(reason()))
             }
+            _ if postgres::is_busy(&ended.output) => Err(Failure::Unavailable(reason())),
             _ => Err(Failure::Refused(reason())),
         }
     }
 
     /// The password of a role, which is the same whenever it is needed.
     fn password(&self, role: &str) -> String {
-        let tag = hmac::sign(&self.key, format!("postgres role {role}").as_bytes());
-        hex::encode(tag)
+        self.secret(&format!("postgres role {role}"))
+    }
+
+    /// The password of a deployment in Redis.
+    fn redis_password(&self, deployment: &str) -> String {
+        self.secret(&format!("redis user {deployment}"))
+    }
+
+    /// The password of the host in Redis, if it has one.
+    fn redis_host_password(&self, host: &str) -> Option<String> {
+        match &self.redis {
+            None => Some(self.redis_password(host)),
+            Some(url) => url.password().map(decoded),
+        }
+    }
+
+    /// The password of the superuser in a container.
+    fn host_password(&self, helper: &Helper, host: &str) -> String {
+        if helper.service.name == setup::REDIS.name { self.redis_password(host) } else { self.password(host) }
+    }
+
+    fn secret(&self, purpose: &str) -> String {
+        hex::encode(hmac::sign(&self.key, purpose.as_bytes()))
     }
 }
 
-async fn create_network(engine: &Engine, host: &str) -> Result<(), Failure> {
-    let network = labels::prefix(host);
-    if engine.networks(&network).await?.is_empty() {
-        engine.create_network(&network, &[label(labels::HOST, host)]).await?;
+/// A script of psql, with the database that it runs in [default: that of the host], and its values.
+#[derive(Clone, Copy, Default)]
+struct Script<'a> {
+    text: &'a str,
+    database: Option<&'a str>,
+    name: &'a str,
+    verifier: &'a str,
+}
+
+/// A URL with another user and, if it is given, another database.
+fn with_user(url: &Url, name: &str, password: &str, database: Option<&str>) -> String {
+    let mut url = url.clone();
+    // Both fail only for URLs without a host.
+    let _ = (url.set_username(name), url.set_password(Some(password)));
+    if let Some(database) = database {
+        url.set_path(database);
     }
-    Ok(())
+    url.to_string()
 }
 
 /// The name of a deployment's database and role.

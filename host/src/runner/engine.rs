@@ -21,8 +21,8 @@ use super::databases::Databases;
 use super::labels::container_name;
 use super::labels::{self, label};
 use super::{
-    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, PullFrom, PullJob,
-    Runner, build, images,
+    Act, BuildJob, ContainerLimits, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink,
+    PullFrom, PullJob, Runner, build, images, networks,
 };
 
 /// The reason to refuse a mount prefix. A variable may be secret, so that it is not quoted.
@@ -47,6 +47,8 @@ pub struct Options {
     pub repository_limit: u64,
     /// The databases that the servers share.
     pub databases: Databases,
+    /// Limits of a container.
+    pub limits: ContainerLimits,
 }
 
 /// A runner on a container engine, which it connects to when it is first needed.
@@ -72,6 +74,8 @@ impl EngineRunner {
     ) -> Result<Option<ContainerStatus>, Failure> {
         let Some(seen) = labels::seen(container) else { return Ok(None) };
         let state = match container.state {
+            // It shares a network with others, and its databases are not there any more.
+            _ if !labels::is_current(container) => ContainerState::Broken,
             State::Created => ContainerState::Created,
             State::Running(_) | State::Paused => ContainerState::Running,
             State::Gone => ContainerState::Broken,
@@ -89,10 +93,14 @@ impl EngineRunner {
         let engine = self.engine().await?;
         let missing = || Failure::Refused(format!("the image `{}` was removed", launch.image));
         let built_in = engine.image_environment(&launch.image).await?.ok_or_else(missing)?;
-        let Options { environment, host, .. } = &self.options;
+        let Options { environment, host, limits, .. } = &self.options;
         let health_check = health_check(&[&launch.environment, environment, &built_in])?;
         let databases = self.options.databases.provide(engine, host, &launch.deployment).await?;
         let mut variables = environment.clone();
+        let pool = self.options.databases.pool();
+        if built_in.iter().chain(environment).all(|(name, _)| *name != pool.0) {
+            variables.push(pool);
+        }
         let port = (setup::PORT_VARIABLE.to_owned(), server::PORT.to_string());
         for (name, value) in launch.environment.iter().cloned().chain(databases).chain([port]) {
             variables.retain(|(known, _)| *known != name);
@@ -109,17 +117,20 @@ impl EngineRunner {
                 label(labels::REVISION, &launch.revision),
                 label(labels::REPLICA, launch.replica.to_string()),
                 label(labels::HEALTH_CHECK, health_check),
+                labels::layout(),
             ],
             // Any free port.
             ports: vec![Port { host: 0, container: server::PORT }],
             address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             mounts: Vec::new(),
             health: None,
-            network: labels::prefix(host),
+            network: networks::name(host, &launch.deployment),
             aliases: Vec::new(),
             policy: Policy {
                 cpus: launch.cpus,
-                memory: launch.memory,
+                memory: Some(launch.memory.unwrap_or(limits.memory)),
+                pids: Some(limits.pids),
+                is_confined: true,
                 stop_timeout: Some(launch.grace),
                 restarts: false,
             },

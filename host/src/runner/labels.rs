@@ -15,6 +15,19 @@ pub(super) const REPLICA: &str = "agentcli.replica";
 /// Path of the health check of a server.
 pub(super) const HEALTH_CHECK: &str = "agentcli.health-check";
 
+/// The way in which containers are set up; those of another one are replaced.
+const LAYOUT: (&str, &str) = ("agentcli.layout", "2");
+
+/// The label of containers that are set up as this version does it.
+pub(super) fn layout() -> (String, String) {
+    label(LAYOUT.0, LAYOUT.1)
+}
+
+/// Whether a container is set up as this version does it.
+pub(super) fn is_current(container: &Container) -> bool {
+    container.labels.get(LAYOUT.0).is_some_and(|layout| layout == LAYOUT.1)
+}
+
 /// The beginning of the names of everything that a host makes on the engine, except containers of servers.
 pub(super) fn prefix(host: &str) -> String {
     format!("agentcli-host-{host}")

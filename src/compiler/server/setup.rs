@@ -75,6 +75,8 @@ pub const DATABASE_VARIABLES: &[&str] = &["POSTGRES_URI", "DATABASE_URI"];
 /// URL of the database.
 pub const DATABASE_URI: &str =
     "postgres://postgres:postgres@langgraph-postgres:5432/postgres?sslmode=disable";
+/// Variable with the maximum number of connections of a server to the database.
+pub const DATABASE_POOL: &str = "LANGGRAPH_POSTGRES_POOL_MAX_SIZE";
 /// Variable of the caller with the URL of their own database.
 pub const OWN_DATABASE: &str = "POSTGRES_URI";
 

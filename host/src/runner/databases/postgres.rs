@@ -7,35 +7,79 @@ use url::Url;
 
 use super::decoded;
 
-/// Creates a role and its database, or sets its password. Values come by the environment, where no list of processes shows
-/// them. The server may log a statement, so it gets a verifier of the password and not the password.
+/// Options of the server in a container of the host: connections for ten deployments that use all of theirs.
+pub(super) const SETTINGS: [&str; 2] = ["-c", "max_connections=1000"];
+
+/// Takes the databases that all have in common from roles of deployments, as far as the user owns them: by default, every
+/// role may connect to them, and up to release 14 create tables there.
+pub(super) const PROTECT: &str = r"
+SELECT format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', datname) FROM pg_database
+  WHERE datname IN ('postgres', 'template1', current_database()) AND pg_has_role(datdba, 'USAGE') \gexec
+SELECT 'REVOKE CREATE ON SCHEMA public FROM PUBLIC' FROM pg_namespace
+  WHERE nspname = 'public' AND pg_has_role(nspowner, 'USAGE') \gexec
+";
+
+/// Creates a role and its database, or sets its password and its limit. Values come by the environment, where no list of
+/// processes shows them. The server may log a statement, so it gets a verifier of the password and not the password.
+///
+/// A database is a copy of `template0`, which nobody uses, unless the extension comes only with `template1`.
 pub(super) const CREATE: &str = r"
-\set ON_ERROR_STOP on
 \getenv name NAME
 \getenv verifier VERIFIER
-SELECT format('CREATE ROLE %I LOGIN', :'name') WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'name') \gexec
-SELECT format('ALTER ROLE %I PASSWORD %L', :'name', :'verifier') \gexec
+\getenv connections CONNECTIONS
+SELECT format('CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS', :'name')
+  WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'name') \gexec
+SELECT format('ALTER ROLE %I CONNECTION LIMIT %s PASSWORD %L', :'name', :'connections', :'verifier') \gexec
 SELECT format('GRANT %I TO CURRENT_USER', :'name') WHERE NOT pg_has_role(current_user, :'name', 'MEMBER') \gexec
-SELECT format('CREATE DATABASE %I OWNER %I', :'name', :'name')
+SELECT CASE WHEN rolsuper OR EXISTS (
+    SELECT FROM pg_available_extension_versions WHERE pg_available_extension_versions.name = 'vector' AND trusted
+  ) THEN 'template0' ELSE 'template1' END AS template FROM pg_roles WHERE rolname = current_user \gset
+SELECT format('CREATE DATABASE %I OWNER %I TEMPLATE %I', :'name', :'name', :'template')
   WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = :'name') \gexec
 SELECT format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', :'name') \gexec
-\connect :name
-CREATE EXTENSION IF NOT EXISTS vector;
 ";
+
+/// Adds the extension to the database of a deployment.
+pub(super) const EXTEND: &str = "CREATE EXTENSION IF NOT EXISTS vector;";
 
 /// Removes a role and its database.
 pub(super) const REMOVE: &str = r"
-\set ON_ERROR_STOP on
 \getenv name NAME
 SELECT format('DROP DATABASE IF EXISTS %I WITH (FORCE)', :'name') \gexec
 SELECT format('DROP ROLE IF EXISTS %I', :'name') \gexec
 ";
 
 /// The command that runs the script in `SCRIPT`.
-pub(super) const COMMAND: [&str; 3] = ["sh", "-c", r#"printf %s "$SCRIPT" | psql --no-psqlrc --quiet"#];
+pub(super) const COMMAND: [&str; 3] = [
+    "sh",
+    "-c",
+    r#"printf %s "$SCRIPT" | psql --no-psqlrc --quiet --set=ON_ERROR_STOP=on --set=VERBOSITY=verbose"#,
+];
 
 /// The exit code of psql when it cannot connect or loses the connection.
 pub(super) const NO_CONNECTION: i64 = 2;
+
+/// Codes of errors that are over when others have finished: a database or role in use, too many connections, a deadlock, an
+/// object that somebody else creates or changes at the same time, a server that starts or ends.
+const BUSY: &[&str] = &[
+    "55006", "55P03", "53300", "53400", "40001", "40P01", "23505", "42710", "42P04", "57P01", "57P02",
+    "57P03",
+];
+
+/// An internal error that is over, too.
+const CHANGED: &str = "tuple concurrently";
+
+/// Whether the errors in the output of psql are over when others have finished.
+pub(super) fn is_busy(output: &str) -> bool {
+    let is_code = |line: &str| BUSY.iter().any(|code| line.contains(&format!(" {code}: ")));
+    output.lines().any(|line| is_code(line) || line.contains(CHANGED))
+}
+
+/// The output of psql without the places in the source of the server.
+pub(super) fn without_places(output: &str) -> String {
+    let lines = output.lines().filter(|line| !line.starts_with("LOCATION:"));
+    lines.collect::<Vec<_>>().join("\n")
+}
 
 /// Iterations of PBKDF2, as PostgreSQL uses by default; passwords are random and long.
 const ITERATIONS: u32 = 4096;
@@ -65,7 +109,8 @@ pub(super) fn salt(key: &hmac::Key, role: &str) -> [u8; SALT] {
     salt
 }
 
-/// The variables of psql with which it reaches the database at `url`, or the one in its own container.
+/// The variables of psql with which it reaches the server at `url`, or the one in its own container, and the database that it
+/// connects to.
 pub(super) fn connection(url: Option<&Url>) -> Vec<(String, String)> {
     let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let Some(url) = url else {
