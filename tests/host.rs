@@ -13,6 +13,8 @@ mod git_server;
 #[cfg(feature = "system-tests")]
 mod hostile;
 mod ignored;
+#[cfg(feature = "system-tests")]
+mod isolation;
 mod limits;
 mod list;
 mod listeners;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use bollard::models::{
-    EndpointSettings, Network, NetworkConnectRequest, NetworkCreateRequest, NetworkDisconnectRequest,
-    VolumeCreateRequest,
+    EndpointSettings, Ipam, IpamConfig, Network, NetworkConnectRequest, NetworkCreateRequest,
+    NetworkDisconnectRequest, VolumeCreateRequest,
 };
 use bollard::query_parameters::{ListNetworksOptions, ListVolumesOptions, RemoveVolumeOptions};
 
@@ -21,6 +21,8 @@ pub struct Shared {
     pub id: String,
     /// Its labels.
     pub labels: HashMap<String, String>,
+    /// The addresses of a network, such as `172.18.0.0/16`.
+    pub subnet: Option<String>,
 }
 
 impl Engine {
@@ -47,11 +49,21 @@ impl Engine {
         Ok(self.call("list its networks", list).await?.into_iter().map(shared).collect())
     }
 
-    /// Creates a network and returns its ID.
-    pub async fn create_network(&self, name: &str, labels: &[(String, String)]) -> Result<String, Error> {
+    /// Creates a network and returns its ID. Its addresses are those of `subnet` [default: the engine chooses].
+    pub async fn create_network(
+        &self,
+        name: &str,
+        labels: &[(String, String)],
+        subnet: Option<&str>,
+    ) -> Result<String, Error> {
+        let ipam = subnet.map(|subnet| {
+            let config = IpamConfig { subnet: Some(subnet.to_owned()), ..Default::default() };
+            Ipam { config: Some(vec![config]), ..Default::default() }
+        });
         let request = NetworkCreateRequest {
             name: name.to_owned(),
             labels: Some(labels.iter().cloned().collect()),
+            ipam,
             ..Default::default()
         };
         let what = format!("create the network `{name}`");
@@ -96,6 +108,7 @@ impl Engine {
             id: volume.name.clone(),
             name: volume.name,
             labels: volume.labels,
+            subnet: None,
         });
         Ok(shared.collect())
     }
@@ -123,5 +136,6 @@ fn shared(network: Network) -> Shared {
         name: network.name.unwrap_or_default(),
         id: network.id.unwrap_or_default(),
         labels: network.labels.unwrap_or_default(),
+        subnet: network.ipam.and_then(|ipam| ipam.config?.into_iter().find_map(|config| config.subnet)),
     }
 }

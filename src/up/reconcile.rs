@@ -170,7 +170,7 @@ impl Run<'_> {
             let mut labels = labels::of_project(project);
             labels.push(label(labels::NETWORK, "default"));
             let engine = self.engine.clone();
-            self.changes.complete(async move { engine.create_network(&name, &labels).await }).await?;
+            self.changes.complete(async move { engine.create_network(&name, &labels, None).await }).await?;
         } else if !networks.iter().any(|network| is_ours(&network.labels)) {
             return Err(Error::Foreign { what: "network", name });
         }

@@ -26,7 +26,7 @@ use crate::harness::{fixtures, free_port};
 use crate::host::reconcile::{Book, Running, deployment, until};
 
 /// Timeout for a server to become healthy.
-const READY: Duration = Duration::from_secs(300);
+pub(super) const READY: Duration = Duration::from_secs(300);
 
 /// A host of its own on the first engine; nothing is left of it.
 pub(super) struct OwnHost {
@@ -48,7 +48,7 @@ impl OwnHost {
         self.runner_with(Databases::new(None, None, b"key").unwrap())
     }
 
-    fn runner_with(&self, databases: Databases) -> EngineRunner {
+    pub(super) fn runner_with(&self, databases: Databases) -> EngineRunner {
         EngineRunner::new(self.options(databases)).unwrap()
     }
 
@@ -135,7 +135,7 @@ pub(super) fn log() -> (LogSink, Arc<Mutex<Vec<String>>>) {
 }
 
 /// Creates a container. While the databases start, the act fails and is tried again, as the reconciler does.
-async fn create(runner: &EngineRunner, launch: &Launch) {
+pub(super) async fn create(runner: &EngineRunner, launch: &Launch) {
     let start = Instant::now();
     loop {
         match runner.create(launch.clone()).await {
@@ -165,11 +165,18 @@ async fn healthy(runner: &EngineRunner) -> SocketAddr {
 }
 
 fn run_graph(address: SocketAddr) -> Value {
+    let text = post(address, "runs/wait");
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
+}
+
+/// The answer of a server to a run.
+fn post(address: SocketAddr, path: &str) -> String {
     let body = json!({ "assistant_id": "agent", "input": { "name": "Ada" } }).to_string();
-    let url = format!("http://{address}/runs/wait");
+    let url = format!("http://{address}/{path}");
     let arguments = ["-sf", "-m", "60", "-H", "content-type: application/json", "-d", &body, &url];
     let output = Command::new("curl").args(arguments).output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+    assert!(output.status.success(), "{path}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[tokio::test]
@@ -203,9 +210,10 @@ async fn archive_becomes_a_server_with_its_databases() {
     let answer = run_graph(address);
     assert_eq!((&answer["rows"], &answer["value"]), (&json!(1), &json!("a secret")), "{answer}");
     // Limits, and the time to stop when the engine stops.
-    let format = "{{.HostConfig.NanoCpus}} {{.HostConfig.Memory}} {{.Config.StopTimeout}}";
+    let format =
+        "{{.HostConfig.NanoCpus}} {{.HostConfig.Memory}} {{.HostConfig.PidsLimit}} {{.Config.StopTimeout}}";
     let limits = docker(&host.engine, &["inspect", &name, "--format", format]);
-    assert_eq!(limits.trim(), "1500000000 536870912 20");
+    assert_eq!(limits.trim(), "1500000000 536870912 1024 20");
 
     runner.stop(&name, Duration::from_secs(20)).await.unwrap();
     assert!(matches!(only(&runner).await.state, ContainerState::Exited { ran, .. } if !ran.is_zero()));
@@ -213,7 +221,12 @@ async fn archive_becomes_a_server_with_its_databases() {
     runner.remove(&name).await.unwrap();
     create(&runner, &launch).await;
     runner.start(&name).await.unwrap();
-    assert_eq!(run_graph(healthy(&runner).await)["rows"], 2);
+    let address = healthy(&runner).await;
+    assert_eq!(run_graph(address)["rows"], 2);
+    // Threads and streams, with all the limits.
+    let thread: Value = serde_json::from_str(&post(address, "threads")).unwrap();
+    let stream = post(address, &format!("threads/{}/runs/stream", thread["thread_id"].as_str().unwrap()));
+    assert!(stream.contains("event: values") && stream.contains(r#""rows":3"#), "{stream}");
 
     runner.stop(&name, Duration::from_secs(20)).await.unwrap();
     runner.remove(&name).await.unwrap();
@@ -256,7 +269,26 @@ async fn given_database_server_gets_a_database_for_each_deployment() {
     assert_eq!(run_graph(healthy(&runner).await)["rows"], 1);
     let own = "SELECT count(*) FROM pg_database WHERE datname LIKE 'agent_%'";
     assert_eq!(psql(own).trim(), "1");
+    // Databases that all have in common are not for roles of deployments.
+    let variables = docker(&host.engine, &["exec", &name, "printenv", "POSTGRES_URI"]);
+    for database in ["postgres", "template1"] {
+        let (server, _) = variables.trim().rsplit_once('/').unwrap();
+        let refused = exec(&["psql", "-Atc", "SELECT 1", &format!("{server}/{database}?sslmode=disable")]);
+        assert!(
+            refused.as_ref().is_err_and(|it| it.contains("permission denied for database")),
+            "{refused:?}"
+        );
+    }
     runner.stop(&name, Duration::from_secs(20)).await.unwrap();
+    runner.remove(&name).await.unwrap();
+    runner.forget(&launch.deployment).await.unwrap();
+    assert_eq!(psql(own).trim(), "0");
+    // A superuser is not needed.
+    psql("CREATE ROLE operator LOGIN CREATEDB CREATEROLE PASSWORD 'o:wn'");
+    let uri = uri.replace("postgres:o", "operator:o");
+    let runner = host.runner_with(Databases::new(Some(&uri), None, b"key").unwrap());
+    create(&runner, &launch).await;
+    assert_eq!(psql(own).trim(), "1");
     runner.remove(&name).await.unwrap();
     runner.forget(&launch.deployment).await.unwrap();
     assert_eq!(psql(own).trim(), "0");

@@ -22,7 +22,8 @@ SELECT 'REVOKE CREATE ON SCHEMA public FROM PUBLIC' FROM pg_namespace
 /// Creates a role and its database, or sets its password and its limit. Values come by the environment, where no list of
 /// processes shows them. The server may log a statement, so it gets a verifier of the password and not the password.
 ///
-/// A database is a copy of `template0`, which nobody uses, unless the extension comes only with `template1`.
+/// A database is a copy of `template0`, which nobody uses, unless the extension comes only with `template1`. The creator of a
+/// role is not always permitted to create databases for it, and so becomes a member.
 pub(super) const CREATE: &str = r"
 \getenv name NAME
 \getenv verifier VERIFIER
@@ -30,7 +31,7 @@ pub(super) const CREATE: &str = r"
 SELECT format('CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS', :'name')
   WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'name') \gexec
 SELECT format('ALTER ROLE %I CONNECTION LIMIT %s PASSWORD %L', :'name', :'connections', :'verifier') \gexec
-SELECT format('GRANT %I TO CURRENT_USER', :'name') WHERE NOT pg_has_role(current_user, :'name', 'MEMBER') \gexec
+SELECT format('GRANT %I TO CURRENT_USER', :'name') FROM pg_roles WHERE rolname = current_user AND NOT rolsuper \gexec
 SELECT CASE WHEN rolsuper OR EXISTS (
     SELECT FROM pg_available_extension_versions WHERE pg_available_extension_versions.name = 'vector' AND trusted
   ) THEN 'template0' ELSE 'template1' END AS template FROM pg_roles WHERE rolname = current_user \gset
