@@ -58,12 +58,15 @@ impl Tenant {
 
     /// A command of Redis as the user of the deployment; what it replies, within a second.
     fn redis(&self, command: &str) -> String {
-        self.succeeds(&format!(r#"timeout 1 redis-cli -u "$REDIS_URI" {command} 2>&1 || true"#))
+        self.succeeds(&format!(
+            r#"timeout 1 redis-cli --no-auth-warning -u "$REDIS_URI" {command} 2>&1 || true"#
+        ))
     }
 
     fn refuses_redis(&self, command: &str) {
         let reply = self.redis(command);
-        assert!(reply.contains("NOPERM") || reply.contains("not allowed"), "{command}: {reply}");
+        let reasons = ["NOPERM", "not allowed", "no permissions"];
+        assert!(reasons.iter().any(|reason| reply.contains(reason)), "{command}: {reply}");
     }
 
     /// A statement of SQL at a URL; its errors.
@@ -181,6 +184,7 @@ fn separated_in_redis(a: &Tenant, b: &Tenant) {
     for refused in [
         "GET {other}secret",
         "EVAL 'return redis.call(\"GET\", KEYS[1])' 1 {other}secret",
+        "EVAL 'return redis.call(\"GET\", \"{other}secret\")' 0",
         "EVAL 'return redis.call(\"SCAN\", 0)' 0",
         "RENAME {other}secret {own}secret",
         "PUBLISH {other}c x",
@@ -239,7 +243,7 @@ fn confined(a: &Tenant) {
     for line in ["CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"] {
         assert_eq!(status.matches(line).count(), 2, "{status}");
     }
-    let forks = a.succeeds("(for i in $(seq 200); do sleep 600 & done) 2>&1; true");
+    let forks = a.succeeds("(for i in $(seq 200); do sleep 600 > /dev/null 2>&1 & done) 2>&1; true");
     assert!(forks.contains("fork"), "{forks}");
     assert!(try_docker(&a.engine, &["restart", "-t", "0", &a.container]).is_ok());
     let eaten = a.run("head -c 1G /dev/zero | tail -c 1G | wc -c").unwrap_or_default();
