@@ -65,7 +65,7 @@ impl Tenant {
 
     fn refuses_redis(&self, command: &str) {
         let reply = self.redis(command);
-        let reasons = ["NOPERM", "not allowed", "no permissions"];
+        let reasons = ["NOPERM", "not allowed", "ACL failure"];
         assert!(reasons.iter().any(|reason| reply.contains(reason)), "{command}: {reply}");
     }
 

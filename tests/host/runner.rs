@@ -283,9 +283,11 @@ async fn given_database_server_gets_a_database_for_each_deployment() {
     runner.remove(&name).await.unwrap();
     runner.forget(&launch.deployment).await.unwrap();
     assert_eq!(psql(own).trim(), "0");
-    // A superuser is not needed.
+    // A superuser is not needed where the extension is in the template of new databases.
+    exec(&["psql", "-Upostgres", "-dtemplate1", "-c", "CREATE EXTENSION IF NOT EXISTS vector"]).unwrap();
     psql("CREATE ROLE operator LOGIN CREATEDB CREATEROLE PASSWORD 'o:wn'");
-    let uri = uri.replace("postgres:o", "operator:o");
+    psql("CREATE DATABASE operator OWNER operator");
+    let uri = uri.replace("postgres:o", "operator:o").replace("/postgres?", "/operator?");
     let runner = host.runner_with(Databases::new(Some(&uri), None, b"key").unwrap());
     create(&runner, &launch).await;
     assert_eq!(psql(own).trim(), "1");
