@@ -1,6 +1,7 @@
 //! PostgreSQL and Redis, shared by all servers of the host: a database and a role, and a prefix of keys, for each
 //! deployment.
 
+mod commands;
 mod helper;
 mod postgres;
 mod redis;
@@ -17,6 +18,7 @@ use url::Url;
 use agentcli::compiler::server::setup;
 use agentcli::engine::{Container, Engine, Error, State};
 
+use self::commands::Script;
 use self::helper::{Helper, ROLE};
 use super::labels::{self, label};
 use super::{Failure, networks, with_last_lines};
@@ -57,8 +59,8 @@ pub struct Databases {
     connecting: Mutex<()>,
     /// The result of the last check.
     checked: Locked<Checked>,
-    /// Whether this process has prepared them.
-    is_prepared: Locked<bool>,
+    /// Whether they are ready for the deployments.
+    preparation: Locked<Preparation>,
 }
 
 /// The result of the last check of the databases.
@@ -69,6 +71,17 @@ enum Checked {
     Healthy(Instant),
     /// Since when they are not, and the report of that.
     Unhealthy(Instant, Option<String>),
+}
+
+/// Whether the databases know the deployments.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Preparation {
+    /// This process does not know what happened before it.
+    #[default]
+    Unknown,
+    /// One of them was started, and may be new.
+    Outdated,
+    Done,
 }
 
 impl Databases {
@@ -93,7 +106,7 @@ impl Databases {
             starting: Mutex::default(),
             connecting: Mutex::default(),
             checked: Locked::default(),
-            is_prepared: Locked::default(),
+            preparation: Locked::default(),
         })
     }
 
@@ -133,15 +146,14 @@ impl Databases {
         }
         let known = engine.containers(labels::HOST, host).await?;
         networks::provide_shared(engine, host).await?;
-        let mut has_new = false;
         for helper in [self.redis(), self.postgres()] {
-            has_new |= self.run_helper(engine, host, &helper, &known).await?;
+            self.run_helper(engine, host, &helper, &known).await?;
         }
         let deadline = Instant::now() + PATIENCE;
         for helper in [self.redis(), self.postgres()].iter().filter(|helper| !helper.is_client) {
             self.wait(engine, host, helper, deadline).await?;
         }
-        self.prepare(engine, host, &known, has_new).await?;
+        self.prepare(engine, host, &known).await?;
         *lock(&self.checked) = Checked::Healthy(Instant::now());
         Ok(())
     }
@@ -150,26 +162,31 @@ impl Databases {
         matches!(*lock(&self.checked), Checked::Healthy(at) if at.elapsed() < FRESH)
     }
 
-    /// Starts a container unless it runs; returns whether it did.
+    /// Starts a container unless it runs.
     async fn run_helper(
         &self,
         engine: &Engine,
         host: &str,
         helper: &Helper,
         known: &[Container],
-    ) -> Result<bool, Failure> {
+    ) -> Result<(), Failure> {
         let name = helper.container(host);
         match known.iter().find(|container| container.name == name) {
             Some(found) if !labels::is_current(found) || found.state == State::Gone => {
                 engine.remove(&name).await?;
                 self.create(engine, host, helper).await?;
             }
-            Some(Container { state: State::Running(_), .. }) => return Ok(false),
+            Some(Container { state: State::Running(_), .. }) => return Ok(()),
             Some(_) => {}
             None => self.create(engine, host, helper).await?,
         }
-        engine.start_container(&name, &[]).await?;
-        Ok(true)
+        {
+            let mut preparation = lock(&self.preparation);
+            if *preparation == Preparation::Done {
+                *preparation = Preparation::Outdated;
+            }
+        }
+        Ok(engine.start_container(&name, &[]).await?)
     }
 
     async fn create(&self, engine: &Engine, host: &str, helper: &Helper) -> Result<(), Failure> {
@@ -207,34 +224,29 @@ impl Databases {
         Ok(())
     }
 
-    /// Makes the databases ready for the deployments that have containers: a new process does not know what happened before it,
-    /// a new container knows no users and networks, and neither does a Redis elsewhere that was restarted.
-    async fn prepare(
-        &self,
-        engine: &Engine,
-        host: &str,
-        known: &[Container],
-        has_new: bool,
-    ) -> Result<(), Failure> {
-        let is_first = !*lock(&self.is_prepared);
-        let deployments: BTreeSet<&String> =
-            known.iter().filter_map(|container| container.labels.get(labels::DEPLOYMENT)).collect();
-        if is_first || has_new || self.redis.is_some() {
-            self.set_redis_users(engine, host, deployments.iter().copied()).await?;
+    /// Makes the databases ready for the deployments that have containers: a new container knows no users and no networks, and
+    /// a Redis elsewhere may have lost its users in a restart.
+    async fn prepare(&self, engine: &Engine, host: &str, known: &[Container]) -> Result<(), Failure> {
+        let preparation = *lock(&self.preparation);
+        if preparation == Preparation::Done && self.redis.is_none() {
+            return Ok(());
         }
-        if !is_first && !has_new {
+        let deployment = |container: &Container| container.labels.get(labels::DEPLOYMENT).cloned();
+        let deployments: BTreeSet<String> = known.iter().filter_map(deployment).collect();
+        self.set_redis_users(engine, host, deployments.iter().map(String::as_str)).await?;
+        if preparation == Preparation::Done {
             return Ok(());
         }
         self.protect(engine, host).await?;
         for (network, deployment) in networks::of_deployments(engine, host).await? {
             if deployments.contains(&deployment) {
                 self.connect(engine, host, &network.id).await?;
-            } else if is_first {
-                // Nobody needs it, and whoever will creates it again.
-                networks::remove(engine, &network, &self.servers(host)).await?;
+            } else if preparation == Preparation::Unknown {
+                // Nobody needs it as yet, and whoever will creates it again. It stays while somebody else uses it.
+                networks::remove(engine, &network, &self.servers(host)).await.ok();
             }
         }
-        *lock(&self.is_prepared) = true;
+        *lock(&self.preparation) = Preparation::Done;
         Ok(())
     }
 
@@ -345,80 +357,6 @@ impl Databases {
         self.run_redis(engine, host, &redis::remove_user(&name)).await
     }
 
-    /// Creates the users of these deployments in Redis, or sets their passwords and permissions.
-    async fn set_redis_users<'a>(
-        &self,
-        engine: &Engine,
-        host: &str,
-        deployments: impl IntoIterator<Item = &'a (impl AsRef<str> + ?Sized + 'a)>,
-    ) -> Result<(), Failure> {
-        let user = |deployment: &str| (database(deployment), self.redis_password(deployment));
-        let users: Vec<_> = deployments.into_iter().map(|deployment| user(deployment.as_ref())).collect();
-        if users.is_empty() || self.shares_redis_user {
-            return Ok(());
-        }
-        self.run_redis(engine, host, &redis::set_users(&users)).await
-    }
-
-    /// Runs commands of Redis as the user of the host.
-    async fn run_redis(&self, engine: &Engine, host: &str, script: &str) -> Result<(), Failure> {
-        let url = self.redis.as_ref();
-        let command: Vec<String> =
-            redis::COMMAND.map(str::to_owned).into_iter().chain(redis::connection(url)).collect();
-        let mut environment = redis::variables(self.redis_host_password(host));
-        environment.push(("SCRIPT".to_owned(), script.to_owned()));
-        let ended =
-            engine.run_in(&self.redis().container(host), &command, &environment, COMMAND_LIMIT).await?;
-        let Some(reply) = redis::failure(&ended.output) else { return Ok(()) };
-        let reason = format!("cannot prepare the Redis user of the deployment: {}", printed(reply));
-        if url.is_some() && redis::is_refused(reply) {
-            let hint = "permit the user in --redis-uri to use ACL SETUSER and ACL DELUSER, or pass --redis-shared-user";
-            return Err(Failure::Refused(format!("{reason}; {hint}")));
-        }
-        *lock(&self.checked) = Checked::Never;
-        Err(Failure::Unavailable(reason))
-    }
-
-    /// Takes from all roles what they need not have.
-    async fn protect(&self, engine: &Engine, host: &str) -> Result<(), Failure> {
-        let script = Script { text: postgres::PROTECT, ..Script::default() };
-        self.run(engine, host, script).await?;
-        let protected = self.run(engine, host, Script { database: Some("template1"), ..script }).await;
-        // Elsewhere, the user need not be permitted to connect to it.
-        if self.postgres.is_some() { Ok(()) } else { protected }
-    }
-
-    /// Runs a script of psql as the user of the host.
-    async fn run(&self, engine: &Engine, host: &str, script: Script<'_>) -> Result<(), Failure> {
-        let Script { text, database, name, verifier } = script;
-        let mut environment = postgres::connection(self.postgres.as_ref());
-        let connections = self.connections.to_string();
-        let values =
-            [("SCRIPT", text), ("NAME", name), ("VERIFIER", verifier), ("CONNECTIONS", &connections)];
-        environment.extend(
-            values
-                .iter()
-                .chain(&database.map(|it| ("PGDATABASE", it)))
-                .map(|&(name, value)| (name.to_owned(), value.to_owned())),
-        );
-        let (container, command) = (self.postgres().container(host), postgres::COMMAND.map(str::to_owned));
-        let ended = engine.run_in(&container, &command, &environment, COMMAND_LIMIT).await?;
-        let reason = || {
-            let output = printed(&postgres::without_places(&ended.output));
-            let output = if verifier.is_empty() { output } else { output.replace(verifier, "…") };
-            format!("cannot prepare the database of the deployment: {output}")
-        };
-        match ended.code {
-            0 => Ok(()),
-            postgres::NO_CONNECTION => {
-                *lock(&self.checked) = Checked::Never;
-                Err(Failure::Unavailable(reason()))
-            }
-            _ if postgres::is_busy(&ended.output) => Err(Failure::Unavailable(reason())),
-            _ => Err(Failure::Refused(reason())),
-        }
-    }
-
     /// The password of a role, which is the same whenever it is needed.
     fn password(&self, role: &str) -> String {
         self.secret(&format!("postgres role {role}"))
@@ -445,15 +383,6 @@ impl Databases {
     fn secret(&self, purpose: &str) -> String {
         hex::encode(hmac::sign(&self.key, purpose.as_bytes()))
     }
-}
-
-/// A script of psql, with the database that it runs in [default: that of the host], and its values.
-#[derive(Clone, Copy, Default)]
-struct Script<'a> {
-    text: &'a str,
-    database: Option<&'a str>,
-    name: &'a str,
-    verifier: &'a str,
 }
 
 /// A URL with another user and, if it is given, another database.

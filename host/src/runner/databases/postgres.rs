@@ -110,23 +110,21 @@ pub(super) fn salt(key: &hmac::Key, role: &str) -> [u8; SALT] {
     salt
 }
 
-/// The variables of psql with which it reaches the server at `url`, or the one in its own container, and the database that it
-/// connects to.
-pub(super) fn connection(url: Option<&Url>) -> Vec<(String, String)> {
+/// The variables of psql with which it reaches a database of the server at `url`, or of the one in its own container [default:
+/// that of the host].
+pub(super) fn connection(url: Option<&Url>, database: Option<&str>) -> Vec<(String, String)> {
     let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let own = url.map(|url| decoded(url.path().trim_start_matches('/'))).filter(|own| !own.is_empty());
+    let database = database.or(own.as_deref()).unwrap_or("postgres");
     let Some(url) = url else {
-        return vec![text("PGUSER", "postgres"), text("PGDATABASE", "postgres")];
-    };
-    let database = match url.path().trim_start_matches('/') {
-        "" => "postgres",
-        database => database,
+        return vec![text("PGUSER", "postgres"), text("PGDATABASE", database)];
     };
     let mut variables = vec![
         text("PGHOST", url.host_str().unwrap_or_default()),
         text("PGPORT", &url.port().unwrap_or(5432).to_string()),
         text("PGUSER", &decoded(url.username())),
         text("PGPASSWORD", &decoded(url.password().unwrap_or_default())),
-        text("PGDATABASE", &decoded(database)),
+        text("PGDATABASE", database),
     ];
     let mode = url.query_pairs().find(|(name, _)| name == "sslmode");
     variables.extend(mode.map(|(_, mode)| text("PGSSLMODE", &mode)));
