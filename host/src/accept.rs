@@ -1,6 +1,7 @@
-//! Connections of clients: accepted up to a limit, with TLS if there is a certificate, and closed when the service stops.
+//! Connections of clients: accepted up to a limit, with TLS if there is a certificate, cut when the client does not read, and
+//! closed when the service stops.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
+use super::counts::{Counted, Counts, client};
+use super::progress::Progress;
 use super::tls::Tls;
 
 /// Pause after a connection could not be accepted, usually for lack of file descriptors.
@@ -21,6 +24,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Silence after which the system probes whether the peer still exists.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
+/// The answer to a connection beyond the limit of its address, before any request.
+const REFUSED: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nContent-Length: 57\r\n\
+    Retry-After: 5\r\nConnection: close\r\n\r\n{\"detail\": \"There are too many connections from here.\"}\r\n";
+
 /// Accepts connections.
 pub(crate) struct Acceptor {
     pub(crate) listener: TcpListener,
@@ -28,19 +35,32 @@ pub(crate) struct Acceptor {
     pub(crate) tls: Option<Tls>,
     /// Maximum number of connections; more wait to be accepted.
     pub(crate) connections: usize,
+    /// Maximum number of connections of one client address; more are refused.
+    pub(crate) per_address: usize,
     /// Timeout for a handshake.
     pub(crate) handshake: Duration,
+    /// Time in which a client must read a part of what is sent.
+    pub(crate) write: Duration,
     /// Timeout for open requests when the service stops.
     pub(crate) grace: Duration,
 }
 
+/// A connection of a client, with TLS or without.
+pub(crate) type Stream = Progress<Either<TcpStream, TlsStream<TcpStream>>>;
+
+/// Counts a connection until it is dropped.
+pub(crate) struct Permit {
+    _all: Option<OwnedSemaphorePermit>,
+    _address: Counted<IpAddr>,
+}
+
 /// A connection.
 pub(crate) struct Accepted {
-    pub(crate) stream: Either<TcpStream, TlsStream<TcpStream>>,
+    pub(crate) stream: Stream,
     /// Address of the client.
     pub(crate) peer: SocketAddr,
     /// Counts the connection until it is dropped.
-    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    pub(crate) permit: Permit,
     /// Changes when the service stops.
     pub(crate) stop: watch::Receiver<()>,
 }
@@ -53,6 +73,7 @@ impl Acceptor {
         serve: impl Fn(Accepted) -> F + Clone + Send + 'static,
     ) -> Instant {
         let permits = Arc::new(Semaphore::new(self.connections));
+        let addresses = Counts::default();
         let stop = watch::Sender::new(());
         let mut tasks = JoinSet::new();
         tokio::pin!(end);
@@ -64,8 +85,14 @@ impl Acceptor {
             tokio::select! {
                 (accepted, permit) = next => match accepted {
                     Ok((stream, peer)) => {
+                        let Some(counted) = addresses.enter(client(peer.ip()), self.per_address) else {
+                            self.refuse(&stream);
+                            continue;
+                        };
                         prepare(&stream);
+                        let permit = Permit { _all: permit, _address: counted };
                         let (tls, limit, serve) = (self.tls.clone(), self.handshake, serve.clone());
+                        let write = self.write;
                         let mut stop = stop.subscribe();
                         tasks.spawn(async move {
                             let stream = tokio::select! {
@@ -73,6 +100,7 @@ impl Acceptor {
                                 _ = stop.changed() => None,
                             };
                             if let Some(stream) = stream {
+                                let stream = Progress::new(stream, write);
                                 serve(Accepted { stream, peer, permit, stop }).await;
                             }
                         });
@@ -90,6 +118,14 @@ impl Acceptor {
         // The remaining connections are closed with their tasks.
         timeout_at(deadline, finished).await.ok();
         deadline
+    }
+
+    /// Tells a client without TLS why its connection is closed.
+    fn refuse(&self, stream: &TcpStream) {
+        if self.tls.is_none() {
+            // The client may be gone.
+            stream.try_write(REFUSED).ok();
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod body;
 mod codehost;
 mod command;
 mod connection;
+mod counts;
 mod deployments;
 mod distribution;
 mod error;
@@ -33,6 +34,7 @@ mod name;
 mod openapi;
 mod page;
 mod persist;
+mod progress;
 pub mod proxy;
 mod query;
 pub mod reconcile;
@@ -60,6 +62,7 @@ use tokio::sync::{Notify, watch};
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::{Listener, Source};
 
+use counts::Counts;
 use distribution::Distribution;
 use journal::DatabaseJournal;
 use proxy::{Proxy, Routes};
@@ -111,12 +114,18 @@ pub struct Options {
 pub struct Limits {
     /// Maximum number of connections; more wait to be accepted.
     pub connections: usize,
+    /// Maximum number of connections of one client address, and of one /64 of IPv6; more are refused.
+    pub per_address: usize,
+    /// Maximum number of connections of one tenant, by the keys on them; more are refused.
+    pub per_tenant: usize,
     /// Timeout for the header of a request, including idle time before it, and for a TLS handshake.
     pub header: Duration,
     /// Timeout for the body of a request, except uploads.
     pub body: Duration,
     /// Timeout for the next chunk of an upload.
     pub piece: Duration,
+    /// Time in which a client must read a part of what is sent.
+    pub write: Duration,
     /// Limits of the registry.
     pub registry: RegistryLimits,
 }
@@ -125,7 +134,16 @@ impl Default for Limits {
     fn default() -> Self {
         let timeout = Duration::from_secs(30);
         let registry = RegistryLimits::default();
-        Self { connections: 256, header: timeout, body: timeout, piece: timeout, registry }
+        Self {
+            connections: 512,
+            per_address: 256,
+            per_tenant: 64,
+            header: timeout,
+            body: timeout,
+            piece: timeout,
+            write: timeout,
+            registry,
+        }
     }
 }
 
@@ -142,6 +160,8 @@ struct Shared {
     store: Arc<Store>,
     distribution: Arc<Distribution>,
     options: Options,
+    /// Connections by tenant.
+    connections: Counts<String>,
     /// Addresses of the service and of its proxy.
     address: SocketAddr,
     proxy: SocketAddr,
@@ -189,7 +209,9 @@ impl<R: Runner> Service<R> {
         let journal = DatabaseJournal::new(store.clone(), distribution.clone(), templates, repositories)?;
         let reconciler = Reconciler::new(Arc::new(journal), runner, routes);
         let wake = reconciler.wake();
-        let shared = Arc::new(Shared { store, distribution, options, address, proxy: proxy_address, wake });
+        let connections = Counts::default();
+        let shared = Shared { store, distribution, options, connections, address, proxy: proxy_address, wake };
+        let shared = Arc::new(shared);
         Ok(Self { listener, proxy, reconciler, shared })
     }
 

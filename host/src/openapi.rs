@@ -54,7 +54,7 @@ fn complete(operation: &mut Value, path: &str) {
     let mut errors = Vec::new();
     let needs_key = operation.get("security").is_none();
     if needs_key {
-        errors.push((401, "Unauthorized"));
+        errors.extend([(401, "Unauthorized"), (429, "TooMany")]);
     }
     if needs_key && !parameters.is_empty() {
         errors.push((404, "NotFound"));

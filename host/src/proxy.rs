@@ -6,7 +6,8 @@
 //!
 //! - A change of a route affects later requests only: those that are open, streams and upgraded connections included, stay
 //!   with their backend. Connections of clients outlive it.
-//! - Bodies are streamed both ways with backpressure, and never stored. There is no timeout on responses and streams.
+//! - Bodies are streamed both ways with backpressure, and never stored. There is no timeout on responses and streams, except
+//!   for a client that does not read: its connection is cut, and with it that to the backend.
 //! - While no backend accepts a request, it is held, at most for [`Options::hold`], and then answered 503 with the reason and
 //!   Retry-After. A request that is answered 503 can be repeated: no backend got it, or it is idempotent.
 //! - When a backend closes the connection before it responds, an idempotent request without a body is sent to another one;
@@ -47,12 +48,18 @@ pub use usage::Activity;
 pub struct Options {
     /// Maximum number of connections of clients; further ones wait to be accepted. Each needs up to two file descriptors.
     pub connections: usize,
+    /// Maximum number of connections of one client address, and of one /64 of IPv6; more are refused.
+    pub per_address: usize,
+    /// Maximum number of open and held requests of a deployment or a revision; further ones are answered 503.
+    pub requests: usize,
     /// The certificate; without one, clients connect without TLS.
     pub tls: Option<Tls>,
     /// Timeout for the header of a request, and so for an idle connection of a client, and for a TLS handshake.
     pub header: Duration,
     /// Maximum size of the header of a request, in bytes.
     pub header_size: usize,
+    /// Time in which a client must read a part of what is sent.
+    pub write: Duration,
     /// Timeout for a backend to accept a connection.
     pub connect: Duration,
     /// Pause before another attempt when no replica accepts connections.
@@ -68,10 +75,13 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            connections: 1024,
+            connections: 2048,
+            per_address: 1024,
+            requests: 1024,
             tls: None,
             header: Duration::from_secs(60),
             header_size: 64 * 1024,
+            write: Duration::from_secs(30),
             connect: Duration::from_secs(5),
             reconnect: Duration::from_millis(100),
             hold: Duration::from_secs(30),
@@ -107,7 +117,9 @@ impl Proxy {
             listener,
             tls: options.tls.clone(),
             connections: options.connections,
+            per_address: options.per_address,
             handshake: options.header,
+            write: options.write,
             grace: options.grace,
         };
         let scheme = scheme(options.tls.as_ref());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::Router;
+use axum::{Extension, Router};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
@@ -12,6 +12,7 @@ use axum::routing::{MethodFilter, on};
 use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
+use super::connection::Seat;
 use super::{
     Shared, deployments, distribution, keys, listener, logs, manifests, openapi, page, repositories,
     revisions, transfer, uploads, webhook,
@@ -104,11 +105,17 @@ pub(super) struct Tenant(pub(super) String);
 
 async fn authorized(
     State(shared): State<Arc<Shared>>,
+    Extension(seat): Extension<Seat>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
     let tenant = keys::given(request.headers()).find_map(|key| shared.store.tenant_of(key).transpose());
     if let Some(tenant) = tenant.transpose()? {
+        let most = shared.options.limits.per_tenant;
+        if !seat.take(&shared.connections, &tenant, most) {
+            let detail = format!("The tenant of this key has {most} connections, the most that it may have.");
+            return Err(Refusal::Plain(StatusCode::TOO_MANY_REQUESTS, detail));
+        }
         request.extensions_mut().insert(Tenant(tenant));
         return Ok(next.run(request).await);
     }

@@ -12,7 +12,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::Options;
@@ -23,12 +23,13 @@ use super::host_name::HostName;
 use super::refusal::Refusal;
 use super::routes::{Choice, Routes, Table};
 use super::usage::{Held, Visit};
+use crate::accept;
 
 /// The body of a response to a client: from a backend, or of the proxy itself.
 pub(super) type ResponseBody = Either<Counted, Full<Bytes>>;
 
 /// One of the connections that [`Options`] allow.
-pub(super) type Permit = Arc<Option<OwnedSemaphorePermit>>;
+pub(super) type Permit = Arc<accept::Permit>;
 
 /// The most responses that a request may lose on new connections before it is given up: each may have killed a server.
 const MAX_LOST: usize = 2;
@@ -54,7 +55,7 @@ impl Service {
         let upgrade = headers::upgrade(request.headers()).map(|_| hyper::upgrade::on(&mut request));
         let (parts, body) = request.into_parts();
         let (name, host) = HostName::of(&parts)?;
-        let visit = self.routes.visit(&name).ok_or_else(|| Refusal::UnknownHost(name.clone()))?;
+        let visit = self.routes.visit(&name, self.options.requests)?;
         let client = Client { address: self.peer.ip().to_canonical(), scheme: self.scheme, host };
         let search = Search {
             routes: &self.routes,

@@ -31,6 +31,8 @@ pub(super) enum Refusal {
     Connect,
     #[error("no backend available, and {max} requests are waiting already: {reason}; try again later")]
     TooManyHeld { max: usize, reason: String },
+    #[error("{max} requests to this deployment are open, the most that it may have; try again later")]
+    TooManyRequests { max: usize },
     #[error("no backend available within {} s: {reason}; try again later", .after.as_secs())]
     Unavailable { after: Duration, reason: String },
     #[error("cannot forward the request: its body ended early")]
@@ -47,7 +49,9 @@ impl Refusal {
             Self::InvalidHost(_) | Self::IncompleteRequest => StatusCode::BAD_REQUEST,
             Self::UnknownHost(_) => StatusCode::NOT_FOUND,
             Self::Connect => StatusCode::METHOD_NOT_ALLOWED,
-            Self::TooManyHeld { .. } | Self::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManyHeld { .. } | Self::TooManyRequests { .. } | Self::Unavailable { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::NoResponse | Self::InvalidResponse => StatusCode::BAD_GATEWAY,
         }
     }

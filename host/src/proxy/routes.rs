@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::backend::{Backend, Open};
 use super::host_name::HostName;
+use super::refusal::Refusal;
 use super::usage::{Activity, Usage, Visit};
 
 /// Where the requests of a deployment or of a revision go.
@@ -126,9 +127,11 @@ impl Routes {
         self.table.subscribe()
     }
 
-    /// Counts a request for `host` until the guard is dropped.
-    pub(super) fn visit(&self, host: &HostName) -> Option<Visit> {
-        self.table.borrow().entry(host).map(|entry| Usage::visit(&entry.usage))
+    /// Counts a request for `host` until the guard is dropped, unless `max` are open.
+    pub(super) fn visit(&self, host: &HostName, max: usize) -> Result<Visit, Refusal> {
+        let table = self.table.borrow();
+        let entry = table.entry(host).ok_or_else(|| Refusal::UnknownHost(host.clone()))?;
+        Usage::visit(&entry.usage, max).ok_or(Refusal::TooManyRequests { max })
     }
 
     /// Chooses the least loaded backend of `host` that is not among `failed`.

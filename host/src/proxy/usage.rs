@@ -51,10 +51,13 @@ impl Usage {
         self.state().is_wanted = false;
     }
 
-    /// Counts a request until the guard is dropped.
-    pub(super) fn visit(usage: &Arc<Self>) -> Visit {
-        usage.state().open += 1;
-        Visit(usage.clone())
+    /// Counts a request until the guard is dropped; `None` if `max` are open already.
+    pub(super) fn visit(usage: &Arc<Self>, max: usize) -> Option<Visit> {
+        let mut state = usage.state();
+        (state.open < max).then(|| {
+            state.open += 1;
+            Visit(usage.clone())
+        })
     }
 }
 
