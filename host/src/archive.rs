@@ -17,6 +17,15 @@ use names::Names;
 /// Maximum unpacked size, in bytes, against compression bombs.
 const UNPACKED: u64 = 4 << 30;
 
+/// Maximum number of entries. Each is a file, a directory or a link that has to be created and removed.
+const ENTRIES: u64 = 200_000;
+
+/// Maximum length of a path and of a name in it, in bytes, and maximum number of names in a path: what systems can remove
+/// again below the directory of a build.
+const PATH: usize = 2048;
+const NAME: usize = 255;
+const DEPTH: usize = 128;
+
 /// Maximum memory for links, in bytes: enough for thousands.
 const LINKS: usize = 1 << 20;
 
@@ -73,6 +82,8 @@ struct Tree {
     config: Option<PathBuf>,
     has_config: bool,
     contents: Contents,
+    /// Number of entries, directories included.
+    entries: u64,
     /// Symbolic links and their targets.
     links: HashMap<PathBuf, PathBuf>,
     /// Their memory in bytes, roughly.
@@ -87,6 +98,7 @@ impl Default for Tree {
             config: None,
             has_config: false,
             contents: Contents::default(),
+            entries: 0,
             links: HashMap::new(),
             held: 0,
             effort: EFFORT,
@@ -96,8 +108,13 @@ impl Default for Tree {
 
 impl Tree {
     fn add<R: Read>(&mut self, names: &Names, entry: &Entry<'_, R>) -> Result<(), String> {
+        self.entries += 1;
+        if self.entries > ENTRIES {
+            return Err(format!("the archive has more than {ENTRIES} entries"));
+        }
         let path = names.path(entry);
         let inside = self.inside(&path)?;
+        check_size(&inside)?;
         let kind = entry.header().entry_type();
         if kind != EntryType::Directory && inside.as_os_str().is_empty() {
             return Err(format!("`{}` is the root, and no directory", path.display()));
@@ -164,6 +181,21 @@ impl Tree {
         }
         Ok(())
     }
+}
+
+/// Rejects paths that are too long or too deep.
+fn check_size(path: &Path) -> Result<(), String> {
+    let begin = || path.display().to_string().chars().take(80).collect::<String>();
+    if path.as_os_str().len() > PATH {
+        return Err(format!("the path `{}…` has more than {PATH} bytes", begin()));
+    }
+    if path.components().count() > DEPTH {
+        return Err(format!("`{}…` is below more than {DEPTH} directories", begin()));
+    }
+    if path.components().any(|part| part.as_os_str().len() > NAME) {
+        return Err(format!("a name in `{}…` has more than {NAME} bytes", begin()));
+    }
+    Ok(())
 }
 
 fn too_crossed() -> String {
@@ -288,6 +320,56 @@ mod tests {
     }
 
     #[test]
+    fn entries_have_a_bound_that_is_found_early() {
+        /// Counts what is read.
+        struct Counted(File, std::rc::Rc<std::cell::Cell<usize>>);
+        impl Read for Counted {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let length = self.0.read(buffer)?;
+                self.1.set(self.1.get() + length);
+                Ok(length)
+            }
+        }
+        let file = archive(|tree| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(EntryType::Directory);
+            header.set_size(0);
+            header.set_path("d").unwrap();
+            header.set_cksum();
+            for _ in 0..1_000_000 {
+                tree.append(&header, &b""[..]).unwrap();
+            }
+        });
+        let size = usize::try_from(file.metadata().unwrap().len()).unwrap();
+        let read = std::rc::Rc::default();
+        let reason = check(Counted(file, std::rc::Rc::clone(&read)), "agent.json").unwrap_err();
+        assert_eq!(reason, "the archive has more than 200000 entries");
+        assert!(read.get() < size / 2, "{} of {size} bytes", read.get());
+    }
+
+    #[test]
+    fn paths_have_bounds() {
+        let header = || {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(0);
+            header
+        };
+        let parts = |name: &str, count: usize| vec![name; count].join("/");
+        for (path, expected) in [
+            (parts("d", DEPTH + 1), "is below more than 128 directories"),
+            (parts(&"n".repeat(200), 11), "has more than 2048 bytes"),
+            ("n".repeat(NAME + 1), "has more than 255 bytes"),
+        ] {
+            let file = archive(|tree| tree.append_data(&mut header(), &path, &b""[..]).unwrap());
+            let reason = check(file, "agent.json").unwrap_err();
+            assert!(reason.contains(expected) && reason.len() < 300, "{reason}");
+        }
+        let fits = parts("d", DEPTH - 1) + "/agent.json";
+        let file = archive(|tree| tree.append_data(&mut header(), &fits, &b""[..]).unwrap());
+        assert!(check(file, &fits).is_ok());
+    }
+
+    #[test]
     fn to_follow_links_has_a_bound() {
         let deep = "a/".repeat(1000);
         let header = |kind| {
@@ -307,8 +389,9 @@ mod tests {
         let long = archive(|tree| {
             add(tree, "agent.json", EntryType::Regular, "");
             add(tree, "link", EntryType::Symlink, "agent.json");
-            for index in 0..600 {
-                let path = format!("{deep}{index}");
+            let long = format!("{}/", "n".repeat(14)).repeat(DEPTH - 1);
+            for index in 0..6000 {
+                let path = format!("{long}{index}");
                 tree.append_data(&mut header(EntryType::Regular), path, &b""[..]).unwrap();
             }
         });

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Seek as _};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use tempfile::TempDir;
@@ -45,7 +45,7 @@ pub(super) async fn build(
     }
     let (root, lines) = (tree.path().to_owned(), log.clone());
     let prepared = tokio::task::spawn_blocking(move || prepare(&root, &job, &lines)).await;
-    let prepared = prepared.map_err(|error| Failure::Refused(format!("the build stopped: {error}")))?;
+    let prepared = prepared.map_err(|_| Failure::Refused("the build stopped".to_owned()))?;
     let request = prepared.map_err(Failure::Refused)?;
     let lines = log.clone();
     let mut request = BuildRequest { tags: vec![tag], pull: *pull, ..request };
@@ -76,7 +76,7 @@ fn report(event: &BuildEvent, log: &LogSink) {
 fn prepare(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
     match &job.origin {
         Origin::Archive(archive) => {
-            unpack(archive, root).map_err(|error| format!("cannot unpack the archive: {error}"))?;
+            unpack(archive, root)?;
         }
         Origin::Template(directory) => tree::copy(directory, root)?,
         Origin::Repository { .. } => {}
@@ -86,10 +86,63 @@ fn prepare(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, S
     compile(root, job, log)
 }
 
-/// Unpacks an archive, which was checked.
-fn unpack(mut archive: &File, root: &Path) -> io::Result<()> {
-    archive.rewind()?;
-    tar::Archive::new(GzDecoder::new(archive)).unpack(root)
+/// Unpacks an archive, which was checked. This user may change and remove everything in the tree, whatever the modes in the
+/// archive. The error is a fragment.
+fn unpack(mut archive: &File, root: &Path) -> Result<(), String> {
+    let failed = |error: io::Error| format!("cannot unpack the archive: {}", project::reason(&error));
+    archive.rewind().map_err(failed)?;
+    for entry in tar::Archive::new(GzDecoder::new(archive)).entries().map_err(failed)? {
+        let mut entry = entry.map_err(failed)?;
+        let path = entry.path().map_err(failed)?.into_owned();
+        if path.components().any(|part| part == Component::ParentDir) {
+            // As `tar` does.
+            continue;
+        }
+        let inside: PathBuf =
+            path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
+        // Errors of `tar` name the directory of the build; their source is that of the system.
+        let unpacked = unpack_entry(&mut entry, root, &root.join(&inside));
+        unpacked.map_err(|error| {
+            let reason = project::reason(&system_error(error));
+            format!("cannot unpack `{}` of the archive: {reason}", inside.display())
+        })?;
+    }
+    Ok(())
+}
+
+fn unpack_entry<R: io::Read>(entry: &mut tar::Entry<'_, R>, root: &Path, path: &Path) -> io::Result<()> {
+    let (kind, mode) = (entry.header().entry_type(), entry.header().mode().unwrap_or_default());
+    if kind.is_dir() {
+        fs::create_dir_all(path)?;
+        return set_mode(path, mode | 0o700);
+    }
+    entry.unpack_in(root)?;
+    if kind.is_file() { set_mode(path, mode | 0o600) } else { Ok(()) }
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o777))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &Path, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+/// The error of the system that `error` comes from, without the texts around it.
+fn system_error(error: io::Error) -> io::Error {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(cause) = source {
+        if let Some(code) = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+            return io::Error::from_raw_os_error(code);
+        }
+        // An I/O error that wraps another one does not name it as its source.
+        let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        source = wrapped.map(|wrapped| wrapped as _).or_else(|| cause.source());
+    }
+    error.kind().into()
 }
 
 /// Fails if `path` leads out of `root`, through links too: everything else on this machine belongs to others.
@@ -264,6 +317,55 @@ mod tests {
         let tree = TempDir::new().unwrap();
         let request = prepare(tree.path(), &job, &sink).unwrap_or_else(|reason| panic!("{reason}"));
         assert!(request.context.root.starts_with(tree.path()));
+    }
+
+    /// A job for an archive with these entries: a directory has no text.
+    fn job_of(directory: &Path, entries: &[(&str, u32, Option<&str>)]) -> BuildJob {
+        let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for (path, mode, text) in entries {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(text.map_or(0, str::len) as u64);
+            header.set_mode(*mode);
+            if text.is_none() {
+                header.set_entry_type(tar::EntryType::Directory);
+            }
+            tar.append_data(&mut header, path, text.unwrap_or_default().as_bytes()).unwrap();
+        }
+        let path = directory.join("modes.tar.gz");
+        fs::write(&path, tar.into_inner().unwrap().finish().unwrap()).unwrap();
+        let origin = Origin::Archive(Arc::new(File::open(path).unwrap()));
+        BuildJob { origin, ..job(directory, &[]) }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn tree_can_be_read_and_removed_whatever_the_modes_of_the_archive() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (directory, tree) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let entries = [
+            ("app", 0, None),
+            ("app/agent.json", 0, Some(VALID)),
+            ("app/agent.py", 0o4755, Some("graph = object()\n")),
+            ("app/requirements.txt", 0o444, Some("")),
+            ("app/empty", 0o111, None),
+        ];
+        let log: LogSink = Arc::new(|_, _| ());
+        let prepared = prepare(tree.path(), &job_of(directory.path(), &entries), &log);
+        prepared.unwrap_or_else(|reason| panic!("{reason}"));
+        let mode = |path: &str| fs::metadata(tree.path().join(path)).unwrap().permissions().mode() & 0o7777;
+        let modes = entries.map(|(path, ..)| mode(path));
+        assert_eq!(modes, [0o700, 0o600, 0o755, 0o644, 0o711]);
+    }
+
+    #[test]
+    fn failed_unpacking_names_the_entry_and_no_path_of_the_host() {
+        let (directory, tree) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let entries = [("app", 0o644, Some("")), ("app/agent.json", 0o644, Some(VALID))];
+        let log: LogSink = Arc::new(|_, _| ());
+        let prepared = prepare(tree.path(), &job_of(directory.path(), &entries), &log);
+        let reason = prepared.err().unwrap();
+        assert!(reason.starts_with("cannot unpack `app/agent.json` of the archive: "), "{reason}");
+        assert!(!reason.contains(tree.path().to_str().unwrap()), "{reason}");
     }
 
     #[test]
