@@ -7,7 +7,9 @@ mod journal;
 mod load;
 mod memory;
 mod routing;
+mod shares;
 mod state;
+mod troubles;
 mod worker;
 
 pub use action::Action;

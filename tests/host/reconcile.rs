@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentcli_host::proxy::Routes;
-use agentcli_host::reconcile::{Phase, Reconciler, Source};
+use agentcli_host::reconcile::{Desired, Phase, Reconciler, Scale, Source};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -121,6 +121,50 @@ async fn lost_engine_is_reported_once_and_waited_for() {
     engine.disappear(false);
     until("r1", PATIENCE, || book.active().is_some()).await;
     until("the end of the trouble", PATIENCE, || book.notices().len() == 2).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn act_that_waits_is_told_once_and_its_end() {
+    let (book, engine, running) = set_up();
+    engine.fail_creations(3);
+    book.deploy("r1", Source::Build);
+    until("r1", PATIENCE, || book.active().is_some()).await;
+    until("the end of the trouble", PATIENCE, || book.notices().len() >= 2).await;
+    assert_eq!(book.notices(), ["waiting for the database", "the trouble is over"]);
+    running.stop().await;
+}
+
+/// A tenant with more builds and probes that hang than are done at a time.
+#[tokio::test]
+async fn one_tenant_does_not_hold_up_another() {
+    let many = |id: &str| Desired { scale: Scale { min: 20, max: 20 }, ..deployment(id, id) };
+    let book = Arc::new(Book::new(many("probes-0")));
+    book.add(many("probes-1"));
+    for index in 0..4 {
+        book.add(deployment(&format!("builds-{index}"), &format!("builds-{index}")));
+    }
+    book.add(Desired { tenant: "another".to_owned(), ..deployment("other", "other") });
+    let engine = Arc::new(FakeEngine::default());
+    let running = Running::start(&book, &engine, &Arc::default());
+    let count = |act: &str| engine.acts().iter().filter(|it| it.starts_with(act)).count();
+    engine.hang("probe", "slow-");
+    book.deploy_of(0, "slow-0", Source::Build);
+    book.deploy_of(1, "slow-1", Source::Build);
+    until("the start of 40 servers", PATIENCE, || count("start slow-") == 40).await;
+    until("probes that hang", PATIENCE, || count("probe slow-") == 16).await;
+    engine.hang("build", "slow-");
+    for index in 2..6 {
+        book.deploy_of(index, &format!("slow-{index}"), Source::Build);
+    }
+    until("builds that hang", PATIENCE, || count("build slow-") == 4).await;
+    book.deploy_of(6, "r1", Source::Build);
+    until("the deployment of the other tenant", PATIENCE, || {
+        book.active_of("other").as_deref() == Some("r1")
+    })
+    .await;
+    // Nothing of the first tenant ended, and no more of it was begun.
+    assert_eq!((count("probe slow-"), count("build slow-"), count("cancelled")), (16, 4, 0));
     running.stop().await;
 }
 

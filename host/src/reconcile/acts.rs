@@ -4,20 +4,21 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use agentcli::api::wire::LogLevel;
 
 use super::action::Action;
 use super::journal::{Journal, Output, PhaseChange, Stage};
+use super::shares::Shares;
 use super::state::{Phase, Revision, Source};
 use crate::runner::{ContainerState, ContainerStatus, Failure, LogSink, Runner, with_last_lines};
 
-/// Numbers of acts at a time: of builds and pulls, of those that may have to wait for the databases, and of others. Stopping
-/// takes as long as its grace, and is not limited.
+/// Numbers of acts of a tenant at a time: of builds and pulls, of those that may have to wait for the databases, of probes,
+/// and of others. Stopping takes as long as its grace, and is not limited.
 const TRANSFERS: usize = 2;
 const STARTS: usize = 8;
+const PROBES: usize = 16;
 const CALLS: usize = 16;
 
 /// Time that a build or a pull may take.
@@ -47,6 +48,8 @@ pub(super) enum Outcome {
 /// An act and what it needs to know.
 pub(super) struct Task {
     pub(super) action: Action,
+    /// ID of the tenant that it is done for; empty if the host itself needs it.
+    pub(super) tenant: String,
     /// The revision that it is about, if there is one.
     pub(super) revision: Option<Revision>,
     /// The container that it is about, if there is one.
@@ -57,27 +60,29 @@ pub(super) struct Task {
 pub(super) struct Acts<J, R> {
     journal: Arc<J>,
     runner: Arc<R>,
-    transfers: Semaphore,
-    starts: Semaphore,
-    calls: Semaphore,
+    transfers: Shares,
+    starts: Shares,
+    probes: Shares,
+    calls: Shares,
 }
 
 impl<J: Journal, R: Runner> Acts<J, R> {
     pub(super) fn new(journal: Arc<J>, runner: Arc<R>) -> Self {
-        let [transfers, starts, calls] = [TRANSFERS, STARTS, CALLS].map(Semaphore::new);
-        Self { journal, runner, transfers, starts, calls }
+        let [transfers, starts, probes, calls] = [TRANSFERS, STARTS, PROBES, CALLS].map(Shares::new);
+        Self { journal, runner, transfers, starts, probes, calls }
     }
 
     /// Does an act to its end.
     pub(super) async fn perform(&self, task: Task) -> Outcome {
-        let permits = match task.action {
+        let shares = match task.action {
             Action::Build { .. } | Action::Pull { .. } => Some(&self.transfers),
             Action::Create { .. } | Action::Start { .. } | Action::Forget { .. } => Some(&self.starts),
+            Action::Probe { .. } => Some(&self.probes),
             Action::Stop { .. } => None,
             _ => Some(&self.calls),
         };
-        let _permit = match permits {
-            Some(permits) => permits.acquire().await.ok(),
+        let _share = match shares {
+            Some(shares) => Some(shares.enter(&task.tenant).await),
             None => None,
         };
         let attempts = task.revision.as_ref().map_or(0, |revision| revision.attempts);

@@ -115,6 +115,7 @@ mod tests {
         };
         Desired {
             id: "d".to_owned(),
+            tenant: "tenant".to_owned(),
             name: "agent".to_owned(),
             hosts: Vec::new(),
             is_deleted: false,

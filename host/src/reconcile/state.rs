@@ -16,6 +16,8 @@ use crate::proxy::HostName;
 pub struct Desired {
     /// UUID.
     pub id: String,
+    /// ID of its tenant.
+    pub tenant: String,
     /// Name, unique on this host.
     pub name: String,
     /// Hosts that it is reached by besides its name.

@@ -1,6 +1,6 @@
 //! The loop: observe, decide, act.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use super::journal::{Journal, Stage};
 use super::memory::Memory;
 use super::routing::Published;
 use super::state::{Container, Desired, Revision, State};
+use super::troubles::Troubles;
 use crate::proxy::Routes;
 use crate::runner::{ContainerState, ContainerStatus, Runner};
 
@@ -46,8 +47,8 @@ pub struct Reconciler<J, R> {
     paused: HashMap<Key, Instant>,
     /// The interval until the next decision.
     interval: Duration,
-    /// What the operator was last told.
-    told: Option<String>,
+    /// What the operator is told.
+    troubles: Troubles,
     /// By ID of a revision: the trouble that its log has.
     logged: HashMap<String, String>,
 }
@@ -84,7 +85,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
             running: JoinSet::new(),
             paused: HashMap::new(),
             interval: TICK,
-            told: None,
+            troubles: Troubles::default(),
             logged: HashMap::new(),
         }
     }
@@ -102,7 +103,8 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
                 ticked = self.tick() => ticked.err(),
                 () = &mut end => return,
             };
-            self.tell(trouble);
+            self.troubles.set(None, trouble);
+            self.troubles.notices().iter().for_each(|notice| self.journal.notice(notice));
             tokio::select! {
                 () = self.event() => sleep(PAUSE).await,
                 () = &mut end => return,
@@ -139,7 +141,9 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         };
         self.interval = if observed.containers.iter().any(is_starting) { STARTING_TICK } else { TICK };
         let actions = decide(&desired, &observed, self.memory.now());
-        self.cancel(&actions);
+        let wanted: HashSet<Key> = actions.iter().map(Action::key).collect();
+        self.cancel(&wanted);
+        self.troubles.retain(|key| wanted.contains(key) || self.busy.contains_key(key));
         // Traffic comes first: a revision that is recorded as deployed has it, and one that is drained has none.
         let mut drains = Vec::new();
         for action in &actions {
@@ -179,8 +183,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
     }
 
     /// Stops builds and pulls that are no longer wanted.
-    fn cancel(&mut self, actions: &[Action]) {
-        let wanted: Vec<Key> = actions.iter().map(Action::key).collect();
+    fn cancel(&mut self, wanted: &HashSet<Key>) {
         self.busy.retain(|key, busy| {
             let is_over = key.is_transfer() && !wanted.contains(key);
             if is_over {
@@ -202,7 +205,9 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         let status = statuses.iter().find(|status| action.concerns(status)).cloned();
         let acts = self.acts.clone();
         let deployment = action.deployment().map(str::to_owned);
-        let task = Task { action, revision, status };
+        let of = deployment.as_ref().or(status.as_ref().map(|status| &status.deployment));
+        let tenant = desired.iter().find(|it| Some(&it.id) == of).map(|it| it.tenant.clone());
+        let task = Task { action, tenant: tenant.unwrap_or_default(), revision, status };
         self.spawn(key, deployment, async move { Ended::Act(id, acts.perform(task).await) });
     }
 
@@ -263,6 +268,9 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         self.busy.retain(|_, busy| busy.task.id() != id);
         let Ok((_, (key, ended))) = ended else { return };
         self.paused.remove(&key);
+        if !matches!(ended, Ended::Act(_, Outcome::Later(_))) {
+            self.troubles.set(Some(key.clone()), None);
+        }
         match ended {
             Ended::Act(Some(revision), Outcome::Attempted) => self.memory.attempted(&revision),
             Ended::Act(_, Outcome::Probed { is_healthy }) => self.memory.probed(key.name(), is_healthy),
@@ -270,7 +278,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
                 if let Some(revision) = revision {
                     self.log(revision, &reason);
                 }
-                self.tell(Some(reason));
+                self.troubles.set(Some(key.clone()), Some(reason));
                 self.paused.insert(key, Instant::now() + RETRY);
             }
             Ended::Drained => self.memory.drained(key.name()),
@@ -285,18 +293,5 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
             self.journal.log(&revision, Stage::Deploy, LogLevel::Warning, reason);
             self.logged.insert(revision, reason.to_owned());
         }
-    }
-
-    /// Tells the operator about trouble once, and about its end.
-    fn tell(&mut self, trouble: Option<String>) {
-        if trouble == self.told {
-            return;
-        }
-        match &trouble {
-            Some(reason) => self.journal.notice(reason),
-            None if self.paused.is_empty() => self.journal.notice("the trouble is over"),
-            None => return,
-        }
-        self.told = trouble;
     }
 }

@@ -70,13 +70,14 @@ impl Tx<'_> {
                 last_error: row.get(6)?,
             });
         }
-        let Deployment { id, name, source_config, .. } = deployment;
+        let Deployment { id, tenant_id: tenant, name, source_config, .. } = deployment;
         let hosts = source_config.custom_url.iter().filter_map(|url| HostName::of_url(url)).collect();
         let spec = source_config.resource_spec.unwrap_or_default();
         let is_zero = source_config.deployment_type.is_some_and(|kind| kind.word() == SCALE_TO_ZERO);
         let min = spec.min_scale.unwrap_or(u32::from(!is_zero));
         let max = spec.max_scale.unwrap_or(min.max(1));
-        Ok(Desired { id, name, hosts, is_deleted, scale: Scale { min, max }, grace, revisions, active })
+        let scale = Scale { min, max };
+        Ok(Desired { id, tenant, name, hosts, is_deleted, scale, grace, revisions, active })
     }
 
     /// Whether there are new deployments.

@@ -1,4 +1,4 @@
-//! A record of one deployment in memory.
+//! A record in memory.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -31,6 +31,7 @@ struct State {
 pub(crate) fn deployment(id: &str, name: &str) -> Desired {
     Desired {
         id: id.to_owned(),
+        tenant: "tenant".to_owned(),
         name: name.to_owned(),
         hosts: Vec::new(),
         is_deleted: false,
@@ -68,15 +69,26 @@ impl Book {
         change(all.find(|it| it.id == revision).unwrap())
     }
 
+    /// Adds another deployment.
+    pub(crate) fn add(&self, deployment: Desired) {
+        self.state().desired.push(deployment);
+    }
+
+    /// Deploys the first deployment.
     pub(crate) fn deploy(&self, id: &str, source: Source) {
+        self.deploy_of(0, id, source);
+    }
+
+    /// Deploys the deployment of this index.
+    pub(crate) fn deploy_of(&self, index: usize, id: &str, source: Source) {
         let state = &mut *self.state();
-        let number = state.desired[0].revisions.len() as u64 + 1;
+        let number = state.desired[index].revisions.len() as u64 + 1;
         let tag = match &self.archive {
-            Some((host, _)) => image_tag(host, &state.desired[0].name, number),
+            Some((host, _)) => image_tag(host, &state.desired[index].name, number),
             None => format!("tag:{id}"),
         };
         let (id, phase) = (id.to_owned(), Phase::Creating);
-        state.desired[0].revisions.push(Revision {
+        state.desired[index].revisions.push(Revision {
             id,
             number,
             phase,
@@ -102,6 +114,10 @@ impl Book {
 
     pub(crate) fn active(&self) -> Option<String> {
         self.state().desired.first()?.active.clone()
+    }
+
+    pub(crate) fn active_of(&self, deployment: &str) -> Option<String> {
+        self.state().desired.iter().find(|it| it.id == deployment)?.active.clone()
     }
 
     pub(crate) fn phase(&self, revision: &str) -> Phase {
@@ -141,12 +157,13 @@ impl Journal for Book {
 
     fn switch<'a>(
         &'a self,
-        _: &'a str,
+        deployment: &'a str,
         from: Option<&'a str>,
         to: &'a str,
         _: Option<String>,
     ) -> Recorded<'a, bool> {
-        let deployment = &mut self.state().desired[0];
+        let mut state = self.state();
+        let deployment = state.desired.iter_mut().find(|it| it.id == deployment).unwrap();
         let revision = deployment.revisions.iter_mut().find(|it| it.id == to).unwrap();
         let may = deployment.active.as_deref() == from && revision.phase == Phase::Deploying;
         if may {
@@ -222,7 +239,8 @@ impl Journal for Book {
     fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch> {
         let (number, image) =
             self.change(revision, |revision| (revision.number, revision.image.clone().unwrap()));
-        let Desired { id, name, grace, .. } = self.state().desired[0].clone();
+        let is_own = |it: &&Desired| it.revisions.iter().any(|own| own.id == revision);
+        let Desired { id, name, grace, .. } = self.state().desired.iter().find(is_own).unwrap().clone();
         let revision = revision.to_owned();
         let (environment, cpus, memory) = (Vec::new(), None, None);
         let launch = Launch {

@@ -21,6 +21,10 @@ struct State {
     acts: Vec<String>,
     builds_hang: bool,
     builds_fail: Option<String>,
+    /// Acts that hang: what is done, and how the names of the revisions begin.
+    hanging: Vec<(&'static str, &'static str)>,
+    /// Number of creations that fail until the engine can do one.
+    failing_creations: usize,
     is_gone: bool,
     /// The output of every container.
     output: Vec<(i64, String)>,
@@ -51,6 +55,19 @@ impl FakeEngine {
 
     pub(crate) fn hang_builds(&self) {
         self.state().builds_hang = true;
+    }
+
+    /// Lets an act hang for the revisions whose names begin so.
+    pub(crate) fn hang(&self, act: &'static str, revisions: &'static str) {
+        self.state().hanging.push((act, revisions));
+    }
+
+    pub(crate) fn fail_creations(&self, count: usize) {
+        self.state().failing_creations = count;
+    }
+
+    fn hangs(&self, act: &str, revision: &str) -> bool {
+        self.state().hanging.iter().any(|(hanging, of)| *hanging == act && revision.starts_with(of))
     }
 
     pub(crate) fn fail_builds(&self, reason: &str) {
@@ -147,7 +164,7 @@ impl Runner for FakeEngine {
                 let state = self.state();
                 (state.builds_hang, state.builds_fail.clone())
             };
-            if hangs {
+            if hangs || self.hangs("build", &revision) {
                 let _guard = Cancelled(self, revision);
                 pending::<()>().await;
             }
@@ -172,6 +189,11 @@ impl Runner for FakeEngine {
 
     fn create(&self, launch: Launch) -> Act<'_, ()> {
         let name = format!("{}-{}", launch.revision, launch.replica);
+        let failing = &mut self.state().failing_creations;
+        if let Some(rest) = failing.checked_sub(1) {
+            *failing = rest;
+            return async { Err(Failure::Unavailable("waiting for the database".to_owned())) }.boxed();
+        }
         self.act(format!("create {name}"), move |state| {
             let Launch { deployment, revision, replica, .. } = &launch;
             let status = status(&name, deployment, revision, *replica, ContainerState::Created);
@@ -186,7 +208,14 @@ impl Runner for FakeEngine {
     }
 
     fn probe<'a>(&'a self, status: &'a ContainerStatus) -> BoxFuture<'a, bool> {
-        async move { status.state == ContainerState::Running }.boxed()
+        async move {
+            if self.hangs("probe", &status.revision) {
+                self.state().acts.push(format!("probe {}", status.name));
+                pending::<()>().await;
+            }
+            status.state == ContainerState::Running
+        }
+        .boxed()
     }
 
     fn version<'a>(&'a self, _: &'a ContainerStatus) -> BoxFuture<'a, Option<String>> {

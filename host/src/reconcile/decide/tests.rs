@@ -23,7 +23,8 @@ fn deployment(revisions: Vec<Revision>) -> Desired {
     let scale = Scale { min: 1, max: 1 };
     let (id, name) = ("d".to_owned(), "agent".to_owned());
     let grace = Duration::from_secs(60);
-    Desired { id, name, hosts: Vec::new(), is_deleted: false, scale, grace, revisions, active }
+    let tenant = "tenant".to_owned();
+    Desired { id, tenant, name, hosts: Vec::new(), is_deleted: false, scale, grace, revisions, active }
 }
 
 fn container(revision: &str, replica: u32) -> Container {

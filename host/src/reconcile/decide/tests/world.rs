@@ -100,6 +100,7 @@ impl World {
             self.made += 1;
             self.desired.push(Desired {
                 id: format!("d{}", self.made),
+                tenant: "tenant".to_owned(),
                 name: format!("agent-{}", self.made),
                 hosts: Vec::new(),
                 is_deleted: false,
