@@ -95,6 +95,8 @@ class Service:
             self.listen = f"127.0.0.1:{free.getsockname()[1]}"  # Names of pushed images contain it.
         keys = subprocess.run([PROGRAM, "keys", "create", "--data", data], capture_output=True, text=True, check=True)
         self.key = keys.stdout.strip()
+        quotas = ["deployments=1000000", "replicas=1000000"]
+        subprocess.run([PROGRAM, "tenants", "set", "default", *quotas, "--data", data], check=True)
         with sqlite3.connect(f"{data}/host.db") as db:
             self.host = db.execute("SELECT id FROM host").fetchone()[0]
 

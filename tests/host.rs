@@ -25,6 +25,7 @@ mod never_panics;
 mod page;
 mod patch;
 mod proxy;
+mod quotas;
 mod reconcile;
 #[cfg(feature = "system-tests")]
 mod referee;

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::quota::Exceeded;
 use super::store::Broken;
 
 /// A validation error of a request.
@@ -46,6 +47,12 @@ impl From<Broken> for Refusal {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::Plain(status, format!("The request failed: {broken}."))
+    }
+}
+
+impl From<Exceeded> for Refusal {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::Plain(StatusCode::FORBIDDEN, exceeded.to_string())
     }
 }
 

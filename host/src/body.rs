@@ -17,6 +17,9 @@ use super::answer::{Detail, Refusal};
 /// Maximum size of a body except uploads, in bytes.
 const LARGEST: usize = 1 << 20;
 
+/// Maximum number of values in a body: each takes many times its text in memory.
+const MOST_VALUES: usize = 20_000;
+
 /// A parsed body, and its JSON in the dialect of the specification.
 pub(super) struct ParsedBody<T> {
     pub(super) record: T,
@@ -35,6 +38,10 @@ pub(super) async fn read<T: DeserializeOwned>(
         return Err(Refusal::Plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
     let text = if bytes.is_empty() { &b"{}"[..] } else { &bytes };
+    if count_values(text) > MOST_VALUES {
+        let detail = format!("The body must have at most {MOST_VALUES} values.");
+        return Err(Refusal::Plain(StatusCode::PAYLOAD_TOO_LARGE, detail));
+    }
     let mut value: Value = serde_json::from_slice(text).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         Refusal::invalid(&["body"], format!("Must be JSON; it is not at {place}."), "json_invalid")
@@ -42,6 +49,22 @@ pub(super) async fn read<T: DeserializeOwned>(
     shared.options.vocabulary.exchange(&mut value);
     let record = serde_path_to_error::deserialize(&value).map_err(|error| refusal(shared, &error))?;
     Ok(ParsedBody { record, value })
+}
+
+/// The number of values in a JSON text, or somewhat more.
+fn count_values(text: &[u8]) -> usize {
+    let mut count = 1;
+    let mut is_text = false;
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => is_text = !is_text,
+            b'\\' if is_text => drop(bytes.next()),
+            b',' | b'[' | b'{' if !is_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// The bytes of a body, at most `largest`.
@@ -87,4 +110,18 @@ fn refusal(shared: &Shared, error: &serde_path_to_error::Error<serde_json::Error
         (None, None) => ("Is not what it should be.".to_owned(), "value_error"),
     };
     Refusal::Invalid(vec![Detail { loc, msg, kind }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        for (text, expected) in
+            [("1", 1), ("[1,2,[]]", 5), (r#"{"a,[{": ",\",", "b": 1}"#, 3), (r#""\\",1"#, 2), ("[", 2)]
+        {
+            assert_eq!(count_values(text.as_bytes()), expected, "{text}");
+        }
+    }
 }

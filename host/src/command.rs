@@ -3,6 +3,7 @@
 mod data;
 mod keys;
 mod serve;
+mod tenants;
 
 use agentcli::cli::env::Env;
 use agentcli::cli::{self, Global, Program};
@@ -26,6 +27,8 @@ enum Command {
     #[allow(missing_docs, reason = "documented in its file")]
     Keys(keys::Keys),
     #[allow(missing_docs, reason = "documented in its file")]
+    Tenants(tenants::Tenants),
+    #[allow(missing_docs, reason = "documented in its file")]
     Serve(Box<serve::Serve>),
     Check(data::Check),
     Backup(data::Backup),
@@ -40,6 +43,7 @@ impl Program for Arguments {
     fn run(self, env: &mut Env) -> Result<(), Error> {
         match self.command {
             Command::Keys(keys) => keys.run(env),
+            Command::Tenants(tenants) => tenants.run(env),
             Command::Serve(serve) => serve.run(env),
             Command::Check(check) => check.run(env),
             Command::Backup(backup) => backup.run(env),

@@ -18,6 +18,7 @@ use super::answer::{Refusal, json_response};
 use super::body::{self, ParsedBody};
 use super::proxy::HostName;
 use super::query::{Ids, Query};
+use super::quota::Quota;
 use super::routes::Tenant;
 use super::rules::Occasion;
 use super::store::{Conflict, Selection, Tx};
@@ -85,6 +86,30 @@ fn check_url(tx: &Tx<'_>, deployment: &Deployment) -> Result<(), Refusal> {
     }
 }
 
+/// What a tenant has of its quotas before a change of its deployments.
+struct Before {
+    tenant: String,
+    used: [(Quota, u64); 2],
+}
+
+impl Before {
+    fn read(tx: &Tx<'_>, tenant: &str) -> Result<Self, Refusal> {
+        let used = |quota| tx.used(tenant, quota).map(|used| (quota, used));
+        let used = [used(Quota::Deployments)?, used(Quota::Replicas)?];
+        Ok(Self { tenant: tenant.to_owned(), used })
+    }
+
+    /// Fails if the change exceeds a quota.
+    fn check(&self, tx: &Tx<'_>) -> Result<(), Refusal> {
+        for (quota, before) in self.used {
+            if let Some(exceeded) = tx.exceeded(&self.tenant, quota, before)? {
+                return Err(exceeded.into());
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Adds a deployment, and its first revision if it is to be deployed.
 fn insert(
     shared: &Shared,
@@ -94,6 +119,7 @@ fn insert(
     is_deployed: bool,
 ) -> Result<Deployment, Refusal> {
     check_url(tx, &deployment)?;
+    let quotas = Before::read(tx, &deployment.tenant_id)?;
     if let Some(taken) = tx.create(&deployment, tags)? {
         let detail = match taken {
             Conflict::Name => format!("A deployment named '{}' already exists.", deployment.name),
@@ -101,6 +127,7 @@ fn insert(
         };
         return Err(Refusal::Plain(StatusCode::CONFLICT, detail));
     }
+    quotas.check(tx)?;
     if is_deployed {
         let config = &deployment.source_revision_config;
         uploads::check(tx, &deployment.id, config.source_tarball_path.as_deref())?;
@@ -199,7 +226,9 @@ fn apply(
     let tarball = patch.source_revision_config.as_ref().and_then(|it| it.source_tarball_path.as_deref());
     uploads::check(tx, &deployment.id, tarball)?;
     check_url(tx, &deployment)?;
+    let quotas = Before::read(tx, &deployment.tenant_id)?;
     tx.save(&mut deployment)?;
+    quotas.check(tx)?;
     if let Some(source) = source {
         distribution::check(shared, tx, &deployment, &source)?;
         tx.add_revision(&mut deployment, source, None)?;

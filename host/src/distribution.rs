@@ -33,7 +33,7 @@ use super::{Shared, keys};
 
 use blobs::Blobs;
 pub(crate) use digest::Digest;
-pub(crate) use inspect::problems;
+pub(crate) use inspect::{named_blobs, problems};
 pub(super) use routes::router;
 use uploads::Uploads;
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agentcli::api::time;
@@ -12,17 +12,12 @@ use futures_util::FutureExt as _;
 
 use super::distribution::Distribution;
 use super::level::level;
+use super::log_buffer::{LineOrigin, LogBuffer, LogLine};
 use super::reconcile::{Desired, Journal, Output, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
 use super::repositories::Repositories;
 use super::runner::{BuildJob, Launch, Origin, PullFrom, PullJob, image_tag};
-use super::store::{Broken, LogKind, RevisionDetails, Store, Tx};
-use super::{archive as archives, lock, templates, uploads};
-
-/// Maximum number of lines that wait to be written.
-const MAX_WAITING: usize = 100_000;
-
-/// Number of waiting lines after which writing is tried again.
-const RETRIED: usize = 1_000;
+use super::store::{Broken, LogKind, RevisionDetails, Store, Tx, cut};
+use super::{archive as archives, templates, uploads};
 
 /// Number of nanoseconds of a millisecond.
 const NANOSECONDS: i64 = 1_000_000;
@@ -39,32 +34,7 @@ pub(super) struct DatabaseJournal {
     registry: Arc<Distribution>,
     /// ID of this host.
     host: String,
-    /// Lines that are not in the database yet.
-    lines: Arc<Mutex<Vec<Line>>>,
-}
-
-struct Line {
-    revision: String,
-    kind: LogKind,
-    level: LogLevel,
-    text: String,
-    /// In milliseconds since 1970.
-    time: i64,
-    /// The container that it is of, and its time in nanoseconds.
-    output: Option<(String, i64)>,
-}
-
-impl Line {
-    fn write(&self, tx: &Tx<'_>) -> Result<(), Broken> {
-        let is_new = match &self.output {
-            Some((container, time)) => tx.read_until(&self.revision, container, *time)?,
-            None => true,
-        };
-        if !is_new {
-            return Ok(());
-        }
-        tx.log_at(&self.revision, self.kind, &self.level, &self.text, self.time)
-    }
+    lines: LogBuffer,
 }
 
 impl DatabaseJournal {
@@ -80,7 +50,8 @@ impl DatabaseJournal {
         repositories: Arc<Repositories>,
     ) -> Result<Self, Broken> {
         let host = store.host_id()?;
-        Ok(Self { store, templates, repositories, registry, host, lines: Arc::default() })
+        let lines = LogBuffer::new(store.clone());
+        Ok(Self { store, templates, repositories, registry, host, lines })
     }
 
     /// Changes the database; the error is a fragment.
@@ -99,24 +70,6 @@ impl DatabaseJournal {
     /// The tag of the image of a revision, by the name and the ID of its deployment.
     fn tag(&self, name: &str, id: &str, number: u64) -> String {
         image_tag(&self.host, &local_name(name, id), number)
-    }
-
-    /// Lines are written together, since a build has many. Those that come faster than they can be written are dropped.
-    fn write(&self, line: Line) {
-        let mut lines = lock(&self.lines);
-        if lines.len() >= MAX_WAITING {
-            return;
-        }
-        lines.push(line);
-        // A change that failed to begin has not taken them.
-        if lines.len() % RETRIED != 1 {
-            return;
-        }
-        let waiting = self.lines.clone();
-        self.store.change_later(move |tx| {
-            let lines = std::mem::take(&mut *lock(&waiting));
-            lines.iter().try_for_each(|line| line.write(tx))
-        });
     }
 
     fn details(&self, revision: &str) -> Result<RevisionDetails, String> {
@@ -190,6 +143,8 @@ fn local_name(name: &str, id: &str) -> String {
 impl Journal for DatabaseJournal {
     fn desired(&self) -> Recorded<'_, Vec<Desired>> {
         async {
+            // What could not be written before.
+            self.lines.flush();
             if self.store.read(|tx| tx.has_new())? {
                 self.store.change(|tx| tx.prepare()).await?;
             }
@@ -309,7 +264,9 @@ impl Journal for DatabaseJournal {
             let Origin::Archive(archive) = job.origin.clone() else { return Ok(job) };
             let config = job.config.clone();
             let check = move || archives::check(&*archive, &config);
-            let contents = tokio::task::spawn_blocking(check).await.map_err(|error| error.to_string())??;
+            let contents = tokio::task::spawn_blocking(check)
+                .await
+                .map_err(|_| "the check of the archive stopped")??;
             let line =
                 format!("received {} files, {} bytes, with {}", contents.files, contents.bytes, job.config);
             self.log(revision, Stage::Build, LogLevel::Info, &line);
@@ -343,18 +300,20 @@ impl Journal for DatabaseJournal {
             Stage::Build => LogKind::Build,
             Stage::Deploy => LogKind::Deploy,
         };
-        let (revision, text) = (revision.to_owned(), line.to_owned());
-        self.write(Line { revision, kind, level, text, time: time::now(), output: None });
+        let (revision, text) = (revision.to_owned(), cut(line).into_owned());
+        self.lines.push(LogLine { revision, kind, level, text, time: time::now(), origin: None });
     }
 
     fn log_output(&self, revision: &str, container: &str, output: Output) {
-        self.write(Line {
+        let Output { time, text, is_set_back } = output;
+        let now = time::now().saturating_mul(NANOSECONDS);
+        self.lines.push(LogLine {
             revision: revision.to_owned(),
             kind: LogKind::Deploy,
-            level: level(&output.text),
-            text: output.text,
-            time: output.time / NANOSECONDS,
-            output: Some((container.to_owned(), output.time)),
+            level: level(&text),
+            text: cut(&text).into_owned(),
+            time: time / NANOSECONDS,
+            origin: Some(LineOrigin { container: container.to_owned(), time, is_set_back, now }),
         });
     }
 

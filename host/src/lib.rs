@@ -27,6 +27,7 @@ mod journal;
 mod keys;
 mod level;
 mod listener;
+mod log_buffer;
 mod logs;
 mod manifests;
 mod merge;
@@ -34,9 +35,12 @@ mod name;
 mod openapi;
 mod page;
 mod persist;
+mod private;
 mod progress;
 pub mod proxy;
 mod query;
+mod quota;
+mod receiving;
 pub mod reconcile;
 mod registry;
 mod repositories;
@@ -66,6 +70,7 @@ use counts::Counts;
 use distribution::Distribution;
 use journal::DatabaseJournal;
 use proxy::{Proxy, Routes};
+use receiving::Receiving;
 use reconcile::Reconciler;
 use runner::Runner;
 
@@ -75,10 +80,11 @@ pub use error::Error;
 pub use images::AllowedImages;
 pub use keys::token;
 pub use openapi::openapi;
+pub use quota::Quota;
 pub use registry::{Login, Registry};
 pub use repositories::Repositories;
 pub use routes::{Basis, OPEN_ROUTES, ROUTES, Route};
-pub use store::{Access, Broken, DEFAULT_TENANT, Error as StoreError, Inspection, Store};
+pub use store::{Access, Broken, DEFAULT_TENANT, Error as StoreError, Inspection, Store, TenantQuota};
 pub use tls::{Tls, TlsError};
 pub use uploads::LARGEST_UPLOAD;
 pub use webhook::Webhook;
@@ -162,6 +168,8 @@ struct Shared {
     options: Options,
     /// Connections by tenant.
     connections: Counts<String>,
+    /// Archives in transfer.
+    receiving: Receiving,
     /// Addresses of the service and of its proxy.
     address: SocketAddr,
     proxy: SocketAddr,
@@ -202,6 +210,7 @@ impl<R: Runner> Service<R> {
         let proxy = proxy.map_err(refused(options.proxy))?;
         let proxy_address = proxy.address().map_err(refused(options.proxy))?;
         uploads::tidy_at_start(&store)?;
+        uploads::measure(&store).await?;
         let (registry, limits) = (options.registry.clone(), options.limits.registry);
         let distribution = Distribution::new(store.clone(), address, registry, limits);
         let distribution = Arc::new(distribution.map_err(Error::Runner)?);
@@ -209,9 +218,16 @@ impl<R: Runner> Service<R> {
         let journal = DatabaseJournal::new(store.clone(), distribution.clone(), templates, repositories)?;
         let reconciler = Reconciler::new(Arc::new(journal), runner, routes);
         let wake = reconciler.wake();
-        let connections = Counts::default();
-        let shared = Shared { store, distribution, options, connections, address, proxy: proxy_address, wake };
-        let shared = Arc::new(shared);
+        let shared = Arc::new(Shared {
+            store,
+            distribution,
+            options,
+            connections: Counts::default(),
+            receiving: Receiving::default(),
+            address,
+            proxy: proxy_address,
+            wake,
+        });
         Ok(Self { listener, proxy, reconciler, shared })
     }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::{Extension, Router};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
+use axum::{Extension, Router};
 
 use agentcli::api::Vocabulary;
 

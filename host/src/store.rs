@@ -12,6 +12,7 @@ mod images;
 mod inspect;
 mod logs;
 mod migrations;
+mod quotas;
 mod revisions;
 mod uploads;
 mod vault;
@@ -33,7 +34,8 @@ pub use directory::Error;
 use directory::Lock;
 pub(crate) use images::Manifest;
 pub use inspect::Inspection;
-pub(crate) use logs::{Line, LogKind, Order};
+pub(crate) use logs::{Line, LogKind, Order, cut};
+pub use quotas::TenantQuota;
 use vault::Vault;
 
 /// Maximum number of idle connections for reads.
@@ -48,10 +50,10 @@ type Change = Box<dyn FnOnce(&mut Connection) + Send>;
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
     /// SQLite failed.
-    #[error("the database failed: {0}")]
+    #[error("the database failed: {}", reason(.0))]
     Database(#[from] rusqlite::Error),
     /// A record is not what this program wrote.
-    #[error("the database has a record that cannot be read: {0}")]
+    #[error("the database has a record that cannot be read")]
     Record(#[from] serde_json::Error),
     /// The secrets of a deployment were not encrypted with the key in the data directory.
     #[error("the secrets cannot be decrypted: secret.key is not the key that encrypted them")]
@@ -105,6 +107,7 @@ impl Store {
 
     fn start(directory: directory::Directory, lock: Option<Lock>) -> Result<Self, Error> {
         let vault = Vault::open(&directory.key(), directory.has_database())?;
+        directory.restrict()?;
         let mut writer = migrations::open(&directory)?;
         let (changes, queue) = mpsc::channel::<Change>();
         let spawned = thread::Builder::new().name("database".to_owned()).spawn(move || {
@@ -151,10 +154,14 @@ impl Store {
         answer.await.unwrap_or_else(|_| Err(Broken::Closed.into()))
     }
 
-    /// Changes the database later. A failure is lost.
-    pub(crate) fn change_later(&self, change: impl FnOnce(&Tx<'_>) -> Result<(), Broken> + Send + 'static) {
+    /// Changes the database later; `done` is told whether it was changed.
+    pub(crate) fn change_later(
+        &self,
+        change: impl FnOnce(&Tx<'_>) -> Result<(), Broken> + Send + 'static,
+        done: impl FnOnce(bool) + Send + 'static,
+    ) {
         let vault = self.vault.clone();
-        let job: Change = Box::new(move |db| _ = transact(db, &vault, change));
+        let job: Change = Box::new(move |db| done(transact(db, &vault, change).is_ok()));
         if let Some(changes) = &self.changes {
             changes.send(job).ok();
         }
@@ -193,6 +200,12 @@ impl Drop for Store {
         // It only ends early by a panic, which has been reported.
         self.writer.take().map(JoinHandle::join);
     }
+}
+
+/// The reason of SQLite without its details, which may be a path of this machine or a value.
+fn reason(error: &rusqlite::Error) -> String {
+    let text = error.sqlite_error().map(ToString::to_string);
+    text.unwrap_or_else(|| "it has something else than expected".to_owned()).to_lowercase()
 }
 
 fn transact<T, E: From<Broken>>(

@@ -88,7 +88,7 @@ pub(super) async fn upload_url(
         let word = shared.word(&deployment.source);
         return Err(Refusal::bad(format!("Uploads are not available for '{word}' source deployments.")));
     }
-    let upload = uploads::expect(&shared.store, id).await?;
+    let upload = uploads::expect(&shared.store, &tenant, id).await?;
     let host = host(&shared, &headers);
     let kind = [(header::CONTENT_TYPE.to_string(), Redacted::new(ARCHIVE))];
     let url = format!("{}://{host}/v2/uploads/{}?token={}", shared.scheme(), upload.id, upload.token);

@@ -1,11 +1,13 @@
 //! Uploaded archives: files in the data directory.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agentcli::project;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
@@ -15,8 +17,10 @@ use tempfile::NamedTempFile;
 use uuid::Uuid;
 
 use super::answer::Refusal;
-use super::persist::persist;
+use super::persist::{persist, system_error};
 use super::query::{Ids, Query};
+use super::quota::Quota;
+use super::receiving::replaced;
 use super::store::{Broken, Store, Tx};
 use super::transfer::ARCHIVE;
 use super::{Shared, keys};
@@ -40,13 +44,22 @@ pub(super) struct Place {
     pub(super) path: String,
 }
 
-/// Creates an upload address for a deployment.
-pub(super) async fn expect(store: &Store, deployment: &str) -> Result<Place, Broken> {
+/// Creates an upload address for a deployment of a tenant.
+pub(super) async fn expect(store: &Store, tenant: &str, deployment: &str) -> Result<Place, Refusal> {
     let (id, token) = (Uuid::new_v4().to_string(), keys::token());
     let path = format!("uploads/{deployment}/{id}{EXTENSION}");
     let place = Place { id, token, path };
     let (id, token, deployment) = (place.id.clone(), place.token.clone(), deployment.to_owned());
-    let removed = store.change(move |tx| tx.expect_upload(&deployment, &id, &token)).await?;
+    let tenant = tenant.to_owned();
+    let add = move |tx: &Tx<'_>| {
+        let before = tx.used(&tenant, Quota::Uploads)?;
+        let removed = tx.expect_upload(&deployment, &id, &token)?;
+        match tx.exceeded(&tenant, Quota::Uploads, before)? {
+            Some(exceeded) => Err(Refusal::from(exceeded)),
+            None => Ok(removed),
+        }
+    };
+    let removed = store.change(add).await?;
     for id in removed {
         fs::remove_file(file(store, &id)).ok();
     }
@@ -97,9 +110,16 @@ pub(super) fn tidy(store: &Store) -> Result<(), Broken> {
 
 /// Removes everything but received archives, at the start of the service: what uploads left that were cut off.
 pub(super) fn tidy_at_start(store: &Store) -> Result<(), Broken> {
-    let received = store.read(|tx| tx.received_uploads())?;
-    remove(&files(store), |name| id_of(name).is_some_and(|id| received.iter().any(|known| known == id)));
+    let received: HashSet<String> = store.read(|tx| tx.received_uploads())?.into_iter().collect();
+    remove(&files(store), |name| id_of(name).is_some_and(|id| received.contains(id)));
     Ok(())
+}
+
+/// Records the sizes of archives that an older version received.
+pub(super) async fn measure(store: &Arc<Store>) -> Result<(), Broken> {
+    let files = store.clone();
+    let size = move |id: &str| fs::metadata(file(&files, id)).map_or(0, |found| found.len());
+    store.change(move |tx| tx.measure_uploads(size)).await
 }
 
 fn files(store: &Store) -> Vec<PathBuf> {
@@ -131,20 +151,34 @@ pub(super) async fn put(
         return Err(refused());
     }
     let length = length(&headers)?;
-    let new = NamedTempFile::new_in(shared.store.uploads()).map_err(|error| full(&error))?;
-    let new = receive(request.into_body(), new, length, shared.options.limits.piece).await?;
+    let _room = shared.receiving.reserve(&shared.store, &id, length)?;
+    let (mut newer, place) = shared.receiving.begin(&id);
+    let new = NamedTempFile::new_in(shared.store.uploads()).map_err(full)?;
+    let new = tokio::select! {
+        new = receive(request.into_body(), new, length, shared.options.limits.piece) => new?,
+        () = replaced(&mut newer) => {
+            let detail = "Another upload to this URL began.".to_owned();
+            return Err(Refusal::Plain(StatusCode::CONFLICT, detail));
+        }
+    };
     let synced = tokio::task::spawn_blocking(move || new.as_file().sync_all().map(|()| new)).await;
-    let new = synced.map_err(io::Error::other).flatten().map_err(|error| full(&error))?;
+    let new = synced.map_err(io::Error::other).flatten().map_err(full)?;
     let path = file(&shared.store, &id);
     // A revision that names the archive is created before or after the change, so it has one archive for ever.
     let change = move |tx: &Tx<'_>| {
-        if !tx.received(&id)? {
+        let (tenant, _) = tx.upload_owner(&id)?;
+        let before = tx.used(&tenant, Quota::UploadBytes)?;
+        if !tx.received(&id, length)? {
             return Err(refused());
         }
+        if let Some(exceeded) = tx.exceeded(&tenant, Quota::UploadBytes, before)? {
+            return Err(exceeded.into());
+        }
         // A second upload replaces the first.
-        persist(new, &path).map_err(|error| full(&error))
+        persist(new, &path).map_err(full)
     };
     shared.store.change(change).await?;
+    drop(place);
     Ok(StatusCode::OK.into_response())
 }
 
@@ -184,7 +218,7 @@ async fn receive(
             Some(Ok(piece)) => {
                 received += piece.len() as u64;
                 // Blocking is fine: chunks are small, and writes are buffered by the system.
-                file.write_all(&piece).map_err(|error| full(&error))?;
+                file.write_all(&piece).map_err(full)?;
             }
         }
     }
@@ -194,7 +228,7 @@ async fn receive(
     Ok(file)
 }
 
-fn full(error: &io::Error) -> Refusal {
-    let detail = format!("The archive cannot be stored: {error}.");
+fn full(error: io::Error) -> Refusal {
+    let detail = format!("The archive cannot be stored: {}.", project::reason(&system_error(error)));
     Refusal::Plain(StatusCode::INSUFFICIENT_STORAGE, detail)
 }

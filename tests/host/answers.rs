@@ -82,8 +82,9 @@ fn bodies_are_json_and_bounded() {
     for body in ["[]", "1", "null", "\"x\""] {
         assert_eq!(patch("application/json", body).status, 422, "{body}");
     }
-    let deep = "[".repeat(100_000);
-    assert_eq!(patch("application/json", &deep).status, 422);
+    assert_eq!(patch("application/json", &"[".repeat(10_000)).status, 422);
+    // Each value takes many times its text in memory.
+    assert_eq!(patch("application/json", &"[".repeat(100_000)).status, 413);
     let large = format!("{{\"secrets\": \"{}\"}}", "x".repeat(1 << 20));
     assert_eq!(patch("application/json", &large).status, 413);
 }
@@ -112,4 +113,35 @@ fn repositories_of_an_integration() {
         options.vocabulary = agentcli::api::Vocabulary::Public;
     });
     assert_eq!(host.expect(200, "GET", &path("github", UUID), None), json!([repository]));
+}
+
+/// Files that cannot be written are told without their paths.
+#[cfg(unix)]
+#[test]
+fn no_answer_has_a_path_of_the_host() {
+    let host = Host::start(|_| {});
+    let id = created(&host, "app");
+    let place = host.expect(200, "POST", &format!("/v2/deployments/{id}/upload-url"), Some(&json!({})));
+    let token = host.expect(200, "POST", &format!("/v2/deployments/{id}/push-token"), Some(&json!({})));
+    let authorization = format!("Bearer {}", token["token"].as_str().unwrap());
+    std::fs::remove_dir_all(host.data().join("uploads")).unwrap();
+    // A directory in which no file can be created.
+    std::os::unix::fs::symlink("/proc", host.data().join("registry").join(&id)).unwrap();
+    let bytes = |kind| Some((kind, b"bytes".to_vec()));
+    let answers = [
+        host.send("PUT", place["upload_url"].as_str().unwrap(), &[], bytes("application/gzip")),
+        host.send(
+            "POST",
+            "/v2/images/app/blobs/uploads/",
+            &[("Authorization", &authorization)],
+            bytes("application/octet-stream"),
+        ),
+    ];
+    for answer in answers {
+        let answer = answer.unwrap();
+        assert_eq!(answer.status, 507, "{}", answer.text);
+        let data = host.data().to_str().unwrap();
+        assert!(!answer.text.contains(data) && !answer.text.contains("/proc"), "{}", answer.text);
+        assert!(answer.text.contains("no such file or directory"), "{}", answer.text);
+    }
 }

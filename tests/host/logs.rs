@@ -81,3 +81,20 @@ fn every_filter_filters() {
     host.expect(404, "POST", &format!("/v1/projects/{none}/deploy_logs"), Some(&json!({})));
     host.expect(404, "POST", &format!("/v1/projects/{id}/revisions/{none}/build_logs"), Some(&json!({})));
 }
+
+#[test]
+fn lines_are_kept_after_the_clock_was_set_back_and_long_ones_are_cut() {
+    let long: &'static str = Box::leak("é".repeat(100_000).into_boxed_str());
+    let lines: &'static [&'static str] = Box::leak(Box::new(["before", "after", long, "last"]));
+    let host = Host::start(|knobs| {
+        knobs.runner.lines = lines;
+        knobs.runner.set_back = 3_600_000;
+    });
+    let id = created(&host, "app");
+    let revision = deployed(&host, &id, &image('1'));
+    let log = host.until(&format!("{revision}/logs?order=asc"), |log| messages(log).contains(&"last"));
+    let output: Vec<&str> = messages(&log).into_iter().filter(|it| lines.contains(it)).collect();
+    assert_eq!(output, ["before", "after", "last"]);
+    let cut = messages(&log).into_iter().find(|it| it.starts_with('é')).unwrap();
+    assert!(cut.len() <= 16 << 10 && cut.ends_with(" more bytes)"), "{} bytes", cut.len());
+}

@@ -137,3 +137,111 @@ fn lists_have_what_is_ones_own() {
         }
     }
 }
+
+/// Requests as a page of another site makes them, or one whose name was made to lead here.
+const FOREIGN: [(&str, &str); 3] =
+    [("Origin", "https://evil.example"), ("Origin", "null"), ("Host", "evil.example:8900")];
+
+/// Everything that the API tells two tenants about what they have.
+fn state(host: &Host, own: &Owned, foreign: &Owned) -> Vec<String> {
+    let mut state = Vec::new();
+    for (key, owned) in [(KEY, own), (OTHER, foreign)] {
+        let deployment = format!("/v2/deployments/{}", owned.deployment);
+        for path in ["/v2/deployments", &deployment, &format!("{deployment}/revisions")] {
+            state.push(host.send("GET", path, &[("X-Api-Key", key)], None).unwrap().text);
+        }
+    }
+    let files =
+        ["uploads", "registry"].map(|name| std::fs::read_dir(host.data().join(name)).unwrap().count());
+    state.push(format!("{files:?}"));
+    state
+}
+
+/// A browser sends a key only after a preflight that permits it, and shows an answer to another origin only with a header
+/// that permits it. There is neither, so that no origin needs to be refused.
+#[test]
+fn foreign_pages_reach_nothing_without_a_key() {
+    let (host, own, foreign) = two_tenants();
+    let revoked = {
+        let env = crate::harness::TestEnv::inside(host.data());
+        let key = env.run("host keys create --tenant others --data .").out.trim().to_owned();
+        let list = env.run("host keys list --data .").out;
+        let id = list.lines().last().unwrap().split_whitespace().next().unwrap().to_owned();
+        assert_eq!(env.run(&format!("host keys revoke {id} --data .")).code, 0);
+        key
+    };
+    host.until(&format!("/v2/deployments/{}", own.deployment), |it| it["status"] == "READY");
+    let path = format!("/v2/deployments/{}/revisions/{}", foreign.deployment, foreign.revision);
+    let deadline = std::time::Instant::now() + super::service::PATIENCE;
+    let is_deployed =
+        || host.send("GET", &path, &[("X-Api-Key", OTHER)], None).unwrap().json["status"] == "DEPLOYED";
+    while !is_deployed() {
+        assert!(std::time::Instant::now() < deadline, "it is not deployed");
+    }
+    let before = state(&host, &own, &foreign);
+    let mut asked = 0;
+    let mut check = |place: &str, answer: Answer, expected: &[u16]| {
+        assert!(expected.contains(&answer.status), "{place}: {} {}", answer.status, answer.text);
+        for name in ["origin", "headers", "methods", "credentials"] {
+            assert_eq!(answer.header(&format!("Access-Control-Allow-{name}")), "", "{place}");
+        }
+        asked += 1;
+    };
+    for (method, path, described) in &operations(&openapi(Vocabulary::Specification)) {
+        let is_open = described["security"] == serde_json::json!([]);
+        let is_description = path == "/openapi.json";
+        let filled =
+            path.replace("{deployment_id}", &own.deployment).replace("{project_id}", &own.deployment);
+        let filled = filled.replace("{revision_id}", &own.revision);
+        let filled = filled.split('/').map(|part| if part.starts_with('{') { UNKNOWN } else { part });
+        let filled = filled.collect::<Vec<_>>().join("/");
+        let body = described.get("requestBody").map(|_| ("text/plain", b"{}".to_vec()));
+        for header in FOREIGN {
+            let place = format!("{method} {path} {header:?}");
+            for key in [None, Some(revoked.as_str()), Some(OTHER)] {
+                let headers: Vec<_> =
+                    [Some(header), key.map(|key| ("X-Api-Key", key))].into_iter().flatten().collect();
+                let answer = host.send(method, &filled, &headers, body.clone()).unwrap();
+                // With the key of another tenant, what is not by ID is that tenant's own; bodies are of no accepted type.
+                let own_list = matches!(path.as_str(), "/v2/deployments" | "/v2/listeners");
+                let expected: &[u16] = match (is_description, is_open, key) {
+                    (true, ..) => &[200],
+                    (_, true, _) => &[403],
+                    (_, _, Some(OTHER)) if own_list && method == "GET" => &[200],
+                    (_, _, Some(OTHER)) => &[404, 415],
+                    _ => &[401],
+                };
+                if key == Some(OTHER) && expected.contains(&200) && !is_description {
+                    assert!(!answer.text.contains(&own.deployment), "{place}: {}", answer.text);
+                }
+                check(&place, answer, expected);
+            }
+            let preflight = [
+                header,
+                ("Access-Control-Request-Method", method),
+                ("Access-Control-Request-Headers", "x-api-key, content-type"),
+            ];
+            let answer = host.send("OPTIONS", &filled, &preflight, None).unwrap();
+            check(&format!("preflight of {place}"), answer, &[401, 405]);
+        }
+    }
+    let digest = format!("sha256:{}", "1".repeat(64));
+    for (method, path) in [
+        ("GET", "/v2/".to_owned()),
+        ("POST", "/v2/images/own/blobs/uploads/".to_owned()),
+        ("GET", format!("/v2/images/own/blobs/{digest}")),
+        ("GET", "/v2/images/own/manifests/latest".to_owned()),
+        ("PUT", "/v2/images/own/manifests/latest".to_owned()),
+    ] {
+        for header in FOREIGN {
+            for key in [KEY, OTHER, &revoked] {
+                // A key is no push token.
+                let bearer = format!("Bearer {key}");
+                let answer = host.send(method, &path, &[header, ("Authorization", &bearer)], None).unwrap();
+                check(&format!("{method} {path} {header:?}"), answer, &[401]);
+            }
+        }
+    }
+    assert_eq!(asked, 22 * 3 * 4 + 5 * 3 * 3);
+    assert_eq!(state(&host, &own, &foreign), before);
+}

@@ -38,6 +38,8 @@ pub(crate) struct StandIn {
     pub(crate) heartbeat: Option<Duration>,
     /// What servers write to their logs when they start.
     pub(crate) lines: &'static [&'static str],
+    /// Milliseconds by which the clock is set back after the first of these lines.
+    pub(crate) set_back: i64,
     /// By number of the revision, from 1.
     pub(crate) faults: Vec<(u64, Fault)>,
     /// The names of images that were removed.
@@ -191,8 +193,9 @@ impl Runner for StandIn {
                 number += 1;
                 (time::now() * MILLISECOND + number, number)
             };
-            for text in self.lines {
-                line(next().0, (*text).to_owned());
+            for (index, text) in self.lines.iter().enumerate() {
+                let set_back = if index == 0 { 0 } else { self.set_back * MILLISECOND };
+                line(next().0 - set_back, (*text).to_owned());
             }
             while self.containers.lock().unwrap().contains_key(container) {
                 sleep(interval).await;

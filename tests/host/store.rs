@@ -32,6 +32,7 @@ fn serve(env: &TestEnv) -> Child {
 impl Process {
     pub(super) fn start(env: &TestEnv) -> Self {
         let key = env.run("host keys create --data data").out.trim().to_owned();
+        env.run("host tenants set default deployments=100000 replicas=100000 uploads=100000 --data data");
         let mut child = serve(env);
         let url = first_line(&mut child);
         let url = url.strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned();
@@ -187,7 +188,7 @@ fn copies_are_whole_and_damage_is_found() {
     assert_eq!(contents(&env.path("copy")), before);
     let check = env.run("host check --data restored");
     assert_eq!(check.code, 0, "{} {}", check.out, check.err);
-    assert!(check.out.starts_with("version 1, 1 deployment, 0 revisions, 1 key\n"), "{}", check.out);
+    assert!(check.out.starts_with("version 2, 1 deployment, 0 revisions, 1 key\n"), "{}", check.out);
     let none = env.run("host check --data nowhere");
     assert_eq!(none.code, 2, "{}", none.err);
     assert!(none.err.contains("is not a data directory") && !env.path("nowhere").exists(), "{}", none.err);
@@ -196,4 +197,112 @@ fn copies_are_whole_and_damage_is_found() {
     let check = env.run("host check --data restored");
     assert_eq!(check.code, 1, "{}", check.out);
     assert!(check.out.contains("cannot be decrypted with this secret.key"), "{}", check.out);
+}
+
+/// Runs the program with a umask.
+#[cfg(unix)]
+fn run_with_umask(env: &TestEnv, umask: &str, arguments: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!(r#"umask {umask} && exec "$0" {arguments}"#)]).arg(crate::harness::program());
+    let output = shell.current_dir(env.path(".")).output().unwrap();
+    assert!(output.status.success(), "{arguments}: {output:?}");
+}
+
+/// Fails if another user may do anything with a file or directory; their number.
+#[cfg(unix)]
+fn check_private(path: &Path) -> usize {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let expected = if path.is_dir() { 0o700 } else { 0o600 };
+    assert_eq!(mode, expected, "{}: {mode:o}", path.display());
+    if !path.is_dir() {
+        return 1;
+    }
+    1 + fs::read_dir(path).unwrap().map(|entry| check_private(&entry.unwrap().path())).sum::<usize>()
+}
+
+#[cfg(unix)]
+#[test]
+fn data_and_copies_are_private_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for umask in ["000", "022"] {
+        let env = TestEnv::empty();
+        run_with_umask(&env, umask, "host keys create --data data");
+        fs::write(env.path("data/uploads/archive.tar.gz"), "x").unwrap();
+        fs::create_dir(env.path("data/registry/deployment")).unwrap();
+        fs::write(env.path("data/registry/deployment/blob"), "x").unwrap();
+        fs::write(env.path("data/host.db.1"), "x").unwrap();
+        fs::write(env.path("data/something-else"), "x").unwrap();
+        // As an older version left it.
+        for path in ["data", "data/host.db", "data/uploads", "data/host.db.1"] {
+            let mode = if env.path(path).is_dir() { 0o755 } else { 0o644 };
+            fs::set_permissions(env.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        run_with_umask(&env, umask, "host keys list --data data");
+        let mode = |path: &str| fs::metadata(env.path(path)).unwrap().permissions().mode() & 0o077;
+        assert_ne!(mode("data/something-else"), 0, "a file that is not of the service was changed");
+        fs::remove_file(env.path("data/something-else")).unwrap();
+        assert!(check_private(&env.path("data")) >= 8);
+        run_with_umask(&env, umask, "host backup --data data copy");
+        assert!(check_private(&env.path("copy")) >= 5);
+        run_with_umask(&env, umask, "host restore --data restored copy");
+        assert!(check_private(&env.path("restored")) >= 5);
+    }
+}
+
+/// Archives are replaced all the time, so that those that a copy of the database names may be gone at once.
+#[test]
+fn backup_during_writes_has_all_files_that_its_database_names() {
+    let env = TestEnv::empty();
+    let service = Process::start(&env);
+    let ids: Vec<String> = (0..4)
+        .map(|number| {
+            let mut body = creation(&format!("app-{number}"));
+            body["source"] = json!("internal_source");
+            let made = service.ask("POST", "/v2/deployments", Some(&body)).unwrap();
+            made.1["id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let upload = |id: &str, size: usize| {
+        let place =
+            service.ask("POST", &format!("/v2/deployments/{id}/upload-url"), Some(&json!({}))).unwrap();
+        let url = place.1["upload_url"].as_str().unwrap().to_owned();
+        let answer = send("PUT", &url, &[], Some(("application/gzip", vec![7; size]))).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    };
+    // They take a while to copy.
+    (0..5).for_each(|_| upload(&ids[0], 16 << 20));
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let uploads = std::sync::atomic::AtomicUsize::new(0);
+    let order = std::sync::atomic::Ordering::SeqCst;
+    let copies: Vec<String> = (0..8).map(|number| format!("copy-{number}")).collect();
+    std::thread::scope(|scope| {
+        for id in &ids[1..] {
+            let (upload, is_over, uploads) = (&upload, &is_over, &uploads);
+            scope.spawn(move || {
+                while !is_over.load(order) {
+                    upload(id, 100);
+                    uploads.fetch_add(1, order);
+                }
+            });
+        }
+        for copy in &copies {
+            let before = uploads.load(order);
+            let deadline = std::time::Instant::now() + PATIENCE;
+            while uploads.load(order) < before + 20 && std::time::Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let backup = env.run(&format!("host backup --data data {copy}"));
+            if backup.code != 0 {
+                is_over.store(true, order);
+            }
+            assert_eq!(backup.code, 0, "{}", backup.err);
+        }
+        is_over.store(true, order);
+    });
+    service.kill();
+    for copy in &copies {
+        let check = env.run(&format!("host check --data {copy}"));
+        assert_eq!(check.code, 0, "{copy}: {}", check.out);
+    }
 }

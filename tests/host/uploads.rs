@@ -171,6 +171,36 @@ fn raw(host: &Host, url: &str, header: &str) -> String {
     String::from_utf8(answer).unwrap()
 }
 
+/// A client that tries again does not wait for its first attempt, and one URL takes the room of one archive.
+#[test]
+fn newer_upload_to_a_url_ends_the_older_one() {
+    let host = Host::start(|_| {});
+    let id = created(&host, "app");
+    let place = place(&host, &id);
+    let url = place["upload_url"].as_str().unwrap();
+    let target = url.strip_prefix(&host.url()).unwrap();
+    let mut first = TcpStream::connect(host.address()).unwrap();
+    first.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head =
+        format!("PUT {target} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nConnection: close\r\n\r\nx");
+    first.write_all(head.as_bytes()).unwrap();
+    let files = || fs::read_dir(host.data().join("uploads")).unwrap().count();
+    let deadline = Instant::now() + PATIENCE;
+    while files() == 0 {
+        assert!(Instant::now() < deadline, "the first upload does not begin");
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(put(&host, url, archive(&["app/agent.json"])).status, 200);
+    let mut answer = String::new();
+    first.read_to_string(&mut answer).unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 409 ") && answer.contains("Another upload to this URL began."),
+        "{answer}"
+    );
+    assert_eq!(files(), 1);
+    host.until(&built(&host, &id, &place["object_path"]), |it| it["status"] == "DEPLOYED");
+}
+
 /// The archives of a deleted deployment are removed; one that is being received is not.
 #[test]
 fn an_upload_goes_on_while_another_deployment_is_removed() {

@@ -1,6 +1,6 @@
 //! `agentcli host keys`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agentcli::cli::env::Env;
 use agentcli::error::Error;
@@ -48,13 +48,17 @@ Examples:
 }
 
 #[derive(Debug, clap::Args)]
-struct Data {
-    /// Data directory; `create` creates it if it does not exist
+pub(super) struct Data {
+    /// Data directory; `keys create` creates it if it does not exist
     #[arg(long, value_name = "DIRECTORY")]
     data: PathBuf,
 }
 
 impl Data {
+    pub(super) fn path(&self) -> &Path {
+        &self.data
+    }
+
     fn open(&self, env: &Env) -> Result<Store, Error> {
         Ok(Store::attach(&env.directory.join(&self.data)).map_err(crate::Error::from)?)
     }

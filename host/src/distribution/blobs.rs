@@ -16,6 +16,8 @@ use super::digest::Digest;
 use super::fault::Fault;
 use crate::lock;
 use crate::persist::persist;
+use crate::private;
+use crate::quota::{Exceeded, Quota};
 
 /// Prefix of the files of uploads.
 pub(super) const UPLOAD: &str = ".upload-";
@@ -34,10 +36,21 @@ pub(super) struct Blobs {
     removal: Mutex<()>,
 }
 
+/// The images that count for a quota.
+#[derive(Clone)]
+pub(super) struct Room {
+    /// IDs of all deployments of the tenant.
+    pub(super) deployments: Vec<String>,
+    /// Maximum size of their images, in bytes.
+    pub(super) most: u64,
+}
+
 /// A blob that is being received.
 pub(super) struct Upload {
     /// ID of the deployment.
     pub(super) deployment: String,
+    /// Those of the tenant.
+    room: Room,
     /// Number of bytes received.
     pub(super) size: u64,
     /// Removed when it is dropped.
@@ -76,12 +89,12 @@ impl Blobs {
     }
 
     /// Begins to receive a blob.
-    pub(super) fn begin(&self, deployment: &str) -> Result<Upload, Fault> {
+    pub(super) fn begin(&self, deployment: &str, room: Room) -> Result<Upload, Fault> {
         let directory = self.directory(deployment);
-        fs::create_dir_all(&directory)?;
+        private::create_directory(&directory)?;
         let file = Builder::new().prefix(UPLOAD).tempfile_in(directory)?;
-        let upload =
-            Upload { deployment: deployment.to_owned(), size: 0, file, hash: Sha256::new(), unmeasured: 0 };
+        let (deployment, hash) = (deployment.to_owned(), Sha256::new());
+        let upload = Upload { deployment, room, size: 0, file, hash, unmeasured: 0 };
         self.measure(&upload)?;
         Ok(upload)
     }
@@ -119,12 +132,14 @@ impl Blobs {
         })
     }
 
-    /// Fails if the repository of an upload is full.
+    /// Fails if the repository of an upload is full, or the quota of its tenant is used up.
     fn measure(&self, upload: &Upload) -> Result<(), Fault> {
-        let sizes: Vec<u64> = entries(&self.directory(&upload.deployment))
-            .into_iter()
-            .filter_map(|(path, _)| Some(path.metadata().ok()?.len()))
-            .collect();
+        let Room { deployments, most } = &upload.room;
+        let needed = deployments.iter().flat_map(|it| self.sizes(it)).sum();
+        if needed > *most {
+            return Err(Exceeded { quota: Quota::ImageBytes, most: *most, needed }.into());
+        }
+        let sizes = self.sizes(&upload.deployment);
         let (most, used) = (self.limits.repository, sizes.iter().sum::<u64>());
         if used > most {
             return Err(Fault::too_large(format!(
@@ -135,6 +150,12 @@ impl Blobs {
             return Err(Fault::too_large(format!("A deployment may have {MAX_BLOBS} blobs at most.")));
         }
         Ok(())
+    }
+
+    /// The sizes of the files of a deployment, in bytes.
+    fn sizes(&self, deployment: &str) -> Vec<u64> {
+        let files = entries(&self.directory(deployment)).into_iter();
+        files.filter_map(|(path, _)| Some(path.metadata().ok()?.len())).collect()
     }
 
     /// Removes the blobs of a deployment that are not used, and were not for some time.

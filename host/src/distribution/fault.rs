@@ -6,7 +6,11 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use agentcli::project;
+
 use crate::answer::json_response;
+use crate::persist::system_error;
+use crate::quota::Exceeded;
 use crate::store::Broken;
 
 /// An error: its status, its code and its message.
@@ -76,7 +80,14 @@ impl Fault {
 /// A file cannot be read or written.
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
-        Self::new(StatusCode::INSUFFICIENT_STORAGE, "UNKNOWN", format!("The data cannot be kept: {error}."))
+        let message = format!("The data cannot be kept: {}.", project::reason(&system_error(error)));
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "UNKNOWN", message)
+    }
+}
+
+impl From<Exceeded> for Fault {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "DENIED", exceeded.to_string())
     }
 }
 

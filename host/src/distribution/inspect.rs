@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::blobs::names;
 use super::digest::Digest;
 use super::sweep::kept;
-use crate::store::{Broken, Tx};
+use crate::store::{Broken, Manifest, Tx};
 
 /// Number of bytes that are read together.
 const PIECE: usize = 1 << 20;
@@ -33,13 +33,7 @@ pub(crate) fn problems(root: &Path, tx: &Tx<'_>) -> Result<Vec<String>, Broken> 
             }
             is_whole
         });
-        let mut blobs: Vec<Digest> = Vec::new();
-        for needs in kept(&manifests, i64::MAX).into_values() {
-            blobs.extend(needs.blobs.into_iter().map(|(digest, _)| digest));
-        }
-        blobs.sort_by(|a, b| a.as_str().cmp(b.as_str()));
-        blobs.dedup();
-        for blob in blobs {
+        for blob in needed_blobs(&manifests) {
             let name = blob.as_str();
             match digest_of(&root.join(&deployment).join(blob.digits())) {
                 Ok(found) if found == blob => {}
@@ -49,6 +43,25 @@ pub(crate) fn problems(root: &Path, tx: &Tx<'_>) -> Result<Vec<String>, Broken> 
         }
     }
     Ok(problems)
+}
+
+/// The blobs that revisions need, with the IDs of their deployments.
+pub(crate) fn named_blobs(tx: &Tx<'_>) -> Result<Vec<(String, Digest)>, Broken> {
+    let mut named = Vec::new();
+    for deployment in tx.deployment_ids()? {
+        let blobs = needed_blobs(&tx.manifests(&deployment)?);
+        named.extend(blobs.into_iter().map(|blob| (deployment.clone(), blob)));
+    }
+    Ok(named)
+}
+
+/// The blobs of the manifests that revisions need, each once.
+fn needed_blobs(manifests: &[Manifest]) -> Vec<Digest> {
+    let needs = kept(manifests, i64::MAX).into_values().flat_map(|needs| needs.blobs);
+    let mut blobs: Vec<Digest> = needs.map(|(digest, _)| digest).collect();
+    blobs.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+    blobs.dedup();
+    blobs
 }
 
 fn digest_of(path: &Path) -> io::Result<Digest> {

@@ -14,13 +14,14 @@ use futures_util::StreamExt as _;
 use uuid::Uuid;
 
 use super::access::Access;
-use super::blobs::Upload;
+use super::blobs::{Room, Upload};
 use super::digest::Digest;
 use super::fault::Fault;
 use super::routes::{blocking, created};
 use super::{Shared, repository};
 use crate::lock;
 use crate::query::Query;
+use crate::quota::Quota;
 
 /// Maximum number of uploads in progress of a deployment. An engine sends a few layers at a time.
 const MAX_UPLOADS: usize = 64;
@@ -76,7 +77,12 @@ pub(super) async fn begin(
         return Err(Fault::new(StatusCode::TOO_MANY_REQUESTS, "TOOMANYREQUESTS", message));
     }
     let (blobs, deployment) = (registry.blobs.clone(), access.deployment.clone());
-    let upload = blocking(move || blobs.begin(&deployment)).await?;
+    let room = shared.store.read(|tx| {
+        let tenant = tx.tenant_of_deployment(&deployment)?;
+        let (deployments, most) = (tx.deployments_of(&tenant)?, tx.quota(&tenant, Quota::ImageBytes)?);
+        Ok::<_, Fault>(Room { deployments, most })
+    })?;
+    let upload = blocking(move || blobs.begin(&deployment, room)).await?;
     if let Some(digest) = asked_digest(&uri)? {
         let upload = receive(&shared, upload, body).await?;
         return keep(&shared, &access, upload, digest).await;

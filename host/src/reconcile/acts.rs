@@ -2,10 +2,12 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use agentcli::api::time;
 use agentcli::api::wire::LogLevel;
 
 use super::action::Action;
@@ -26,6 +28,10 @@ const TRANSFER_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Time that reading the output of a container that ended may take.
 const READ_LIMIT: Duration = Duration::from_secs(10);
+
+/// Interval at which it is checked whether the clock was set back, and number of nanoseconds of its milliseconds.
+const CLOCK_CHECK: Duration = Duration::from_millis(200);
+const NANOSECONDS: i64 = 1_000_000;
 
 /// Number of last lines of a container in the reason of a failure.
 const LAST_LINES: usize = 3;
@@ -239,13 +245,36 @@ impl<J: Journal, R: Runner> Acts<J, R> {
 
     /// Copies the lines of a container to the log of its revision until it ends.
     pub(super) async fn follow(&self, status: &ContainerStatus) {
-        let (revision, container) = (status.revision.clone(), status.name.clone());
-        let Ok(after) = self.journal.logged_until(&revision, &container).await else { return };
-        let journal = self.journal.clone();
-        let line =
-            Box::new(move |time, text| journal.log_output(&revision, &container, Output { time, text }));
-        // The engine may be gone: the next tick follows again.
-        self.runner.follow(&status.name, after, line).await.ok();
+        let (revision, container) = (&status.revision, &status.name);
+        loop {
+            let Ok(last) = self.journal.logged_until(revision, container).await else { return };
+            // After the clock was set back, new lines are older than the last one.
+            let after = last.min(now());
+            let (journal, revision, name) = (self.journal.clone(), revision.clone(), container.clone());
+            let previous = AtomicI64::new(last);
+            let line = Box::new(move |time, text| {
+                let is_set_back = time < previous.swap(time, Ordering::Relaxed);
+                journal.log_output(&revision, &name, Output { time, text, is_set_back });
+            });
+            tokio::select! {
+                // The engine may be gone: the next tick follows again.
+                _ = self.runner.follow(container, after, line) => return,
+                // The engine leaves out what is older than `after`.
+                () = set_back(after) => {}
+            }
+        }
+    }
+}
+
+/// Nanoseconds since 1970.
+fn now() -> i64 {
+    time::now().saturating_mul(NANOSECONDS)
+}
+
+/// Waits until the clock is set back to a time before `after`.
+async fn set_back(after: i64) {
+    while now() >= after {
+        sleep(CLOCK_CHECK).await;
     }
 }
 

@@ -52,8 +52,8 @@ pub trait Journal: Send + Sync + 'static {
     fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch>;
     /// Adds a line to the log of a revision. It must not block.
     fn log(&self, revision: &str, stage: Stage, level: LogLevel, line: &str);
-    /// Adds a line of a container to the log of its revision, unless a line of that time or a later one was added. It
-    /// must not block.
+    /// Adds a line of a container to the log of its revision, unless a line of that time or a later one was added and the
+    /// clock was not set back. It must not block.
     fn log_output(&self, revision: &str, container: &str, output: Output);
     /// The time of the last line of a container, in nanoseconds since 1970; 0 without any.
     fn logged_until<'a>(&'a self, revision: &'a str, container: &'a str) -> Recorded<'a, i64>;
@@ -68,6 +68,8 @@ pub struct Output {
     pub time: i64,
     /// The line.
     pub text: String,
+    /// Whether it is older than the line before it, since the clock was set back.
+    pub is_set_back: bool,
 }
 
 /// A change of the phase of a revision.

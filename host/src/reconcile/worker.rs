@@ -287,11 +287,34 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         }
     }
 
-    /// Logs why a revision waits, once.
+    /// Logs why a revision waits, once. Where the engine and the databases of this host are, is not for its user.
     fn log(&mut self, revision: String, reason: &str) {
+        let reason = &without_places(reason);
         if self.logged.get(&revision).is_none_or(|logged| logged != reason) {
             self.journal.log(&revision, Stage::Deploy, LogLevel::Warning, reason);
             self.logged.insert(revision, reason.to_owned());
         }
+    }
+}
+
+/// `text` with `…` for paths and URLs.
+fn without_places(text: &str) -> String {
+    let is_place = |word: &str| {
+        let word = word.trim_matches(|c: char| "`'\"(),;".contains(c));
+        word.starts_with('/') || word.contains("://")
+    };
+    text.split(' ').map(|word| if is_place(word) { "…" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_not_told_where_the_engine_is() {
+        let reason =
+            "cannot connect to the container engine at `unix:///run/a.sock`: no such file; found at /run/b";
+        let expected = "cannot connect to the container engine at … no such file; found at …";
+        assert_eq!(without_places(reason), expected);
     }
 }

@@ -18,6 +18,7 @@ use agentcli::project::{self, Boundary, Project};
 use super::confined::confine;
 use super::repository::{self, Remote};
 use super::{BuildJob, Failure, LogSink, Origin, tree};
+use crate::persist::system_error;
 
 /// Width of the findings in a log, in columns.
 const WIDTH: usize = 100;
@@ -37,7 +38,8 @@ pub(super) async fn build(
     // It is removed when the build ends.
     let tree = fs::create_dir_all(builds).and_then(|()| TempDir::with_prefix_in("tree-", builds));
     let tree = tree.map_err(|error| {
-        Failure::Refused(format!("cannot create a directory for the build: {}", project::reason(&error)))
+        let reason = project::reason(&system_error(error));
+        Failure::Refused(format!("cannot create a directory for the build: {reason}"))
     })?;
     if let Origin::Repository { url, reference, commit, is_listed } = &job.origin {
         let remote = Remote { url, reference, commit: commit.as_deref(), is_listed: *is_listed };
@@ -89,7 +91,8 @@ fn prepare(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, S
 /// Unpacks an archive, which was checked. This user may change and remove everything in the tree, whatever the modes in the
 /// archive. The error is a fragment.
 fn unpack(mut archive: &File, root: &Path) -> Result<(), String> {
-    let failed = |error: io::Error| format!("cannot unpack the archive: {}", project::reason(&error));
+    let failed =
+        |error: io::Error| format!("cannot unpack the archive: {}", project::reason(&system_error(error)));
     archive.rewind().map_err(failed)?;
     for entry in tar::Archive::new(GzDecoder::new(archive)).entries().map_err(failed)? {
         let mut entry = entry.map_err(failed)?;
@@ -98,8 +101,7 @@ fn unpack(mut archive: &File, root: &Path) -> Result<(), String> {
             // As `tar` does.
             continue;
         }
-        let inside: PathBuf =
-            path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
+        let inside: PathBuf = path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
         // Errors of `tar` name the directory of the build; their source is that of the system.
         let unpacked = unpack_entry(&mut entry, root, &root.join(&inside));
         unpacked.map_err(|error| {
@@ -129,20 +131,6 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 #[cfg(not(unix))]
 fn set_mode(_: &Path, _: u32) -> io::Result<()> {
     Ok(())
-}
-
-/// The error of the system that `error` comes from, without the texts around it.
-fn system_error(error: io::Error) -> io::Error {
-    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    while let Some(cause) = source {
-        if let Some(code) = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
-            return io::Error::from_raw_os_error(code);
-        }
-        // An I/O error that wraps another one does not name it as its source.
-        let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        source = wrapped.map(|wrapped| wrapped as _).or_else(|| cause.source());
-    }
-    error.kind().into()
 }
 
 /// Fails if `path` leads out of `root`, through links too: everything else on this machine belongs to others.

@@ -201,7 +201,8 @@ impl<'a> Git<'a> {
             _ => format!("cannot run git: {}", project::reason(&error)),
         })?;
         if !status.is_success() {
-            let reason = reason(&stderr, self.pinned.is_none());
+            // Tenants read it, and do not need the directory of the build.
+            let reason = reason(&stderr, self.pinned.is_none()).replace(&*self.root.to_string_lossy(), ".");
             return Err(format!("git {} failed: {reason}", arguments.first().unwrap_or(&"")));
         }
         Ok(String::from_utf8_lossy(&stdout).trim().to_owned())

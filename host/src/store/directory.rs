@@ -1,11 +1,13 @@
 //! The data directory: the database, the key of the secrets, the archives, the pushed images, and the lock of the process that
 //! uses them.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use agentcli::project;
+
+use crate::private;
 
 /// The data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +69,10 @@ impl Error {
     }
 }
 
+/// Names of the file of the database, with which those of its copies begin, and of the lock.
+const DATABASE: &str = "host.db";
+const LOCK: &str = "lock";
+
 /// Paths in the data directory.
 pub(super) struct Directory(PathBuf);
 
@@ -82,17 +88,49 @@ impl Directory {
     pub(super) fn create(path: &Path) -> Result<Self, Error> {
         let directory = Self::at(path);
         for path in [directory.uploads(), directory.registry()] {
-            fs::create_dir_all(path).map_err(|source| directory.unusable(source))?;
+            private::create_directory(&path).map_err(|source| directory.unusable(source))?;
         }
         Ok(directory)
+    }
+
+    /// Takes the permissions of other users, which older versions left them, from the directory and what the service has in
+    /// it: the database with its copies, the archives and the images. A key that others could read is refused instead.
+    pub(super) fn restrict(&self) -> Result<(), Error> {
+        let restrict = || {
+            private::restrict(&self.0)?;
+            for entry in fs::read_dir(&self.0)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                if name == LOCK || name.to_string_lossy().starts_with(DATABASE) {
+                    match private::restrict(&entry.path()) {
+                        // SQLite removes files beside the database.
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                        restricted => restricted?,
+                    }
+                }
+            }
+            private::restrict_all(&self.uploads())?;
+            private::restrict_all(&self.registry())
+        };
+        restrict().map_err(|source| self.unusable(source))
+    }
+
+    /// Creates the file of the database, whose permissions those beside it get from SQLite.
+    pub(super) fn create_database(&self) -> Result<(), Error> {
+        private::open(&self.database()).map(drop).map_err(|source| self.unusable(source))
     }
 
     pub(super) fn unusable(&self, source: io::Error) -> Error {
         Error::Directory { path: self.0.clone(), source }
     }
 
+    /// A file by its path in the directory.
+    pub(super) fn file(&self, path: &Path) -> PathBuf {
+        self.0.join(path)
+    }
+
     pub(super) fn database(&self) -> PathBuf {
-        self.0.join("host.db")
+        self.0.join(DATABASE)
     }
 
     /// The changes that are not in the file of the database yet.
@@ -122,8 +160,7 @@ impl Directory {
 
     /// Locks the directory for this process; a lock ends with its process, however that ends.
     pub(super) fn lock(&self) -> Result<Lock, Error> {
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).open(self.0.join("lock"));
-        let file = opened.map_err(|source| self.unusable(source))?;
+        let file = private::open(&self.0.join(LOCK)).map_err(|source| self.unusable(source))?;
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),
             Err(TryLockError::WouldBlock) => Err(Error::InUse { path: self.0.clone() }),

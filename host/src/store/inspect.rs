@@ -1,15 +1,21 @@
 //! Checks and copies of the data directory.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
 use super::directory::{Directory, Error};
 use super::{Broken, Store, Tx};
 use crate::distribution;
+use crate::private;
 use crate::uploads::EXTENSION;
+
+/// Number of copies of the database after which a backup fails, each after a file that the one before names was removed.
+const ATTEMPTS: usize = 20;
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,12 +62,43 @@ impl Store {
     pub fn copy_to(&self, target: &Path) -> Result<(), Error> {
         let failed = |source| Error::Directory { path: target.to_owned(), source };
         let (new, copy) = new_directory(target)?;
-        let database = copy.database().to_string_lossy().into_owned();
+        copy_key(&self.directory, &copy).map_err(failed)?;
+        // Most of the time passes before the database is copied, and what changed meanwhile is copied after it.
+        copy_files(&self.directory, &copy).map_err(failed)?;
+        for _ in 0..ATTEMPTS {
+            self.copy_database(&copy.database()).map_err(failed)?;
+            let named =
+                self.named_files(&copy.database()).map_err(|error| failed(io::Error::other(error)))?;
+            if self.directory.copy_missing(&copy, &named).map_err(failed)? {
+                return fs::rename(new.keep(), target).map_err(failed);
+            }
+            fs::remove_file(copy.database()).map_err(failed)?;
+        }
+        Err(failed(io::Error::other("files were removed again and again while they were copied")))
+    }
+
+    /// Copies the database to a file that does not exist.
+    fn copy_database(&self, target: &Path) -> io::Result<()> {
+        // SQLite writes into an empty file, which gets no other permissions.
+        private::open(target)?;
         // Not in a transaction, which it does not permit.
-        let copied = self.reader().and_then(|reader| reader.execute("VACUUM INTO ?1", [database]));
-        copied.map_err(|error| failed(io::Error::other(error)))?;
-        copy_all(&self.directory, &copy).map_err(failed)?;
-        fs::rename(new.keep(), target).map_err(failed)
+        let copied = self
+            .reader()
+            .and_then(|db| db.execute("VACUUM INTO ?1", [target.to_string_lossy().into_owned()]));
+        copied.map(drop).map_err(io::Error::other)
+    }
+
+    /// The files that a copy of the database names, relative to the data directory.
+    fn named_files(&self, database: &Path) -> Result<HashSet<PathBuf>, Broken> {
+        let db = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let tx = Tx { db: &db, vault: &self.vault };
+        let archives = tx.received_uploads()?.into_iter();
+        let archives =
+            archives.map(|id| Directory::at(Path::new("")).uploads().join(format!("{id}{EXTENSION}")));
+        let blobs = distribution::named_blobs(&tx)?.into_iter();
+        let registry = Directory::at(Path::new("")).registry();
+        let blobs = blobs.map(|(deployment, blob)| registry.join(deployment).join(blob.digits()));
+        Ok(archives.chain(blobs).collect())
     }
 
     /// Makes the data directory `target`, which must not exist, from the copy in `source`, which is not changed.
@@ -76,12 +113,12 @@ impl Store {
         // The second one is there if the copy is of a service that was killed.
         for (from, is_needed) in [(source.database(), true), (source.write_ahead_log(), false)] {
             let to = new.path().join(from.file_name().unwrap_or_default());
-            match fs::copy(from, to) {
+            match private::copy(&from, &to) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !is_needed => {}
-                copied => drop(copied.map_err(failed)?),
+                copied => copied.map_err(failed)?,
             }
         }
-        copy_all(&source, &copy).map_err(failed)?;
+        copy_key(&source, &copy).and_then(|()| copy_files(&source, &copy)).map_err(failed)?;
         // Opening checks it, and migrates an older one.
         drop(Self::attach(new.path())?);
         fs::rename(new.keep(), target).map_err(failed)
@@ -97,27 +134,30 @@ fn new_directory(target: &Path) -> Result<(TempDir, Directory), Error> {
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
     let new = tempfile::Builder::new().prefix(".agentcli-host-").tempdir_in(parent.unwrap_or(Path::new(".")));
     let new = new.map_err(failed)?;
+    private::restrict(new.path()).map_err(failed)?;
     let directory = Directory::create(new.path())?;
     Ok((new, directory))
 }
 
-/// Copies the key, with its mode, the archives and the pushed images.
-fn copy_all(from: &Directory, to: &Directory) -> io::Result<()> {
-    fs::copy(from.key(), to.key())?;
-    copy_files(&from.uploads(), &to.uploads())?;
-    copy_files(&from.registry(), &to.registry())
+fn copy_key(from: &Directory, to: &Directory) -> io::Result<()> {
+    private::copy(&from.key(), &to.key())
 }
 
-/// Copies the files below a directory. Those that are being received are left out, and those that are removed meanwhile:
-/// no kept revision needs them.
-fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies the archives and the pushed images.
+fn copy_files(from: &Directory, to: &Directory) -> io::Result<()> {
+    copy_tree(&from.uploads(), &to.uploads())?;
+    copy_tree(&from.registry(), &to.registry())
+}
+
+/// Copies the files below a directory. Those that are being received are left out, and those that are removed meanwhile.
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
         let copied = match entry.file_type()?.is_dir() {
-            true => fs::create_dir_all(&target).and_then(|()| copy_files(&entry.path(), &target)),
+            true => private::create_directory(&target).and_then(|()| copy_tree(&entry.path(), &target)),
             false if entry.file_name().to_string_lossy().starts_with('.') => Ok(()),
-            false => fs::copy(entry.path(), &target).map(drop),
+            false => private::copy(&entry.path(), &target),
         };
         match copied {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -125,6 +165,23 @@ fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+impl Directory {
+    /// Copies those of the `named` files that the copy does not have; returns whether it has all then.
+    fn copy_missing(&self, copy: &Self, named: &HashSet<PathBuf>) -> io::Result<bool> {
+        let missing = named.iter().filter(|path| !copy.file(path).exists());
+        for path in missing {
+            let target = copy.file(path);
+            private::create_directory(target.parent().unwrap_or(Path::new("")))?;
+            match private::copy(&self.file(path), &target) {
+                // The database does not name it any more either.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                copied => copied?,
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl Tx<'_> {

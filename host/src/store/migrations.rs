@@ -7,14 +7,16 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::BUSY;
 use super::directory::{Directory, Error};
+use crate::private;
 
 /// The changes of the schema, oldest first. The version of a database is the number of those that it has.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("limits.sql")];
 
 /// Opens the database for changes, and migrates it; the older one is kept as `host.db.VERSION`.
 pub(super) fn open(directory: &Directory) -> Result<Connection, Error> {
     let path = directory.database();
     let damaged = |error: rusqlite::Error| Error::Damaged { path: path.clone(), reason: error.to_string() };
+    directory.create_database()?;
     let mut db = Connection::open(&path).map_err(damaged)?;
     db.busy_timeout(BUSY).map_err(damaged)?;
     check(&db, &path)?;
@@ -51,6 +53,9 @@ fn keep(db: &Connection, path: &Path, version: i64) -> Result<(), Error> {
     copy.push(format!(".{version}"));
     // Left by a migration that was stopped.
     fs::remove_file(&copy).ok();
+    // SQLite writes into an empty file, which gets no other permissions.
+    let created = private::open(Path::new(&copy));
+    created.map_err(|source| Error::Directory { path: path.to_owned(), source })?;
     let copied = db.execute("VACUUM INTO ?1", [copy.to_string_lossy()]);
     copied.map(drop).map_err(|error| Error::Damaged { path: path.to_owned(), reason: error.to_string() })
 }
@@ -64,4 +69,40 @@ fn migrate(db: &mut Connection, newest: i64) -> rusqlite::Result<()> {
     }
     transaction.pragma_update(None, "user_version", newest)?;
     transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Store;
+    use super::*;
+
+    #[test]
+    fn database_of_the_first_version_is_migrated_and_kept() {
+        let path = tempfile::tempdir().unwrap();
+        let directory = Directory::create(path.path()).unwrap();
+        let db = Connection::open(directory.database()).unwrap();
+        db.execute_batch(MIGRATIONS[0]).unwrap();
+        db.pragma_update(None, "user_version", 1).unwrap();
+        db.execute_batch(
+            "INSERT INTO deployments (id, record, tags, secrets) VALUES ('a', '{\"tenant_id\": \"t\"}', '[]', x'');
+             INSERT INTO revisions (id, deployment, ordinal, record, secrets, grace)
+             VALUES ('a-1', 'a', 1, '{}', x'', 0);
+             INSERT INTO logs (revision, kind, time, level, message) VALUES (1, 0, 0, 'INFO', 'é'), (1, 0, 0, 'INFO', 'x');
+             INSERT INTO outputs VALUES (1, 'c', 7);
+             INSERT INTO uploads (id, deployment, token, made, has_file) VALUES ('u', 'a', x'', 0, 1);",
+        )
+        .unwrap();
+        drop(db);
+        std::fs::write(directory.key(), [1; 32]).unwrap();
+        crate::private::restrict(&directory.key()).unwrap();
+        let store = Store::open(path.path()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let changed = store.change(|tx| {
+            tx.measure_uploads(|id| id.len() as u64 * 5)?;
+            let used = tx.used("t", crate::quota::Quota::UploadBytes)?;
+            Ok::<_, super::super::Broken>((tx.log_size("a-1")?, tx.logged_until("a-1", "c")?, used))
+        });
+        assert_eq!(runtime.block_on(changed).unwrap(), ((2, 3), 7, 5));
+        assert!(path.path().join("host.db.1").exists());
+    }
 }

@@ -78,10 +78,31 @@ impl Tx<'_> {
         Ok(is_valid && bool::from(known.ct_eq(&digest(token.as_bytes()))))
     }
 
-    /// Records that an archive was received, unless its address was removed or a revision names it; returns whether it
-    /// did. The archive must be moved into its place in the same transaction.
-    pub(crate) fn received(&self, id: &str) -> Result<bool, Broken> {
-        let sql = format!("UPDATE uploads SET has_file = 1 WHERE id = ?1 AND {UNUSED}");
-        Ok(self.db.execute(&sql, [id])? > 0)
+    /// Records that an archive of `size` bytes was received, unless its address was removed or a revision names it; returns
+    /// whether it did. The archive must be moved into its place in the same transaction.
+    pub(crate) fn received(&self, id: &str, size: u64) -> Result<bool, Broken> {
+        let sql = format!("UPDATE uploads SET has_file = 1, size = ?2 WHERE id = ?1 AND {UNUSED}");
+        Ok(self.db.execute(&sql, params![id, i64::try_from(size).unwrap_or(i64::MAX)])? > 0)
+    }
+
+    /// ID of the tenant of an upload, and the size of the archive that it has.
+    pub(crate) fn upload_owner(&self, id: &str) -> Result<(String, u64), Broken> {
+        let mut statement = self.db.prepare_cached(
+            "SELECT tenant, size FROM uploads JOIN deployments ON deployments.id = uploads.deployment
+             WHERE uploads.id = ?1",
+        )?;
+        let found = statement.query_row([id], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())));
+        Ok(found.optional()?.unwrap_or_default())
+    }
+
+    /// Records the sizes of archives that an older version received.
+    pub(crate) fn measure_uploads(&self, size: impl Fn(&str) -> u64) -> Result<(), Broken> {
+        let mut unknown = self.db.prepare("SELECT id FROM uploads WHERE has_file AND size = 0")?;
+        let ids: Vec<String> = unknown.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for id in ids {
+            let size = i64::try_from(size(&id)).unwrap_or(i64::MAX);
+            self.db.execute("UPDATE uploads SET size = ?2 WHERE id = ?1", params![id, size])?;
+        }
+        Ok(())
     }
 }

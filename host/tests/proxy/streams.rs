@@ -160,6 +160,40 @@ async fn slow_client_slows_the_backend_down() {
     until(|| proxy.routes.activity("app").unwrap().open == 0).await;
 }
 
+/// A client that reads nothing at all keeps neither a connection of the proxy nor one of the backend.
+#[tokio::test]
+async fn client_that_reads_nothing_is_cut() {
+    let proxy = Running::start(|options| options.write = Duration::from_millis(200)).await;
+    let backend = Backend::start("backend").await;
+    proxy.ready("app", &[&backend]);
+    let mut client = Raw::connect(proxy.address).await;
+    client.write("GET /endless HTTP/1.1\r\nHost: app.localhost\r\n\r\n").await;
+    until(|| backend.seen.pieces.load(Ordering::SeqCst) > 0).await;
+    until(|| proxy.routes.activity("app").unwrap().open == 0).await;
+    // It is served again when it reads.
+    let mut client = Client::connect(proxy.address).await;
+    assert_eq!(client.send(Method::GET, "app.localhost", "/name", &[], "").await.unwrap().text, "backend");
+}
+
+#[tokio::test]
+async fn requests_of_a_deployment_and_connections_of_an_address_have_limits() {
+    let proxy = Running::start(|options| (options.requests, options.per_address) = (1, 2)).await;
+    let backend = Backend::start("backend").await;
+    proxy.ready("app", &[&backend]);
+    proxy.ready("other", &[&backend]);
+    let mut open = Raw::connect(proxy.address).await;
+    open.write("GET /endless HTTP/1.1\r\nHost: app.localhost\r\n\r\n").await;
+    open.read_until("\r\n\r\n").await;
+    let mut client = Client::connect(proxy.address).await;
+    let refused = client.send(Method::GET, "app.localhost", "/name", &[], "").await.unwrap();
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(refused.detail().starts_with("1 requests to this deployment are open"), "{}", refused.text);
+    let other = client.send(Method::GET, "other.localhost", "/name", &[], "").await.unwrap();
+    assert_eq!(other.text, "backend");
+    let mut third = Raw::connect(proxy.address).await;
+    assert!(third.rest().await.starts_with("HTTP/1.1 429 "));
+}
+
 #[tokio::test]
 async fn upgraded_connections_are_open_requests() {
     let proxy = Running::start(|_| {}).await;
