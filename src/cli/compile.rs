@@ -15,7 +15,13 @@ use crate::error::Error;
 use crate::project::{self, Project};
 
 /// Rules about the language versions of the image.
-const VERSION_RULES: &[&str] = &["incompatible-python", "untested-node", "untested-python"];
+const VERSION_RULES: &[&str] = &["incompatible-python", "refused-node", "untested-node", "untested-python"];
+
+/// Rules about the command that installs the packages of a JavaScript project by default.
+const INSTALLATION_RULES: &[&str] = &["no-package-json", "outdated-package-lock"];
+
+/// Rules about files that a build command makes.
+const UNBUILT_RULES: &[&str] = &["reference-not-built", "workspace-package-not-built"];
 
 /// The options of every command that plans an image.
 #[derive(Debug, clap::Args)]
@@ -64,10 +70,11 @@ impl PlanOptions {
 
     /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
-        let unbuilt: &[&str] = if self.build_command.is_some() { &["reference-not-built"] } else { &[] };
+        let unbuilt = if self.build_command.is_some() { UNBUILT_RULES } else { &[] };
+        let uninstalled = if self.install_command.is_some() { INSTALLATION_RULES } else { &[] };
         // They are about the base image of the configuration.
         let other: &[&str] = if self.base_image.is_some() { VERSION_RULES } else { &[] };
-        let (project, mut config) = self.config.load(env, &[unbuilt, other].concat())?;
+        let (project, mut config) = self.config.load(env, &[unbuilt, uninstalled, other].concat())?;
         if let Some(image) = self.base_image.clone() {
             config.set_base_image(image);
         }

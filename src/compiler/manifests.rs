@@ -12,6 +12,7 @@ pub mod installation;
 pub mod local_requirements;
 pub mod marker;
 mod npm_credentials;
+pub mod npm_lock;
 pub mod package;
 pub mod package_json;
 pub mod package_manager;

@@ -44,6 +44,19 @@ pub fn shortened(path: &str, directory: &[String]) -> String {
     normalize(&("../".repeat(up - shared) + &rest[shared..].join("/")))
 }
 
+/// The components of `path`, which is normalised and relative to the directory with these components.
+pub fn components(path: &str, directory: &[String]) -> Vec<String> {
+    let mut parts = directory.to_vec();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part.to_owned()),
+        }
+    }
+    parts
+}
+
 /// Whether `path` is `directory` or lies in it. Both are normalised and relative to the same place.
 pub fn lies_in(path: &str, directory: &str) -> bool {
     if directory.split('/').all(|part| part == "..") {

@@ -42,6 +42,8 @@ struct State {
     ended: bool,
     failed: Option<String>,
     last_lines: VecDeque<String>,
+    /// Whether the last line was one of npm's usage.
+    in_usage: bool,
 }
 
 impl<F: FnMut(BuildEvent)> Steps<F> {
@@ -65,11 +67,14 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
 
     fn log(&mut self, id: usize, line: &str) {
         let line = printable(line);
-        let last = &mut self.steps[id].last_lines;
-        if last.len() == LAST_LINES {
-            last.pop_front();
+        let state = &mut self.steps[id];
+        state.in_usage = is_npm_usage(&line, state.in_usage);
+        if !state.in_usage {
+            if state.last_lines.len() == LAST_LINES {
+                state.last_lines.pop_front();
+            }
+            state.last_lines.push_back(cut(&line).to_owned());
         }
-        last.push_back(cut(&line).to_owned());
         self.report(BuildEvent::StepLog { id, line });
     }
 
@@ -120,6 +125,12 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
 /// The part of a text of the engine that is kept.
 pub(super) fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT)]
+}
+
+/// Whether `line` belongs to the usage that npm prints after its reason, which would take the place of the reason.
+fn is_npm_usage(line: &str, in_usage: bool) -> bool {
+    let text = ["npm error", "npm ERR!"].iter().find_map(|start| line.strip_prefix(start)).map(str::trim);
+    text.is_some_and(|text| text == "Usage:" || in_usage && !text.starts_with("A complete log"))
 }
 
 /// Whether the engine stopped a step because another one failed. The command has an exit code then, too.

@@ -183,3 +183,109 @@ fn credentials_of_package_managers_are_in_no_layer() {
         assert_eq!(Container::start(host, tag).run("agent")["greeting"], "Hello, Ada!", "{name}");
     }
 }
+
+/// In a workspace of pnpm, only the packages that name the graph library have it in their node_modules.
+#[test]
+fn a_graph_in_a_package_below_the_configuration_runs() {
+    let host = &hosts()[0];
+    for is_mixed in [false, true] {
+        let project = Copy::of("workspace-pnpm");
+        let root = project.directory.path();
+        fs::remove_file(root.join(MEMBER).join("agent.json")).unwrap();
+        let mut graphs = json!({ "agent": "./apps/agent/src/graph.ts:graph" });
+        let mut config = json!({ "node_version": "20" });
+        if is_mixed {
+            fs::write(root.join("requirements.txt"), "").unwrap();
+            fs::copy(crate::harness::fixtures("valid").join("mixed/agent.py"), root.join("agent.py"))
+                .unwrap();
+            graphs = json!({ "python": "./agent.py:graph", "agent": graphs["agent"] });
+            // The Python server needs a newer graph library.
+            fs::remove_file(root.join("pnpm-lock.yaml")).unwrap();
+            let newer =
+                fs::read_to_string(crate::harness::fixtures("valid").join("mixed/package.json")).unwrap();
+            let newer: Value = serde_json::from_str(&newer).unwrap();
+            let member = root.join(MEMBER).join("package.json");
+            let mut manifest: Value = serde_json::from_str(&fs::read_to_string(&member).unwrap()).unwrap();
+            let needed = manifest["dependencies"].as_object_mut().unwrap();
+            needed.extend(newer["dependencies"].as_object().unwrap().clone());
+            fs::write(member, manifest.to_string()).unwrap();
+            config["dependencies"] = json!(["."]);
+        }
+        config["graphs"] = graphs;
+        fs::write(root.join("agent.json"), config.to_string()).unwrap();
+        let tag = format!("agentcli-test-below-{is_mixed}");
+        let built = project.build(host, &tag, "");
+        assert_eq!(built.code, 0, "{}", built.err);
+        let image = Container::start(host, &tag);
+        assert_eq!(image.run("agent")["greeting"], "Hello, Ada!", "{is_mixed}");
+        if is_mixed {
+            assert_eq!(image.run("python"), json!({ "said": "python" }));
+        }
+    }
+}
+
+/// Its packages are those of a package.json above it, or of a directory that it lists.
+#[test]
+fn a_configuration_without_a_package_json_beside_it_runs() {
+    let host = &hosts()[0];
+    for (at, graph) in [("deploy/agent", "deploy/agent/graph.ts"), (".", "web/src/graph.ts")] {
+        let project = Copy::of("javascript");
+        let root = project.directory.path();
+        fs::create_dir(root.join(".git")).unwrap();
+        fs::create_dir_all(root.join(graph).parent().unwrap()).unwrap();
+        fs::rename(root.join("src/graph.ts"), root.join(graph)).unwrap();
+        fs::remove_file(root.join("agent.json")).unwrap();
+        let config = match at {
+            "." => {
+                for file in ["package.json", ".npmrc"] {
+                    fs::rename(root.join(file), root.join("web").join(file)).unwrap();
+                }
+                json!({ "dependencies": ["./web"], "graphs": { "agent": "./web/src/graph.ts:graph" } })
+            }
+            _ => json!({ "graphs": { "agent": "./graph.ts:graph" } }),
+        };
+        fs::write(root.join(at).join("agent.json"), config.to_string()).unwrap();
+        let env = TestEnv::inside(&root.join(at)).variable("DOCKER_HOST", host);
+        let built = env.run("build -t agentcli-test-above --no-pull");
+        assert_eq!(built.code, 0, "{at}: {}", built.err);
+        let image = Container::start(host, "agentcli-test-above");
+        assert_eq!(image.run("agent")["greeting"], "Hello, Ada!", "{at}");
+    }
+}
+
+/// npm prints its usage after the reason; pnpm 10 refuses lock files of earlier versions.
+#[test]
+fn lock_files_that_the_program_refuses() {
+    let host = &hosts()[0];
+    let manifest =
+        |version: &str| json!({ "name": "a", "version": "1.0.0", "dependencies": { "is-number": version } });
+    let graph = "export const graph = {};\n";
+    let project = Copy::of("javascript");
+    let root = project.directory.path();
+    fs::write(root.join("src/graph.ts"), graph).unwrap();
+    fs::write(root.join("package.json"), manifest("^7.0.0").to_string()).unwrap();
+    let lock = json!({
+        "name": "a", "version": "1.0.0", "lockfileVersion": 3, "requires": true,
+        "packages": {
+            "": manifest("^6.0.0"),
+            "node_modules/is-number": { "version": "6.0.0" },
+        },
+    });
+    fs::write(root.join("package-lock.json"), lock.to_string()).unwrap();
+    let built = project.build(host, "agentcli-test-refused-lock", "");
+    assert_eq!(built.code, 1, "{}", built.err);
+    assert!(built.err.contains("warning[outdated-package-lock]"), "{}", built.err);
+    let shown: Vec<&str> = built.err.lines().filter(|line| line.starts_with("  | ")).collect();
+    assert!(shown.iter().any(|line| line.contains("are in sync")), "{shown:?}");
+    assert!(shown.iter().any(|line| line.contains("does not satisfy is-number@7")), "{shown:?}");
+    assert!(!shown.iter().any(|line| line.contains("--install-strategy")), "{shown:?}");
+
+    fs::remove_file(root.join("package-lock.json")).unwrap();
+    fs::write(root.join("package.json"), manifest("^6.0.0").to_string()).unwrap();
+    let lock = "lockfileVersion: '6.0'\n\ndependencies:\n  is-number:\n    specifier: ^6.0.0\n    version: 6.0.0\n\n\
+        packages:\n\n  /is-number@6.0.0:\n    resolution: {integrity: sha512-Wu1VHeILBK8KAWJUAiSZQX94GmOE45Rg6/538fKwilo\
+        Uu21KncEkYGPqob2oSZ5mUT73vLGrHQjKw3KMPwfDzg==}\n    engines: {node: '>=0.10.0'}\n    dev: false\n";
+    fs::write(root.join("pnpm-lock.yaml"), lock).unwrap();
+    let built = project.build(host, "agentcli-test-old-lock", "");
+    assert_eq!(built.code, 0, "{}", built.err);
+}

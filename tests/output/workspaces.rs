@@ -1,5 +1,6 @@
 //! JavaScript workspaces: the members, and what the image and `dev` make of them.
 
+use agentcli::compiler::analyze;
 use agentcli::compiler::back::lower::Options;
 use agentcli::compiler::back::plan::Plan;
 use agentcli::compiler::files::MemoryFiles;
@@ -28,6 +29,8 @@ fn is_member(plan: &Plan) -> bool {
 }
 
 const NPM: &str = r#"{"workspaces": ["apps/*", "packages/*"]}"#;
+/// One that names a package, and is the root of no workspace.
+const NAMED: &str = r#"{"dependencies": {"@langchain/langgraph": "1.1.0"}}"#;
 const PNPM: &str = "packages: ['apps/*', 'packages/*']";
 
 #[test]
@@ -272,27 +275,134 @@ fn the_javascript_half_of_a_python_server_is_installed_at_the_root() {
 }
 
 #[test]
-fn a_package_that_is_not_built_is_noted() {
-    let built = |entry: &str, file: &str| {
+fn a_package_that_is_not_built_is_reported() {
+    let is_reported = |entry: &str, file: &str| {
         let shared = format!(r#"{{"name": "shared", {entry}}}"#);
-        let files =
-            [("package.json", NPM), AGENT, ("packages/shared/package.json", shared.as_str()), (file, "")];
-        plan(&files).notes.iter().map(|note| note.message.clone()).collect::<Vec<_>>().join("\n")
+        let shared = ("packages/shared/package.json", shared.as_str());
+        let files = MemoryFiles::new([("package.json", NPM), AGENT, shared, (file, ""), GRAPH]);
+        let found = analyze("agent.json", &format!("{{{GRAPHS}}}"), &Nested(files)).diagnostics;
+        found.iter().any(|it| it.rule.code == "workspace-package-not-built")
     };
-    for (entry, file, is_noted) in [
+    for (entry, file, expected) in [
         (r#""main": "dist/index.js""#, "none", true),
         (r#""main": "./dist/index.js""#, "packages/shared/dist/index.js", false),
         (r#""main": "src/index.ts""#, "none", false),
         (r#""exports": {".": {"types": "./x.d.ts", "import": "./dist/index.mjs"}}"#, "none", true),
+        (
+            r#""exports": {".": {"require": "./src/a.cjs", "import": {"default": "./dist/a.mjs"}}}"#,
+            "none",
+            true,
+        ),
+        (r#""exports": {"node": {"types": "./x.d.ts"}, "default": ["./dist/index.js"]}"#, "none", true),
+        (r#""exports": {"development": "./src/a.ts", "default": "./dist/a.js"}"#, "none", true),
+        (r#""exports": {"node": "./src/a.ts", "default": "./dist/a.js"}"#, "none", false),
         (r#""exports": "./dist/index.js""#, "none", true),
         (r#""exports": {"./a": "./dist/a.js"}, "main": "dist/index.js""#, "none", false),
         (r#""main": "dist/index.js", "scripts": {"prepare": "tsc"}"#, "none", false),
     ] {
-        let note = built(entry, file);
-        assert_eq!(
-            note.contains("`shared` cannot be imported until `../../packages/shared/dist"),
-            is_noted,
-            "{note}"
-        );
+        assert_eq!(is_reported(entry, file), expected, "{entry}");
     }
+}
+
+#[test]
+fn the_nearest_package_json_above_is_installed() {
+    let lock = |directory: &str| format!("{directory}package-lock.json");
+    let deep =
+        |extra: &[(&str, &str)]| plan(&[&[("package.json", NAMED), (&*lock(""), "{}")], extra].concat());
+    let far = deep(&[]);
+    assert_eq!((far.context.root.as_str(), far.context.project.as_str()), ("../..", "apps/agent"));
+    has(&far, "COPY package.json package-lock.json /deps/app/");
+    in_order(&far, "WORKDIR /deps/app RUN", "npm ci WORKDIR /deps/app/apps/agent");
+    assert_eq!(far.local.javascript.unwrap().project.unwrap().root, "../..");
+
+    let near = deep(&[("apps/package.json", NAMED), (&lock("apps/"), "{}")]);
+    assert_eq!(near.context.root, "..");
+    has(&near, "COPY package.json package-lock.json /deps/app/");
+
+    // One without packages only says how Node.js reads the files beside it.
+    let of_sources = deep(&[("apps/agent/package.json", r#"{"type": "module"}"#)]);
+    assert_eq!(of_sources.context.root, "../..");
+    // It is in another repository.
+    let outside = deep(&[("apps/.git/HEAD", "")]);
+    assert_eq!(outside.context.root, ".");
+    has_not(&outside, "npm ci");
+}
+
+#[test]
+fn a_member_of_a_workspace_above_the_configuration_is_installed() {
+    let files = [("package.json", NPM), ("package-lock.json", "{}"), SHARED, GRAPH];
+    let member = ("apps/package.json", r#"{"name": "agent", "dependencies": {"shared": "*"}}"#);
+    let npm = ("package.json", r#"{"workspaces": ["apps", "packages/*"]}"#);
+    let files = MemoryFiles::new(files.into_iter().chain([member, npm]));
+    let plan = plan_with(GRAPHS, &Nested(files), &Options::default());
+    assert_eq!(plan.context.root, "../..");
+    has(&plan, "COPY apps/package.json /deps/app/apps/");
+    has(&plan, "COPY packages/shared/package.json /deps/app/packages/shared/");
+}
+
+#[test]
+fn the_package_json_of_a_listed_directory_is_installed() {
+    let config = r#""dependencies": ["./libs", "./web"], "graphs": {"agent": "./web/graph.ts:graph"}"#;
+    let files = [
+        ("apps/agent/libs/package.json", NAMED),
+        ("apps/agent/web/package.json", NAMED),
+        ("apps/agent/web/graph.ts", GRAPH.1),
+        ("package.json", NAMED),
+    ];
+    let plan = plan_with(config, &Nested(MemoryFiles::new(files)), &Options::default());
+    assert_eq!(plan.context.root, ".");
+    has(&plan, "COPY web/package.json /deps/app/web/ # JavaScript packages WORKDIR /deps/app/web RUN");
+}
+
+#[test]
+fn a_package_json_above_a_python_project_is_not_its_own() {
+    let config = r#""dependencies": ["."], "node_version": "20", "graphs": {"agent": "./agent.py:graph"}"#;
+    let files = [
+        ("apps/agent/agent.py", "graph = object()"),
+        ("apps/agent/requirements.txt", ""),
+        ("package.json", NAMED),
+    ];
+    let plan = plan_with(config, &Nested(MemoryFiles::new(files)), &Options::default());
+    assert_eq!(plan.context.root, ".");
+    has_not(&plan, "npm i");
+}
+
+#[test]
+fn an_old_lock_file_of_pnpm_is_read_by_its_pnpm() {
+    let lock = |format: &str| format!("lockfileVersion: {format}\n\nimporters: {{}}\n");
+    for (format, manifest, install, here) in [
+        ("'6.0'", "{}", "npx --yes pnpm@8 i --frozen-lockfile", "npx --yes pnpm@8 install --frozen-lockfile"),
+        ("5.4", "{}", "npx --yes pnpm@7 i --frozen-lockfile", "npx --yes pnpm@7 install --frozen-lockfile"),
+        ("'9.0'", "{}", " pnpm i --frozen-lockfile", "pnpm install --frozen-lockfile"),
+        (
+            "'6.0'",
+            r#"{"packageManager": "pnpm@8.15.9"}"#,
+            " pnpm i --frozen-lockfile",
+            "pnpm install --frozen-lockfile",
+        ),
+    ] {
+        let lock = lock(format);
+        let files = [("package.json", manifest), ("pnpm-workspace.yaml", PNPM), AGENT, SHARED];
+        let plan = plan(&[&files[..], &[("pnpm-lock.yaml", lock.as_str())]].concat());
+        has(&plan, install);
+        let project = plan.local.javascript.unwrap().project.unwrap();
+        assert_eq!(project.install.join(" "), here, "{format}");
+    }
+}
+
+/// The server joins them to its working directory, and searches the graph library from the first of them.
+#[test]
+fn javascript_graphs_are_named_from_the_working_directory() {
+    let python = r#""dependencies": ["."], "graphs": {"python": "./agent.py:graph",
+        "one": "./graph.ts:graph", "two": {"path": "src/two.ts:graph"}}, "node_version": "20""#;
+    let files = [
+        ("apps/agent/agent.py", "graph = object()"),
+        ("apps/agent/requirements.txt", ""),
+        ("apps/agent/src/two.ts", GRAPH.1),
+        ("apps/agent/package.json", NAMED),
+        GRAPH,
+    ];
+    let plan = plan_with(python, &Nested(MemoryFiles::new(files)), &Options::default());
+    let expected = r#"{"one":"./graph.ts:graph","two":{"path":"./src/two.ts:graph"},"python":"/deps/app/agent.py:graph"}"#;
+    assert_eq!(plan.contract["LANGSERVE_GRAPHS"].to_string(), expected);
 }

@@ -81,7 +81,7 @@ pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) 
     let mut context = layout.context(&input);
     input.ignore = Ignore::parse(&context.ignore.join("\n")).unwrap_or_default();
     context.withheld = withheld::find(&input, name);
-    let contract = contract::contract(&input, |path| layout.in_image(&path));
+    let contract = contract::in_image(&input);
     match resolved.variant {
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
         Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),

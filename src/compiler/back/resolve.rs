@@ -112,7 +112,8 @@ impl Resolved {
             !local.is_project() || computed.contains(&&*local.path) && names_requirements(local, files)
         };
         let requirements_files = locals.iter().filter(|local| locked.is_none() && has_file(local));
-        let installation = (variant != Variant::Python).then(|| installation::find(files)?.ok());
+        let installation = (variant != Variant::Python)
+            .then(|| installation::find(&config.package_directories(files), files)?.ok());
         let projects = packages.iter().chain(&virtuals).map(|it| it.settings.clone());
         let directories = locals.iter().filter(|it| !it.is_project());
         let requirements = match &locked {

@@ -24,6 +24,7 @@ mod manifests;
 mod modules;
 mod names;
 mod node;
+mod package_lock;
 mod packages;
 mod pip;
 mod python;
@@ -46,7 +47,9 @@ use crate::compiler::front::base_image;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::front::document::Document;
 use crate::compiler::front::workspace::locked;
+use crate::compiler::manifests::Unreadable;
 use crate::compiler::manifests::dependency::{self, Local};
+use crate::compiler::manifests::installation::{self, Installation};
 use crate::compiler::manifests::local_requirements::{Archive, Closure, Refused};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::compiler::paths;
@@ -76,6 +79,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: imports::check, rules: imports::RULES },
     Check { run: manifests::check, rules: manifests::RULES },
     Check { run: workspace::check, rules: workspace::RULES },
+    Check { run: package_lock::check, rules: package_lock::RULES },
     Check { run: library::check, rules: library::RULES },
     Check { run: ignore::check, rules: ignore::RULES },
     Check { run: links::check, rules: links::RULES },
@@ -201,6 +205,16 @@ impl<'a> Context<'a> {
     /// The local dependencies that are directories, and those that they require.
     fn directories(&self) -> Vec<Rc<Local>> {
         self.all_locals.iter().filter(|local| local.is_directory()).cloned().collect()
+    }
+
+    /// The directory of the package.json of the project.
+    fn package_home(&self) -> Option<String> {
+        installation::home(&self.config.package_directories(self.files), self.files)
+    }
+
+    /// The installation of the JavaScript packages, or the file that cannot be read.
+    fn installation(&self) -> Option<Result<Installation, Unreadable>> {
+        installation::find(&self.config.package_directories(self.files), self.files)
     }
 
     /// The module in the file at `path`, read and parsed once for all references to it.

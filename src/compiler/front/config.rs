@@ -8,7 +8,9 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::compiler::files::Files;
 use crate::compiler::front::dialect::Dialect;
+use crate::compiler::manifests::dependency::{Dependency, classify};
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::paths;
 use crate::diagnostic::Pointer;
@@ -188,6 +190,30 @@ impl Config {
         self.has_ui || self.node_version.is_some() || self.graphs.values().any(|it| paths::is_javascript(it))
     }
 
+    /// Directories whose package.json may be that of the JavaScript graphs, in the order of preference: the
+    /// configuration's, those that `dependencies` lists, of them first those with a graph, and those above it in the
+    /// repository. Without such graphs, only the configuration's.
+    pub fn package_directories(&self, files: &dyn Files) -> Vec<String> {
+        let graphs: Vec<String> = self.javascript_files().collect();
+        let own = [".".to_owned()].into_iter();
+        if graphs.is_empty() {
+            return own.collect();
+        }
+        let listed = self.entries().filter_map(|(_, entry)| match classify(entry, files) {
+            Dependency::Local { path } => Some(path),
+            Dependency::Package(_) => None,
+        });
+        let mut listed: Vec<String> = listed.collect();
+        listed.sort_by_key(|directory| !graphs.iter().any(|graph| paths::lies_in(graph, directory)));
+        own.chain(listed).chain(directories_above(files)).collect()
+    }
+
+    /// The files of the JavaScript graphs, normalised.
+    pub fn javascript_files(&self) -> impl Iterator<Item = String> {
+        let graphs = self.graphs.values().filter(|graph| paths::is_javascript(graph));
+        graphs.map(|graph| paths::normalize(graph.rsplit_once(':').map_or(graph, |(file, _)| file)))
+    }
+
     /// The server that it needs: the Python one, unless all graphs are JavaScript and no Python version is set.
     pub fn variant(&self) -> Variant {
         let is_javascript =
@@ -245,6 +271,15 @@ impl EnvConfig {
             _ => None,
         }
     }
+}
+
+/// The directories above the configuration's, up to the root of the repository.
+fn directories_above(files: &dyn Files) -> impl Iterator<Item = String> {
+    let depth = files.directory().len();
+    let at = |up: usize| paths::normalize(&"../".repeat(up));
+    let has_repository = |up: &usize| files.kind(&paths::join(&at(*up), ".git")).is_some();
+    let top = (0..=depth).find(has_repository).unwrap_or(depth);
+    (1..=top).map(at)
 }
 
 /// The references of the graphs by ID.

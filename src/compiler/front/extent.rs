@@ -6,9 +6,9 @@ use crate::compiler::front::reference;
 use crate::compiler::front::workspace::locked;
 use crate::compiler::manifests::dependency::local_dependencies;
 use crate::compiler::manifests::local_requirements::Closure;
-use crate::compiler::manifests::package_json;
 use crate::compiler::manifests::uv_workspace::Workspace;
 use crate::compiler::manifests::workspace::{self, Search};
+use crate::compiler::manifests::{installation, package_json};
 use crate::compiler::paths;
 
 /// The local dependencies, the directories that they require, the roots of their workspaces, and the directories of the
@@ -26,7 +26,7 @@ pub fn extent(config: &Config, files: &dyn Files) -> Vec<String> {
     }
     found.extend(locals.into_iter().map(|local| local.path));
     if config.has_javascript() {
-        found.extend(javascript_workspaces(files));
+        found.extend(javascript_packages(config, files));
     }
     found
 }
@@ -42,14 +42,16 @@ fn named_files(config: &Config) -> impl Iterator<Item = String> {
     references.chain(env).chain(config.pip_config_file.clone()).map(|path| paths::normalize(&path))
 }
 
-/// The roots of the workspaces around the configuration's directory.
-fn javascript_workspaces(files: &dyn Files) -> Vec<String> {
-    let Some(Ok(own)) = package_json::find(".", files) else { return Vec::new() };
-    match workspace::search(&own, files) {
+/// The directory of the package.json of the JavaScript graphs, and the roots of the workspaces around it.
+fn javascript_packages(config: &Config, files: &dyn Files) -> Vec<String> {
+    let Some(home) = installation::home(&config.package_directories(files), files) else { return Vec::new() };
+    let Some(Ok(own)) = package_json::find(&home, files) else { return vec![home] };
+    let workspaces = match workspace::search(&own, &home, files) {
         Ok(Search { found, passed, excluded }) => {
             [found, passed, excluded].into_iter().flatten().map(|workspace| workspace.root).collect()
         }
         // Another check reports it.
         Err(unreadable) => vec![paths::parent(&unreadable.path)],
-    }
+    };
+    [vec![home], workspaces].concat()
 }

@@ -143,15 +143,7 @@ pub fn local_dependencies<'e>(
 
 /// The name under which a flat directory is imported: its own; `.` is the configuration's directory.
 pub fn directory_name(path: &str, files: &dyn Files) -> Option<String> {
-    let mut parts = files.directory();
-    for part in path.split('/') {
-        match part {
-            "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part.to_owned()),
-        }
-    }
-    parts.pop()
+    paths::components(path, &files.directory()).pop()
 }
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ const MAX_COPIED: usize = 64;
 pub struct Installation {
     /// The directory in which the package manager runs.
     pub root: String,
+    /// The directory of the project's own package.
+    pub home: String,
     /// The directories of all packages, the root's first.
     pub directories: Vec<String>,
     /// The package manager.
@@ -56,15 +58,18 @@ pub struct Installation {
     pub needs_source: Option<String>,
     /// The name of a required package of the workspace and its file that is not built, if nothing builds it meanwhile.
     pub unbuilt: Option<(String, String)>,
+    /// Whether the package manager refuses packages whose `engines` do not include the Node.js that runs it.
+    pub refuses_engines: bool,
     /// Whether there are no packages to install.
     pub is_empty: bool,
-    /// Whether the project has the program of its package manager.
-    has_program: bool,
+    /// Whether npx runs [`package`](Self::package), since the program on the PATH may refuse the project.
+    is_run_by_npx: bool,
 }
 
 /// The manifests of an installation, and the settings of its root.
 struct Packages {
     root: String,
+    home: String,
     manager: &'static Manager,
     /// Directory and manifest, the root's first.
     manifests: Vec<(String, Manifest)>,
@@ -72,37 +77,63 @@ struct Packages {
     settings: Value,
 }
 
-/// Reads the manifests of the configuration's directory, if it has a package.json, and of its workspace.
-pub fn find(files: &dyn Files) -> Option<Result<Installation, Unreadable>> {
+/// Reads the manifest of the [`home`] among these directories, and those of its workspace.
+pub fn find(directories: &[String], files: &dyn Files) -> Option<Result<Installation, Unreadable>> {
+    let home = home(directories, files)?;
     let installation = |own| {
-        let workspace = workspace::search(&own, files)?.found;
-        Ok(Packages::new(own, workspace, files)?.installation(files))
+        let workspace = workspace::search(&own, &home, files)?.found;
+        Ok(Packages::new(&home, own, workspace, files)?.installation(files))
     };
-    Some(package_json::find(".", files)?.and_then(installation))
+    Some(package_json::find(&home, files)?.and_then(installation))
+}
+
+/// The first of these directories with a package.json that names packages or belongs to a workspace, or else the first
+/// with any package.json.
+pub fn home(directories: &[String], files: &dyn Files) -> Option<String> {
+    let mut all = directories.iter().filter_map(|directory| {
+        let manifest = package_json::find(directory, files)?;
+        Some((directory, has_packages(directory, manifest, files)))
+    });
+    let (first, has_own) = all.next()?;
+    let other = if has_own { None } else { all.find(|(_, has_packages)| *has_packages) };
+    Some(other.map_or(first, |(directory, _)| directory).clone())
+}
+
+/// Whether an installation for `directory` has packages, or at least fails there.
+fn has_packages(directory: &str, manifest: Result<Manifest, Unreadable>, files: &dyn Files) -> bool {
+    let is_member = |own| workspace::search(own, directory, files).is_ok_and(|search| search.found.is_some());
+    manifest.as_ref().map_or(true, |manifest| !manifest.is_empty() || is_member(manifest))
 }
 
 impl Packages {
-    fn new(own: Manifest, workspace: Option<Workspace>, files: &dyn Files) -> Result<Self, Unreadable> {
+    fn new(
+        home: &str,
+        own: Manifest,
+        workspace: Option<Workspace>,
+        files: &dyn Files,
+    ) -> Result<Self, Unreadable> {
+        let home = home.to_owned();
         let Workspace { root, members } =
-            workspace.unwrap_or(Workspace { root: ".".to_owned(), members: Vec::new() });
+            workspace.unwrap_or_else(|| Workspace { root: home.clone(), members: Vec::new() });
         let mut manifests = Vec::new();
         for directory in [root.clone()].into_iter().chain(members) {
-            let manifest = match &*directory {
-                "." => Some(own.clone()),
-                _ => package_json::find(&directory, files).transpose()?,
+            let manifest = if directory == home {
+                Some(own.clone())
+            } else {
+                package_json::find(&directory, files).transpose()?
             };
             manifests.extend(manifest.map(|manifest| (directory, manifest)));
         }
         let manager = Manager::of(&manifests[0].1, &root, files);
         let settings = if manager.is_pnpm() { workspace::settings(&root, files)? } else { Value::Null };
-        Ok(Self { root, manager, manifests, settings })
+        Ok(Self { root, home, manager, manifests, settings })
     }
 
     fn installation(self, files: &dyn Files) -> Installation {
         let (_, root) = &self.manifests[0];
         let locks: Vec<String> = self.manager.lock_files(&self.root, files).collect();
         let at_root = self.files_at_root(&locks, files);
-        let own = (self.root != ".").then(|| package_json::NAME.to_owned());
+        let own = (self.root != self.home).then(|| paths::join(&self.home, package_json::NAME));
         let all: Vec<String> = at_root.iter().cloned().chain(self.files_of_members(files)).collect();
         let is_secret = |file: &&String| files.text(file).is_some_and(|text| has_credentials(file, &text));
         let secret: Vec<String> = all.iter().filter(is_secret).cloned().collect();
@@ -110,19 +141,24 @@ impl Packages {
         let is_optional = |file: &String| paths::file_name(file) == NPMRC || secret.contains(file);
         let required = at_root.iter().filter(|file| !is_optional(file));
         let required = required.cloned().chain(own).collect();
+        let old = locks.iter().find_map(|lock| self.manager.package_of_lock(root, &files.text(lock)?));
+        let is_old = old.is_some();
+        let has_program = all.iter().any(|file| paths::parent(file) == self.at_root(RELEASES));
         Installation {
             manager: self.manager,
             locks,
             secret,
             required,
             needs_source: self.needs_source(files),
+            refuses_engines: self.refuses_engines(files),
             unbuilt: self.unbuilt(files),
             is_empty: self.manifests.len() == 1 && root.is_empty() && root.workspaces().is_null(),
-            package: self.manager.package(root),
-            has_program: all.iter().any(|file| paths::parent(file) == self.at_root(RELEASES)),
+            package: old.unwrap_or_else(|| self.manager.package(root)),
+            is_run_by_npx: is_old || self.manager.is_ambiguous() && !has_program,
             files: all,
             directories: self.manifests.into_iter().map(|(directory, _)| directory).collect(),
             root: self.root,
+            home: self.home,
         }
     }
 
@@ -187,17 +223,40 @@ impl Packages {
         Some(format!("`{name}` is a local package"))
     }
 
-    /// A package that the configuration's requires, and whose file is missing.
+    fn refuses_engines(&self, files: &dyn Files) -> bool {
+        let text = |name| files.text(&self.at_root(name)).unwrap_or_default();
+        let is_set = |line: &str| {
+            let (key, value) = line.split_once('=').unwrap_or((line, "true"));
+            key.trim() == "engine-strict" && value.trim() == "true"
+        };
+        match self.manager.name {
+            "npm" | "pnpm" => text(NPMRC).lines().any(is_set) || self.settings["engineStrict"] == "true",
+            _ => self.manager.is_first_yarn() && !text(".yarnrc").contains("ignore-engines"),
+        }
+    }
+
+    /// The first package of the workspace that the project's own imports, directly or not, and whose file is missing.
     fn unbuilt(&self, files: &dyn Files) -> Option<(String, String)> {
         if self.manifests.iter().any(|(_, manifest)| manifest.lifecycle_script().is_some()) {
             return None;
         }
-        let (_, own) = self.manifests.iter().find(|(directory, _)| directory == ".")?;
-        own.requirements().find_map(|(name, _)| {
-            let (directory, member) = self.manifests.iter().find(|(_, it)| it.name() == Some(name))?;
-            let file = paths::join(directory, member.compiled_entry()?);
-            (!files.is_file(&file)).then(|| (name.to_owned(), file))
-        })
+        let (_, own) = self.manifests.iter().find(|(directory, _)| *directory == self.home)?;
+        let mut names: Vec<&str> = own.imported().collect();
+        let mut next = 0;
+        while let Some(&name) = names.get(next) {
+            next += 1;
+            let Some((directory, member)) = self.manifests.iter().find(|(_, it)| it.name() == Some(name))
+            else {
+                continue;
+            };
+            let file = member.compiled_entry().map(|entry| paths::join(directory, entry));
+            if let Some(file) = file.filter(|file| !files.is_file(file)) {
+                return Some((name.to_owned(), file));
+            }
+            let imported: Vec<&str> = member.imported().filter(|name| !names.contains(name)).collect();
+            names.extend(imported);
+        }
+        None
     }
 
     /// Whether a version of a package in `directory` is a local file, or a directory whose manifest is not copied.
@@ -235,11 +294,8 @@ impl Installation {
         self.with_program(self.manager.command_here(!self.locks.is_empty()))
     }
 
-    /// `command`, run by npx if the program on the PATH may be a version that refuses the project.
     fn with_program(&self, command: &str) -> String {
-        match self.manager.is_ambiguous() && !self.has_program {
-            true => command.replace("yarn install", &format!("npx --yes {} install", self.package)),
-            false => command.to_owned(),
-        }
+        let by_npx = format!("npx --yes {}", self.package);
+        if self.is_run_by_npx { command.replacen(self.manager.name, &by_npx, 1) } else { command.to_owned() }
     }
 }

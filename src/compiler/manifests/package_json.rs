@@ -12,6 +12,12 @@ pub const NAME: &str = "package.json";
 /// Keys with packages and their versions.
 const GROUPS: &[&str] = &["dependencies", "devDependencies", "optionalDependencies"];
 
+/// Those of them that code needs when it runs.
+const RUN: &[&str] = &["dependencies", "optionalDependencies"];
+
+/// Conditions in `exports` that hold for an import in Node.js.
+const IMPORT: &[&str] = &["import", "node", "node-addons", "module-sync", "default"];
+
 /// Pointers to versions that override those of other packages.
 const OVERRIDES: &[&str] = &["/overrides", "/resolutions", "/pnpm/overrides"];
 
@@ -106,6 +112,20 @@ impl Manifest {
         groups.flatten().filter_map(|(name, version)| Some((name.as_str(), version.as_str()?)))
     }
 
+    /// The packages that an installation cannot do without, as group, name and version.
+    pub(super) fn needed(&self) -> impl Iterator<Item = (&'static str, &str, &str)> {
+        let groups = GROUPS.iter().filter(|group| **group != "optionalDependencies");
+        groups.flat_map(|group| {
+            let packages = self.0[*group].as_object().into_iter().flatten();
+            packages.filter_map(|(name, version)| Some((*group, name.as_str(), version.as_str()?)))
+        })
+    }
+
+    /// Whether it overrides versions of packages.
+    pub(super) fn has_overrides(&self) -> bool {
+        OVERRIDES.iter().any(|place| self.0.pointer(place).is_some())
+    }
+
     /// Whether it names no packages.
     pub fn is_empty(&self) -> bool {
         self.requirements().next().is_none()
@@ -128,15 +148,17 @@ impl Manifest {
 
     /// The file that an import of the package loads, if it names one that is built.
     pub fn compiled_entry(&self) -> Option<&str> {
-        let exports = self.0.get("exports").map(|exports| exports.get(".").unwrap_or(exports));
-        let entry = match exports {
-            Some(conditions @ Value::Object(_)) => {
-                conditions.get("import").or_else(|| conditions.get("default"))
-            }
-            Some(path) => Some(path),
-            None => self.0.get("main"),
+        let entry = match self.0.get("exports") {
+            Some(exports) => target(exports.get(".").unwrap_or(exports)),
+            None => self.0["main"].as_str(),
         };
-        entry?.as_str().filter(|path| [".js", ".mjs", ".cjs"].iter().any(|ending| path.ends_with(ending)))
+        entry.filter(|path| [".js", ".mjs", ".cjs"].iter().any(|ending| path.ends_with(ending)))
+    }
+
+    /// The names of the packages that its code imports when it runs.
+    pub fn imported(&self) -> impl Iterator<Item = &str> {
+        let groups = RUN.iter().filter_map(|group| self.0[*group].as_object());
+        groups.flat_map(|group| group.keys().map(String::as_str))
     }
 
     /// All versions, also those that override others, with the names of their packages.
@@ -149,6 +171,18 @@ impl Manifest {
     pub fn patches(&self) -> impl Iterator<Item = &str> {
         let patches = PATCHES.iter().filter_map(|place| self.0.pointer(place));
         patches.flat_map(strings).map(|(_, path)| path)
+    }
+}
+
+/// The file that Node.js imports for a value in `exports`: that of the first condition which holds, at any depth.
+fn target(value: &Value) -> Option<&str> {
+    match value {
+        Value::Object(conditions) => {
+            let holds = conditions.iter().filter(|(condition, _)| IMPORT.contains(&condition.as_str()));
+            holds.into_iter().find_map(|(_, value)| target(value))
+        }
+        Value::Array(alternatives) => alternatives.iter().find_map(target),
+        path => path.as_str(),
     }
 }
 

@@ -55,6 +55,9 @@ static PNPM: Manager = Manager {
     is_in_image: true,
 };
 
+/// Starts of the formats of a pnpm-lock.yaml that pnpm 10 refuses, and the version of pnpm that reads each.
+const OLD_LOCKS: &[(&str, &str)] = &[("5.", "7"), ("6.", "8")];
+
 const NPM: Manager = Manager {
     name: "npm",
     package: ("npm", "10"),
@@ -119,6 +122,11 @@ impl Manager {
             .then(|| format!("command -v {name} > /dev/null || npm install --global {package}"))
     }
 
+    /// Whether it is Yarn 1.
+    pub fn is_first_yarn(&self) -> bool {
+        self.package == YARN.package
+    }
+
     /// Whether it is pnpm, which reads the members of a workspace from its own settings.
     pub fn is_pnpm(&self) -> bool {
         self.name == PNPM.name
@@ -143,6 +151,18 @@ impl Manager {
         let named = manifest.manager_version().filter(|_| manifest.manager() == Some(self.name));
         let (name, default) = self.package;
         format!("{name}@{}", named.unwrap_or(default))
+    }
+
+    /// Its package, with the version that reads a lock file with this text, if a newer one refuses it and `manifest` names
+    /// none.
+    pub fn package_of_lock(&self, manifest: &Manifest, text: &str) -> Option<String> {
+        if !self.is_pnpm() || manifest.manager_version().is_some() {
+            return None;
+        }
+        let format = text.lines().find_map(|line| line.strip_prefix("lockfileVersion:"))?;
+        let format = format.trim().trim_matches(['\'', '"']);
+        let (_, version) = OLD_LOCKS.iter().find(|(start, _)| format.starts_with(start))?;
+        Some(format!("{}@{version}", self.package.0))
     }
 
     /// Whether the program on the PATH may be Yarn 1, which refuses projects of later versions.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::installation::Installation;
 use super::package_json;
 use crate::compiler::files::Files;
+use crate::compiler::paths;
 
 /// Major, minor and patch version.
 pub type Version = (u64, u64, u64);
@@ -20,7 +21,7 @@ pub struct Newest {
     pub file: String,
 }
 
-/// The version of `package` for the configuration's directory; none if it is not certain.
+/// The version of `package` for the project's own package; none if it is not certain.
 pub fn newest(package: &str, installation: &Installation, files: &dyn Files) -> Option<Newest> {
     let locked = installation.locks.iter().find_map(|file| {
         let text = files.text(file)?;
@@ -29,10 +30,10 @@ pub fn newest(package: &str, installation: &Installation, files: &dyn Files) -> 
         Some(Newest { version: version(text)?, text: text.clone(), file: file.clone() })
     });
     locked.or_else(|| {
-        let manifest = package_json::find(".", files)?.ok()?;
+        let manifest = package_json::find(&installation.home, files)?.ok()?;
         let (_, range) = manifest.requirements().find(|(name, _)| *name == package)?;
-        let (text, file) = (range.to_owned(), package_json::NAME.to_owned());
-        Some(Newest { version: newest_of(range)?, text, file })
+        let file = paths::join(&installation.home, package_json::NAME);
+        Some(Newest { version: newest_of(range)?, text: range.to_owned(), file })
     })
 }
 

@@ -25,24 +25,24 @@ pub struct Workspace {
     pub members: Vec<String>,
 }
 
-/// The workspaces of the directories around the configuration.
+/// The workspaces of a directory and those around it.
 #[derive(Debug, Default)]
 pub struct Search {
-    /// The innermost workspace that lists the configuration's directory and has all packages of a workspace that it
-    /// requires, or else the innermost one that lists it.
+    /// The innermost workspace that lists the directory and has all packages of a workspace that it requires, or else the
+    /// innermost one that lists it.
     pub found: Option<Workspace>,
-    /// The innermost workspace around the configuration's directory that does not list it.
+    /// The innermost workspace around the directory that does not list it.
     pub passed: Option<Workspace>,
     /// The innermost workspace that lists it, that it does not need, and that a `.dockerignore` excludes from images.
     pub excluded: Option<Workspace>,
 }
 
-/// Searches the configuration's directory, whose package.json is `own`, and those above it.
-pub fn search(own: &Manifest, files: &dyn Files) -> Result<Search, Unreadable> {
+/// Searches the directory `home`, whose package.json is `own`, and those above it.
+pub fn search(own: &Manifest, home: &str, files: &dyn Files) -> Result<Search, Unreadable> {
     let mut search = Search::default();
-    let directory = files.directory();
+    let directory = paths::components(home, &files.directory());
     for up in 0..=directory.len() {
-        let root = paths::normalize(&"../".repeat(up));
+        let root = paths::join(home, &"../".repeat(up));
         let patterns = patterns(&root, files)?;
         if patterns.is_empty() {
             continue;
@@ -50,7 +50,8 @@ pub fn search(own: &Manifest, files: &dyn Files) -> Result<Search, Unreadable> {
         let project = directory[directory.len() - up..].join("/");
         let members = Members::new(&patterns).find(&root, files);
         let is_listed = up == 0 || members.contains(&project);
-        let members = members.iter().map(|member| from_project(&root, &project, member)).collect();
+        let members =
+            members.iter().map(|member| from_home(&paths::join(&root, member), home, files)).collect();
         let is_excluded = up > 0 && is_excluded(&root, &project, files);
         let workspace = Workspace { root, members };
         match is_listed {
@@ -133,12 +134,10 @@ fn patterns(root: &str, files: &dyn Files) -> Result<Vec<String>, Unreadable> {
     Ok(patterns.map(str::to_owned).collect())
 }
 
-/// `member`, relative to `root`, relative to the configuration's directory, which is `project` there.
-fn from_project(root: &str, project: &str, member: &str) -> String {
-    match paths::below(member, project) {
-        Some(below) if !project.is_empty() => below.to_owned(),
-        _ => paths::join(root, member),
-    }
+/// The path of a member, relative to the configuration's directory, as other paths in `home` are written.
+fn from_home(member: &str, home: &str, files: &dyn Files) -> String {
+    let short = paths::shortened(member, &files.directory());
+    if paths::lies_in(&short, home) { short } else { member.to_owned() }
 }
 
 /// The patterns of members, compiled.

@@ -29,19 +29,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     if let Some(command) = &input.options.build_command {
         build.step("/graphs", "custom build command", with_secrets(input, command));
     }
-    note_unbuilt(input, build);
     prebuild(build);
-}
-
-/// Notes a package of the workspace that cannot be imported, unless a command of the user builds it.
-fn note_unbuilt(input: &Input<'_>, build: &mut Build) {
-    let unbuilt = input.resolved.installation.as_ref().and_then(|installation| installation.unbuilt.as_ref());
-    if let Some((name, file)) = unbuilt.filter(|_| input.options.build_command.is_none()) {
-        let message = format!(
-            "`{name}` cannot be imported until `{file}` is built; build it, or pass the command with --build-command"
-        );
-        build.note("/graphs", message);
-    }
 }
 
 /// Compiles graphs and UI components with the server's own script.

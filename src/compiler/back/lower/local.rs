@@ -21,7 +21,7 @@ pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
     let javascript = (variant != Variant::Python).then(|| javascript_packages(input));
     let has_bridge = javascript.as_ref().is_some_and(|packages| packages.bridge.is_some());
     let python = (variant != Variant::Javascript).then(|| python_packages(input, has_bridge));
-    let contract = contract::contract(input, |path| here(&path));
+    let contract = contract::on_machine(input);
     let settings = settings(variant, &contract);
     let is_known =
         |variable: &str| variant != Variant::Javascript || settings.values().any(|it| it == variable);
@@ -50,11 +50,6 @@ fn settings(variant: Variant, contract: &IndexMap<String, Value>) -> IndexMap<St
     let all = if variant == Variant::Javascript { server::local::JAVASCRIPT_SETTINGS } else { &[] };
     let set = contract::keys(contract).filter(|(key, _)| all.contains(key));
     set.map(|(key, variable)| (key.to_owned(), variable.to_owned())).collect()
-}
-
-/// A path that the server takes for a file's: without the dot it could be a module's.
-fn here(path: &str) -> String {
-    if path.starts_with(['.', '/']) { path.to_owned() } else { format!("./{path}") }
 }
 
 fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {

@@ -7,7 +7,7 @@ use super::{Context, entry, locations, manifests, modules, written};
 use crate::compiler::front::reference::{self, Reference};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;
-use crate::compiler::manifests::{installation, package, requirements_txt};
+use crate::compiler::manifests::{package, requirements_txt};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 
@@ -114,7 +114,7 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
         found.extend(manifests.map(|path| (Place::Value(entry(local.index)), path)));
     }
     if context.config.has_javascript()
-        && let Some(Ok(installation)) = installation::find(context.files)
+        && let Some(Ok(installation)) = context.installation()
     {
         let manifests = installation.required.into_iter();
         found.extend(manifests.map(|path| (manifests::project(context), path)));

@@ -3,7 +3,7 @@
 use super::manifests::project;
 use super::{Context, written};
 use crate::compiler::front::config::Variant;
-use crate::compiler::manifests::{installation, package_version};
+use crate::compiler::manifests::package_version;
 use crate::compiler::server::local::{JAVASCRIPT_SERVERS, LIBRARY, javascript_server};
 use crate::diagnostic::{Diagnostic, Rule, Severity};
 
@@ -17,7 +17,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     if config.variant() != Variant::Javascript || !is_default {
         return;
     }
-    let Some(Ok(installation)) = installation::find(context.files) else { return };
+    let Some(Ok(installation)) = context.installation() else { return };
     let Some(newest) = package_version::newest(LIBRARY, &installation, context.files) else { return };
     let current = &JAVASCRIPT_SERVERS[0];
     if newest.version >= current.oldest {

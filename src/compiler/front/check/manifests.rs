@@ -3,7 +3,7 @@
 use super::{Context, entry, written};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::pyproject::Pyproject;
-use crate::compiler::manifests::{self, Broken, Unreadable, installation, package_manager, setup_cfg};
+use crate::compiler::manifests::{self, Broken, Unreadable, package_manager, setup_cfg};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 
@@ -22,7 +22,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         broken.into_iter().for_each(|diagnostic| context.report(diagnostic));
     }
     if context.config.has_javascript()
-        && let Some(Err(Unreadable { path, broken })) = installation::find(context.files)
+        && let Some(Err(Unreadable { path, broken })) = context.installation()
     {
         let (rule, help) = match paths::file_name(&path) {
             package_manager::PNPM_WORKSPACE => {

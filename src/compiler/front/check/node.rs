@@ -5,13 +5,13 @@ use nodejs_semver::Range;
 use super::manifests::{project, quoted};
 use super::{Context, written};
 use crate::compiler::front::base_image;
-use crate::compiler::manifests::{package_json, workspace};
+use crate::compiler::manifests::package_json;
 use crate::compiler::paths;
 use crate::compiler::server::OLDEST_NODE;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] = &[&UNTESTED_NODE];
+pub(super) const RULES: &[&Rule] = &[&REFUSED_NODE, &UNTESTED_NODE];
 
 /// How many major versions after the oldest one are suggested.
 const MAJORS: u64 = 20;
@@ -22,14 +22,21 @@ pub(super) fn check(context: &mut Context<'_>) {
         return;
     }
     let Ok(major) = base_image::node(context.config).parse() else { return };
-    let Some(Ok(own)) = package_json::find(".", context.files) else { return };
-    let root = workspace::search(&own, context.files).ok().and_then(|search| search.found).map(|it| it.root);
-    let directories = [Some(".".to_owned()), root.filter(|root| root != ".")];
-    let found = directories.iter().flatten().find_map(|directory| check_package(context, directory, major));
+    let Some(Ok(installation)) = context.installation() else { return };
+    let rule = if installation.refuses_engines { &REFUSED_NODE } else { &UNTESTED_NODE };
+    // A package manager that refuses one package of a workspace installs none.
+    let others = installation.directories.iter().filter(|_| installation.refuses_engines);
+    let mut directories = [&installation.home, &installation.root].into_iter().chain(others);
+    let found = directories.find_map(|directory| check_package(context, rule, directory, major));
     found.into_iter().for_each(|diagnostic| context.report(diagnostic));
 }
 
-fn check_package(context: &Context<'_>, directory: &str, major: u64) -> Option<Diagnostic> {
+fn check_package(
+    context: &Context<'_>,
+    rule: &'static Rule,
+    directory: &str,
+    major: u64,
+) -> Option<Diagnostic> {
     let manifest = package_json::find(directory, context.files)?.ok()?;
     let written_range = manifest.node()?;
     let range = Range::parse(written_range).ok()?;
@@ -52,7 +59,7 @@ fn check_package(context: &Context<'_>, directory: &str, major: u64) -> Option<D
         None => format!("change the range: the server needs Node.js {OLDEST_NODE} or later"),
     };
     let related = quoted(context, &path, written_range, format!("does not include {major}"));
-    Some(Diagnostic::new(&UNTESTED_NODE, place, message).related(related).help(help))
+    Some(Diagnostic::new(rule, place, message).related(related).help(help))
 }
 
 /// Whether `range` has a version of this major one.
@@ -60,13 +67,24 @@ fn has(range: &Range, major: u64) -> bool {
     Range::parse(major.to_string()).is_ok_and(|all| all.allows_any(range))
 }
 
+static REFUSED_NODE: Rule = Rule {
+    code: "refused-node",
+    severity: Severity::Error,
+    summary: "a package that refuses the image's Node.js",
+    why: "The major version of Node.js in the image is not in the range of `engines.node` in the package.json of the \
+          project, or of a package of its workspace, and the package manager refuses to install it: npm and pnpm with \
+          `engine-strict=true` in .npmrc, and Yarn 1 always. The build of the image fails.",
+    wrong: r#"{ "graphs": { "agent": "./strictly-for-node-22.ts:graph" }, "node_version": "20" }"#,
+    right: r#"{ "graphs": { "agent": "./strictly-for-node-22.ts:graph" }, "node_version": "22" }"#,
+};
+
 static UNTESTED_NODE: Rule = Rule {
     code: "untested-node",
     severity: Severity::Warning,
     summary: "a package that does not support the image's Node.js",
     why: "The major version of Node.js in the image is not in the range of `engines.node` in the package.json of the \
-          project, or of its workspace. npm, pnpm and bun install the packages all the same, unless `engine-strict` is \
-          set; Yarn 1 refuses. The packages may need what an older Node.js lacks.",
+          project, or of its workspace. The packages are installed all the same, and may need what an older Node.js \
+          lacks.",
     wrong: r#"{ "graphs": { "agent": "./for-node-22.ts:graph" }, "node_version": "20" }"#,
     right: r#"{ "graphs": { "agent": "./for-node-22.ts:graph" }, "node_version": "22" }"#,
 };

@@ -14,11 +14,13 @@ use crate::compiler::{manifests, paths};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] =
-    &[&NO_BUILD_SYSTEM, &UNINSTALLABLE_PACKAGE, &UNINSTALLED_REQUIREMENTS, &UNUSABLE_LOCAL_REQUIREMENT];
-
-/// Directories above the path of a graph that are searched for a package.json.
-const MAX_LEVELS: usize = 2;
+pub(super) const RULES: &[&Rule] = &[
+    &NO_BUILD_SYSTEM,
+    &NO_PACKAGE_JSON,
+    &UNINSTALLABLE_PACKAGE,
+    &UNINSTALLED_REQUIREMENTS,
+    &UNUSABLE_LOCAL_REQUIREMENT,
+];
 
 pub(super) fn check(context: &mut Context<'_>) {
     for refused in context.refused.clone() {
@@ -146,22 +148,24 @@ fn check_parent(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     Some(diagnostic.help(format!("write `{}` instead of it, or list both", written(&above.path))))
 }
 
-/// Reports JavaScript graphs whose package.json does not lie beside the configuration.
+/// Reports JavaScript graphs whose package.json nothing installs.
 fn check_package_json(context: &Context<'_>) -> Option<Diagnostic> {
-    let has_manifest = |directory: &str| context.files.is_file(&paths::join(directory, package_json::NAME));
-    if has_manifest(".") {
+    let has_lines = context.config.dockerfile_lines.as_ref().is_some_and(|lines| !lines.is_empty());
+    // These may bring the packages.
+    if context.config.base_image.is_some() || has_lines || context.package_home().is_some() {
         return None;
     }
+    let has_manifest =
+        |directory: &String| context.files.is_file(&paths::join(directory, package_json::NAME));
     let (id, reference) = context.config.graphs.iter().find(|(_, it)| paths::is_javascript(it))?;
     let start = paths::parent(&paths::normalize(reference));
-    let levels = start.split('/').count() + MAX_LEVELS;
+    let levels = start.split('/').count();
     let above = iter::successors(Some(start), |directory| Some(paths::join(directory, "..")));
-    let directory = above.take(levels).find(|directory| has_manifest(directory))?;
-    let manifest = written(&paths::join(&directory, package_json::NAME));
-    let message = format!("the packages in `{manifest}` are not installed");
+    let directory = written(&above.take(levels).find(has_manifest)?);
+    let message = format!("the packages in `{directory}/{}` are not installed", package_json::NAME);
     let place = Place::Value(Pointer::parse("/graphs").join(id));
-    let help = format!("move the configuration to `{}`", written(&directory));
-    Some(Diagnostic::new(&UNINSTALLED_REQUIREMENTS, place, message).help(help))
+    let help = format!("add `\"{directory}\"` to `dependencies`, or move the configuration there");
+    Some(Diagnostic::new(&NO_PACKAGE_JSON, place, message).help(help))
 }
 
 static NO_BUILD_SYSTEM: Rule = Rule {
@@ -173,6 +177,18 @@ static NO_BUILD_SYSTEM: Rule = Rule {
           the code is imported from the directory; names, scripts and versions of the package are not available.",
     wrong: r#"{ "dependencies": ["./project-with-tool-poetry-only"] }"#,
     right: r#"{ "dependencies": ["./project-with-build-system"] }"#,
+};
+
+static NO_PACKAGE_JSON: Rule = Rule {
+    code: "no-package-json",
+    severity: Severity::Error,
+    summary: "JavaScript graphs whose packages are not installed",
+    why: "The packages of JavaScript graphs are installed from the package.json beside the configuration, or else from that of \
+          a directory in `dependencies`, or else from the nearest one above the configuration. Without any of them, the \
+          server does not start, since it imports the graph library from the project. Commands that build an image \
+          accept this with `--install-command`.",
+    wrong: r#"{ "graphs": { "agent": "./web/agent.ts:graph" } }"#,
+    right: r#"{ "dependencies": ["./web"], "graphs": { "agent": "./web/agent.ts:graph" } }"#,
 };
 
 static UNINSTALLABLE_PACKAGE: Rule = Rule {
@@ -192,7 +208,7 @@ pub(super) static UNINSTALLED_REQUIREMENTS: Rule = Rule {
     summary: "a project whose requirements are not installed",
     why: "A directory without a pyproject.toml, setup.py or requirements.txt is only added to Python's import path. \
           If the project above it lists requirements, but is not among the `dependencies`, none of them is \
-          installed. The packages of JavaScript graphs are those of the package.json beside the configuration.",
+          installed.",
     wrong: r#"{ "dependencies": ["./src"] }"#,
     right: r#"{ "dependencies": ["."] }"#,
 };

@@ -3,6 +3,7 @@
 use super::manifests::{project, quoted};
 use super::{Context, written};
 use crate::compiler::files::Files;
+use crate::compiler::front::config::Variant;
 use crate::compiler::manifests::package_json;
 use crate::compiler::manifests::package_json::Manifest;
 use crate::compiler::manifests::workspace::{self, Search, Workspace};
@@ -10,18 +11,22 @@ use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Rule, Severity};
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] = &[&EXCLUDED_WORKSPACE, &WORKSPACE_PACKAGE_NOT_FOUND];
+pub(super) const RULES: &[&Rule] =
+    &[&EXCLUDED_WORKSPACE, &WORKSPACE_PACKAGE_NOT_BUILT, &WORKSPACE_PACKAGE_NOT_FOUND];
 
 pub(super) fn check(context: &mut Context<'_>) {
     if !context.config.has_javascript() {
         return;
     }
     // Another check reports files that cannot be read.
-    let Some(Ok(own)) = package_json::find(".", context.files) else { return };
-    let Ok(search) = workspace::search(&own, context.files) else { return };
+    let Some(home) = context.package_home() else { return };
+    let Some(Ok(own)) = package_json::find(&home, context.files) else { return };
+    unbuilt(context).into_iter().for_each(|diagnostic| context.report(diagnostic));
+    let Ok(search) = workspace::search(&own, &home, context.files) else { return };
     excluded(context, &search).into_iter().for_each(|diagnostic| context.report(diagnostic));
-    let Some(missing) = missing(&own, &search, context.files) else { return };
-    let related = quoted(context, package_json::NAME, &missing.name, missing.label);
+    let Some(missing) = missing(&own, &home, &search, context.files) else { return };
+    let manifest = paths::join(&home, package_json::NAME);
+    let related = quoted(context, &manifest, &missing.name, missing.label);
     let diagnostic = Diagnostic::new(&WORKSPACE_PACKAGE_NOT_FOUND, project(context), missing.message);
     context.report(diagnostic.related(related).help(missing.help));
 }
@@ -36,6 +41,21 @@ fn excluded(context: &Context<'_>, search: &Search) -> Option<Diagnostic> {
     Some(Diagnostic::new(&EXCLUDED_WORKSPACE, project(context), message).help(help))
 }
 
+/// Reports a package that the graphs cannot import.
+fn unbuilt(context: &Context<'_>) -> Option<Diagnostic> {
+    context.config.javascript_files().next()?;
+    let installation = context.installation()?.ok()?;
+    let (name, file) = installation.unbuilt?;
+    let message = format!("`{name}` cannot be imported: there is no file `{}`", written(&file));
+    let help = match context.variant {
+        Variant::Javascript => {
+            "build the package, or pass the command that builds it in the image with `--build-command`"
+        }
+        Variant::Mixed | Variant::Python => "build the package",
+    };
+    Some(Diagnostic::new(&WORKSPACE_PACKAGE_NOT_BUILT, project(context), message).help(help))
+}
+
 /// A package that the package manager cannot find.
 struct Missing {
     name: String,
@@ -44,10 +64,10 @@ struct Missing {
     help: String,
 }
 
-fn missing(own: &Manifest, search: &Search, files: &dyn Files) -> Option<Missing> {
+fn missing(own: &Manifest, home: &str, search: &Search, files: &dyn Files) -> Option<Missing> {
     match &search.found {
         Some(workspace) => missing_member(own, workspace, files),
-        None => outside_of_workspace(own, search.passed.as_ref(), files),
+        None => outside_of_workspace(own, home, search.passed.as_ref(), files),
     }
 }
 
@@ -63,8 +83,13 @@ fn missing_member(own: &Manifest, workspace: &Workspace, files: &dyn Files) -> O
     })
 }
 
-/// A required package of a workspace, if the project belongs to none. `outer` is a workspace around it.
-fn outside_of_workspace(own: &Manifest, outer: Option<&Workspace>, files: &dyn Files) -> Option<Missing> {
+/// A required package of a workspace, if the project at `home` belongs to none. `outer` is a workspace around it.
+fn outside_of_workspace(
+    own: &Manifest,
+    home: &str,
+    outer: Option<&Workspace>,
+    files: &dyn Files,
+) -> Option<Missing> {
     let private = outer.map(|outer| outer.manifests(files)).unwrap_or_default();
     let is_private =
         |name: &str| private.iter().any(|member| member.is_private() && member.name() == Some(name));
@@ -78,7 +103,8 @@ fn outside_of_workspace(own: &Manifest, outer: Option<&Workspace>, files: &dyn F
         help: match outer {
             Some(outer) => {
                 let here = files.directory();
-                let project = here[here.len() - paths::levels_up(&outer.root)..].join("/");
+                let root = paths::components(&outer.root, &here).len();
+                let project = paths::components(home, &here)[root..].join("/");
                 let file = workspace::definition(&outer.root, files);
                 format!("add `{project}` to the packages in `{}`", written(&file))
             }
@@ -96,6 +122,17 @@ static EXCLUDED_WORKSPACE: Rule = Rule {
           without the workspace and its lock file.",
     wrong: r#"{ "graphs": { "agent": "./agent-in-excluded-workspace.ts:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent-in-its-workspace.ts:graph" } }"#,
+};
+
+static WORKSPACE_PACKAGE_NOT_BUILT: Rule = Rule {
+    code: "workspace-package-not-built",
+    severity: Severity::Warning,
+    summary: "a package of a JavaScript workspace that is not built",
+    why: "The project requires a package of its workspace whose `exports` or `main` name a compiled file. The file is not \
+          there, and no script of an installation builds it: the server does not start if a graph imports the package. \
+          Commands that build an image accept this with `--build-command`.",
+    wrong: r#"{ "graphs": { "agent": "./agent-of-unbuilt-package.ts:graph" } }"#,
+    right: r#"{ "graphs": { "agent": "./agent-of-built-package.ts:graph" } }"#,
 };
 
 static WORKSPACE_PACKAGE_NOT_FOUND: Rule = Rule {

@@ -2,7 +2,8 @@
 
 use crate::compiler::front::check::Context;
 use crate::compiler::front::config::Variant;
-use crate::compiler::manifests::{installation, package_json};
+use crate::compiler::manifests::installation::Installation;
+use crate::compiler::manifests::package_json;
 use crate::diagnostic::{Rule, Severity};
 
 /// Endings of compiled files.
@@ -15,9 +16,13 @@ pub(in crate::compiler::front::check) fn may_be_built(context: &Context<'_>, pat
 
 /// How to build a file that is not there.
 pub(in crate::compiler::front::check) fn help(context: &Context<'_>) -> String {
-    let manifest = package_json::find(".", context.files).and_then(Result::ok);
-    let installation = installation::find(context.files).and_then(Result::ok);
-    match installation.filter(|_| manifest.is_some_and(|manifest| manifest.has_build_script())) {
+    let installation = context.installation().and_then(Result::ok);
+    let has_script = |installation: &Installation| {
+        let manifest = package_json::find(&installation.home, context.files).and_then(Result::ok);
+        // The command runs in the directory of the configuration.
+        installation.home == "." && manifest.is_some_and(|manifest| manifest.has_build_script())
+    };
+    match installation.filter(has_script) {
         Some(installation) => {
             let build = format!("{} run build", installation.manager.name);
             format!("run `{build}`; to build it in the image, pass `--build-command '{build}'`")
