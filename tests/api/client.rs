@@ -145,6 +145,7 @@ fn rules_are_checked_before_anything_is_sent() {
 #[test]
 fn lists_are_read_to_the_last_page() {
     let host = Host::start(|_| {});
+    host.set_quotas("deployments=205 replicas=205");
     let names: Vec<String> = (0..205).map(|index| format!("agent-{index:03}")).collect();
     for name in &names {
         host.expect(201, "POST", "/v2/deployments", Some(&creation(name)));

@@ -12,11 +12,6 @@ use crate::harness::TestEnv;
 
 const OTHER: &str = "key-of-another-tenant-0123456789";
 
-fn set(host: &Host, quotas: &str) {
-    let run = TestEnv::inside(host.data()).run(&format!("host tenants set default {quotas} --data ."));
-    assert_eq!((run.code, &*run.out), (0, ""), "{}", run.err);
-}
-
 /// Fails unless the request was refused for this quota; what `needs` says of it.
 fn refused(answer: &Answer, quota: &str, needs: &str) {
     assert_eq!(answer.status, 403, "{}", answer.text);
@@ -41,20 +36,20 @@ fn each_quota_is_kept_per_tenant_and_can_be_set() {
         let body = Some(("application/json", creation(name).to_string().into_bytes()));
         host.send("POST", "/v2/deployments", &[("X-Api-Key", key)], body).unwrap()
     };
-    set(&host, "deployments=1");
+    host.set_quotas("deployments=1");
     refused(&create(super::service::KEY, "second"), "deployments", "1, and this needs 2");
     assert_eq!(create(OTHER, "second").status, 201);
 
     let scale = |most: u32| json!({ "source_config": { "resource_spec": { "max_scale": most } } });
-    set(&host, "replicas=2");
+    host.set_quotas("replicas=2");
     refused(&host.ask("PATCH", &path, Some(&scale(3))), "replicas", "2, and this needs 3");
     host.expect(200, "PATCH", &path, Some(&scale(2)));
     // A lower quota prevents only what needs more.
-    set(&host, "replicas=1");
+    host.set_quotas("replicas=1");
     host.expect(200, "PATCH", &path, Some(&json!({ "secrets": [] })));
     host.expect(200, "PATCH", &path, Some(&scale(1)));
 
-    set(&host, "uploads=1 upload-bytes=10");
+    host.set_quotas("uploads=1 upload-bytes=10");
     let url = format!("{path}/upload-url");
     let place = host.expect(200, "POST", &url, Some(&json!({})));
     refused(&host.ask("POST", &url, Some(&json!({}))), "uploads", "1, and this needs 2");
@@ -63,7 +58,7 @@ fn each_quota_is_kept_per_tenant_and_can_be_set() {
     refused(&put(11), "upload-bytes", "10, and this needs 11");
     assert_eq!((put(10).status, put(9).status, put(10).status), (200, 200, 200));
 
-    set(&host, "image-bytes=10");
+    host.set_quotas("image-bytes=10");
     let push = |content: &[u8]| {
         let token = host.expect(200, "POST", &format!("{path}/push-token"), Some(&json!({})));
         let login = STANDARD.encode(format!("token:{}", token["token"].as_str().unwrap()));
@@ -88,7 +83,7 @@ fn each_quota_is_kept_per_tenant_and_can_be_set() {
     ] {
         assert!(list.lines().any(|it| it == line), "{line}: {list}");
     }
-    set(&host, "deployments=default replicas=default image-bytes=default");
+    host.set_quotas("deployments=default replicas=default image-bytes=default");
     assert_eq!(create(super::service::KEY, "third").status, 201);
     let env = TestEnv::inside(host.data());
     for (arguments, expected) in [

@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 
 use super::description;
 use super::stand_in::StandIn;
+use crate::harness::TestEnv;
 
 /// The key of every service of the tests.
 pub(crate) const KEY: &str = "key-of-the-tests-0123456789";
@@ -177,6 +178,12 @@ impl Host {
     /// Its data directory.
     pub(crate) fn data(&self) -> &Path {
         self.data.path()
+    }
+
+    /// Sets quotas of the tenant of [`KEY`], such as `deployments=1`.
+    pub(crate) fn set_quotas(&self, quotas: &str) {
+        let run = TestEnv::inside(self.data()).run(&format!("host tenants set default {quotas} --data ."));
+        assert_eq!((run.code, &*run.out), (0, ""), "{}", run.err);
     }
 
     /// Where it listens.
