@@ -59,7 +59,7 @@ impl Tenant {
     /// A command of Redis as the user of the deployment; what it replies, within a second.
     fn redis(&self, command: &str) -> String {
         self.succeeds(&format!(
-            r#"timeout 1 redis-cli --no-auth-warning -u "$REDIS_URI" {command} 2>&1 || true"#
+            r#"timeout 10 redis-cli --no-auth-warning -u "$REDIS_URI" {command} 2>&1 || true"#
         ))
     }
 
