@@ -73,6 +73,8 @@ fn what_is_given_replaces_and_what_is_absent_stays() {
     assert_eq!(given, config);
     assert_eq!(patched["secrets"], json!([{ "name": "B" }]));
     assert_eq!(patched["latest_revision_id"], Value::Null, "nothing is there to be deployed");
+    // Otherwise its status may change between the two answers.
+    host.until(&path, |it| it["status"] == "READY");
     assert_eq!(host.expect(200, "PATCH", &path, Some(&json!({}))), host.expect(200, "GET", &path, None));
 }
 
