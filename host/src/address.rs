@@ -34,7 +34,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let is_reserved = a == 0 || a >= 240 || (a == 192 && b == 0 && c == 0) || (a == 198 && b & 0xfe == 18);
-    // Of carriers, for addresses of their customers.
+    // The shared address space of carriers, RFC 6598.
     let is_shared = a == 100 && b & 0xc0 == 64;
     !(is_reserved
         || is_shared

@@ -86,7 +86,7 @@ fn check_url(tx: &Tx<'_>, deployment: &Deployment) -> Result<(), Refusal> {
     }
 }
 
-/// What a tenant has of its quotas before a change of its deployments.
+/// The use of the quotas of a tenant before a change of its deployments.
 struct Before {
     tenant: String,
     used: [(Quota, u64); 2],

@@ -143,7 +143,7 @@ fn local_name(name: &str, id: &str) -> String {
 impl Journal for DatabaseJournal {
     fn desired(&self) -> Recorded<'_, Vec<Desired>> {
         async {
-            // What could not be written before.
+            // Lines that could not be written before.
             self.lines.flush();
             if self.store.read(|tx| tx.has_new())? {
                 self.store.change(|tx| tx.prepare()).await?;

@@ -136,7 +136,7 @@ mod tests {
             far.read_to_end(&mut all).await.map(|_| all.len())
         });
         stream.write_all(&vec![0; 1 << 20]).await.unwrap();
-        // What was slow is forgotten once the peer has taken enough.
+        // A slow phase ends once the peer has taken enough.
         assert!(stream.slow.as_ref().is_none_or(|slow| slow.taken < LEAST));
         drop(stream);
         assert_eq!(read.await.unwrap().unwrap(), 1 << 20);

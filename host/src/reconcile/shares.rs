@@ -15,7 +15,7 @@ const TENANTS: usize = 4;
 pub(super) struct Shares {
     all: Arc<Semaphore>,
     each: usize,
-    /// Of the tenants that have acts, by ID.
+    /// The shares of the tenants that have acts, by ID.
     tenants: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 

@@ -1,13 +1,13 @@
-//! What the operator is told about trouble: each reason once, and the end of all.
+//! Notices about trouble for the operator: each reason once, and the end of all trouble.
 
 use std::collections::{HashMap, HashSet};
 
 use super::action::Key;
 
-/// Maximum number of reasons that are told before the end of all trouble.
+/// Maximum number of reasons in notices before the end of all trouble.
 const TOLD: usize = 100;
 
-/// The acts that cannot be done now, and what was told about them.
+/// The acts that cannot be done now, and the reasons that were reported.
 #[derive(Default)]
 pub(super) struct Troubles {
     /// The reasons by act; that of `None` holds up everything.
@@ -29,7 +29,7 @@ impl Troubles {
         self.current.retain(|of, _| of.as_ref().is_none_or(&mut is_wanted));
     }
 
-    /// What the operator does not know yet.
+    /// The notices that the operator has not had yet.
     pub(super) fn notices(&mut self) -> Vec<String> {
         if self.current.is_empty() {
             let was_told = !std::mem::take(&mut self.told).is_empty();

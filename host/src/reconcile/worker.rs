@@ -47,7 +47,7 @@ pub struct Reconciler<J, R> {
     paused: HashMap<Key, Instant>,
     /// The interval until the next decision.
     interval: Duration,
-    /// What the operator is told.
+    /// The trouble that the operator is notified of.
     troubles: Troubles,
     /// By ID of a revision: the trouble that its log has.
     logged: HashMap<String, String>,

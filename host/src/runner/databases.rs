@@ -242,7 +242,7 @@ impl Databases {
             if deployments.contains(&deployment) {
                 self.connect(engine, host, &network.id).await?;
             } else if preparation == Preparation::Unknown {
-                // Nobody needs it as yet, and whoever will creates it again. It stays while somebody else uses it.
+                // No container needs it; the next one creates it again. It stays while anything else uses it.
                 networks::remove(engine, &network, &self.servers(host)).await.ok();
             }
         }
