@@ -12,6 +12,7 @@ use agentcli::compiler::front::config::Config;
 use agentcli::compiler::front::dialect::Dialect;
 use agentcli::compiler::front::document::{self, Document};
 use agentcli::compiler::front::{check, schema};
+use agentcli::compiler::tree::Tree;
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/valid");
@@ -54,22 +55,24 @@ fn typed(document: &Document) -> Config {
 fn phases(criterion: &mut Criterion) {
     for name in ["hello", "every-key"] {
         let Project { text, files } = Project::read(name).expect("a fixture can be read");
-        assert!(analyze("agent.json", &text, &files).is_usable(), "{name} has errors");
+        let tree = || Tree::new(files.clone());
+        assert!(analyze("agent.json", &text, &tree()).is_usable(), "{name} has errors");
         let document = document::parse(&text).0;
         let config = typed(&document);
         let options = Options::default();
-        let plan = lower::lower(&config, &files, CONFIG, &options);
+        let plan = lower::lower(&config, &tree(), CONFIG, &options);
 
         let mut group = criterion.benchmark_group(name);
         group.bench_function("parse", |b| b.iter(|| document::parse(&text)));
         group.bench_function("schema", |b| b.iter(|| schema::check(&document, Dialect::default())));
         group.bench_function("checks", |b| {
-            b.iter(|| check::check(&document, &config, &files, &BTreeSet::new()))
+            b.iter(|| check::check(&document, &config, &tree(), &BTreeSet::new()))
         });
-        group.bench_function("lower", |b| b.iter(|| lower::lower(&config, &files, CONFIG, &options)));
+        group.bench_function("lower", |b| b.iter(|| lower::lower(&config, &tree(), CONFIG, &options)));
         group.bench_function("emit", |b| b.iter(|| dockerfile::dockerfile(&plan)));
         group.bench_function("whole", |b| {
             b.iter(|| {
+                let files = tree();
                 let config = analyze("agent.json", &text, &files).config;
                 dockerfile::dockerfile(&lower::lower(&config, &files, CONFIG, &options))
             });

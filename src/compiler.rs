@@ -6,15 +6,16 @@ pub mod front;
 pub mod manifests;
 pub mod paths;
 pub mod server;
+pub mod tree;
 pub mod urls;
 pub mod words;
 
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
-use files::Files;
 use front::config::Config;
 use front::dialect::Dialect;
 use front::document::Document;
 use front::{check, document, extent, schema, secrecy};
+use tree::Tree;
 
 /// The result of checking a configuration.
 pub struct Analysis {
@@ -34,7 +35,7 @@ impl Analysis {
 }
 
 /// Reads and checks the configuration `text` from the file `name`, with `files` as the tree around it.
-pub fn analyze(name: &str, text: &str, files: &dyn Files) -> Analysis {
+pub fn analyze(name: &str, text: &str, files: &Tree) -> Analysis {
     let (document, mut diagnostics) = document::parse(text);
     let mut config = Config::default();
     if !matches!(document.root.kind, document::Kind::Hole) {
@@ -42,7 +43,7 @@ pub fn analyze(name: &str, text: &str, files: &dyn Files) -> Analysis {
         let shape = schema::check(&document, dialect);
         diagnostics.extend(shape.diagnostics);
         config = Config::new(shape.value, dialect);
-        files.settle(&|files| extent::extent(&config, files));
+        files.settle_for(&|files| extent::extent(&config, files));
         diagnostics.extend(check::check(&document, &config, files, &shape.removed));
     }
     if diagnostics.is_empty() {

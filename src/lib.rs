@@ -16,7 +16,7 @@
 //!
 //! The phases of [`compiler`] are `front` (text to checked, typed configuration) and `back` (configuration to resolved to
 //! plan to artifacts). Both use `manifests`, the readers of other people's formats, and `server`, the server's contract as
-//! data.
+//! data. What they read of the project, they read through one [`compiler::tree::Tree`], which reads it once.
 //!
 //! # The rooms
 //!
@@ -49,7 +49,7 @@
 //! # Invariants
 //!
 //! - The compiler is pure: no files, environment, clock, network, printing or async. It sees the outside only through
-//!   [`compiler::files::Files`].
+//!   [`compiler::files::Files`], and everything there at most once, through [`compiler::tree::Tree`].
 //! - Only files of the project are read of the machine: [`project::Boundary`] decides once, and [`project::DiskFiles`] refuses
 //!   everything else.
 //! - A rule points with a place, mostly a JSON Pointer; its line and column are computed only when it is printed. A place

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use agentcli::compiler::analyze;
 use agentcli::compiler::back::emit::dockerfile::dockerfile;
 use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::tree::Tree;
 use agentcli::project::DiskFiles;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -133,7 +134,7 @@ fn real_configurations_compile() {
         let temporary = TempDir::new().unwrap();
         let directory = temporary.path().join("one/two/three");
         stubs(&serde_json::from_str(&text).unwrap(), &directory);
-        let tree = DiskFiles::new(&directory);
+        let tree = Tree::new(DiskFiles::new(&directory));
         let analysis = analyze("agent.json", &text, &tree);
         let (errors, warnings): (Vec<_>, Vec<_>) = analysis.diagnostics.iter().partition(|it| it.is_error());
         let codes = |list: &[&agentcli::diagnostic::Diagnostic]| {

@@ -10,6 +10,7 @@ use agentcli::compiler::analyze;
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::front::schema;
 use agentcli::compiler::front::source::Source;
+use agentcli::compiler::tree::Tree;
 use agentcli::diagnostic::Diagnostic;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -76,11 +77,11 @@ const FILES: &[(&str, &str)] = &[
 fn project(path: &str, text: &str) -> Vec<Diagnostic> {
     let mut files: BTreeMap<&str, &str> = FILES.iter().copied().collect();
     files.insert(path, text);
-    analyze("agent.json", PROJECT, &MemoryFiles::new(files)).diagnostics
+    analyze("agent.json", PROJECT, &Tree::new(MemoryFiles::new(files))).diagnostics
 }
 
 fn check(text: &str) -> Result<(), TestCaseError> {
-    let files = MemoryFiles::new([("agent.py", "graph = object()"), ("requirements.txt", "")]);
+    let files = Tree::new(MemoryFiles::new([("agent.py", "graph = object()"), ("requirements.txt", "")]));
     let analysis = analyze("agent.json", text, &files);
     let locate = |diagnostic: Diagnostic| {
         let span = analysis.document.span(&diagnostic.place);

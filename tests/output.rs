@@ -9,4 +9,5 @@ mod local_packages;
 mod locks;
 mod lowering;
 pub(crate) mod properties;
+mod reading;
 mod workspaces;

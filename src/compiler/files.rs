@@ -13,6 +13,17 @@ pub enum FileKind {
     File,
 }
 
+/// An entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its kind, following links; `None` if it is refused.
+    pub kind: Option<FileKind>,
+    /// The target of a symbolic link, as written.
+    pub link: Option<String>,
+}
+
 /// Why something in the tree is treated as if it did not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -29,7 +40,7 @@ pub enum Refusal {
 /// The user's tree, read-only. Paths are relative to the configuration's directory and normalised
 /// ([`paths::normalize`]); `..` may lead out of the directory, but not out of the project: what lies outside does not
 /// exist.
-pub trait Files: Sync {
+pub trait Files {
     /// Kind of `path`, following links; `None` if it does not exist, is refused or is not accessible.
     fn kind(&self, path: &str) -> Option<FileKind>;
 
@@ -55,24 +66,34 @@ pub trait Files: Sync {
 
     /// Decides what belongs to the project, unless the tree itself tells: all directories that `extent` returns. It is
     /// given a view of the tree around them.
-    fn settle(&self, _extent: &dyn Fn(&dyn Files) -> Vec<String>) {}
+    fn settle(&self, _extent: &dyn Fn(Box<dyn Files>) -> Vec<String>) {}
 
-    /// Names and kinds of the entries of a directory, sorted by name, without links to directories, which may form
-    /// cycles. Empty if the directory cannot be read.
-    fn list(&self, path: &str) -> Vec<(String, FileKind)>;
+    /// The entries of a directory, sorted by name, without links that dangle; `None` if it cannot be read.
+    fn entries(&self, path: &str) -> Option<Vec<Entry>>;
 
     /// The first ancestor of `path`, or `path` itself, that is a symbolic link, with its target as written. Ancestors of
     /// the configuration's directory do not count.
     fn link(&self, path: &str) -> Option<(String, String)>;
 
+    /// Names and kinds of the entries of a directory, sorted by name, without links to directories, which may form
+    /// cycles. Empty if the directory cannot be read.
+    fn list(&self, path: &str) -> Vec<(String, FileKind)> {
+        let is_listed = |entry: &Entry| entry.link.is_none() || entry.kind == Some(FileKind::File);
+        let listed = self.entries(path).into_iter().flatten().filter(is_listed);
+        listed.filter_map(|entry| Some((entry.name, entry.kind?))).collect()
+    }
+
     /// Names of the links to directories, which [`Files::list`] omits.
-    fn linked_directories(&self, _path: &str) -> Vec<String> {
-        Vec::new()
+    fn linked_directories(&self, path: &str) -> Vec<String> {
+        let is_linked = |entry: &Entry| entry.link.is_some() && entry.kind == Some(FileKind::Directory);
+        let linked = self.entries(path).into_iter().flatten().filter(is_linked);
+        linked.map(|entry| entry.name).collect()
     }
 
     /// Names of the symbolic links in a directory that do not dangle, with their targets as written.
-    fn links(&self, _path: &str) -> Vec<(String, String)> {
-        Vec::new()
+    fn links(&self, path: &str) -> Vec<(String, String)> {
+        let all = self.entries(path).into_iter().flatten();
+        all.filter_map(|entry| Some((entry.name, entry.link?))).collect()
     }
 
     /// The components of the configuration's directory, from the root of the file system.
@@ -134,7 +155,7 @@ impl Files for MemoryFiles {
         self.files.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| "no such file".to_owned())
     }
 
-    fn list(&self, path: &str) -> Vec<(String, FileKind)> {
+    fn entries(&self, path: &str) -> Option<Vec<Entry>> {
         let below = Self::below(path);
         let mut entries = BTreeMap::new();
         // An absolute path is not below a relative directory.
@@ -145,7 +166,8 @@ impl Files for MemoryFiles {
                 None => entries.insert(rest.to_owned(), FileKind::File),
             };
         }
-        entries.into_iter().collect()
+        let entry = |(name, kind)| Entry { name, kind: Some(kind), link: None };
+        Some(entries.into_iter().map(entry).collect())
     }
 
     fn link(&self, _: &str) -> Option<(String, String)> {

@@ -38,6 +38,7 @@ use std::ops::Range;
 use globset::{Glob, GlobBuilder, GlobSet};
 
 use crate::compiler::files::Files;
+use crate::compiler::tree::Tree;
 use crate::compiler::{paths, urls};
 
 /// Files that installers and container engines look for by these names.
@@ -100,12 +101,12 @@ impl Broken {
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// The content of the file at `path`, which must be UTF-8, without a byte order mark; `None` if there is no such file.
-pub fn text(path: &str, files: &dyn Files) -> Option<Result<String, Broken>> {
+pub fn text(path: &str, files: &Tree) -> Option<Result<String, Broken>> {
     Some(files.content(path)?.map_err(|why| Broken::new(0..0, why)).and_then(utf8))
 }
 
 /// The content of the file at `path` for excerpts: the span of a [`Broken`] lies in it. Passwords in URLs are masked.
-pub fn excerpt(path: &str, files: &dyn Files) -> String {
+pub fn excerpt(path: &str, files: &Tree) -> String {
     let text = files.bytes(path).map(|bytes| lossy(&bytes)).unwrap_or_default();
     urls::masked(&text).into_owned()
 }

@@ -8,6 +8,7 @@ use lsp_types::{TextDocumentContentChangeEvent, Uri};
 use super::text::Text;
 use super::uri;
 use crate::compiler::front::dialect::CONFIGURATIONS;
+use crate::compiler::tree::Tree;
 use crate::compiler::{Analysis, analyze};
 use crate::project::DiskFiles;
 
@@ -50,7 +51,8 @@ impl Buffer {
 
     /// The text, parsed and checked.
     pub(super) fn analysis(&self) -> &Analysis {
-        self.analysis.get_or_init(|| analyze(&self.name, self.text.as_str(), &self.files))
+        let analyzed = || analyze(&self.name, self.text.as_str(), &Tree::new(self.files.refreshed()));
+        self.analysis.get_or_init(analyzed)
     }
 
     /// The path on disk of `path`, which is normalised and relative to the configuration's directory. Links of the project

@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 use std::fs::{self, DirEntry, FileType};
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::boundary::{self, Boundary};
 use super::reason;
 use super::regular::{Opened, open};
-use crate::compiler::files::{FileKind, Files, Refusal};
+use crate::compiler::files::{Entry, FileKind, Files, Refusal};
 use crate::compiler::{manifests, paths};
 
 /// The most bytes of a file: lock files of large workspaces have a few megabytes.
@@ -31,7 +31,14 @@ pub struct DiskFiles {
     /// The boundary that was chosen by [`Files::settle`].
     settled: OnceLock<PathBuf>,
     seen: Mutex<Seen>,
+    /// The content of files that was read to find the boundary, each until it is asked for.
+    read_before: Contents,
+    /// Where this view, in which the boundary is searched for, keeps the content of files.
+    kept: Option<Contents>,
 }
+
+/// The content of files, by their paths without links.
+type Contents = Arc<Mutex<HashMap<PathBuf, Vec<u8>>>>;
 
 /// What was found so far.
 #[derive(Debug, Default)]
@@ -77,7 +84,8 @@ impl DiskFiles {
     }
 
     fn around(root: PathBuf, real: PathBuf, fixed: Option<PathBuf>) -> Self {
-        Self { root, real, fixed, settled: OnceLock::new(), seen: Mutex::default() }
+        let (settled, seen) = (OnceLock::new(), Mutex::default());
+        Self { root, real, fixed, settled, seen, read_before: Contents::default(), kept: None }
     }
 
     /// The project anew, without anything that was found before.
@@ -104,7 +112,7 @@ impl DiskFiles {
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.seen)
     }
 
     /// The absolute path of `path`, which is normalised, by its text alone.
@@ -204,10 +212,16 @@ impl DiskFiles {
 
     /// The content of the file at `path`, which has no links but for its last component.
     fn read_at(&self, path: &Path, limit: u64) -> Result<Vec<u8>, Unusable> {
+        if let Some(bytes) = self.read_before(path, limit) {
+            return Ok(bytes);
+        }
         match open(path)? {
             Opened::File(file, size) => self.take(path.to_owned(), file, size, limit),
             Opened::Link => {
                 let target = self.follow(path)?;
+                if let Some(bytes) = self.read_before(&target, limit) {
+                    return Ok(bytes);
+                }
                 match open(&target)? {
                     Opened::File(file, size) => self.take(target, file, size, limit),
                     // It was replaced meanwhile.
@@ -219,16 +233,28 @@ impl DiskFiles {
         }
     }
 
+    /// The content of the file at `path`, which has no links, if it was read to find the boundary.
+    fn read_before(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
+        let bytes = locked(&self.read_before).remove(path)?;
+        let size = bytes.len() as u64;
+        (size <= limit && self.count(path.to_owned(), size).is_ok()).then_some(bytes)
+    }
+
     /// Reads a file within the limits, even if it grows.
     fn take(&self, path: PathBuf, file: fs::File, size: u64, limit: u64) -> Result<Vec<u8>, Unusable> {
         let mut bytes = Vec::new();
         if size <= limit {
-            self.count(path, size)?;
+            self.count(path.clone(), size)?;
             bytes.reserve_exact(usize::try_from(size).unwrap_or_default());
             file.take(limit + 1).read_to_end(&mut bytes)?;
         }
-        let is_small = size <= limit && bytes.len() as u64 <= limit;
-        if is_small { Ok(bytes) } else { Err(Unusable::Refused(Refusal::TooLarge(limit))) }
+        if size > limit || bytes.len() as u64 > limit {
+            return Err(Unusable::Refused(Refusal::TooLarge(limit)));
+        }
+        if let Some(kept) = &self.kept {
+            locked(kept).insert(path, bytes.clone());
+        }
+        Ok(bytes)
     }
 
     /// Adds a file to those that were read.
@@ -244,11 +270,18 @@ impl DiskFiles {
         Ok(())
     }
 
-    /// The entries of a directory.
-    fn entries(&self, path: &str) -> Vec<DirEntry> {
-        let directory = self.inside(path).and_then(|path| self.directory_at(&path));
-        let entries = directory.and_then(|path| Ok(fs::read_dir(path)?));
-        entries.into_iter().flatten().flatten().collect()
+    /// An entry of the directory at `path`, unless it dangles or its name is not Unicode.
+    fn entry(&self, path: &str, entry: &DirEntry) -> Option<Entry> {
+        let name = entry.file_name().into_string().ok()?;
+        let kind = entry.file_type().ok()?;
+        if !kind.is_symlink() {
+            return Some(Entry { name, kind: kind_of(kind), link: None });
+        }
+        let link = fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned();
+        let at = paths::join(path, &name);
+        let kind = self.kind(&at);
+        let dangles = || matches!(self.look(&at), Err(Unusable::Failed(_)));
+        if kind.is_none() && dangles() { None } else { Some(Entry { name, kind, link: Some(link) }) }
     }
 }
 
@@ -299,28 +332,23 @@ impl Files for DiskFiles {
         self.seen().refused.iter().map(|(path, refusal)| (path.clone(), *refusal)).collect()
     }
 
-    fn settle(&self, extent: &dyn Fn(&dyn Files) -> Vec<String>) {
+    fn settle(&self, extent: &dyn Fn(Box<dyn Files>) -> Vec<String>) {
         if self.fixed.is_some() {
             return;
         }
         let widest = boundary::widest(&self.real);
-        let wide = Self::around(self.root.clone(), self.real.clone(), Some(widest.to_owned()));
-        let directories = extent(&wide).into_iter().filter_map(|path| self.absolute(&path));
+        let mut wide = Self::around(self.root.clone(), self.real.clone(), Some(widest.to_owned()));
+        wide.kept = Some(Arc::clone(&self.read_before));
+        let directories = extent(Box::new(wide)).into_iter().filter_map(|path| self.absolute(&path));
         self.settled.get_or_init(|| boundary::around(&self.real, widest, directories).to_owned());
     }
 
-    fn list(&self, path: &str) -> Vec<(String, FileKind)> {
-        let mut found = Vec::new();
-        for entry in self.entries(path) {
-            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else { continue };
-            let kind = match kind.is_symlink() {
-                true => self.kind(&paths::join(path, &name)).filter(|kind| *kind == FileKind::File),
-                false => kind_of(kind),
-            };
-            found.extend(kind.map(|kind| (name, kind)));
-        }
-        found.sort_by(|(one, _), (other, _)| one.cmp(other));
-        found
+    fn entries(&self, path: &str) -> Option<Vec<Entry>> {
+        let directory = self.inside(path).and_then(|path| self.directory_at(&path)).ok()?;
+        let entries = fs::read_dir(directory).ok()?.flatten();
+        let mut found: Vec<Entry> = entries.filter_map(|entry| self.entry(path, &entry)).collect();
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        Some(found)
     }
 
     fn link(&self, path: &str) -> Option<(String, String)> {
@@ -332,24 +360,6 @@ impl Files for DiskFiles {
         })
     }
 
-    fn linked_directories(&self, path: &str) -> Vec<String> {
-        let names = self.links(path).into_iter().map(|(name, _)| name);
-        names.filter(|name| self.is_directory(&paths::join(path, name))).collect()
-    }
-
-    fn links(&self, path: &str) -> Vec<(String, String)> {
-        let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        let link = |entry: DirEntry| {
-            let target = fs::read_link(entry.path()).ok()?;
-            Some((entry.file_name().into_string().ok()?, target.to_string_lossy().into_owned()))
-        };
-        let dangles = |name: &str| matches!(self.look(&paths::join(path, name)), Err(Unusable::Failed(_)));
-        let links = self.entries(path).into_iter().filter(is_link).filter_map(link);
-        let mut found: Vec<_> = links.filter(|(name, _)| !dangles(name)).collect();
-        found.sort();
-        found
-    }
-
     /// Links are resolved, since `..` leads to the real parent.
     fn directory(&self) -> Vec<String> {
         let name = |part: Component<'_>| match part {
@@ -358,6 +368,10 @@ impl Files for DiskFiles {
         };
         self.real.components().filter_map(name).collect()
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `directory` without links, as an absolute path.

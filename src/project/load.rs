@@ -10,6 +10,7 @@ use crate::compiler::files::Refusal;
 use crate::compiler::front::check::boundary;
 use crate::compiler::front::dialect::CONFIGURATIONS as NAMES;
 use crate::compiler::front::source::Source;
+use crate::compiler::tree::Tree;
 use crate::compiler::words::{either, similar};
 use crate::diagnostic::{Diagnostic, Place, Rule};
 
@@ -28,7 +29,7 @@ pub struct Project {
     /// The text of the configuration.
     pub source: Source,
     /// The tree around it.
-    pub files: DiskFiles,
+    pub files: Tree,
     /// The configuration's path.
     pub path: PathBuf,
 }
@@ -96,7 +97,11 @@ impl Project {
     ) -> Result<Self, Box<Unreadable>> {
         let shown = with_slashes(name);
         match decode(content).map_err(|error| *error) {
-            Ok(text) => Ok(Self { source: Source::new(shown, text), files, path }),
+            Ok(text) => {
+                let own = path.file_name().unwrap_or_default().to_string_lossy();
+                let files = Tree::new(files).with(&own, text.as_bytes());
+                Ok(Self { source: Source::new(shown, text), files, path })
+            }
             Err((text, diagnostic)) => {
                 Err(Box::new(Unreadable { source: Source::new(shown, text), diagnostic }))
             }

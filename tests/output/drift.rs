@@ -8,6 +8,7 @@ use agentcli::compiler::analyze;
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::front::keys::{KEYS, Key, row};
 use agentcli::compiler::front::schema::schema;
+use agentcli::compiler::tree::Tree;
 use agentcli::diagnostic::Pointer;
 use serde_json::{Value, json};
 
@@ -144,7 +145,7 @@ fn only_projects_without_python_do_without_dependencies() {
         (json!("./a.ts:g"), false),
     ] {
         let config = json!({"graphs": graphs});
-        let analysis = analyze("agent.json", &config.to_string(), &MemoryFiles::default());
+        let analysis = analyze("agent.json", &config.to_string(), &Tree::new(MemoryFiles::default()));
         let is_missing = analysis
             .diagnostics
             .iter()

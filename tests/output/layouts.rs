@@ -4,6 +4,7 @@ use agentcli::compiler::analyze;
 use agentcli::compiler::back::lower::{Options, lower};
 use agentcli::compiler::back::plan::{Action, Command, Plan};
 use agentcli::compiler::files::MemoryFiles;
+use agentcli::compiler::tree::Tree;
 
 const FLIT: &str = "[build-system]\nrequires = ['flit_core']\nbuild-backend = 'flit_core.buildapi'\n";
 const HATCH: &str = "[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n";
@@ -22,7 +23,7 @@ fn plan_of(files: &[(&str, &str)]) -> Plan {
 fn plan_with(members: &str, files: &[(&str, &str)]) -> Plan {
     let config = format!(r#"{{{members}, "graphs": {{"agent": "./demo/graph.py:graph"}}}}"#);
     let package = [("demo/__init__.py", ""), ("demo/graph.py", "graph = object()")];
-    let files = MemoryFiles::new(package.into_iter().chain(files.iter().copied()));
+    let files = Tree::new(MemoryFiles::new(package.into_iter().chain(files.iter().copied())));
     let analysis = analyze("agent.json", &config, &files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
     lower(&analysis.config, &files, "agent.json", &Options::default())
@@ -212,7 +213,7 @@ fn links_to_python_code_prevent_a_skeleton() {
     let tree =
         tree.file("demo/graph.py", "graph = object()").file("data/x.txt", "").file("vendor/common/a.py", "");
     let skeleton = |tree: &TestEnv| {
-        let files = DiskFiles::new(tree.path(""));
+        let files = Tree::new(DiskFiles::new(tree.path("")));
         let local = Local::new(None, ".".to_owned(), &files);
         package::skeleton(&local, &files)
     };

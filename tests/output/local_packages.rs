@@ -3,6 +3,7 @@
 use agentcli::compiler::analyze;
 use agentcli::compiler::back::plan::Plan;
 use agentcli::compiler::files::MemoryFiles;
+use agentcli::compiler::tree::Tree;
 
 use super::lowering::{has, has_not, in_order, plan};
 
@@ -203,7 +204,7 @@ fn local_requirements_that_are_missing_are_errors() {
         ("dependencies = ['x @ file:../x']", "`x @ file:../x` is at `../x`, which does not exist"),
     ] {
         let manifest = hatch("agent", manifest);
-        let files = MemoryFiles::new([AGENT, ("pyproject.toml", manifest.as_str())]);
+        let files = Tree::new(MemoryFiles::new([AGENT, ("pyproject.toml", manifest.as_str())]));
         let found = analyze("agent.json", &format!("{{{CONFIG}}}"), &files).diagnostics;
         let label = found
             .iter()

@@ -5,6 +5,7 @@ use agentcli::compiler::back::emit::dockerfile::{dockerfile, instruction};
 use agentcli::compiler::back::lower::{Options, lower};
 use agentcli::compiler::back::plan::{Action, Plan};
 use agentcli::compiler::files::MemoryFiles;
+use agentcli::compiler::tree::Tree;
 
 use super::properties;
 
@@ -22,11 +23,11 @@ fn plan(config: &str, names: &[String], tables: &str, options: &Options) -> Plan
         "version = 1\n[[package]]\nname = 'app'\nversion = '1'\nsource = {{ editable = '.' }}\ndependencies = [{named}]\n\
          [package.metadata]\nrequires-dist = [{named}]\n{tables}"
     );
-    let files = MemoryFiles::new([
+    let files = Tree::new(MemoryFiles::new([
         ("agent.py", "graph = object()"),
         ("pyproject.toml", &*manifest),
         ("uv.lock", &lock),
-    ]);
+    ]));
     let config = format!("{{{config}, \"graphs\": {{\"agent\": \"./agent.py:graph\"}}}}");
     let analysis = analyze("agent.json", &config, &files);
     assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
@@ -187,11 +188,11 @@ fn the_server_of_a_lock_is_not_installed() {
 
 /// The Dockerfile of a project that requires `idna` and has one lock file, and the codes of all findings.
 fn with_lock(name: &str, text: &str) -> (String, Vec<&'static str>) {
-    let files = MemoryFiles::new([
+    let files = Tree::new(MemoryFiles::new([
         ("agent.py", "graph = object()"),
         ("pyproject.toml", "[project]\nname = 'app'\nversion = '1'\ndependencies = ['idna>=3']"),
         (name, text),
-    ]);
+    ]));
     let config = format!("{{{DEPENDENCIES}, \"graphs\": {{\"agent\": \"./agent.py:graph\"}}}}");
     let analysis = analyze("agent.json", &config, &files);
     assert!(analysis.is_usable(), "{:#?}", analysis.diagnostics);
@@ -300,12 +301,12 @@ fn lock_files_of_other_tools_are_used() {
 #[test]
 fn every_installation_reads_the_pip_configuration() {
     let manifest = "[build-system]\nrequires = ['unknown']\nbuild-backend = 'unknown'\n";
-    let files = MemoryFiles::new([
+    let files = Tree::new(MemoryFiles::new([
         ("agent.py", "graph = object()"),
         ("pyproject.toml", &*format!("{manifest}{MANIFEST}'idna']")),
         ("poetry.lock", POETRY),
         ("pip.conf", ""),
-    ]);
+    ]));
     let config = r#"{"dependencies": [".", "httpx"], "pip_installer": "pip", "pip_config_file": "pip.conf",
         "graphs": {"agent": "./agent.py:graph"}}"#;
     let analysis = analyze("agent.json", config, &files);
@@ -329,7 +330,7 @@ fn settings_of_uv_beside_packages_of_an_index_are_used_with_credentials() {
         ("[[index]]\nname = 'private'\nurl = 'https://private.example/simple'\n", true),
         ("prerelease = 'allow'\n", false),
     ] {
-        let files = MemoryFiles::new([("agent.py", "graph = object()"), ("uv.toml", text)]);
+        let files = Tree::new(MemoryFiles::new([("agent.py", "graph = object()"), ("uv.toml", text)]));
         let config = r#"{"dependencies": ["httpx"], "graphs": {"agent": "./agent.py:graph"}}"#;
         let analysis = analyze("agent.json", config, &files);
         let text = dockerfile(&lower(&analysis.config, &files, "agent.json", &Options::default()));

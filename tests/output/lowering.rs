@@ -7,8 +7,9 @@ use agentcli::compiler::analyze;
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
 use agentcli::compiler::back::lower::{Options, lower};
 use agentcli::compiler::back::plan::{Action, Plan};
-use agentcli::compiler::files::{FileKind, Files, MemoryFiles};
+use agentcli::compiler::files::{Entry, FileKind, Files, MemoryFiles};
 use agentcli::compiler::manifests::dockerignore::Ignore;
+use agentcli::compiler::tree::Tree;
 
 use super::properties;
 
@@ -39,8 +40,8 @@ impl Files for Nested {
         self.0.bytes(&Self::real(path))
     }
 
-    fn list(&self, path: &str) -> Vec<(String, FileKind)> {
-        self.0.list(&Self::real(path))
+    fn entries(&self, path: &str) -> Option<Vec<Entry>> {
+        self.0.entries(&Self::real(path))
     }
 
     fn link(&self, path: &str) -> Option<(String, String)> {
@@ -52,7 +53,7 @@ impl Files for Nested {
     }
 }
 
-pub(super) fn plan_with(config: &str, files: &dyn Files, options: &Options) -> Plan {
+pub(super) fn plan_with(config: &str, files: &Tree, options: &Options) -> Plan {
     let config = format!("{{{config}}}");
     let analysis = analyze("agent.json", &config, files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
@@ -62,7 +63,7 @@ pub(super) fn plan_with(config: &str, files: &dyn Files, options: &Options) -> P
 }
 
 pub(super) fn plan(config: &str, files: &[(&str, &str)]) -> Plan {
-    plan_with(config, &MemoryFiles::new(files.iter().copied()), &Options::default())
+    plan_with(config, &Tree::new(MemoryFiles::new(files.iter().copied())), &Options::default())
 }
 
 /// A Python project of `.` and these members and files.

@@ -12,6 +12,7 @@ use agentcli::compiler::back::plan::{
 };
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::server;
+use agentcli::compiler::tree::Tree;
 use parse_dockerfile::Instruction;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
@@ -324,7 +325,7 @@ proptest! {
             ("agent.py".to_owned(), "graph = object()"),
         ];
         tree.extend(names.iter().map(|name| (format!("{name}/{name}.py"), "")));
-        let files = MemoryFiles::new(tree.iter().map(|(name, text)| (name.as_str(), *text)));
+        let files = Tree::new(MemoryFiles::new(tree.iter().map(|(name, text)| (name.as_str(), *text))));
         let text = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#;
         let analysis = analyze("agent.json", text, &files);
         prop_assert!(analysis.is_usable(), "{:?}", analysis.diagnostics);
@@ -344,7 +345,7 @@ fn every_accepted_configuration_is_read_back() {
         let files: Vec<(String, &str)> =
             files.map(|(name, text)| (format!("{directory}/{name}"), text)).into();
         let files = files.iter().map(|(name, text)| (name.as_str(), *text)).chain([(pip.as_str(), "")]);
-        let files = MemoryFiles::new(files);
+        let files = Tree::new(MemoryFiles::new(files));
         let analysis = analyze("agent.json", &config.to_string(), &files);
         if analysis.is_usable() {
             accepted.set(accepted.get() + 1);

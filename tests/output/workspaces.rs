@@ -4,6 +4,7 @@ use agentcli::compiler::analyze;
 use agentcli::compiler::back::lower::Options;
 use agentcli::compiler::back::plan::Plan;
 use agentcli::compiler::files::MemoryFiles;
+use agentcli::compiler::tree::Tree;
 
 use super::lowering::{Nested, has, has_not, in_order, plan_with, sees};
 
@@ -16,7 +17,7 @@ const SHARED: (&str, &str) = ("packages/shared/package.json", r#"{"name": "share
 /// The plan of `apps/agent` in a repository of these files.
 fn plan(files: &[(&str, &str)]) -> Plan {
     let files = files.iter().copied().chain([GRAPH]);
-    plan_with(GRAPHS, &Nested(MemoryFiles::new(files)), &Options::default())
+    plan_with(GRAPHS, &Tree::new(Nested(MemoryFiles::new(files))), &Options::default())
 }
 
 /// The plan of a workspace with this package.json and file at its root.
@@ -203,8 +204,11 @@ fn dev_runs_a_server_that_works_with_the_graph_library() {
     let server = |version: &str, lock: Option<(&str, &str)>, members: &str| {
         let manifest = format!(r#"{{"dependencies": {{"@langchain/langgraph": "{version}"}}}}"#);
         let files = [GRAPH, ("apps/agent/package.json", manifest.as_str())].into_iter().chain(lock);
-        let plan =
-            plan_with(&format!("{GRAPHS}{members}"), &Nested(MemoryFiles::new(files)), &Options::default());
+        let plan = plan_with(
+            &format!("{GRAPHS}{members}"),
+            &Tree::new(Nested(MemoryFiles::new(files))),
+            &Options::default(),
+        );
         plan.local.javascript.unwrap().server["@langchain/langgraph-api"].clone()
     };
     let lock = ("apps/agent/yarn.lock", "\"@langchain/langgraph@^0.2.41\":\n  version \"0.2.44\"\n");
@@ -267,7 +271,7 @@ fn the_javascript_half_of_a_python_server_is_installed_at_the_root() {
     let python = [("apps/agent/agent.py", "graph = object()"), ("apps/agent/requirements.txt", "")];
     let files = [("package.json", NPM), ("package-lock.json", "{}"), AGENT, SHARED, GRAPH];
     let files = MemoryFiles::new(files.into_iter().chain(python));
-    let plan = plan_with(config, &Nested(files), &Options::default());
+    let plan = plan_with(config, &Tree::new(Nested(files)), &Options::default());
     assert_eq!(plan.context.root, "../..");
     in_order(&plan, "COPY packages/shared/package.json", "WORKDIR /deps/app RUN");
     in_order(&plan, "npm ci WORKDIR /deps/app/apps/agent", "COPY . /deps/app/");
@@ -280,7 +284,7 @@ fn a_package_that_is_not_built_is_reported() {
         let shared = format!(r#"{{"name": "shared", {entry}}}"#);
         let shared = ("packages/shared/package.json", shared.as_str());
         let files = MemoryFiles::new([("package.json", NPM), AGENT, shared, (file, ""), GRAPH]);
-        let found = analyze("agent.json", &format!("{{{GRAPHS}}}"), &Nested(files)).diagnostics;
+        let found = analyze("agent.json", &format!("{{{GRAPHS}}}"), &Tree::new(Nested(files))).diagnostics;
         found.iter().any(|it| it.rule.code == "workspace-package-not-built")
     };
     for (entry, file, expected) in [
@@ -334,7 +338,7 @@ fn a_member_of_a_workspace_above_the_configuration_is_installed() {
     let member = ("apps/package.json", r#"{"name": "agent", "dependencies": {"shared": "*"}}"#);
     let npm = ("package.json", r#"{"workspaces": ["apps", "packages/*"]}"#);
     let files = MemoryFiles::new(files.into_iter().chain([member, npm]));
-    let plan = plan_with(GRAPHS, &Nested(files), &Options::default());
+    let plan = plan_with(GRAPHS, &Tree::new(Nested(files)), &Options::default());
     assert_eq!(plan.context.root, "../..");
     has(&plan, "COPY apps/package.json /deps/app/apps/");
     has(&plan, "COPY packages/shared/package.json /deps/app/packages/shared/");
@@ -349,7 +353,7 @@ fn the_package_json_of_a_listed_directory_is_installed() {
         ("apps/agent/web/graph.ts", GRAPH.1),
         ("package.json", NAMED),
     ];
-    let plan = plan_with(config, &Nested(MemoryFiles::new(files)), &Options::default());
+    let plan = plan_with(config, &Tree::new(Nested(MemoryFiles::new(files))), &Options::default());
     assert_eq!(plan.context.root, ".");
     has(&plan, "COPY web/package.json /deps/app/web/ # JavaScript packages WORKDIR /deps/app/web RUN");
 }
@@ -362,7 +366,7 @@ fn a_package_json_above_a_python_project_is_not_its_own() {
         ("apps/agent/requirements.txt", ""),
         ("package.json", NAMED),
     ];
-    let plan = plan_with(config, &Nested(MemoryFiles::new(files)), &Options::default());
+    let plan = plan_with(config, &Tree::new(Nested(MemoryFiles::new(files))), &Options::default());
     assert_eq!(plan.context.root, ".");
     has_not(&plan, "npm i");
 }
@@ -402,7 +406,7 @@ fn javascript_graphs_are_named_from_the_working_directory() {
         ("apps/agent/package.json", NAMED),
         GRAPH,
     ];
-    let plan = plan_with(python, &Nested(MemoryFiles::new(files)), &Options::default());
+    let plan = plan_with(python, &Tree::new(Nested(MemoryFiles::new(files))), &Options::default());
     let expected = r#"{"one":"./graph.ts:graph","two":{"path":"./src/two.ts:graph"},"python":"/deps/app/agent.py:graph"}"#;
     assert_eq!(plan.contract["LANGSERVE_GRAPHS"].to_string(), expected);
 }

@@ -20,9 +20,9 @@ use sha2::{Digest, Sha256};
 
 use crate::compiler::back::plan::{Action, ConfigFile, Env, Note, Plan, Server, Step, Variant};
 use crate::compiler::back::resolve::Resolved;
-use crate::compiler::files::Files;
 use crate::compiler::front::config::{Config, EnvConfig};
 use crate::compiler::manifests::dockerignore::Ignore;
+use crate::compiler::tree::Tree;
 use crate::compiler::{paths, server};
 use layout::Layout;
 pub use locked::DIRECTORY as LOCKED_REQUIREMENTS;
@@ -43,7 +43,7 @@ pub struct Options {
 /// The input of lowering.
 struct Input<'a> {
     config: &'a Config,
-    files: &'a dyn Files,
+    files: &'a Tree,
     options: &'a Options,
     resolved: &'a Resolved,
     layout: &'a Layout,
@@ -69,7 +69,7 @@ impl Build {
 }
 
 /// Plans a configuration that has no errors. `name` is the name of its file.
-pub fn lower(config: &Config, files: &dyn Files, name: &str, options: &Options) -> Plan {
+pub fn lower(config: &Config, files: &Tree, name: &str, options: &Options) -> Plan {
     let mut resolved = Resolved::new(config, files);
     let mut build = Build::default();
     if !options.no_lock {

@@ -14,6 +14,7 @@ use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::requirements_txt::{self, RequirementsFile, is_archive};
 use crate::compiler::manifests::requires_python::RequiresPython;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// The installer of Python packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +84,7 @@ pub(super) struct LocalPackage {
 }
 
 impl Resolved {
-    pub(super) fn new(config: &Config, files: &dyn Files) -> Self {
+    pub(super) fn new(config: &Config, files: &Tree) -> Self {
         let variant = config.variant();
         let has_python = variant != Variant::Javascript;
         let installer = if config.uses_pip() { Installer::Pip } else { Installer::Uv };
@@ -153,7 +154,7 @@ impl Resolved {
     }
 
     /// The settings that uv installs the requirements of the directory `path` with.
-    pub(super) fn uv_settings(&self, path: &str, files: &dyn Files) -> Option<UvSettings> {
+    pub(super) fn uv_settings(&self, path: &str, files: &Tree) -> Option<UvSettings> {
         if self.installer == Installer::Uv { uv_settings_for(path, files) } else { None }
     }
 
@@ -210,7 +211,7 @@ impl Resolved {
 }
 
 impl LocalPackage {
-    fn new(local: &Local, installer: Installer, files: &dyn Files) -> Self {
+    fn new(local: &Local, installer: Installer, files: &Tree) -> Self {
         let metadata = package::metadata(local, files);
         let mut requirements = metadata.requirements.clone();
         let mut skeleton = match local.kind {
@@ -240,7 +241,7 @@ impl LocalPackage {
 }
 
 /// The settings that uv installs a local dependency with.
-fn uv_settings(local: &Local, installer: Installer, files: &dyn Files) -> Option<UvSettings> {
+fn uv_settings(local: &Local, installer: Installer, files: &Tree) -> Option<UvSettings> {
     if installer == Installer::Uv { uv_settings_for(&local.path, files) } else { None }
 }
 
@@ -248,7 +249,7 @@ fn uv_settings(local: &Local, installer: Installer, files: &dyn Files) -> Option
 struct Requirements<'a> {
     projects: Vec<&'a LocalPackage>,
     virtuals: &'a [LocalPackage],
-    files: &'a dyn Files,
+    files: &'a Tree,
     all: Option<Vec<String>>,
     /// See [`Resolved::is_alone`].
     is_local: bool,
@@ -262,7 +263,7 @@ impl<'a> Requirements<'a> {
         project: &'a LocalPackage,
         packages: &'a [LocalPackage],
         virtuals: &'a [LocalPackage],
-        files: &'a dyn Files,
+        files: &'a Tree,
     ) -> (Option<Vec<String>>, bool) {
         let projects = packages.iter().chain(virtuals).collect();
         let (all, is_local, seen) = (Some(Vec::new()), !project.extras.is_empty(), Vec::new());
@@ -312,7 +313,7 @@ impl<'a> Requirements<'a> {
     }
 }
 
-fn closure(config: &Config, files: &dyn Files) -> Closure {
+fn closure(config: &Config, files: &Tree) -> Closure {
     let mut found: Vec<Local> = Vec::new();
     for local in dependency::local_dependencies(config.entries(), files) {
         // A file beside its directory has no effect.
@@ -323,7 +324,7 @@ fn closure(config: &Config, files: &dyn Files) -> Closure {
     Closure::new(found, files)
 }
 
-fn requirements(config: &Config, files: &dyn Files) -> Vec<String> {
+fn requirements(config: &Config, files: &Tree) -> Vec<String> {
     let packages = config.entries().filter_map(|(_, entry)| match dependency::classify(entry, files) {
         Dependency::Package(requirement) => Some(requirement),
         Dependency::Local { .. } => None,
@@ -332,14 +333,14 @@ fn requirements(config: &Config, files: &dyn Files) -> Vec<String> {
 }
 
 /// Whether the setup.py of a package names its requirements.txt. If its requirements are computed, they are probably those.
-fn names_requirements(local: &Local, files: &dyn Files) -> bool {
+fn names_requirements(local: &Local, files: &Tree) -> bool {
     let setup = files.text(&paths::join(&local.path, "setup.py"));
     setup.is_some_and(|text| text.contains("requirements.txt"))
 }
 
 /// The directories that the code of `locals` is imported from, in their order, and those of installed packages that would
 /// be hidden: Python takes any directory with the name of a package for that package before it asks for editable ones.
-fn import_path(locals: &[Local], files: &dyn Files) -> Vec<String> {
+fn import_path(locals: &[Local], files: &Tree) -> Vec<String> {
     let mut path: Vec<String> = Vec::new();
     for directory in locals.iter().flat_map(|local| local.import_roots(files)) {
         if !path.contains(&directory) {

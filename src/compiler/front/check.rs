@@ -1,6 +1,6 @@
 //! Config → findings about its meaning: one file and one row of [`CHECKS`] per topic.
 //!
-//! A check reads the typed configuration and the [`Files`] view, and reports findings. Values that the schema rejected
+//! A check reads the typed configuration and the [`Tree`] around it, and reports findings. Values that the schema rejected
 //! are not part of the configuration (see [`Context::is_removed`]).
 
 mod auth;
@@ -53,6 +53,7 @@ use crate::compiler::manifests::installation::{self, Installation};
 use crate::compiler::manifests::local_requirements::{Archive, Closure, Refused};
 use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
 use variables::Variable;
 
@@ -107,7 +108,7 @@ pub struct Context<'a> {
     /// The configuration, without the values that the schema rejected.
     pub config: &'a Config,
     /// The user's tree.
-    pub files: &'a dyn Files,
+    pub files: &'a Tree,
     /// The server that the configuration needs.
     variant: Variant,
     /// The Python version of the image; unknown if the tag of the base image decides it.
@@ -132,7 +133,7 @@ impl<'a> Context<'a> {
     fn new(
         document: &'a Document,
         config: &'a Config,
-        files: &'a dyn Files,
+        files: &'a Tree,
         removed: &'a BTreeSet<Pointer>,
     ) -> Self {
         let (locals, closure) = match locked(config, files) {
@@ -229,7 +230,7 @@ impl<'a> Context<'a> {
 pub fn check(
     document: &Document,
     config: &Config,
-    files: &dyn Files,
+    files: &Tree,
     removed: &BTreeSet<Pointer>,
 ) -> Vec<Diagnostic> {
     let mut context = Context::new(document, config, files, removed);
@@ -263,6 +264,7 @@ mod tests {
 
     use crate::compiler::analyze;
     use crate::compiler::files::MemoryFiles;
+    use crate::compiler::tree::Tree;
 
     proptest! {
         #[test]
@@ -283,7 +285,7 @@ mod tests {
                 "webhooks": {"headers": {text.clone(): text}, "url": {"allowed_domains": [text]}},
             });
             let files = ["agent.py", ".dockerignore", "requirements.txt", "pyproject.toml"];
-            analyze("agent.json", &config.to_string(), &MemoryFiles::new(files.map(|name| (name, text.as_str()))));
+            analyze("agent.json", &config.to_string(), &Tree::new(MemoryFiles::new(files.map(|name| (name, text.as_str())))));
         }
     }
 

@@ -13,6 +13,7 @@ use crate::compiler::front::dialect::Dialect;
 use crate::compiler::manifests::dependency::{Dependency, classify};
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 use crate::diagnostic::Pointer;
 
 /// A checked configuration.
@@ -193,7 +194,7 @@ impl Config {
     /// Directories whose package.json may be that of the JavaScript graphs, in the order of preference: the
     /// configuration's, those that `dependencies` lists, of them first those with a graph, and those above it in the
     /// repository. Without such graphs, only the configuration's.
-    pub fn package_directories(&self, files: &dyn Files) -> Vec<String> {
+    pub fn package_directories(&self, files: &Tree) -> Vec<String> {
         let graphs: Vec<String> = self.javascript_files().collect();
         let own = [".".to_owned()].into_iter();
         if graphs.is_empty() {
@@ -274,7 +275,7 @@ impl EnvConfig {
 }
 
 /// The directories above the configuration's, up to the root of the repository.
-fn directories_above(files: &dyn Files) -> impl Iterator<Item = String> {
+fn directories_above(files: &Tree) -> impl Iterator<Item = String> {
     let depth = files.directory().len();
     let at = |up: usize| paths::normalize(&"../".repeat(up));
     let has_repository = |up: &usize| files.kind(&paths::join(&at(*up), ".git")).is_some();

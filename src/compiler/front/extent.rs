@@ -1,6 +1,5 @@
 //! The directories that a configuration spans: everything that it names, and what belongs to that.
 
-use crate::compiler::files::Files;
 use crate::compiler::front::config::{Config, EnvConfig};
 use crate::compiler::front::reference;
 use crate::compiler::front::workspace::locked;
@@ -10,10 +9,11 @@ use crate::compiler::manifests::uv_workspace::Workspace;
 use crate::compiler::manifests::workspace::{self, Search};
 use crate::compiler::manifests::{installation, package_json};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// The local dependencies, the directories that they require, the roots of their workspaces, and the directories of the
 /// files that the configuration names, all relative to the configuration's directory. Some of them may not exist.
-pub fn extent(config: &Config, files: &dyn Files) -> Vec<String> {
+pub fn extent(config: &Config, files: &Tree) -> Vec<String> {
     let root = config.source.iter().map(|source| paths::normalize(&source.root));
     let mut found: Vec<String> = root.chain(named_files(config).map(|file| paths::parent(&file))).collect();
     let direct = local_dependencies(config.entries(), files);
@@ -43,7 +43,7 @@ fn named_files(config: &Config) -> impl Iterator<Item = String> {
 }
 
 /// The directory of the package.json of the JavaScript graphs, and the roots of the workspaces around it.
-fn javascript_packages(config: &Config, files: &dyn Files) -> Vec<String> {
+fn javascript_packages(config: &Config, files: &Tree) -> Vec<String> {
     let Some(home) = installation::home(&config.package_directories(files), files) else { return Vec::new() };
     let Some(Ok(own)) = package_json::find(&home, files) else { return vec![home] };
     let workspaces = match workspace::search(&own, &home, files) {

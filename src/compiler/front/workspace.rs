@@ -14,6 +14,7 @@ use crate::compiler::front::config::{Config, SourceConfig};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::uv_lock::{self, Lock, Package, Request, Selected, Source};
 use crate::compiler::manifests::{self, Broken};
+use crate::compiler::tree::Tree;
 use crate::compiler::{paths, server};
 
 pub use beside::{Unused, beside, included_python, lock_beside};
@@ -21,7 +22,7 @@ pub use beside::{Unused, beside, included_python, lock_beside};
 /// A workspace, by its lock file.
 pub struct Workspace<'a> {
     source: &'a SourceConfig,
-    files: &'a dyn Files,
+    files: &'a Tree,
     /// The Python version of the server, major.minor.
     pub python: String,
     /// The content of the lock file.
@@ -46,7 +47,7 @@ pub struct Locked {
 impl Locked {
     /// The lock file and the manifest beside it, relative to the configuration's directory. A service that builds the
     /// source reads them.
-    pub fn manifests(&self, files: &dyn Files) -> Vec<String> {
+    pub fn manifests(&self, files: &Tree) -> Vec<String> {
         let all = [self.file.clone(), paths::join(&self.root, "pyproject.toml")];
         all.into_iter().filter(|path| files.is_file(path)).collect()
     }
@@ -96,7 +97,7 @@ pub fn lock_file(source: &SourceConfig) -> String {
 
 impl<'a> Workspace<'a> {
     /// The workspace of `source`; `None` if the configuration has none, or there is no lock file.
-    pub fn read(config: &'a Config, files: &'a dyn Files) -> Option<Result<Self, Broken>> {
+    pub fn read(config: &'a Config, files: &'a Tree) -> Option<Result<Self, Broken>> {
         let source = config.source.as_ref()?;
         let text = manifests::text(&lock_file(source), files)?;
         let lock = text.and_then(|text| uv_lock::read(&text));
@@ -167,7 +168,7 @@ fn third_party(closure: Vec<Selected>) -> Vec<Selected> {
 }
 
 /// The packages that `source` asks for, if the configuration has one without errors.
-pub fn locked(config: &Config, files: &dyn Files) -> Option<Locked> {
+pub fn locked(config: &Config, files: &Tree) -> Option<Locked> {
     let workspace = Workspace::read(config, files)?.ok()?;
     workspace.locked(workspace.target()?).ok()
 }

@@ -6,6 +6,7 @@ use crate::compiler::manifests::source_tree::has_python;
 use crate::compiler::manifests::virtual_project::import_roots;
 use crate::compiler::manifests::{self, requirement, setup_cfg, setup_py};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Files that describe a project or list its requirements.
 pub const MANIFESTS: &[&str] =
@@ -54,7 +55,7 @@ pub enum LocalKind {
 }
 
 /// Tells local directories from packages. A bare word is a package, even if there is a directory of that name.
-pub fn classify(entry: &str, files: &dyn Files) -> Dependency {
+pub fn classify(entry: &str, files: &Tree) -> Dependency {
     let path = paths::normalize(entry);
     let local = match entry {
         _ if entry.starts_with('-') || entry.contains("://") || entry.contains(" @ ") => false,
@@ -74,7 +75,7 @@ pub fn classify(entry: &str, files: &dyn Files) -> Dependency {
 
 impl Local {
     /// Reads the manifests of the directory at `path`.
-    pub fn new(index: Option<usize>, path: String, files: &dyn Files) -> Self {
+    pub fn new(index: Option<usize>, path: String, files: &Tree) -> Self {
         let found = files.kind(&path);
         let pyproject = Pyproject::read(&path, files);
         let has = |name: &str| files.is_file(&paths::join(&path, name));
@@ -98,7 +99,7 @@ impl Local {
     }
 
     /// The directories that its code is imported from, if it is not installed.
-    pub fn import_roots(&self, files: &dyn Files) -> Vec<String> {
+    pub fn import_roots(&self, files: &Tree) -> Vec<String> {
         match (self.kind, &self.pyproject) {
             (LocalKind::Package, _) => Vec::new(),
             (LocalKind::Flat, _) => vec![paths::join(&self.path, "..")],
@@ -120,7 +121,7 @@ impl Local {
     }
 
     /// The name in its metadata, if that can be read without running code.
-    pub fn distribution_name(&self, files: &dyn Files) -> Option<String> {
+    pub fn distribution_name(&self, files: &Tree) -> Option<String> {
         let text = |name: &str| manifests::text(&paths::join(&self.path, name), files)?.ok();
         let from_cfg = || setup_cfg::read(&text("setup.cfg")?).ok()?.name;
         let from_setup = || setup_py::setup_call(&text("setup.py")?)?.name;
@@ -129,10 +130,7 @@ impl Local {
 }
 
 /// The local entries among these of `dependencies`, which are given with their indices.
-pub fn local_dependencies<'e>(
-    entries: impl Iterator<Item = (usize, &'e str)>,
-    files: &dyn Files,
-) -> Vec<Local> {
+pub fn local_dependencies<'e>(entries: impl Iterator<Item = (usize, &'e str)>, files: &Tree) -> Vec<Local> {
     entries
         .filter_map(|(index, entry)| match classify(entry, files) {
             Dependency::Local { path } => Some(Local::new(Some(index), path, files)),
@@ -142,7 +140,7 @@ pub fn local_dependencies<'e>(
 }
 
 /// The name under which a flat directory is imported: its own; `.` is the configuration's directory.
-pub fn directory_name(path: &str, files: &dyn Files) -> Option<String> {
+pub fn directory_name(path: &str, files: &Tree) -> Option<String> {
     paths::components(path, &files.directory()).pop()
 }
 
@@ -153,7 +151,11 @@ mod tests {
 
     #[test]
     fn local_or_package() {
-        let files = MemoryFiles::new([("tools/setup.py", ""), ("pyproject.toml", ""), ("my lib/a.py", "")]);
+        let files = Tree::new(MemoryFiles::new([
+            ("tools/setup.py", ""),
+            ("pyproject.toml", ""),
+            ("my lib/a.py", ""),
+        ]));
         for (entry, local) in [
             (".", Some(".")),
             ("./tools", Some("tools")),
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn kinds_and_names() {
-        let files = MemoryFiles::new([
+        let files = Tree::new(MemoryFiles::new([
             ("a/pyproject.toml", "[project]\nname = 'A.b'\n[build-system]"),
             ("b/pyproject.toml", "[tool.ruff]"),
             ("c/__init__.py", ""),
@@ -189,7 +191,7 @@ mod tests {
             ("e/setup.cfg", "[options]\nname = no\n[metadata]\nname = yes\n"),
             ("f/pyproject.toml", "\u{feff}[tool.poetry]\nname = 'eff'"),
             ("g/pyproject.toml", "[project]\nname = 'gee'\n[build-system]\n[tool.uv]\npackage = false"),
-        ]);
+        ]));
         let local = |path: &str| Local::new(None, path.to_owned(), &files);
         let name = |path| local(path).distribution_name(&files);
         assert_eq!(

@@ -5,13 +5,14 @@ use ignore::gitignore::GitignoreBuilder;
 use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::directory_name;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Most directories above a file whose .gitignore is read.
 const MOST_PARENTS: usize = 16;
 
 /// The .gitignore that decides that git ignores `path`. Only those between the file and the root of its repository count,
 /// the nearest first.
-pub fn ignored_by(path: &str, files: &dyn Files) -> Option<String> {
+pub fn ignored_by(path: &str, files: &Tree) -> Option<String> {
     let mut directory = paths::parent(path);
     let mut below = paths::file_name(path).to_owned();
     for _ in 0..MOST_PARENTS {
@@ -51,11 +52,11 @@ mod tests {
 
     #[test]
     fn the_nearest_file_decides() {
-        let files = MemoryFiles::new([
+        let files = Tree::new(MemoryFiles::new([
             (".gitignore", "*.env\n/secret/\n"),
             ("kept/.gitignore", "!a.env"),
             ("../.gitignore", "project/.local\n"),
-        ]);
+        ]));
         let ignored = |path| ignored_by(path, &files);
         assert_eq!(ignored("a.env").as_deref(), Some(".gitignore"));
         assert_eq!(ignored("deep/down/a.env").as_deref(), Some(".gitignore"));
@@ -67,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_repository_ends_at_its_root() {
-        let files = MemoryFiles::new([("../.gitignore", "*.env"), (".git/HEAD", "")]);
+        let files = Tree::new(MemoryFiles::new([("../.gitignore", "*.env"), (".git/HEAD", "")]));
         assert_eq!(ignored_by("a.env", &files), None);
     }
 }

@@ -11,6 +11,7 @@ use super::package_manager::{BUNFIG, Manager, PNPM_WORKSPACE, YARNRC};
 use super::workspace::{self, Workspace};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Files at the root that package managers read.
 const SETTINGS: &[&str] = &[NPMRC, ".yarnrc", YARNRC, PNPM_WORKSPACE, BUNFIG];
@@ -78,7 +79,7 @@ struct Packages {
 }
 
 /// Reads the manifest of the [`home`] among these directories, and those of its workspace.
-pub fn find(directories: &[String], files: &dyn Files) -> Option<Result<Installation, Unreadable>> {
+pub fn find(directories: &[String], files: &Tree) -> Option<Result<Installation, Unreadable>> {
     let home = home(directories, files)?;
     let installation = |own| {
         let workspace = workspace::search(&own, &home, files)?.found;
@@ -89,7 +90,7 @@ pub fn find(directories: &[String], files: &dyn Files) -> Option<Result<Installa
 
 /// The first of these directories with a package.json that names packages or belongs to a workspace, or else the first
 /// with any package.json.
-pub fn home(directories: &[String], files: &dyn Files) -> Option<String> {
+pub fn home(directories: &[String], files: &Tree) -> Option<String> {
     let mut all = directories.iter().filter_map(|directory| {
         let manifest = package_json::find(directory, files)?;
         Some((directory, has_packages(directory, manifest, files)))
@@ -100,7 +101,7 @@ pub fn home(directories: &[String], files: &dyn Files) -> Option<String> {
 }
 
 /// Whether an installation for `directory` has packages, or at least fails there.
-fn has_packages(directory: &str, manifest: Result<Manifest, Unreadable>, files: &dyn Files) -> bool {
+fn has_packages(directory: &str, manifest: Result<Manifest, Unreadable>, files: &Tree) -> bool {
     let is_member = |own| workspace::search(own, directory, files).is_ok_and(|search| search.found.is_some());
     manifest.as_ref().map_or(true, |manifest| !manifest.is_empty() || is_member(manifest))
 }
@@ -110,7 +111,7 @@ impl Packages {
         home: &str,
         own: Manifest,
         workspace: Option<Workspace>,
-        files: &dyn Files,
+        files: &Tree,
     ) -> Result<Self, Unreadable> {
         let home = home.to_owned();
         let Workspace { root, members } =
@@ -129,7 +130,7 @@ impl Packages {
         Ok(Self { root, home, manager, manifests, settings })
     }
 
-    fn installation(self, files: &dyn Files) -> Installation {
+    fn installation(self, files: &Tree) -> Installation {
         let (_, root) = &self.manifests[0];
         let locks: Vec<String> = self.manager.lock_files(&self.root, files).collect();
         let at_root = self.files_at_root(&locks, files);
@@ -167,7 +168,7 @@ impl Packages {
     }
 
     /// The files that an installation reads at the root, and patches.
-    fn files_at_root(&self, locks: &[String], files: &dyn Files) -> Vec<String> {
+    fn files_at_root(&self, locks: &[String], files: &Tree) -> Vec<String> {
         let settings = SETTINGS.iter().map(|name| self.at_root(name));
         let mut found = vec![self.at_root(package_json::NAME)];
         found.extend_from_slice(locks);
@@ -179,7 +180,7 @@ impl Packages {
     }
 
     /// The files that it reads in other packages.
-    fn files_of_members(&self, files: &dyn Files) -> Vec<String> {
+    fn files_of_members(&self, files: &Tree) -> Vec<String> {
         let members = self.manifests[1..].iter();
         let read = members
             .flat_map(|(directory, _)| [package_json::NAME, NPMRC].map(|name| paths::join(directory, name)));
@@ -198,7 +199,7 @@ impl Packages {
         all.chain(settings).map(|path| self.at_root(path.trim_start_matches("~/")))
     }
 
-    fn needs_source(&self, files: &dyn Files) -> Option<String> {
+    fn needs_source(&self, files: &Tree) -> Option<String> {
         if self.manifests.len() > MAX_COPIED {
             return Some(format!("its workspace has {} packages", self.manifests.len()));
         }
@@ -223,7 +224,7 @@ impl Packages {
         Some(format!("`{name}` is a local package"))
     }
 
-    fn refuses_engines(&self, files: &dyn Files) -> bool {
+    fn refuses_engines(&self, files: &Tree) -> bool {
         let text = |name| files.text(&self.at_root(name)).unwrap_or_default();
         let is_set = |line: &str| {
             let (key, value) = line.split_once('=').unwrap_or((line, "true"));
@@ -236,7 +237,7 @@ impl Packages {
     }
 
     /// The first package of the workspace that the project's own imports, directly or not, and whose file is missing.
-    fn unbuilt(&self, files: &dyn Files) -> Option<(String, String)> {
+    fn unbuilt(&self, files: &Tree) -> Option<(String, String)> {
         if self.manifests.iter().any(|(_, manifest)| manifest.lifecycle_script().is_some()) {
             return None;
         }
@@ -273,7 +274,7 @@ impl Packages {
 }
 
 /// Adds all files below `directory`.
-fn below(directory: &str, files: &dyn Files, found: &mut Vec<String>) {
+fn below(directory: &str, files: &Tree, found: &mut Vec<String>) {
     for (name, kind) in files.list(directory) {
         let path = paths::join(directory, &name);
         match kind {

@@ -7,6 +7,7 @@ use super::requirement::{extras, file_url, normalized_name, written_name};
 use super::requirements_txt;
 use crate::compiler::files::{FileKind, Files, Refusal};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// A local requirement that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Closure {
 
 impl Closure {
     /// Finds what the dependencies `direct` require.
-    pub fn new(direct: Vec<Local>, files: &dyn Files) -> Self {
+    pub fn new(direct: Vec<Local>, files: &Tree) -> Self {
         let mut closure = Self { locals: direct, ..Self::default() };
         let mut at = 0;
         while let Some(local) = closure.locals.get(at) {
@@ -86,7 +87,7 @@ impl Closure {
         &mut self,
         index: Option<usize>,
         required: &Required,
-        files: &dyn Files,
+        files: &Tree,
     ) -> Result<Option<usize>, (String, String)> {
         let path = match &required.source {
             Source::Path(path) => path,
@@ -138,7 +139,7 @@ impl Archive {
 }
 
 /// Refuses directories and archives that cannot be installed in an image.
-fn check(local: &Local, required: &Required, files: &dyn Files) -> Result<(), (String, String)> {
+fn check(local: &Local, required: &Required, files: &Tree) -> Result<(), (String, String)> {
     let path = &local.path;
     let refuse = |reason: String, help: &str| Err((reason, help.to_owned()));
     if path.starts_with('/') {
@@ -182,7 +183,7 @@ fn check(local: &Local, required: &Required, files: &dyn Files) -> Result<(), (S
 }
 
 /// The manifest of a directory and its local requirements.
-fn required(local: &Local, files: &dyn Files) -> (String, Vec<Required>) {
+fn required(local: &Local, files: &Tree) -> (String, Vec<Required>) {
     if !local.is_project() {
         let found = requirements_txt::find(&local.path, files);
         let all = found.into_iter().flat_map(|file| file.locals).map(|local| Required {
@@ -228,7 +229,7 @@ mod tests {
     const BUILT: &str = "[build-system]\nrequires = ['hatchling']\n";
 
     fn closure(files: &[(&str, String)]) -> Closure {
-        let files = MemoryFiles::new(files.iter().map(|(path, text)| (*path, text.as_str())));
+        let files = Tree::new(MemoryFiles::new(files.iter().map(|(path, text)| (*path, text.as_str()))));
         Closure::new(vec![Local::new(None, ".".to_owned(), &files)], &files)
     }
 

@@ -7,6 +7,7 @@ use super::installation::Installation;
 use super::package_json::{self, Manifest};
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// A requirement that the lock file does not satisfy, so that `npm ci` refuses both.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Outdated {
 }
 
 /// The first requirement that the lock file does not satisfy; none if that is not certain.
-pub fn outdated(installation: &Installation, files: &dyn Files) -> Option<Outdated> {
+pub fn outdated(installation: &Installation, files: &Tree) -> Option<Outdated> {
     if installation.manager.name != "npm" {
         return None;
     }

@@ -16,6 +16,7 @@ use crate::compiler::manifests::pyproject::{Pyproject, string, strings, table};
 use crate::compiler::manifests::requirement::{self, normalized_name};
 use crate::compiler::manifests::setup_py::{SetupCall, setup_call};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 pub use skeleton::Skeleton;
 pub use sources::{Source, Sources, local_path};
@@ -35,7 +36,7 @@ pub struct Metadata {
 }
 
 /// Reads the manifests of a local dependency.
-pub fn metadata(local: &Local, files: &dyn Files) -> Metadata {
+pub fn metadata(local: &Local, files: &Tree) -> Metadata {
     let Pyproject::Manifest(manifest) = &local.pyproject else { return from_setup_py(&local.path, files) };
     let of = |keys: &[&str]| table(manifest, keys);
     let (project, poetry, flit) =
@@ -79,7 +80,7 @@ pub fn metadata(local: &Local, files: &dyn Files) -> Metadata {
 
 /// The requirements of a project that installers read, and the name of its manifest. Those that only the build backend can tell
 /// are left out.
-pub fn written_requirements(local: &Local, files: &dyn Files) -> (&'static str, Vec<String>) {
+pub fn written_requirements(local: &Local, files: &Tree) -> (&'static str, Vec<String>) {
     let Pyproject::Manifest(manifest) = &local.pyproject else {
         return ("setup.py", metadata(local, files).requirements.unwrap_or_default());
     };
@@ -90,7 +91,7 @@ pub fn written_requirements(local: &Local, files: &dyn Files) -> (&'static str, 
     ("pyproject.toml", own.or_else(|| poetry().filter(|_| !has_own)).unwrap_or_default())
 }
 
-fn from_setup_py(path: &str, files: &dyn Files) -> Metadata {
+fn from_setup_py(path: &str, files: &Tree) -> Metadata {
     let Ok(call) = plain_setup(path, files) else { return Metadata::default() };
     let (name, requirements) = (call.name, Some(call.install_requires.unwrap_or_default()));
     Metadata { name, requirements, ..Metadata::default() }
@@ -104,7 +105,7 @@ fn extras(project: &Table) -> IndexMap<String, Vec<String>> {
 
 /// The files from which a local dependency can be installed before its source is there, or a lowercase fragment that says
 /// why the source is needed.
-pub fn skeleton(local: &Local, files: &dyn Files) -> Result<Skeleton, String> {
+pub fn skeleton(local: &Local, files: &Tree) -> Result<Skeleton, String> {
     let path = &local.path;
     match &local.pyproject {
         Pyproject::Broken(_) => Err("pyproject.toml is not valid TOML".to_owned()),
@@ -126,7 +127,7 @@ pub fn skeleton(local: &Local, files: &dyn Files) -> Result<Skeleton, String> {
 }
 
 /// The metadata in setup.py if nothing else has it, or why it cannot be read.
-fn plain_setup(path: &str, files: &dyn Files) -> Result<SetupCall, String> {
+fn plain_setup(path: &str, files: &Tree) -> Result<SetupCall, String> {
     let read = |name: &str| files.text(&paths::join(path, name));
     if read("setup.cfg").is_some() {
         return Err("its metadata in setup.cfg is read by setuptools".to_owned());
@@ -136,7 +137,7 @@ fn plain_setup(path: &str, files: &dyn Files) -> Result<SetupCall, String> {
 }
 
 /// The files, besides its code, that installing a local dependency reads. Relative to the configuration's directory.
-pub fn read_by_installation(local: &Local, files: &dyn Files) -> Vec<String> {
+pub fn read_by_installation(local: &Local, files: &Tree) -> Vec<String> {
     let names = match local.kind {
         LocalKind::Virtual => vec!["pyproject.toml".to_owned()],
         _ => skeleton(local, files).map_or_else(|_| read_by_backend(local), |skeleton| skeleton.manifests),
@@ -146,7 +147,7 @@ pub fn read_by_installation(local: &Local, files: &dyn Files) -> Vec<String> {
 }
 
 /// Why the build backend of a local package certainly refuses it, as a lowercase fragment, and how to fix it.
-pub fn refusal(local: &Local, files: &dyn Files) -> Option<(String, &'static str)> {
+pub fn refusal(local: &Local, files: &Tree) -> Option<(String, &'static str)> {
     let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
     if let Some(found) = discovery::discovered(&local.path, manifest, files) {
         let several = if found.packages.is_empty() { found.modules } else { found.packages };
@@ -185,7 +186,7 @@ pub fn refusal(local: &Local, files: &dyn Files) -> Option<(String, &'static str
 
 /// The build backend of a local package, and the first requirement in `tool.poetry.dependencies` that it does not read and no
 /// other part of the manifests has; `None` if the backend is Poetry's, or reads requirements from elsewhere.
-pub fn unread_by_backend(local: &Local, files: &dyn Files) -> Option<(String, String)> {
+pub fn unread_by_backend(local: &Local, files: &Tree) -> Option<(String, String)> {
     let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
     let backend = backend::module(manifest);
     let has = |name: &str| files.is_file(&paths::join(&local.path, name));
@@ -220,12 +221,7 @@ fn read_by_backend(local: &Local) -> Vec<String> {
     names
 }
 
-fn from_manifest(
-    path: &str,
-    manifest: &Table,
-    dynamic: &[String],
-    files: &dyn Files,
-) -> Result<Skeleton, String> {
+fn from_manifest(path: &str, manifest: &Table, dynamic: &[String], files: &Tree) -> Result<Skeleton, String> {
     let mut manifests = dynamic_metadata(path, manifest, dynamic, files)?;
     manifests.extend(backend::manifests(path, manifest, files)?);
     let setup = files.text(&paths::join(path, "setup.py")).unwrap_or_default();
@@ -245,7 +241,7 @@ fn dynamic_metadata(
     path: &str,
     manifest: &Table,
     dynamic: &[String],
-    files: &dyn Files,
+    files: &Tree,
 ) -> Result<Vec<String>, String> {
     let mut manifests = Vec::new();
     for key in dynamic {

@@ -1,10 +1,12 @@
 //! A `package.json`: what it names, and what an installation runs.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use super::{Broken, Unreadable};
-use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// The name of the file.
 pub const NAME: &str = "package.json";
@@ -33,19 +35,19 @@ const GIT_HOOKS: &[&str] = &["husky", "husky install"];
 
 /// The content of a `package.json`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Manifest(Value);
+pub struct Manifest(Rc<Value>);
 
 /// Reads that of `directory`, if it has one.
-pub fn find(directory: &str, files: &dyn Files) -> Option<Result<Manifest, Unreadable>> {
+pub fn find(directory: &str, files: &Tree) -> Option<Result<Manifest, Unreadable>> {
     let path = paths::join(directory, NAME);
-    let text = super::text(&path, files)?;
-    Some(text.and_then(|text| read(&text)).map_err(|broken| Unreadable { path, broken }))
+    let parsed = files.parsed(&path, || Some(super::text(&path, files)?.and_then(|text| read(&text))));
+    Some(Option::clone(&parsed)?.map_err(|broken| Unreadable { path, broken }))
 }
 
 /// Reads the content of a `package.json`, which is strict JSON.
 pub fn read(text: &str) -> Result<Manifest, Broken> {
     match serde_json::from_str(text) {
-        Ok(manifest @ Value::Object(_)) => Ok(Manifest(manifest)),
+        Ok(manifest @ Value::Object(_)) => Ok(Manifest(Rc::new(manifest))),
         Ok(_) => Err(Broken::new(0..text.len(), "expected an object")),
         Err(error) => {
             let whole = error.to_string();

@@ -3,6 +3,7 @@
 use super::package_json::Manifest;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Settings of Yarn 2 and later.
 pub const YARNRC: &str = ".yarnrc.yml";
@@ -100,7 +101,7 @@ static MANAGERS: [&Manager; 4] = [&YARN, &PNPM, &NPM, &BUN];
 impl Manager {
     /// The package manager of the directory `root`, whose package.json is `manifest`: the named one if it has a lock file,
     /// else that of the lock file, else the named one, else the one whose settings there are, else npm.
-    pub fn of(manifest: &Manifest, root: &str, files: &dyn Files) -> &'static Self {
+    pub fn of(manifest: &Manifest, root: &str, files: &Tree) -> &'static Self {
         let by_name = || MANAGERS.into_iter().find(|manager| Some(manager.name) == manifest.manager());
         let is_locked = |manager: &&Self| manager.lock_files(root, files).next().is_some();
         let by_lock = || MANAGERS.into_iter().find(is_locked);
@@ -138,11 +139,7 @@ impl Manager {
     }
 
     /// Its lock files in the directory `root`.
-    pub fn lock_files<'a>(
-        &'a self,
-        root: &'a str,
-        files: &'a dyn Files,
-    ) -> impl Iterator<Item = String> + 'a {
+    pub fn lock_files<'a>(&'a self, root: &'a str, files: &'a Tree) -> impl Iterator<Item = String> + 'a {
         self.locks.iter().map(|lock| paths::join(root, lock)).filter(|lock| files.is_file(lock))
     }
 

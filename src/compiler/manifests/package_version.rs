@@ -6,6 +6,7 @@ use super::installation::Installation;
 use super::package_json;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Major, minor and patch version.
 pub type Version = (u64, u64, u64);
@@ -22,7 +23,7 @@ pub struct Newest {
 }
 
 /// The version of `package` for the project's own package; none if it is not certain.
-pub fn newest(package: &str, installation: &Installation, files: &dyn Files) -> Option<Newest> {
+pub fn newest(package: &str, installation: &Installation, files: &Tree) -> Option<Newest> {
     let locked = installation.locks.iter().find_map(|file| {
         let text = files.text(file)?;
         let versions = locked(package, &text);

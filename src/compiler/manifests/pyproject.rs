@@ -1,13 +1,14 @@
 //! `pyproject.toml`.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::Broken;
-use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// The `pyproject.toml` of a directory.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,16 +18,21 @@ pub enum Pyproject {
     /// It is not TOML, or cannot be read.
     Broken(Broken),
     /// Its content.
-    Manifest(Table),
+    Manifest(Rc<Table>),
 }
 
 impl Pyproject {
     /// Reads that of `directory`.
-    pub fn read(directory: &str, files: &dyn Files) -> Self {
-        match super::text(&paths::join(directory, "pyproject.toml"), files) {
+    pub fn read(directory: &str, files: &Tree) -> Self {
+        let path = paths::join(directory, "pyproject.toml");
+        let parsed = files.parsed(&path, || match super::text(&path, files) {
             None => Self::Absent,
-            Some(text) => text.and_then(|text| read(&text)).map_or_else(Self::Broken, Self::Manifest),
-        }
+            Some(text) => {
+                let manifest = text.and_then(|text| read(&text));
+                manifest.map_or_else(Self::Broken, |manifest| Self::Manifest(Rc::new(manifest)))
+            }
+        });
+        Self::clone(&parsed)
     }
 
     /// Whether it describes a project that can be installed, and not only settings of tools. A broken one may.

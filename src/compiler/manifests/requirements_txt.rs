@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::{Broken, lossy, requirement, utf8, utf16};
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Options with a value in pip's requirements files.
 const WITH_VALUE: &[&str] = &[
@@ -115,7 +116,7 @@ pub struct Part {
 }
 
 /// The requirements file of a directory, if it has one.
-pub fn find(directory: &str, files: &dyn Files) -> Option<RequirementsFile> {
+pub fn find(directory: &str, files: &Tree) -> Option<RequirementsFile> {
     let parts = parts(directory, files);
     let path = parts.first()?.path.clone();
     let entries =
@@ -150,7 +151,7 @@ fn others<'e>(mut entries: impl Iterator<Item = &'e Entry>) -> Option<Vec<String
 
 impl LocalEntry {
     /// Reads an entry of the file at `path`: `../x[extra]`, `x[extra] @ file:../x` or `file:../x#egg=x`.
-    fn new(written: &str, path: &str, files: &dyn Files) -> Self {
+    fn new(written: &str, path: &str, files: &Tree) -> Self {
         let text = written.split(';').next().unwrap_or_default().split('#').next().unwrap_or_default().trim();
         let (name, place) =
             text.split_once('@').filter(|(name, _)| !name.contains(['/', '\\', ':'])).unwrap_or(("", text));
@@ -171,7 +172,7 @@ impl LocalEntry {
 }
 
 /// The requirements file of a directory and all existing files that it includes, in the order in which they are read.
-pub fn parts(directory: &str, files: &dyn Files) -> Vec<Part> {
+pub fn parts(directory: &str, files: &Tree) -> Vec<Part> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut open = vec![paths::join(directory, "requirements.txt")];

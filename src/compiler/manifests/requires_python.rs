@@ -13,6 +13,7 @@ use super::symbols::PythonVersion;
 use super::{setup_cfg, setup_py};
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// A release of Python: major, minor and patch.
 pub type Release = [u64; 3];
@@ -59,7 +60,7 @@ impl Fit {
 
 impl RequiresPython {
     /// Reads that of a local package. None if it has none, or one that is not understood.
-    pub fn read(local: &Local, files: &dyn Files) -> Option<Self> {
+    pub fn read(local: &Local, files: &Tree) -> Option<Self> {
         let (name, range, is_poetry) = match &local.pyproject {
             Pyproject::Manifest(manifest) => in_pyproject(manifest).or_else(|| of_setuptools(local, files)),
             Pyproject::Absent => of_setuptools(local, files),
@@ -120,7 +121,7 @@ fn in_pyproject(manifest: &Table) -> Option<Written> {
     Some(("pyproject.toml", range.to_owned(), path == poetry))
 }
 
-fn of_setuptools(local: &Local, files: &dyn Files) -> Option<Written> {
+fn of_setuptools(local: &Local, files: &Tree) -> Option<Written> {
     if matches!(&local.pyproject, Pyproject::Manifest(it) if it.contains_key("project"))
         || !local.pyproject.is_built_by_setuptools()
     {
@@ -190,7 +191,7 @@ mod tests {
     use crate::compiler::files::MemoryFiles;
 
     fn read<const N: usize>(files: [(&str, &str); N]) -> Option<RequiresPython> {
-        let files = MemoryFiles::new(files);
+        let files = Tree::new(MemoryFiles::new(files));
         RequiresPython::read(&Local::new(None, ".".to_owned(), &files), &files)
     }
 

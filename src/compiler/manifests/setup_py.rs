@@ -9,6 +9,7 @@ use ruff_python_parser::parse_module;
 use super::stack::with_stack_for;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Parts of the names of modules that build packages.
 const BUILD_TOOLS: &[&str] = &["setuptools", "distutils", "skbuild", "pbr", "mypyc"];
@@ -57,7 +58,7 @@ pub fn setup_call(text: &str) -> Option<SetupCall> {
 
 /// Whether `directory` has a `setup.py` that describes a package. A script of that name, which neither imports a build tool
 /// nor calls a `setup` from elsewhere, does not; an empty one is a placeholder.
-pub fn is_present(directory: &str, files: &dyn Files) -> bool {
+pub fn is_present(directory: &str, files: &Tree) -> bool {
     let text = files.text(&paths::join(directory, "setup.py"));
     text.is_some_and(|text| with_stack_for(&text, || describes_package(&text)).unwrap_or(true))
 }
@@ -279,10 +280,10 @@ mod tests {
             ("def setup():\n    print(1)\nsetup()", false),
             ("# run setup() first\nprint('from setuptools import setup')", false),
         ] {
-            let files = MemoryFiles::new([("lib/setup.py", text)]);
+            let files = Tree::new(MemoryFiles::new([("lib/setup.py", text)]));
             assert_eq!(is_present("lib", &files), is_package, "{text}");
         }
-        assert!(!is_present("lib", &MemoryFiles::default()));
+        assert!(!is_present("lib", &Tree::new(MemoryFiles::default())));
     }
 
     fn strings(items: &[&str]) -> Vec<String> {

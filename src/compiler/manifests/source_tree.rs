@@ -3,18 +3,19 @@
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::symbols::Language;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Whether there is a source file in the directory at `path`, or a few levels below it.
-pub fn has_source(path: &str, files: &dyn Files) -> bool {
+pub fn has_source(path: &str, files: &Tree) -> bool {
     has_file(path, files, 4, |name| Language::of(name).is_some())
 }
 
 /// Whether there is Python code in the directory at `path`, or a few levels below it.
-pub fn has_python(path: &str, files: &dyn Files) -> bool {
+pub fn has_python(path: &str, files: &Tree) -> bool {
     has_file(path, files, 4, |name| name.ends_with(".py"))
 }
 
-fn has_file(path: &str, files: &dyn Files, depth: usize, is_meant: fn(&str) -> bool) -> bool {
+fn has_file(path: &str, files: &Tree, depth: usize, is_meant: fn(&str) -> bool) -> bool {
     let entries = files.list(path);
     if entries.iter().any(|(name, kind)| *kind == FileKind::File && is_meant(name)) {
         return true;

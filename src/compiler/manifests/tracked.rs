@@ -4,8 +4,8 @@ use super::dependency::{Dependency, classify};
 use super::pyproject::{Pyproject, strings, table};
 use super::requirements_txt::{self, Kind};
 use super::{Unreadable, requirement, uv_lock};
-use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Their normalised names.
 const TRACKED: &[&str] = &["google-adk"];
@@ -24,7 +24,7 @@ pub struct Tracked {
 
 impl Tracked {
     /// Those of the entries of `dependencies`.
-    pub fn new<'e>(entries: impl Iterator<Item = &'e str>, files: &dyn Files) -> Self {
+    pub fn new<'e>(entries: impl Iterator<Item = &'e str>, files: &Tree) -> Self {
         let mut found = Self::default();
         for entry in entries {
             let manifests = match classify(entry, files) {
@@ -40,7 +40,7 @@ impl Tracked {
     }
 
     /// Reads the manifests in `directory`.
-    fn read(&mut self, directory: &str, files: &dyn Files) -> Manifests {
+    fn read(&mut self, directory: &str, files: &Tree) -> Manifests {
         let mut manifests = Manifests::default();
         let mut unreadable = |path: String, broken| self.unreadable.push(Unreadable { path, broken });
         let lock = paths::join(directory, uv_lock::NAME);
@@ -112,7 +112,7 @@ mod tests {
     use crate::compiler::files::MemoryFiles;
 
     fn tracked(entries: &[&str], files: &[(&str, &str)]) -> Tracked {
-        Tracked::new(entries.iter().copied(), &MemoryFiles::new(files.iter().copied()))
+        Tracked::new(entries.iter().copied(), &Tree::new(MemoryFiles::new(files.iter().copied())))
     }
 
     fn packages(entries: &[&str], files: &[(&str, &str)]) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! uv workspaces: the root, whose pyproject.toml has `[tool.uv.workspace]`, and the directories of the members.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use toml::{Table, Value};
 
@@ -9,6 +10,7 @@ use super::requirement::normalized_name;
 use super::{glob, glob_set};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Maximum number of levels that `**` descends.
 const MAX_DEPTH: usize = 8;
@@ -22,7 +24,7 @@ pub struct Workspace {
     /// The directory of the root, relative to the configuration's.
     pub root: String,
     /// The pyproject.toml of the root.
-    pub manifest: Table,
+    pub manifest: Rc<Table>,
     /// Its members, by path. The root is one if it is a project.
     pub members: Vec<Member>,
 }
@@ -39,7 +41,7 @@ pub struct Member {
 impl Workspace {
     /// The workspace that the project in `directory` belongs to: its own, or that of the closest pyproject.toml above it,
     /// if the project is a member there.
-    pub fn of(directory: &str, files: &dyn Files) -> Option<Self> {
+    pub fn of(directory: &str, files: &Tree) -> Option<Self> {
         if let Some(own) = Self::at(directory, files) {
             return Some(own);
         }
@@ -57,7 +59,7 @@ impl Workspace {
     }
 
     /// The workspace whose root is `root`.
-    pub fn at(root: &str, files: &dyn Files) -> Option<Self> {
+    pub fn at(root: &str, files: &Tree) -> Option<Self> {
         let Pyproject::Manifest(manifest) = Pyproject::read(root, files) else { return None };
         let workspace = table(&manifest, &["tool", "uv", "workspace"])?;
         let patterns = |key: &str| {
@@ -83,7 +85,7 @@ impl Workspace {
 
 impl Member {
     /// The project at `path`, if it has a name and uv manages it.
-    fn read(path: String, files: &dyn Files) -> Option<Self> {
+    fn read(path: String, files: &Tree) -> Option<Self> {
         let Pyproject::Manifest(manifest) = Pyproject::read(&path, files) else { return None };
         let uv = table(&manifest, &["tool", "uv"]);
         let is_managed = uv.and_then(|uv| uv.get("managed")).and_then(Value::as_bool) != Some(false);
@@ -93,7 +95,7 @@ impl Member {
 }
 
 /// The directories with a pyproject.toml that `patterns` match, relative to `root` as the patterns are.
-fn expanded(root: &str, patterns: &[String], files: &dyn Files) -> BTreeSet<String> {
+fn expanded(root: &str, patterns: &[String], files: &Tree) -> BTreeSet<String> {
     // All patterns below the same directory are searched together.
     let mut starts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for pattern in patterns {
@@ -105,7 +107,7 @@ fn expanded(root: &str, patterns: &[String], files: &dyn Files) -> BTreeSet<Stri
 }
 
 /// Those in the directory `start`.
-fn below(start: String, patterns: &[&str], root: &str, files: &dyn Files) -> Vec<String> {
+fn below(start: String, patterns: &[&str], root: &str, files: &Tree) -> Vec<String> {
     let depth = |pattern: &&str| if pattern.contains("**") { MAX_DEPTH } else { pattern.split('/').count() };
     let depth = patterns.iter().map(depth).max().unwrap_or_default();
     let globs = glob_set(patterns.iter().filter_map(|pattern| glob(pattern, false))).unwrap_or_default();
@@ -123,7 +125,7 @@ fn below(start: String, patterns: &[&str], root: &str, files: &dyn Files) -> Vec
     found
 }
 
-fn subdirectories(place: &str, files: &dyn Files) -> Vec<String> {
+fn subdirectories(place: &str, files: &Tree) -> Vec<String> {
     let own = files.list(place).into_iter().filter(|(_, kind)| *kind == FileKind::Directory);
     let all = own.map(|(name, _)| name).chain(files.linked_directories(place));
     all.filter(|name| !name.starts_with('.') && !FOREIGN.contains(&name.as_str())).collect()
@@ -138,8 +140,8 @@ mod tests {
                         '../sibling']\nexclude = ['packages/old*']";
 
     /// The configuration lies in the directory `project`, which is below the root.
-    fn tree() -> MemoryFiles {
-        MemoryFiles::new([
+    fn tree() -> Tree {
+        Tree::new(MemoryFiles::new([
             ("../pyproject.toml", ROOT),
             ("../packages/One.X/pyproject.toml", "[project]\nname = 'One.X'"),
             ("../packages/old/pyproject.toml", "[project]\nname = 'old'"),
@@ -149,7 +151,7 @@ mod tests {
             ("../apps/web/api/pyproject.toml", "[project]\nname = 'api'"),
             ("../../sibling/pyproject.toml", "[project]\nname = 'sibling'"),
             ("../elsewhere/pyproject.toml", "[project]\nname = 'elsewhere'"),
-        ])
+        ]))
     }
 
     #[test]
@@ -181,12 +183,12 @@ mod tests {
     #[test]
     fn the_configurations_own_directory_is_a_member() {
         // A tree in memory does not know that `../project` is its own directory.
-        let files = MemoryFiles::new([
+        let files = Tree::new(MemoryFiles::new([
             ("../pyproject.toml", "[tool.uv.workspace]\nmembers = ['project', 'lib']"),
             ("../project/pyproject.toml", ""),
             ("pyproject.toml", "[project]\nname = 'agent'"),
             ("../lib/pyproject.toml", "[project]\nname = 'lib'"),
-        ]);
+        ]));
         let workspace = Workspace::of(".", &files).unwrap();
         let paths: Vec<_> = workspace.members.iter().map(|it| &*it.path).collect();
         assert_eq!((&*workspace.root, paths), ("..", vec!["../lib", "."]));

@@ -8,10 +8,11 @@ use super::setup_py;
 use super::source_tree::has_python;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// The directories that the code of the project at `path` is imported from, or `None` if the project is installed. They
 /// are those that setuptools would add, which builds such a project otherwise.
-pub fn import_roots(path: &str, manifest: &Table, files: &dyn Files) -> Option<Vec<String>> {
+pub fn import_roots(path: &str, manifest: &Table, files: &Tree) -> Option<Vec<String>> {
     if !is_virtual(path, manifest, files) {
         return None;
     }
@@ -38,7 +39,7 @@ pub fn import_roots(path: &str, manifest: &Table, files: &dyn Files) -> Option<V
     Some(roots.iter().map(|root| paths::join(path, root)).collect())
 }
 
-fn is_virtual(path: &str, manifest: &Table, files: &dyn Files) -> bool {
+fn is_virtual(path: &str, manifest: &Table, files: &Tree) -> bool {
     let project = table(manifest, &["project"]);
     let is_static = |key: &str| project.is_none_or(|it| !strings(it, "dynamic").iter().any(|it| it == key));
     let is_project = project.is_some() || table(manifest, &["tool", "poetry"]).is_some();
@@ -54,7 +55,7 @@ fn is_virtual(path: &str, manifest: &Table, files: &dyn Files) -> bool {
 }
 
 /// Whether setuptools has instructions of its own there.
-fn is_set_up(path: &str, files: &dyn Files) -> bool {
+fn is_set_up(path: &str, files: &Tree) -> bool {
     let settings = files.text(&paths::join(path, "setup.cfg")).unwrap_or_default();
     let is_section = |line: &str| line.starts_with("[options") || line.starts_with("[metadata");
     setup_py::is_present(path, files) || settings.lines().any(is_section)
@@ -87,11 +88,11 @@ mod tests {
             ("[build-system]\nrequires = []\n[tool.poetry]\npackage-mode = true", &[], None),
         ] {
             let others: Vec<_> = others.iter().map(|name| format!("lib/{name}")).collect();
-            let files = MemoryFiles::new(others.iter().map(|name| (name.as_str(), "setup()")));
+            let files = Tree::new(MemoryFiles::new(others.iter().map(|name| (name.as_str(), "setup()"))));
             let found = import_roots("lib", &read(&(project.to_owned() + settings)).unwrap(), &files);
             assert_eq!(found.as_deref().map(|it| it.join(" ")), roots.map(|it| it.join(" ")), "{settings}");
         }
         let dynamic = read("[project]\nname = 'a'\ndynamic = ['dependencies']").unwrap();
-        assert_eq!(import_roots("lib", &dynamic, &MemoryFiles::default()), None);
+        assert_eq!(import_roots("lib", &dynamic, &Tree::new(MemoryFiles::default())), None);
     }
 }

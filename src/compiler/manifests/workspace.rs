@@ -9,6 +9,7 @@ use super::package_manager::{Manager, PNPM_WORKSPACE};
 use super::{Unreadable, glob, glob_set, yaml};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Maximum number of directories that a pattern of members can have, without that of the members.
 const MAX_DEPTH: usize = 16;
@@ -38,7 +39,7 @@ pub struct Search {
 }
 
 /// Searches the directory `home`, whose package.json is `own`, and those above it.
-pub fn search(own: &Manifest, home: &str, files: &dyn Files) -> Result<Search, Unreadable> {
+pub fn search(own: &Manifest, home: &str, files: &Tree) -> Result<Search, Unreadable> {
     let mut search = Search::default();
     let directory = paths::components(home, &files.directory());
     for up in 0..=directory.len() {
@@ -71,19 +72,19 @@ pub fn search(own: &Manifest, home: &str, files: &dyn Files) -> Result<Search, U
 
 impl Workspace {
     /// The manifests of all packages.
-    pub fn manifests(&self, files: &dyn Files) -> Vec<Manifest> {
+    pub fn manifests(&self, files: &Tree) -> Vec<Manifest> {
         let directories = [&self.root].into_iter().chain(&self.members);
         directories.filter_map(|directory| package_json::find(directory, files)?.ok()).collect()
     }
 
-    fn is_needed_by(&self, own: &Manifest, files: &dyn Files) -> bool {
+    fn is_needed_by(&self, own: &Manifest, files: &Tree) -> bool {
         let manifests = self.manifests(files);
         let is_member = |name: &str| manifests.iter().any(|manifest| manifest.name() == Some(name));
         own.requirements().any(|(name, version)| is_of_workspace(version) || is_member(name))
     }
 
     /// The first package that `own` requires of its workspace, and that this one lacks: its name and version.
-    pub fn missing<'a>(&self, own: &'a Manifest, files: &dyn Files) -> Option<(&'a str, &'a str)> {
+    pub fn missing<'a>(&self, own: &'a Manifest, files: &Tree) -> Option<(&'a str, &'a str)> {
         let is_package = |version: &str| version.strip_prefix("workspace:").is_some_and(is_range);
         let mut wanted = own.requirements().filter(|(_, version)| is_package(version)).peekable();
         wanted.peek()?;
@@ -98,7 +99,7 @@ pub fn is_of_workspace(version: &str) -> bool {
 }
 
 /// Whether the `.dockerignore` of a workspace's root excludes the manifest of the root, or that of `project` in it.
-fn is_excluded(root: &str, project: &str, files: &dyn Files) -> bool {
+fn is_excluded(root: &str, project: &str, files: &Tree) -> bool {
     let text = files.text(&paths::join(root, ".dockerignore"));
     let manifests = [package_json::NAME.to_owned(), paths::join(project, package_json::NAME)];
     let ignore = text.and_then(|text| Ignore::parse(&text).ok());
@@ -111,20 +112,20 @@ fn is_range(version: &str) -> bool {
 }
 
 /// pnpm's settings in `directory`; null if it has none.
-pub fn settings(directory: &str, files: &dyn Files) -> Result<Value, Unreadable> {
+pub fn settings(directory: &str, files: &Tree) -> Result<Value, Unreadable> {
     let path = paths::join(directory, PNPM_WORKSPACE);
     let text = super::text(&path, files).unwrap_or_else(|| Ok(String::new()));
     text.and_then(|text| yaml::read(&text)).map_err(|broken| Unreadable { path, broken })
 }
 
 /// The file that lists the members of the workspace with its root at `root`.
-pub fn definition(root: &str, files: &dyn Files) -> String {
+pub fn definition(root: &str, files: &Tree) -> String {
     let pnpm = paths::join(root, PNPM_WORKSPACE);
     if files.is_file(&pnpm) { pnpm } else { paths::join(root, package_json::NAME) }
 }
 
 /// The patterns of the members of a workspace with its root at `root`; none if there is no workspace.
-fn patterns(root: &str, files: &dyn Files) -> Result<Vec<String>, Unreadable> {
+fn patterns(root: &str, files: &Tree) -> Result<Vec<String>, Unreadable> {
     let Some(Ok(manifest)) = package_json::find(root, files) else { return Ok(Vec::new()) };
     let list = match Manager::of(&manifest, root, files).is_pnpm() {
         true => settings(root, files)?["packages"].clone(),
@@ -135,7 +136,7 @@ fn patterns(root: &str, files: &dyn Files) -> Result<Vec<String>, Unreadable> {
 }
 
 /// The path of a member, relative to the configuration's directory, as other paths in `home` are written.
-fn from_home(member: &str, home: &str, files: &dyn Files) -> String {
+fn from_home(member: &str, home: &str, files: &Tree) -> String {
     let short = paths::shortened(member, &files.directory());
     if paths::lies_in(&short, home) { short } else { member.to_owned() }
 }
@@ -169,7 +170,7 @@ impl Members {
     }
 
     /// The directories of the members below `root`, relative to it, sorted.
-    fn find(&self, root: &str, files: &dyn Files) -> Vec<String> {
+    fn find(&self, root: &str, files: &Tree) -> Vec<String> {
         let mut found = Vec::new();
         self.search(root, "", files, &mut found);
         found.sort();
@@ -177,7 +178,7 @@ impl Members {
     }
 
     /// Searches the directory `at`, which is empty or ends with `/`.
-    fn search(&self, root: &str, at: &str, files: &dyn Files, found: &mut Vec<String>) {
+    fn search(&self, root: &str, at: &str, files: &Tree, found: &mut Vec<String>) {
         for (name, kind) in files.list(&paths::join(root, at)) {
             let path = format!("{at}{name}");
             if kind == FileKind::Directory && !is_skipped(&name) && self.may_have_members(&path) {

@@ -3,6 +3,7 @@
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
 use agentcli::compiler::back::lower::Options;
 use agentcli::compiler::files::MemoryFiles;
+use agentcli::compiler::tree::Tree;
 
 use super::{
     GRAPHS, Nested, PYTHON, has, has_not, in_order, javascript, plan, plan_with, python, sees, text,
@@ -116,14 +117,14 @@ fn included_requirements_are_copied() {
         ("apps/agent/requirements.txt", "-r ../../constraints/base.txt # shared"),
         ("constraints/base.txt", "a"),
     ]);
-    let nested = plan_with(&project, &Nested(files), &Options::default());
+    let nested = plan_with(&project, &Tree::new(Nested(files)), &Options::default());
     assert!(sees(&nested, "constraints/base.txt") && !sees(&nested, "constraints/other.txt"));
     has(&nested, "COPY constraints/base.txt /deps/app/constraints/");
 }
 
 #[test]
 fn a_monorepos_context_holds_what_is_named_and_nothing_else() {
-    let nested = Nested(MemoryFiles::new([
+    let nested = Tree::new(Nested(MemoryFiles::new([
         ("apps/agent/agent.py", "graph = object()"),
         ("apps/agent/requirements.txt", "-r ../../requirements/base.txt\n"),
         ("requirements/base.txt", "-c limits.txt\nhttpx\n"),
@@ -132,7 +133,7 @@ fn a_monorepos_context_holds_what_is_named_and_nothing_else() {
         ("libs/a/.dockerignore", "secret\n"),
         ("libs/b/pyproject.toml", "[project]\nname = 'b'\nversion = '1'\n"),
         ("libs/c/pyproject.toml", ""),
-    ]));
+    ])));
     let config = format!(r#""dependencies": [".", "../../libs/a", "../../libs/b"], {GRAPHS}"#);
     let plan = plan_with(&config, &nested, &Options::default());
     let wanted = ["apps/agent", "libs/a", "libs/b", "requirements/base.txt", "requirements/limits.txt"];

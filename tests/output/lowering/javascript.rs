@@ -3,6 +3,7 @@
 use agentcli::compiler::back::emit::dockerfile::dockerfile;
 use agentcli::compiler::back::lower::Options;
 use agentcli::compiler::files::MemoryFiles;
+use agentcli::compiler::tree::Tree;
 
 use super::{JS_GRAPHS, Nested, TYPESCRIPT, has, has_not, in_order, javascript, plan_with};
 
@@ -94,7 +95,7 @@ fn javascript_packages_that_need_their_source() {
 
 #[test]
 fn javascript_commands_of_the_user() {
-    let files = MemoryFiles::new([TYPESCRIPT, ("package.json", "{}")]);
+    let files = Tree::new(MemoryFiles::new([TYPESCRIPT, ("package.json", "{}")]));
     let options = |install: Option<&str>, build: Option<&str>, called_from: &str| Options {
         install_command: install.map(str::to_owned),
         build_command: build.map(str::to_owned),
@@ -112,16 +113,21 @@ fn javascript_commands_of_the_user() {
     has_not(&plan, "npm i");
     in_order(&plan, "COPY . /deps/app/", "RUN make");
     in_order(&plan, "RUN make", "[ -f x ]");
-    let secret =
-        MemoryFiles::new([TYPESCRIPT, ("package.json", "{}"), (".npmrc", "//npm.example/:_authToken=abc")]);
+    let secret = Tree::new(MemoryFiles::new([
+        TYPESCRIPT,
+        ("package.json", "{}"),
+        (".npmrc", "//npm.example/:_authToken=abc"),
+    ]));
     let plan = plan_with(JS_GRAPHS, &secret, &options(Some("make"), Some("npm run build"), "."));
     for command in ["make", "npm run build"] {
         has(&plan, &format!("RUN --mount=type=bind,from=npm,source=/.npmrc,target=/root/.npmrc {command}"));
     }
     has(&plan, "COPY --from=source /run/agentcli/source/ /deps/app/");
     // From the root of the repository: the installation runs there, everything else in the project.
-    let nested =
-        Nested(MemoryFiles::new([("apps/agent/graph.ts", TYPESCRIPT.1), ("apps/agent/package.json", "{}")]));
+    let nested = Tree::new(Nested(MemoryFiles::new([
+        ("apps/agent/graph.ts", TYPESCRIPT.1),
+        ("apps/agent/package.json", "{}"),
+    ])));
     let plan =
         plan_with(JS_GRAPHS, &nested, &options(Some("npm ci --workspaces"), Some("npm run build"), "../.."));
     assert_eq!((plan.context.root.as_str(), plan.context.project.as_str()), ("../..", "apps/agent"));

@@ -7,6 +7,7 @@ use crate::compiler::files::Files;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::{Ignore, escaped};
+use crate::compiler::tree::Tree;
 use crate::compiler::{paths, server};
 
 /// Ignored unless the project has a .dockerignore of its own.
@@ -48,7 +49,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn new(resolved: &Resolved, files: &dyn Files, options: &Options) -> Self {
+    pub(super) fn new(resolved: &Resolved, files: &Tree, options: &Options) -> Self {
         let mut wanted: Vec<String> = resolved.locals.iter().map(|local| local.path.clone()).collect();
         if resolved.variant != Variant::Python || wanted.is_empty() {
             wanted.push(".".to_owned());
@@ -80,7 +81,7 @@ impl Layout {
     }
 
     /// The root in the image. A package whose directory is the root keeps its name there.
-    fn base(&self, resolved: &Resolved, files: &dyn Files) -> String {
+    fn base(&self, resolved: &Resolved, files: &Tree) -> String {
         let is_flat_root =
             |local: &Local| local.kind == LocalKind::Flat && self.in_context(&local.path) == ".";
         let levels = paths::levels_up(&self.root);

@@ -9,6 +9,7 @@ use crate::compiler::back::plan::{
     Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
 };
 use crate::compiler::back::resolve::{Installer, Resolved};
+use crate::compiler::files::Files;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::workspace::Locked;
 use crate::compiler::manifests::dependency::{self, Local as Dependency};

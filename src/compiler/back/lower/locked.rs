@@ -11,11 +11,11 @@ use crate::compiler::back::lower::tools::{Tools, prefixed};
 use crate::compiler::back::lower::{Build, Input, common};
 use crate::compiler::back::plan::{Action, Command, Mount, Variant};
 use crate::compiler::back::resolve::Resolved;
-use crate::compiler::files::Files;
 use crate::compiler::front::config::Config;
 use crate::compiler::front::workspace::{self, Locked};
 use crate::compiler::manifests::uv_lock::Selected;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 use crate::compiler::words::listed;
 
 /// The stage that holds the requirements files.
@@ -37,12 +37,7 @@ struct File {
 }
 
 /// The packages of the lock files beside local dependencies, without those that the server does not work with.
-pub(super) fn pins(
-    resolved: &Resolved,
-    config: &Config,
-    files: &dyn Files,
-    build: &mut Build,
-) -> Vec<Locked> {
+pub(super) fn pins(resolved: &Resolved, config: &Config, files: &Tree, build: &mut Build) -> Vec<Locked> {
     if resolved.locked.is_some() || resolved.variant == Variant::Javascript {
         return Vec::new();
     }

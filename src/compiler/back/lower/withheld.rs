@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::compiler::back::lower::Input;
-use crate::compiler::files::FileKind;
+use crate::compiler::files::{FileKind, Files};
 use crate::compiler::front::dialect::CONFIGURATIONS;
 use crate::compiler::front::without_env::without_env_values;
 use crate::compiler::manifests::dockerignore::Trail;

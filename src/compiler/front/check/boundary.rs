@@ -2,7 +2,7 @@
 //! project has.
 
 use super::{Context, entry, written};
-use crate::compiler::files::Refusal;
+use crate::compiler::files::{Files, Refusal};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 

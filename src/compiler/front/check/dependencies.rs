@@ -6,6 +6,7 @@ use crate::compiler::front::config::List;
 use crate::compiler::manifests::dependency::{Local, MANIFESTS};
 use crate::compiler::manifests::source_tree;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 use crate::compiler::words::similar;
 use crate::diagnostic::{Diagnostic, Edit, Place, Pointer, Rule, Severity};
 
@@ -79,7 +80,7 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
 }
 
 /// A build context contains links, but not their targets.
-fn check_link(files: &dyn Files, place: &Place, path: &str) -> Option<Diagnostic> {
+fn check_link(files: &Tree, place: &Place, path: &str) -> Option<Diagnostic> {
     let (link, target) = files.link(path)?;
     let message = match link == path {
         true => format!("`{}` is a symbolic link to `{target}`", written(path)),
@@ -96,7 +97,7 @@ fn check_link(files: &dyn Files, place: &Place, path: &str) -> Option<Diagnostic
     Some(Diagnostic::new(&DEPENDENCY_IS_LINK, place.clone(), message).help(help))
 }
 
-fn not_found(files: &dyn Files, place: Place, path: &str) -> Diagnostic {
+fn not_found(files: &Tree, place: Place, path: &str) -> Diagnostic {
     let parent = paths::parent(path);
     let entries = files.list(&parent);
     let near = similar(paths::file_name(path), entries.iter().map(|(name, _)| name.as_str()));

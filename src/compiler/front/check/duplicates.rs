@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::{Context, entry, written};
+use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::{Dependency, MANIFESTS, classify};
 use crate::compiler::manifests::requirement;
 use crate::compiler::paths;

@@ -1,6 +1,7 @@
 //! `env`: the file, and names and values of variables; also the prefix of variables in `webhooks`.
 
 use super::{Context, locations, written};
+use crate::compiler::files::Files;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::manifests::gitignore;
 use crate::compiler::paths;

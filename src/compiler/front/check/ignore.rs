@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::references::built;
 use super::{Context, entry, locations, manifests, modules, written};
+use crate::compiler::files::Files;
 use crate::compiler::front::reference::{self, Reference};
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::dockerignore::Ignore;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Context;
+use crate::compiler::files::Files;
 use crate::compiler::front::base_image::base_image;
 use crate::compiler::manifests::dockerfile::{self, Instruction, Unfinished};
 use crate::compiler::manifests::image_name::ImageName;

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use super::{Context, modules, written};
-use crate::compiler::files::FileKind;
+use crate::compiler::files::{FileKind, Files};
 use crate::compiler::front::config::Variant;
 use crate::compiler::front::reference::{self, Located, Reference};
 use crate::compiler::front::workspace;

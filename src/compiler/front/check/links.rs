@@ -2,7 +2,7 @@
 
 use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
-use crate::compiler::files::FileKind;
+use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Rule, Severity};

@@ -1,6 +1,7 @@
 //! Paths that cannot be used: absolute ones, those with control characters, and those that are no part of the project.
 
 use super::{Context, boundary};
+use crate::compiler::files::Files;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::reference;
 use crate::compiler::manifests::dependency;

@@ -1,6 +1,7 @@
 //! The files of dotted Python modules, as far as they can be found without an interpreter.
 
 use super::Context;
+use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::{Local, LocalKind};
 use crate::compiler::manifests::source_tree::has_python;
 use crate::compiler::paths;

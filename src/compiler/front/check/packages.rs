@@ -5,6 +5,7 @@ use std::iter;
 use toml::Table;
 
 use super::{Context, entry, written};
+use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::local_requirements::Refused;
 use crate::compiler::manifests::package::{self, metadata};

@@ -1,6 +1,7 @@
 //! `pip_config_file`: whether the file exists and is read.
 
 use super::{Context, locations, written};
+use crate::compiler::files::Files;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{Context, locations, modules, written};
-use crate::compiler::files::FileKind;
+use crate::compiler::files::{FileKind, Files};
 use crate::compiler::front::config::Variant;
 use crate::compiler::front::keys::{Form, Languages};
 use crate::compiler::front::reference::{self, Located, Reference};

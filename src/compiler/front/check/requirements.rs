@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::manifests::{MAX_FINDINGS, invalid};
 use super::{Context, boundary, entry, written};
+use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::requirements_txt::{self, Entry, Kind, Part};
 use crate::compiler::manifests::{Broken, pyproject, requirement};

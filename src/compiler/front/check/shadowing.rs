@@ -1,7 +1,7 @@
 //! Local packages that would replace those of the server.
 
 use super::{Context, entry, written};
-use crate::compiler::files::FileKind;
+use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::dependency::{self, Local, LocalKind};
 use crate::compiler::manifests::requirement;
 use crate::compiler::{paths, server};

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::credentials::in_file;
 use super::manifests::{MAX_FINDINGS, invalid};
 use super::{Context, boundary, written};
-use crate::compiler::files::Refusal;
+use crate::compiler::files::{Files, Refusal};
 use crate::compiler::front::config::{SourceConfig, Variant};
 use crate::compiler::front::workspace::{self, Locked, Workspace, lock_file};
 use crate::compiler::manifests;

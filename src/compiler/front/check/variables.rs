@@ -3,6 +3,7 @@
 use std::mem;
 
 use super::{Context, image};
+use crate::compiler::files::Files;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::keys;
 use crate::compiler::manifests::dotenv::{self, Definition};

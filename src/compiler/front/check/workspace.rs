@@ -8,6 +8,7 @@ use crate::compiler::manifests::package_json;
 use crate::compiler::manifests::package_json::Manifest;
 use crate::compiler::manifests::workspace::{self, Search, Workspace};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 use crate::diagnostic::{Diagnostic, Rule, Severity};
 
 /// The rules of this check.
@@ -64,7 +65,7 @@ struct Missing {
     help: String,
 }
 
-fn missing(own: &Manifest, home: &str, search: &Search, files: &dyn Files) -> Option<Missing> {
+fn missing(own: &Manifest, home: &str, search: &Search, files: &Tree) -> Option<Missing> {
     match &search.found {
         Some(workspace) => missing_member(own, workspace, files),
         None => outside_of_workspace(own, home, search.passed.as_ref(), files),
@@ -72,7 +73,7 @@ fn missing(own: &Manifest, home: &str, search: &Search, files: &dyn Files) -> Op
 }
 
 /// A required package that `workspace` lacks.
-fn missing_member(own: &Manifest, workspace: &Workspace, files: &dyn Files) -> Option<Missing> {
+fn missing_member(own: &Manifest, workspace: &Workspace, files: &Tree) -> Option<Missing> {
     let (name, version) = workspace.missing(own, files)?;
     let file = workspace::definition(&workspace.root, files);
     Some(Missing {
@@ -88,7 +89,7 @@ fn outside_of_workspace(
     own: &Manifest,
     home: &str,
     outer: Option<&Workspace>,
-    files: &dyn Files,
+    files: &Tree,
 ) -> Option<Missing> {
     let private = outer.map(|outer| outer.manifests(files)).unwrap_or_default();
     let is_private =

@@ -13,6 +13,7 @@ use crate::compiler::manifests::pyproject::{Pyproject, table};
 use crate::compiler::manifests::requirement::{self, Parts, normalized_name};
 use crate::compiler::manifests::uv_lock::{FORMATS, Format, Lock, Request, Selected};
 use crate::compiler::manifests::{self, Broken};
+use crate::compiler::tree::Tree;
 use crate::compiler::words::nearest;
 use crate::compiler::{paths, server};
 
@@ -23,7 +24,7 @@ const MAX_EDITS: usize = 2;
 const MIN_LENGTH: usize = 5;
 
 /// The lock file beside the manifest of a local dependency.
-pub fn lock_beside(local: &Local, files: &dyn Files) -> Option<&'static Format> {
+pub fn lock_beside(local: &Local, files: &Tree) -> Option<&'static Format> {
     if !matches!(local.pyproject, Pyproject::Manifest(_)) {
         return None;
     }
@@ -52,7 +53,7 @@ pub fn included_python(lock: &Lock) -> Option<String> {
 
 /// The packages of that lock file, or why they are not used and how to fix it; `None` if there is no lock file, or
 /// the Python version is not known.
-pub fn beside(local: &Local, config: &Config, files: &dyn Files) -> Option<Result<Locked, Unused>> {
+pub fn beside(local: &Local, config: &Config, files: &Tree) -> Option<Result<Locked, Unused>> {
     let python = python(config)?;
     let format = lock_beside(local, files)?;
     let Pyproject::Manifest(manifest) = &local.pyproject else { return None };
@@ -73,7 +74,7 @@ fn locked(
     directory: &str,
     manifest: &Table,
     python: String,
-    files: &dyn Files,
+    files: &Tree,
 ) -> Result<Locked, Unused> {
     if !lock.includes_python(&python) {
         let required = lock.requires_python.as_deref().unwrap_or_default();

@@ -7,6 +7,7 @@ use crate::compiler::manifests::pyproject::{read, string, strings, table};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::setup_py::setup_call;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 const SETUPTOOLS: &str = "setuptools.build_meta";
 const SETUPTOOLS_LEGACY: &str = "setuptools.build_meta:__legacy__";
@@ -65,7 +66,7 @@ const ACTIVE: &[&str] = &[
 const COPIED: &[&str] = &["data_files", "headers", "scripts"];
 
 /// The manifests that the backend of the package at `path` reads, or why it needs more than manifests.
-pub(super) fn manifests(path: &str, manifest: &Table, files: &dyn Files) -> Result<Vec<String>, String> {
+pub(super) fn manifests(path: &str, manifest: &Table, files: &Tree) -> Result<Vec<String>, String> {
     let empty = Table::new();
     let system = table(manifest, &["build-system"]).unwrap_or(&empty);
     let module = module(manifest);
@@ -131,7 +132,7 @@ fn check_active(settings: &Table, prefix: &str) -> Result<(), String> {
 }
 
 /// setuptools also reads setup.py, which is a program, and setup.cfg.
-fn check_setuptools(path: &str, files: &dyn Files) -> Result<(), String> {
+fn check_setuptools(path: &str, files: &Tree) -> Result<(), String> {
     let text = |name: &str| files.text(&paths::join(path, name));
     if text("setup.cfg").is_some_and(|text| text.lines().any(|line| line.starts_with("[options"))) {
         return Err("setup.cfg has options for its build".to_owned());

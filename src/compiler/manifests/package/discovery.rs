@@ -9,6 +9,7 @@ use crate::compiler::manifests::pyproject::{string, strings, table};
 use crate::compiler::manifests::source_tree::has_python;
 use crate::compiler::manifests::{glob, glob_set};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Directories that setuptools does not take for packages where it has no settings and no `src`.
 const EXCLUDED_PACKAGES: &[&str] = &[
@@ -73,7 +74,7 @@ pub(super) struct Discovered {
 }
 
 /// The code that setuptools discovers in the project at `path`; `None` if its settings name the code.
-pub(super) fn discovered(path: &str, manifest: &Table, files: &dyn Files) -> Option<Discovered> {
+pub(super) fn discovered(path: &str, manifest: &Table, files: &Tree) -> Option<Discovered> {
     let settings = table(manifest, &["tool", "setuptools"]);
     let is_set = |key: &str| settings.is_some_and(|it| it.contains_key(key));
     let has = |name: &str| files.kind(&paths::join(path, name)).is_some();
@@ -109,7 +110,7 @@ fn is_identifier(name: &str) -> bool {
 }
 
 /// Whether hatchling finds the code of the project at `path` by the name `name`, if it has no settings.
-pub(super) fn finds_by_name(path: &str, name: &str, files: &dyn Files) -> bool {
+pub(super) fn finds_by_name(path: &str, name: &str, files: &Tree) -> bool {
     let wanted = plain(name);
     let is_meant = |name: &str| plain(name) == wanted;
     let list = |directory: &str| files.list(&paths::join(path, directory));
@@ -132,7 +133,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The directories and files that the backend of the project at `path` selects code from, or `None` if that is not known.
-pub(super) fn reach(path: &str, manifest: &Table, files: &dyn Files) -> Option<Vec<String>> {
+pub(super) fn reach(path: &str, manifest: &Table, files: &Tree) -> Option<Vec<String>> {
     match module(manifest).as_str() {
         HATCHLING => {
             let has_own_file = files.is_file(&paths::join(path, "hatch.toml"));
@@ -170,7 +171,7 @@ fn fixed(places: Vec<String>) -> Option<Vec<String>> {
         .then(|| places.iter().map(|place| paths::normalize(place.trim_start_matches('/'))).collect())
 }
 
-fn by_setuptools(path: &str, manifest: &Table, files: &dyn Files) -> Option<Vec<String>> {
+fn by_setuptools(path: &str, manifest: &Table, files: &Tree) -> Option<Vec<String>> {
     let has = |name: &str| files.kind(&paths::join(path, name)).is_some();
     if has("setup.py") || has("setup.cfg") {
         return None;
@@ -243,7 +244,7 @@ mod tests {
             (poetry, &src, None),
             ("[build-system]\nbuild-backend = 'uv_build'", &src, Some("src")),
         ] {
-            let files = MemoryFiles::new(tree.iter().map(|path| (*path, "")));
+            let files = Tree::new(MemoryFiles::new(tree.iter().map(|path| (*path, ""))));
             let found = reach(".", &read(text).unwrap(), &files).map(|it| it.join(" "));
             assert_eq!(found.as_deref(), reached, "{text}");
         }
@@ -259,7 +260,11 @@ mod tests {
             ("my_agent/graph.py", false),
             ("src/agent/__init__.py", false),
         ] {
-            assert_eq!(finds_by_name(".", "my-agent", &MemoryFiles::new([(path, "")])), is_found, "{path}");
+            assert_eq!(
+                finds_by_name(".", "my-agent", &Tree::new(MemoryFiles::new([(path, "")]))),
+                is_found,
+                "{path}"
+            );
         }
     }
 }

@@ -10,6 +10,7 @@ use std::mem;
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::manifests::dockerignore::Ignore;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Maximum number of placeholders. A larger skeleton is slower than the installation that it saves.
 const MAX_PLACEHOLDERS: usize = 500;
@@ -50,19 +51,19 @@ impl Skeleton {
         described: &[&str],
         named: &[&str],
         reach: Option<&[String]>,
-        files: &dyn Files,
+        files: &Tree,
     ) -> Result<Self, String> {
         let (directories, seen, found) = (Vec::new(), Vec::new(), BTreeSet::new());
-        let mut tree = Tree { base: path, files, reach, directories, seen, found };
-        tree.walk(".")?;
-        let code = mem::take(&mut tree.found);
-        described.iter().try_for_each(|name| tree.add_named(name))?;
-        let metadata = tree.found.clone();
-        tree.found.extend(code);
-        named.iter().try_for_each(|name| tree.add_named(name))?;
+        let mut walk = Walk { base: path, files, reach, directories, seen, found };
+        walk.walk(".")?;
+        let code = mem::take(&mut walk.found);
+        described.iter().try_for_each(|name| walk.add_named(name))?;
+        let metadata = walk.found.clone();
+        walk.found.extend(code);
+        named.iter().try_for_each(|name| walk.add_named(name))?;
         let manifests: BTreeSet<String> = manifests.into_iter().collect();
         let placeholders: Vec<String> =
-            tree.found.into_iter().filter(|file| !manifests.contains(file)).collect();
+            walk.found.into_iter().filter(|file| !manifests.contains(file)).collect();
         match placeholders.iter().find(|file| paths::is_unprintable(file)) {
             Some(file) => Err(format!("the file name {file:?} cannot be written to a Dockerfile")),
             None => Ok(Self { manifests: manifests.into_iter().collect(), placeholders, metadata }),
@@ -70,16 +71,16 @@ impl Skeleton {
     }
 }
 
-struct Tree<'a> {
+struct Walk<'a> {
     base: &'a str,
-    files: &'a dyn Files,
+    files: &'a Tree,
     reach: Option<&'a [String]>,
     directories: Vec<String>,
     seen: Vec<String>,
     found: BTreeSet<String>,
 }
 
-impl Tree<'_> {
+impl Walk<'_> {
     fn walk(&mut self, at: &str) -> Result<(), String> {
         let entries = self.list(at);
         if is_foreign(at, &entries) {

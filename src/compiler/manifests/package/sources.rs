@@ -10,6 +10,7 @@ use crate::compiler::manifests::pyproject::{string, table};
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::manifests::uv_workspace::Workspace;
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// The place of a requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub enum Source {
 pub type Sources = IndexMap<String, Source>;
 
 /// The sources of the project at `path`: its own, and those of its workspace's root.
-pub(super) fn sources(path: &str, manifest: &Table, files: &dyn Files) -> Sources {
+pub(super) fn sources(path: &str, manifest: &Table, files: &Tree) -> Sources {
     let workspace = Workspace::of(path, files);
     let mut found = Sources::new();
     for (name, value) in table(manifest, &["tool", "poetry", "dependencies"]).into_iter().flatten() {
@@ -37,7 +38,7 @@ pub(super) fn sources(path: &str, manifest: &Table, files: &dyn Files) -> Source
         }
     }
     let root = workspace.as_ref().filter(|it| it.root != path);
-    let manifests = [Some((path, manifest)), root.map(|it| (it.root.as_str(), &it.manifest))];
+    let manifests = [Some((path, manifest)), root.map(|it| (it.root.as_str(), &*it.manifest))];
     for (base, manifest) in manifests.into_iter().flatten() {
         for (name, value) in table(manifest, &["tool", "uv", "sources"]).into_iter().flatten() {
             let name = normalized_name(name);
@@ -51,7 +52,7 @@ pub(super) fn sources(path: &str, manifest: &Table, files: &dyn Files) -> Source
 }
 
 /// A source of uv, or the first of several with markers that is local.
-fn of_uv(name: &str, value: &Value, base: &str, workspace: Option<&Workspace>, files: &dyn Files) -> Source {
+fn of_uv(name: &str, value: &Value, base: &str, workspace: Option<&Workspace>, files: &Tree) -> Source {
     let several = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     let all = several.iter().filter_map(Value::as_table).map(|source| {
         if let Some(place) = string(source, "path") {
@@ -70,7 +71,7 @@ fn of_uv(name: &str, value: &Value, base: &str, workspace: Option<&Workspace>, f
 
 /// The local path in `name @ file:../x`, `name @ {root:uri}/../x` (Hatch) or `name @ file:///${PROJECT_ROOT}/../x` (PDM),
 /// in the manifest of the project at `base`.
-pub fn local_path(requirement: &str, base: &str, files: &dyn Files) -> Option<String> {
+pub fn local_path(requirement: &str, base: &str, files: &Tree) -> Option<String> {
     let (_, address) = requirement.split_once('@')?;
     let address = address.split(" ;").next().unwrap_or_default().split("; ").next().unwrap_or_default();
     let address = address.split('#').next().unwrap_or_default().trim();
@@ -87,7 +88,7 @@ pub fn local_path(requirement: &str, base: &str, files: &dyn Files) -> Option<St
 }
 
 /// `place`, as written in a manifest in `base`, relative to the configuration's directory.
-pub(super) fn located(base: &str, place: &str, files: &dyn Files) -> String {
+pub(super) fn located(base: &str, place: &str, files: &Tree) -> String {
     paths::shortened(&paths::join(base, place), &files.directory())
 }
 
@@ -99,14 +100,14 @@ mod tests {
 
     #[test]
     fn sources_of_uv_and_poetry() {
-        let files = MemoryFiles::new([
+        let files = Tree::new(MemoryFiles::new([
             (
                 "../pyproject.toml",
                 "[tool.uv.workspace]\nmembers = ['libs/*']\n[tool.uv.sources]\nroots = {path = 'x'}\ngit = {path = 'no'}",
             ),
             ("../libs/member/pyproject.toml", "[project]\nname = 'member'"),
             ("../libs/this/pyproject.toml", "[project]\nname = 'this'"),
-        ]);
+        ]));
         let manifest = "[tool.uv.sources]\nMember = {workspace = true}\nnone = {workspace = true}\n\
                         git = {git = 'https://h/x', tag = 'v1', subdirectory = 'a'}\n\
                         url = {url = 'https://h/x.whl'}\npytorch = {index = 'cpu'}\n\
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn local_urls() {
-        let files = MemoryFiles::default();
+        let files = Tree::new(MemoryFiles::default());
         for (requirement, path) in [
             ("a @ {root:uri}/../x", Some("libs/x")),
             ("a @ {root:parent:uri}/x ; os_name == 'nt'", Some("libs/x")),

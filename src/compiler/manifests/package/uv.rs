@@ -5,6 +5,7 @@ use toml::{Table, Value};
 use crate::compiler::files::Files;
 use crate::compiler::manifests::pyproject::{read, table};
 use crate::compiler::paths;
+use crate::compiler::tree::Tree;
 
 /// Keys of `tool.uv` that affect neither resolution nor builds.
 const HARMLESS: &[&str] = &[
@@ -46,7 +47,7 @@ pub struct UvSettings {
 }
 
 /// The settings in `directory`, if any.
-pub fn uv_settings(directory: &str, files: &dyn Files) -> Option<UvSettings> {
+pub fn uv_settings(directory: &str, files: &Tree) -> Option<UvSettings> {
     let pyproject = paths::join(directory, "pyproject.toml");
     let own = paths::join(directory, "uv.toml");
     let has_own = files.is_file(&own);
@@ -67,7 +68,7 @@ pub fn uv_settings(directory: &str, files: &dyn Files) -> Option<UvSettings> {
 }
 
 /// The settings for the requirements of `directory`: its own, or else the project's.
-pub fn uv_settings_for(directory: &str, files: &dyn Files) -> Option<UvSettings> {
+pub fn uv_settings_for(directory: &str, files: &Tree) -> Option<UvSettings> {
     [directory, "."].into_iter().find_map(|directory| uv_settings(directory, files))
 }
 

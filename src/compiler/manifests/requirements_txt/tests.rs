@@ -1,11 +1,12 @@
 use super::*;
 use crate::compiler::files::MemoryFiles;
+use crate::compiler::tree::Tree;
 
 #[test]
 fn includes_are_followed() {
     let found = |main| {
         let tree = [("requirements.txt", main), ("req/base.txt", "-r ../requirements.txt\nhttpx\n")];
-        find(".", &MemoryFiles::new(tree)).unwrap()
+        find(".", &Tree::new(MemoryFiles::new(tree))).unwrap()
     };
     for line in [
         "-r req/base.txt\nlangchain>=0.3",
@@ -45,7 +46,7 @@ fn includes_are_followed() {
 fn long_chains_of_includes_are_followed() {
     let name = |n: usize| if n == 0 { "requirements.txt".to_owned() } else { format!("{n}.txt") };
     let tree: Vec<_> = (0..1000).map(|n| (name(n), format!("-r {}", name(n + 1)))).collect();
-    let files = MemoryFiles::new(tree.iter().map(|(path, text)| (&**path, &**text)));
+    let files = Tree::new(MemoryFiles::new(tree.iter().map(|(path, text)| (&**path, &**text))));
     let wanted: Vec<_> = tree.iter().map(|(path, _)| path.clone()).collect();
     assert_eq!(find(".", &files).unwrap().files, wanted);
 }
@@ -132,8 +133,13 @@ fn directories_are_told_from_other_requirements() {
     let found = |text: &str| {
         let tree =
             [("sub/requirements.txt", text), ("sub/more.txt", "b\n-e ../three"), ("libs/one/setup.py", "")];
-        find("sub", &MemoryFiles::new(tree.into_iter().chain([("three/setup.py", ""), ("sub/two/a.py", "")])))
-            .unwrap()
+        find(
+            "sub",
+            &Tree::new(MemoryFiles::new(
+                tree.into_iter().chain([("three/setup.py", ""), ("sub/two/a.py", "")]),
+            )),
+        )
+        .unwrap()
     };
     let file = found("a>=1\n-e ../libs/one[x]  # ours\n./two\nn[y] @ file:../three\n-r more.txt\n");
     let locals: Vec<_> = file.locals.iter().map(|it| (it.path.as_str(), it.extras.join(" "))).collect();

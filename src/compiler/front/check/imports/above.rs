@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::compiler::files::Files;
 use crate::compiler::front::check::{Context, entry, packages, written};
 use crate::compiler::manifests::dependency::{Dependency, Local, classify};
 use crate::compiler::manifests::requirement::{self, normalized_name};

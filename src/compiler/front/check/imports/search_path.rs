@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::{ancestors, required_texts};
+use crate::compiler::files::Files;
 use crate::compiler::front::check::{Context, modules, written};
 use crate::compiler::front::reference::{self, Located, Reference};
 use crate::compiler::manifests::dependency::LocalKind;

@@ -1,5 +1,6 @@
 //! What a path that leads nowhere was probably meant to be.
 
+use crate::compiler::files::Files;
 use crate::compiler::front::check::Context;
 use crate::compiler::manifests::dependency::MANIFESTS;
 use crate::compiler::paths;

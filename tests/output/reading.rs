@@ -1,0 +1,89 @@
+//! What the compiler reads of a project: everything at most once.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use agentcli::compiler::analyze;
+use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::files::{Entry, FileKind, Files, Refusal};
+use agentcli::compiler::tree::Tree;
+use agentcli::project::DiskFiles;
+
+use super::goldens::{cases, config_of};
+use crate::harness::fixtures;
+
+type Reads = Rc<RefCell<BTreeMap<String, usize>>>;
+
+/// A project on disk that counts how often each file and directory is read.
+struct Counted {
+    files: DiskFiles,
+    reads: Reads,
+}
+
+impl Counted {
+    fn count(&self, what: &str, path: &str) {
+        *self.reads.borrow_mut().entry(format!("{what} {path}")).or_default() += 1;
+    }
+}
+
+impl Files for Counted {
+    fn kind(&self, path: &str) -> Option<FileKind> {
+        self.count("kind", path);
+        self.files.kind(path)
+    }
+
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.count("content", path);
+        self.files.bytes(path)
+    }
+
+    fn content(&self, path: &str) -> Option<Result<Vec<u8>, String>> {
+        self.count("content", path);
+        self.files.content(path)
+    }
+
+    fn refusal(&self, path: &str) -> Option<Refusal> {
+        self.files.refusal(path)
+    }
+
+    fn refused(&self) -> Vec<(String, Refusal)> {
+        self.files.refused()
+    }
+
+    fn entries(&self, path: &str) -> Option<Vec<Entry>> {
+        self.count("entries", path);
+        self.files.entries(path)
+    }
+
+    fn link(&self, path: &str) -> Option<(String, String)> {
+        self.count("link", path);
+        self.files.link(path)
+    }
+
+    fn directory(&self) -> Vec<String> {
+        self.files.directory()
+    }
+}
+
+#[test]
+fn compiling_reads_every_file_and_directory_at_most_once() {
+    let invalid = std::fs::read_dir(fixtures("invalid")).unwrap().map(|entry| entry.unwrap().path());
+    let mut total = 0;
+    for case in cases().into_iter().chain(invalid) {
+        let config = case.join(config_of(&case));
+        let Ok(text) = std::fs::read_to_string(&config) else { continue };
+        let reads = Reads::default();
+        let files = DiskFiles::new(config.parent().unwrap());
+        let tree = Tree::new(Counted { files, reads: Rc::clone(&reads) });
+        let analysis = analyze("agent.json", &text, &tree);
+        if analysis.is_usable() {
+            lower(&analysis.config, &tree, "agent.json", &Options::default());
+        }
+        let reads = reads.borrow();
+        total += reads.len();
+        let repeated: Vec<_> = reads.iter().filter(|(_, count)| **count > 1).collect();
+        assert!(repeated.is_empty(), "{}: {repeated:#?}", case.display());
+    }
+    assert!(total > 500, "only {total} reads were counted");
+}
