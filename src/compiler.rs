@@ -2,6 +2,7 @@
 
 pub mod back;
 pub mod files;
+pub mod finding;
 pub mod front;
 pub mod manifests;
 pub mod paths;
@@ -11,9 +12,11 @@ pub mod urls;
 pub mod words;
 
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
+use finding::{Checked, Finding};
 use front::config::Config;
 use front::dialect::Dialect;
 use front::document::Document;
+use front::source::Source;
 use front::{check, document, extent, schema, secrecy};
 use tree::Tree;
 
@@ -31,6 +34,14 @@ impl Analysis {
     /// Whether the configuration can be compiled.
     pub fn is_usable(&self) -> bool {
         !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// The findings located in `source`, the file that was analyzed; and the configuration.
+    pub fn located(self, mut source: Source) -> (Checked, Config) {
+        source.hide(self.document.secrets());
+        let locate = |diagnostic| Finding::new(diagnostic, &self.document);
+        let findings = self.diagnostics.into_iter().map(locate).collect();
+        (Checked { source, findings, graphs: self.config.graphs.len() }, self.config)
     }
 }
 

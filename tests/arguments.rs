@@ -139,3 +139,20 @@ fn a_given_base_image_is_checked_instead_of_the_default_one() {
     let message = "--base-image: `mine:1-py3.12` has Python 3.12, and `pyproject.toml` requires `>=3.13`";
     assert!(older.err.contains(message), "{}", older.err);
 }
+
+#[test]
+fn a_changed_option_is_not_reported_as_a_changed_configuration() {
+    let env = TestEnv::project();
+    assert_eq!(env.run("dockerfile Dockerfile").code, 0);
+    for option in ["--base-image mine:1-py3.12", "--api-version 0.8"] {
+        let stale = env.run(&format!("dockerfile --check Dockerfile {option}"));
+        assert_eq!(stale.code, 1, "{}", stale.err);
+        let message = "out of date: options, manifests or the layout of the project changed";
+        assert!(stale.err.contains(message), "{option}: {}", stale.err);
+    }
+    let text = std::fs::read_to_string(env.path("agent.json")).unwrap();
+    let changed = text.replacen('{', r#"{"python_version": "3.12", "#, 1);
+    std::fs::write(env.path("agent.json"), changed).unwrap();
+    let stale = env.run("dockerfile --check Dockerfile");
+    assert!(stale.err.contains("out of date: agent.json changed"), "{}", stale.err);
+}

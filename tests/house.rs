@@ -75,6 +75,7 @@ const MODULES: &[(&str, &[&str])] = &[
         &["files", "front::base_image", "front::config", "front::workspace", "manifests", "paths", "tree"],
     ),
     ("files", &["paths"]),
+    ("finding", &["front::document", "front::source"]),
     ("front::base_image", &["front::config", "manifests", "server"]),
     (
         "front::check",

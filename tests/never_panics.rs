@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use agentcli::cli::check::{Checked, Finding};
 use agentcli::cli::report::text::{self, Layout};
 use agentcli::cli::report::{github, gitlab, json, junit, sarif};
 use agentcli::compiler::analyze;
@@ -82,18 +81,12 @@ fn project(path: &str, text: &str) -> Vec<Diagnostic> {
 
 fn check(text: &str) -> Result<(), TestCaseError> {
     let files = Tree::new(MemoryFiles::new([("agent.py", "graph = object()"), ("requirements.txt", "")]));
-    let analysis = analyze("agent.json", text, &files);
-    let locate = |diagnostic: Diagnostic| {
-        let span = analysis.document.span(&diagnostic.place);
-        let edits = diagnostic.fix.as_ref().and_then(|fix| analysis.document.edits(fix));
-        Finding { diagnostic, span, edits: edits.unwrap_or_default() }
-    };
-    let findings: Vec<Finding> = analysis.diagnostics.into_iter().map(locate).collect();
-    for finding in &findings {
+    let (checked, _) = analyze("agent.json", text, &files).located(Source::new("agent.json", text));
+    for finding in &checked.findings {
         let span = &finding.span;
         prop_assert!(span.start <= span.end && text.get(span.clone()).is_some(), "{finding:?}");
     }
-    let checked = [Checked { source: Source::new("agent.json", text), findings, graphs: 0 }];
+    let checked = [checked];
     for width in [0, 60, 100] {
         let output = text::render(&checked, Layout { is_coloured: false, width });
         prop_assert!(!output.chars().any(|c| c != '\n' && c.is_control()), "{output:?}");

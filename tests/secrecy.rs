@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use agentcli::cli::check::{Checked, check_content};
+use agentcli::cli::check::check_content;
 use agentcli::cli::fix::Fixed;
 use agentcli::cli::report::text::{self, Layout};
 use agentcli::cli::report::{github, gitlab, json, junit, sarif};
+use agentcli::compiler::finding::Checked;
 use agentcli::lsp;
 use serde_json::{Value, json};
 

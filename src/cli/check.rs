@@ -1,6 +1,5 @@
 //! Reads and checks configurations: the first step of every command.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::{panic, thread};
 
@@ -8,10 +7,9 @@ use super::console::note;
 use super::env::Env;
 use super::report::text;
 use crate::compiler;
+use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::config::Config;
-use crate::compiler::front::document::TextEdit;
-use crate::compiler::front::source::Source;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::project::{self, Boundary, Project, Unreadable};
 
@@ -21,46 +19,6 @@ const FEW: usize = 16;
 /// Rules about files that do not exist.
 const NOT_FOUND: &[&str] =
     &["dependency-not-found", "env-file-not-found", "pip-config-not-found", "reference-not-found"];
-
-/// One configuration and its findings.
-#[derive(Debug)]
-pub struct Checked {
-    /// The file.
-    pub source: Source,
-    /// The findings, in the order of the text.
-    pub findings: Vec<Finding>,
-    /// Number of graphs.
-    pub graphs: usize,
-}
-
-/// A diagnostic and the bytes of the text that it is about.
-#[derive(Debug)]
-pub struct Finding {
-    /// The diagnostic.
-    pub diagnostic: Diagnostic,
-    /// Its bytes in the text; empty at the start for the file as a whole.
-    pub span: Range<usize>,
-    /// The changes of the text that fix it.
-    pub edits: Vec<TextEdit>,
-}
-
-impl Checked {
-    /// Number of errors.
-    pub fn errors(&self) -> usize {
-        self.findings.iter().filter(|finding| finding.diagnostic.is_error()).count()
-    }
-
-    /// The findings with a safe fix.
-    pub fn safe_fixes(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|it| it.diagnostic.safe().is_some() && !it.edits.is_empty())
-    }
-
-    /// Number of warnings.
-    pub fn warnings(&self) -> usize {
-        let is_warning = |finding: &&Finding| finding.diagnostic.rule.severity == Severity::Warning;
-        self.findings.iter().filter(is_warning).count()
-    }
-}
 
 /// The option of every command that reads one configuration.
 #[derive(Debug, clap::Args)]
@@ -153,20 +111,15 @@ fn read(
 ) -> (Checked, Option<(Project, Config)>) {
     let mut project = match project {
         Ok(project) => project,
-        Err(unreadable) => return (unreadable_file(*unreadable), None),
+        Err(unreadable) => return (unreadable.checked(), None),
     };
     let analysis = compiler::analyze(&project.source.name, &project.source.text, &project.files);
-    project.source.hide(analysis.document.secrets());
-    let locate = |mut diagnostic: Diagnostic| {
-        let span = analysis.document.span(&diagnostic.place);
-        diagnostic.help = misplaced(&diagnostic, &analysis.config, directory, path).or(diagnostic.help);
-        let edits = diagnostic.fix.as_ref().and_then(|fix| analysis.document.edits(fix)).unwrap_or_default();
-        Finding { diagnostic, span, edits }
-    };
-    let findings = analysis.diagnostics.into_iter().map(locate).collect();
-    let graphs = analysis.config.graphs.len();
-    let checked = Checked { source: project.source.clone(), findings, graphs };
-    (checked, Some((project, analysis.config)))
+    let (mut checked, config) = analysis.located(project.source.clone());
+    project.source.clone_from(&checked.source);
+    for Finding { diagnostic, .. } in &mut checked.findings {
+        diagnostic.help = misplaced(diagnostic, &config, directory, path).or(diagnostic.help.take());
+    }
+    (checked, Some((project, config)))
 }
 
 /// The help where a missing file is in the working directory `directory`, in which the existing tool looks for it.
@@ -184,17 +137,4 @@ fn misplaced(diagnostic: &Diagnostic, config: &Config, directory: &Path, path: &
         "it is in the working directory, but paths start at the configuration's directory: move the configuration \
          to the working directory, or write `{correct}{name}`"
     ))
-}
-
-fn unreadable_file(mut file: Unreadable) -> Checked {
-    file.source.hide(compiler::front::document::parse(&file.source.text).0.secrets());
-    let span = match &file.diagnostic.place {
-        crate::diagnostic::Place::Span(span) => span.clone(),
-        _ => 0..0,
-    };
-    Checked {
-        source: file.source,
-        findings: vec![Finding { diagnostic: file.diagnostic, span, edits: Vec::new() }],
-        graphs: 0,
-    }
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-use super::check::{self, Checked};
+use super::check;
 use super::console::visible;
+use crate::compiler::finding::Checked;
 use crate::compiler::front::document::{apply, disjoint};
 
 /// Maximum number of rounds: a fix can show another mistake.

@@ -10,7 +10,7 @@ pub mod reference;
 pub mod sarif;
 pub mod text;
 
-use super::check::Checked;
+use crate::compiler::finding::Checked;
 use crate::compiler::front::source::Source;
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Related};

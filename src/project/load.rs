@@ -7,8 +7,10 @@ use super::disk::Unusable;
 use super::rules::{FILE_NOT_FOUND, IS_A_DIRECTORY, NOT_UTF8, UNREADABLE_FILE};
 use super::{Boundary, DiskFiles, reason, with_slashes};
 use crate::compiler::files::Refusal;
+use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::check::boundary;
 use crate::compiler::front::dialect::CONFIGURATIONS as NAMES;
+use crate::compiler::front::document;
 use crate::compiler::front::source::Source;
 use crate::compiler::tree::Tree;
 use crate::compiler::words::{either, similar};
@@ -41,6 +43,16 @@ pub struct Unreadable {
     pub source: Source,
     /// The diagnostic.
     pub diagnostic: Diagnostic,
+}
+
+impl Unreadable {
+    /// The diagnostic as the only finding.
+    pub fn checked(mut self) -> Checked {
+        let (document, _) = document::parse(&self.source.text);
+        self.source.hide(document.secrets());
+        let findings = vec![Finding::new(self.diagnostic, &document)];
+        Checked { source: self.source, findings, graphs: 0 }
+    }
 }
 
 /// The configuration to use when none is given.

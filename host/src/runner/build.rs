@@ -8,10 +8,9 @@ use flate2::read::GzDecoder;
 use tempfile::TempDir;
 
 use agentcli::api::wire::LogLevel;
-use agentcli::cli::check;
 use agentcli::cli::report::text::{self, Layout};
+use agentcli::compiler::analyze;
 use agentcli::compiler::back::lower::{self, Options};
-use agentcli::compiler::{self, Analysis};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
 use agentcli::project::{self, Boundary, Project};
 
@@ -143,7 +142,15 @@ fn is_inside(root: &Path, path: &Path) -> io::Result<()> {
 fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
     let path = Path::new(&job.config);
     is_inside(root, &root.join(path)).map_err(|_| format!("`{}` is not a file of the source", job.config))?;
-    let mut checked = check::check(root, path, Boundary::Directory(root));
+    let loaded = Project::load(root, path, Boundary::Directory(root));
+    let (mut checked, compiled) = match loaded {
+        Ok(project) => {
+            let analysis = analyze(&project.source.name, &project.source.text, &project.files);
+            let (checked, config) = analysis.located(project.source.clone());
+            (checked, Some((project, config)))
+        }
+        Err(unreadable) => (unreadable.checked(), None),
+    };
     checked.findings.retain(|it| job.build_command.is_none() || it.diagnostic.rule.code != NOT_BUILT);
     let errors: Vec<String> = checked
         .findings
@@ -162,10 +169,7 @@ fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, S
             return Err(format!("{} is invalid: {first}, and {} more errors", job.config, rest.len()));
         }
     }
-    let project = Project::load(root, path, Boundary::Directory(root))
-        .map_err(|unreadable| unreadable.diagnostic.message)?;
-    let Analysis { config, .. } =
-        compiler::analyze(&project.source.name, &project.source.text, &project.files);
+    let (project, config) = compiled.ok_or_else(|| format!("{} cannot be read", job.config))?;
     let directory = root.join(path.parent().unwrap_or(Path::new("")));
     let options = Options {
         install_command: job.install_command.clone(),

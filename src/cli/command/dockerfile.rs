@@ -42,7 +42,7 @@ impl Dockerfile {
             return Ok(env.out.write(&dockerfile::dockerfile(&planned.plan))?);
         };
         let artifacts = artifacts(&planned, &save_path);
-        let generated = ("dockerfile", "manifests or the layout of the project");
+        let generated = ("dockerfile", "options, manifests or the layout of the project");
         self.save.save(env, &planned, &artifacts, generated, &build_line(&planned, &save_path))
     }
 }

@@ -3,11 +3,12 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::cli::check::{self, Checked, ConfigOption};
+use crate::cli::check::{self, ConfigOption};
 use crate::cli::console::{HEADING, count, paint, visible_line};
 use crate::cli::env::Env;
 use crate::cli::fix::Fixed;
 use crate::cli::report::{self, Format, text::Layout};
+use crate::compiler::finding::Checked;
 use crate::compiler::front::dialect::CONFIGURATIONS;
 use crate::error::Error;
 use crate::project::{self, Boundary};

@@ -1,8 +1,8 @@
 //! Workflow commands, which GitHub shows as annotations.
 
 use super::sentences;
-use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{visible, visible_line};
+use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
 use crate::diagnostic::Severity;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::harmless;
-use crate::cli::check::{Checked, Finding};
+use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
 use crate::diagnostic::Severity;
 

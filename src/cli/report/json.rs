@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::{harmless, related_name};
-use crate::cli::check::{Checked, Finding};
+use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::document::TextEdit;
 use crate::compiler::front::source::Source;
 use crate::diagnostic::Related;

@@ -1,8 +1,8 @@
 //! JUnit XML, which CI services show as test results: one suite per configuration.
 
 use super::sentences;
-use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{visible, visible_line};
+use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
 use crate::diagnostic::Severity;
 

@@ -5,8 +5,8 @@ use std::ops::Range;
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
 
 use super::related_name;
-use crate::cli::check::{Checked, Finding};
 use crate::cli::console::{is_invisible, visible, visible_line, wrap};
+use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::source::Source;
 use crate::compiler::urls;
 use crate::diagnostic::{Place, Related, Severity};

@@ -140,22 +140,14 @@ impl Config {
         }
     }
 
-    /// The same configuration built on another base image.
+    /// Sets the base image of an option; `value` stays that of the file.
     pub fn set_base_image(&mut self, image: String) {
-        self.set("base_image", &image);
         self.base_image = Some(image);
     }
 
-    /// The same configuration with another version of the server.
+    /// Sets the version of the server of an option; `value` stays that of the file.
     pub fn set_api_version(&mut self, version: String) {
-        self.set("api_version", &version);
         self.api_version = Some(version);
-    }
-
-    fn set(&mut self, key: &str, text: &str) {
-        if let Value::Object(members) = &mut self.value {
-            members.insert(key.to_owned(), Value::String(text.to_owned()));
-        }
     }
 
     /// The value at `pointer`, such as `/http/cors`; null counts as absent.
