@@ -101,6 +101,22 @@ impl Project {
         found
     }
 
+    /// Whether there is bytecode of Python below `path`.
+    fn has_bytecode(&self, path: &str) -> bool {
+        let mut open = vec![self.path(path)];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+                if entry.extension().is_some_and(|extension| extension == "pyc") {
+                    return true;
+                }
+                if entry.is_dir() && !entry.is_symlink() {
+                    open.push(entry);
+                }
+            }
+        }
+        false
+    }
+
     /// The program in this project, with uv on the PATH and nothing of an active environment.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);

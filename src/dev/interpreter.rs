@@ -81,8 +81,7 @@ pub(super) async fn inspect(
     limit: Duration,
 ) -> Result<Inspection, String> {
     let required = serde_json::to_string(required).map_err(|error| error.to_string())?;
-    let command =
-        Command::new(python, directory).argument("-I").argument("-c").argument(INSPECT).argument(required);
+    let command = Command::new(python, directory).arguments(["-I", "-B", "-c", INSPECT]).argument(required);
     let (status, lines) = answer(&command, limit).await?;
     // The output may contain warnings, too.
     let inspection = lines.into_iter().rev().find_map(|line| serde_json::from_str(&line).ok());

@@ -137,6 +137,16 @@ pub(super) async fn confirm(
     if agreed { Ok(()) } else { Err(Error::Missing { missing, hint: hint.to_owned() }) }
 }
 
+/// Our environment.
+fn home(directory: &Path) -> PathBuf {
+    directory.join(HOME).join(PYTHON)
+}
+
+/// Whether `program` is the interpreter of our environment, not of one of the user's.
+pub(super) fn is_own(program: &Path, directory: &Path) -> bool {
+    program.starts_with(home(directory))
+}
+
 /// Creates or updates our environment, and returns its interpreter.
 async fn install(
     session: &Session,
@@ -147,7 +157,7 @@ async fn install(
     hooks: &mut dyn Hooks,
 ) -> Result<PathBuf, Error> {
     let directory = &session.directory;
-    let home = directory.join(HOME).join(PYTHON);
+    let home = home(directory);
     let python = home.join("bin/python");
     let uv = installer::uv(packages, &options.selection.surroundings);
     // It is recorded again when it is complete.

@@ -51,6 +51,16 @@ pub(super) struct Address {
     pub(super) public: Option<String>,
 }
 
+/// Everything that determines how the server is started.
+struct Launch<'a> {
+    session: &'a Session,
+    options: &'a Options,
+    runtime: &'a Runtime,
+    address: &'a Address,
+    /// The rules of the guard.
+    rules: Value,
+}
+
 /// Starts the server.
 pub(super) fn start(
     session: &Session,
@@ -60,11 +70,12 @@ pub(super) fn start(
 ) -> Result<Child, Error> {
     let bridge = bridge_ports(session);
     let rules = guard_rules(session, options, address, &bridge);
+    let launch = Launch { session, options, runtime, address, rules };
     let command = match session.plan.server.variant {
-        Variant::Javascript => javascript::command(session, options, runtime, address.port, &rules),
-        Variant::Mixed | Variant::Python => python::command(session, options, runtime, address.port, &rules),
+        Variant::Javascript => javascript::command(&launch),
+        Variant::Mixed | Variant::Python => python::command(&launch),
     };
-    let command = environment(command, session, options, runtime, address);
+    let command = environment(command, &launch);
     let command =
         bridge.iter().fold(command, |command, (name, port)| command.variable(name, port.to_string()));
     Child::start(&command, GRACE)
@@ -73,13 +84,8 @@ pub(super) fn start(
 
 /// Sets the user's variables, then those of the contract. Variables of the contract that the configuration does not set are
 /// removed.
-fn environment(
-    command: Command,
-    session: &Session,
-    options: &Options,
-    runtime: &Runtime,
-    address: &Address,
-) -> Command {
+fn environment(command: Command, launch: &Launch<'_>) -> Command {
+    let Launch { session, options, runtime, address, .. } = launch;
     let plan = &session.plan.local;
     let unset = plan.unset();
     let mut command = unset.iter().fold(command, |command, name| command.without(name));

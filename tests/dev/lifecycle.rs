@@ -19,7 +19,7 @@ fn new_thread(dev: &super::Dev) -> String {
 
 #[test]
 fn a_project_runs_and_remembers_and_leaves_nothing_behind() {
-    let project = Project::of("hello");
+    let project = Project::of("hello").variable("PYTHONDONTWRITEBYTECODE", "1");
     project.write(".gitignore", "/dist\n");
     let before = project.contents();
     let dev = project.ready(&[]);
@@ -33,6 +33,8 @@ fn a_project_runs_and_remembers_and_leaves_nothing_behind() {
     let ready = dev.seen.last().unwrap().clone();
     assert_eq!(ready["docs"], json!(format!("{}/docs", dev.url())));
     assert_eq!(ready["studio"], json!(format!("https://smith.langchain.com/studio/?baseUrl={}", dev.url())));
+    assert!(project.has_bytecode(".agentcli/python"), "each start compiles the packages");
+    assert!(!project.has_bytecode("src"));
     let thread = new_thread(&dev);
     let run = json!({ "assistant_id": "agent", "input": { "name": "Grace" } });
     dev.call("POST", &format!("/threads/{thread}/runs/wait"), run);

@@ -39,7 +39,7 @@ fn installed(library: &Path) -> BTreeSet<OsString> {
 
 #[test]
 fn an_environment_of_the_users_that_has_everything_is_used_and_not_changed() {
-    let project = Project::of("hello");
+    let project = Project::of("hello").variable("PYTHONDONTWRITEBYTECODE", "1");
     let run = |command: &mut Command| {
         assert!(command.current_dir(project.directory.path()).status().unwrap().success())
     };
@@ -67,6 +67,7 @@ fn an_environment_of_the_users_that_has_everything_is_used_and_not_changed() {
     dev.stop("INT");
     assert!(!project.path(".agentcli/python").exists());
     assert_eq!(installed(&project.path(".venv/lib")), before);
+    assert!(!project.has_bytecode(".venv"));
     // When something is taken out of it, it will not do any more.
     run(tool("uv").args([
         "pip",

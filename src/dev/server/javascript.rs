@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::Runtime;
+use super::Launch;
 use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
@@ -15,22 +15,18 @@ use crate::dev::session::{Debugger, Options, Session};
 /// Runs the server in Node.js.
 const SERVE: &str = include_str!("serve.mjs");
 
-pub(super) fn command(
-    session: &Session,
-    options: &Options,
-    runtime: &Runtime,
-    port: u16,
-    guard: &Value,
-) -> Command {
+pub(super) fn command(launch: &Launch<'_>) -> Command {
+    let Launch { session, options, runtime, address, rules } = launch;
     let [typescript, preload, server] = local::JAVASCRIPT_FILES.map(|file| url(&runtime.home.join(file)));
     let own =
         json!({ "server": server, "tls": options.tls.as_ref().map(|tls| [&tls.certificate, &tls.key]) });
     let command = Command::new(&runtime.program, &session.directory);
     let command = command.arguments(options.debugger.as_ref().map(inspect));
     let command =
-        command.arguments(["--import", &node_module(guard), "--import", &typescript, "--import", &preload]);
+        command.arguments(["--import", &node_module(rules), "--import", &typescript, "--import", &preload]);
     let command = command.arguments(["--input-type=module", "--eval", SERVE, "--"]);
-    let command = command.argument(own.to_string()).argument(settings(session, options, port).to_string());
+    let command =
+        command.argument(own.to_string()).argument(settings(session, options, address.port).to_string());
     command.variable(local::LOG_LEVEL, log_level(&options.log_level))
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Runtime;
+use super::Launch;
 use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
 use crate::dev::guard::node_module;
-use crate::dev::session::{Options, Session};
+use crate::dev::provision;
 
 /// Runs the server in its interpreter.
 const SERVE: &str = concat!(include_str!("guard.py"), include_str!("serve.py"));
@@ -15,19 +15,15 @@ const SERVE: &str = concat!(include_str!("guard.py"), include_str!("serve.py"));
 /// Time for open connections to finish, in seconds; less than the grace period.
 const OPEN_CONNECTIONS: u32 = 3;
 
-pub(super) fn command(
-    session: &Session,
-    options: &Options,
-    runtime: &Runtime,
-    port: u16,
-    guard: &Value,
-) -> Command {
+pub(super) fn command(launch: &Launch<'_>) -> Command {
+    let Launch { session, options, runtime, .. } = launch;
     let command = Command::new(&runtime.program, &session.directory).arguments(["-P", "-c", SERVE]);
-    let command = command.argument(arguments(session, options, port, guard).to_string());
+    let command = command.argument(arguments(launch).to_string());
     command.variable("PYTHONUNBUFFERED", "1").variable(local::LOG_LEVEL, &options.log_level)
 }
 
-fn arguments(session: &Session, options: &Options, port: u16, guard: &Value) -> Value {
+fn arguments(launch: &Launch<'_>) -> Value {
+    let Launch { session, options, runtime, address, rules } = launch;
     let packages = session.plan.local.python.iter();
     let path =
         packages.flat_map(|it| &it.path).map(|path| session.directory.join(path).display().to_string());
@@ -35,7 +31,7 @@ fn arguments(session: &Session, options: &Options, port: u16, guard: &Value) -> 
     let mut server = json!({
         "app": local::APPLICATION,
         "host": options.host,
-        "port": port,
+        "port": address.port,
         "access_log": false,
         "timeout_graceful_shutdown": OPEN_CONNECTIONS,
         "log_config": log_config(&options.log_level),
@@ -47,9 +43,10 @@ fn arguments(session: &Session, options: &Options, port: u16, guard: &Value) -> 
     let has_bridge = session.plan.server.variant == Variant::Mixed;
     json!({
         "path": path.collect::<Vec<_>>(),
+        "writes_bytecode": provision::is_own(&runtime.program, &session.directory),
         "debugger": debugger,
-        "guard": guard,
-        "node_guard": has_bridge.then(|| node_module(guard)),
+        "guard": rules,
+        "node_guard": has_bridge.then(|| node_module(rules)),
         "server": server,
     })
 }

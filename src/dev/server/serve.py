@@ -1,14 +1,30 @@
-# Runs the agent server. Argument: {"path": [...], "debugger": [host, port, waits] or null, "guard": {...},
-# "node_guard": URL or null, "server": {...}} as JSON.
+# Runs the agent server. Argument: {"path": [...], "writes_bytecode": whether the environment is agentcli's own,
+# "debugger": [host, port, waits] or null, "guard": {...}, "node_guard": URL or null, "server": {...}} as JSON.
 import gc
 import os
 import sys
-from importlib.machinery import PathFinder
+from importlib.machinery import PathFinder, SourceFileLoader
 
 options = json.loads(sys.argv.pop())
 # Loading makes objects that stay: looking for garbage among them again and again is a tenth of the start.
 gc.disable()
 sys.path.extend(options["path"])
+
+
+def write_bytecode_of_packages():
+    """Writes the bytecode of the environment's packages, even if PYTHONDONTWRITEBYTECODE forbids that of other files."""
+    set_data = SourceFileLoader.set_data
+
+    def set_data_of_packages(self, path, data, **settings):
+        if self.path.startswith(sys.prefix + os.sep):
+            set_data(self, path, data, **settings)
+
+    SourceFileLoader.set_data = set_data_of_packages
+    sys.dont_write_bytecode = False
+
+
+if options["writes_bytecode"] and sys.dont_write_bytecode:
+    write_bytecode_of_packages()
 
 
 class WorkingDirectory:
