@@ -92,9 +92,15 @@ fn the_contract_and_the_users_variables_reach_the_server() {
     dev.stop("INT");
 }
 
+/// In a server whose queue looks for runs only once an hour.
 #[test]
-fn jobs_run_side_by_side() {
+fn jobs_start_at_once_and_run_side_by_side() {
     let project = Project::of("hello");
+    let slow = "import asyncio\n\nwait_for, sleep = asyncio.wait_for, asyncio.sleep\n\
+                interval = lambda seconds: 3600 if seconds == 0.5 else seconds\n\
+                asyncio.wait_for = lambda future, timeout: wait_for(future, interval(timeout))\n\
+                asyncio.sleep = lambda delay, result=None: sleep(interval(delay), result)\n";
+    project.edit("src/hello/graph.py", "from typing", &format!("{slow}from typing"));
     project.edit("src/hello/graph.py", "def greet", "async def greet");
     project.edit(
         "src/hello/graph.py",

@@ -44,6 +44,7 @@ fn arguments(launch: &Launch<'_>) -> Value {
     json!({
         "path": path.collect::<Vec<_>>(),
         "writes_bytecode": provision::is_own(&runtime.program, &session.directory),
+        "queue": local::QUEUE,
         "debugger": debugger,
         "guard": rules,
         "node_guard": has_bridge.then(|| node_module(rules)),
