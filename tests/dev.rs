@@ -22,10 +22,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
+use agentcli::compiler::server::local;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -36,6 +37,24 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Marks the processes of one test: every one that it started inherits this variable.
 const MARK: &str = "AGENTCLI_TEST_MARK";
+
+/// A virtual environment with the server, and with its bytecode, so that servers start quickly.
+static SERVER: LazyLock<TempDir> = LazyLock::new(|| {
+    let directory = TempDir::new().unwrap();
+    let uv = |arguments: &[&str]| {
+        let mut uv = Command::new(python().with_file_name("uv"));
+        let output = uv.args(arguments).current_dir(directory.path()).env_remove("VIRTUAL_ENV").output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "uv {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    // With pip, for projects that install with it.
+    uv(&["venv", "--seed", "python"]);
+    let packages: Vec<String> =
+        local::SERVER.iter().map(|(name, version)| format!("{name}=={version}")).collect();
+    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+    uv(&[&["pip", "install", "--compile-bytecode", "--python", "python/bin/python"], &packages[..]].concat());
+    directory
+});
 
 /// A project in a directory of its own.
 struct Project {
@@ -153,8 +172,29 @@ impl Project {
         Dev::new(self.command_on_own_port(&all).spawn().unwrap())
     }
 
-    /// Starts it and waits until it is ready.
+    /// Starts it and waits until it is ready. Its environment has the server already, so that only the project's packages
+    /// are installed.
     fn ready(&self, arguments: &[&str]) -> Dev {
+        self.add_server();
+        self.ready_from_nothing(arguments)
+    }
+
+    /// Links the files of [`SERVER`] into the environment of a Python project that has none. Python and installers replace
+    /// files, and do not write into them.
+    fn add_server(&self) {
+        let environment = self.path(".agentcli/python");
+        let has = |file| self.path(file).exists();
+        if environment.exists() || !has("agent.json") || !(has("pyproject.toml") || has("requirements.txt")) {
+            return;
+        }
+        fs::create_dir_all(environment.parent().unwrap()).unwrap();
+        let status =
+            Command::new("cp").arg("-al").arg(SERVER.path().join("python")).arg(environment).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Starts it and waits until it is ready.
+    fn ready_from_nothing(&self, arguments: &[&str]) -> Dev {
         let mut dev = self.start(arguments);
         dev.until("ready");
         dev

@@ -11,7 +11,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::python;
+use crate::harness::{python, random_cases};
 
 /// The environment on both sides.
 const OUTSIDE: &[(&str, &str)] =
@@ -177,8 +177,7 @@ fn known_files_are_read_as_python_dotenv_reads_them() {
 #[test]
 fn generated_files_are_read_as_python_dotenv_reads_them() {
     let peer = RefCell::new(Peer::start());
-    let config = ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() };
-    let result = TestRunner::new(config).run(&file(), |text| {
+    let result = TestRunner::new(random_cases(500)).run(&file(), |text| {
         prop_assert_eq!(ours(&text), peer.borrow_mut().parse(&text), "{:?}", text);
         Ok(())
     });

@@ -17,6 +17,8 @@ use agentcli::compiler::manifests::dockerignore::Ignore;
 use agentcli::context::Context;
 use agentcli::engine::{BuildEvent, BuildRequest, Built, Engine, EngineEnv, Error, Settings};
 
+use crate::harness::is_long;
+
 /// The image with a shell that every test engine has.
 const BASE: &str = "langchain/langgraph-api:3.11";
 
@@ -26,6 +28,17 @@ pub(crate) fn hosts() -> Vec<String> {
     let hosts: Vec<String> = hosts.split(',').filter(|host| !host.is_empty()).map(str::to_owned).collect();
     assert!(!hosts.is_empty(), "AGENTCLI_TEST_ENGINES is not set; run tests/run");
     hosts
+}
+
+/// Returns one of the engines for a test about the project and not about the engine, so that such tests are spread over
+/// them; all engines in the long tests.
+pub(crate) fn hosts_for(subject: &str) -> Vec<String> {
+    let hosts = hosts();
+    if is_long() {
+        return hosts;
+    }
+    let sum: usize = subject.bytes().map(usize::from).sum();
+    vec![hosts[sum % hosts.len()].clone()]
 }
 
 fn env(host: &str) -> EngineEnv {

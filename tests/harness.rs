@@ -26,6 +26,7 @@ pub(crate) use lines::lines;
 #[cfg(feature = "system-tests")]
 pub(crate) use machine::{copy, outside, python};
 pub(crate) use ports::free_port;
+use proptest::test_runner::Config as ProptestConfig;
 use tempfile::TempDir;
 
 /// A valid configuration for the tree of [`TestEnv::project`].
@@ -217,6 +218,17 @@ pub(crate) fn golden(file: &Path, actual: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{}:\n--- expected\n{expected}\n+++ actual\n{actual}", file.display()))
+}
+
+/// Whether the long tests run: `tests/run --long`.
+pub(crate) fn is_long() -> bool {
+    env::var_os("AGENTCLI_TEST_LONG").is_some()
+}
+
+/// Returns the configuration of a property with this number of random cases; ten times as many in the long tests.
+pub(crate) fn random_cases(count: u32) -> ProptestConfig {
+    let cases = if is_long() { 10 * count } else { count };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// A folder of `fixtures/`.

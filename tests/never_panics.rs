@@ -15,6 +15,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;
 
+use crate::harness::random_cases;
+
 /// Configurations to break. Together they have every key of the schema.
 const SEEDS: &[&str] = &[
     include_str!("../fixtures/valid/every-key/agent.json"),
@@ -282,14 +284,8 @@ fn pointers(value: &Value) -> Vec<String> {
     all
 }
 
-/// PROPTEST_CASES raises the number of cases.
-fn config() -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig { cases: default.cases.max(2_500), failure_persistence: None, ..default }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random_cases(250))]
 
     #[test]
     fn arbitrary_text(text in any::<String>()) {

@@ -3,6 +3,8 @@
 use agentcli::compiler::manifests::dockerignore::Ignore;
 use proptest::prelude::*;
 
+use crate::harness::random_cases;
+
 fn excludes(pattern: &str, path: &str) -> bool {
     Ignore::parse(pattern).unwrap().excludes(path)
 }
@@ -126,7 +128,7 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(random_cases(200))]
 
     #[test]
     fn any_text_is_taken_or_refused(text in any::<String>(), path in "\\PC{0,20}") {

@@ -132,22 +132,6 @@ fn state_that_cannot_be_read_is_kept_and_told_of() {
 }
 
 #[test]
-fn a_server_that_never_answers_is_given_up() {
-    let project = Project::of("hello");
-    project.edit(
-        "src/hello/graph.py",
-        "from typing",
-        "import time\nprint('asleep', flush=True)\ntime.sleep(600)\nfrom typing",
-    );
-    let began = Instant::now();
-    let (code, _, err) = project.fails(&["--no-browser", "--no-reload", "--start-timeout", "40"]);
-    assert_eq!(code, 1);
-    assert!(err.contains("after 40 s: its last line was: asleep"), "{err}");
-    assert!(began.elapsed() < super::PATIENCE);
-    assert_eq!(project.processes(), [""; 0]);
-}
-
-#[test]
 fn a_failed_run_is_not_taken_for_the_cause_of_a_crash() {
     let project = Project::of("hello");
     project.edit("src/hello/graph.py", "    return {", "    raise ValueError('a run')\n    return {");

@@ -1,8 +1,11 @@
 //! From nothing to a run, over restarts, to no process left.
 
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
 use serde_json::{Value, json};
 
-use super::{Project, processes, signal_process};
+use super::{PATIENCE, Project, processes, signal_process};
 
 /// The ids of the processes of a project whose command line has `part`.
 fn ids(project: &Project, part: &str) -> Vec<u32> {
@@ -17,12 +20,26 @@ fn new_thread(dev: &super::Dev) -> String {
     dev.call("POST", "/threads", json!({}))["thread_id"].as_str().unwrap().to_owned()
 }
 
+/// Waits until the server, which writes its state every ten seconds, has written this thread.
+fn wait_until_written(project: &Project, thread: &str) {
+    // Pickle writes a UUID as a number, the last byte first.
+    let mut id = hex::decode(thread.replace('-', "")).unwrap();
+    id.reverse();
+    let state = project.path(".langgraph_api/.langgraph_ops.pckl");
+    let is_written = || fs::read(&state).is_ok_and(|text| text.windows(id.len()).any(|it| it == id));
+    let deadline = Instant::now() + PATIENCE;
+    while !is_written() {
+        assert!(Instant::now() < deadline, "{} has no thread {thread}", state.display());
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn a_project_runs_and_remembers_and_leaves_nothing_behind() {
     let project = Project::of("hello").variable("PYTHONDONTWRITEBYTECODE", "1");
     project.write(".gitignore", "/dist\n");
     let before = project.contents();
-    let dev = project.ready(&[]);
+    let dev = project.ready_from_nothing(&[]);
     let events = dev.seen.iter().map(|event| &event["event"]);
     let first: Vec<&Value> = events.filter(|event| *event != "log" && *event != "note").collect();
     assert_eq!(
@@ -41,7 +58,7 @@ fn a_project_runs_and_remembers_and_leaves_nothing_behind() {
     assert!(dev.stop("INT").success());
     assert_eq!(project.processes(), [""; 0]);
 
-    let dev = project.ready(&["--no-reload"]);
+    let dev = project.ready_from_nothing(&["--no-reload"]);
     assert!(dev.seen.iter().all(|event| event["event"] != "provisioning"), "{:#?}", dev.seen);
     let state = dev.call("GET", &format!("/threads/{thread}/state"), Value::Null);
     assert_eq!(state["values"]["greeting"], "Hello, Grace!");
@@ -75,8 +92,7 @@ fn a_server_that_is_killed_is_told_of_and_its_state_is_that_of_the_last_write() 
     let project = Project::of("hello");
     let mut dev = project.ready(&["--no-reload"]);
     let thread = new_thread(&dev);
-    // The server itself writes every ten seconds.
-    std::thread::sleep(std::time::Duration::from_secs(20));
+    wait_until_written(&project, &thread);
     for id in ids(&project, "LANGSERVE\u{0}").into_iter().chain(ids(&project, "-P -c")) {
         if !processes(project.directory.path())
             .iter()

@@ -21,11 +21,11 @@ fn tabulate(dev: &Dev) -> String {
 #[test]
 fn dev_installs_the_versions_of_the_lock_and_without_it_the_newest() {
     let project = project("");
-    let dev = project.ready(&[]);
+    let dev = project.ready_from_nothing(&[]);
     assert_eq!(tabulate(&dev), "0.8.10");
     assert!(dev.seen.iter().any(|event| event["message"] == LOCKED), "{:?}", dev.seen);
     assert!(dev.stop("INT").success());
-    let dev = project.ready(&["--no-lock"]);
+    let dev = project.ready_from_nothing(&["--no-lock"]);
     assert_ne!(tabulate(&dev), "0.8.10");
     assert!(!dev.seen.iter().any(|event| event["message"] == LOCKED), "{:?}", dev.seen);
     assert!(dev.stop("INT").success());
@@ -34,7 +34,7 @@ fn dev_installs_the_versions_of_the_lock_and_without_it_the_newest() {
 #[test]
 fn pip_installs_the_versions_of_the_lock() {
     let project = project("\"pip_installer\": \"pip\", ");
-    let dev = project.ready(&[]);
+    let dev = project.ready_from_nothing(&[]);
     assert_eq!(tabulate(&dev), "0.8.10");
     assert!(dev.stop("INT").success());
 }
@@ -53,7 +53,7 @@ fn the_newest_server_replaces_locked_versions() {
         lock += &format!("\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{source}\n");
     }
     project.write("uv.lock", lock);
-    let dev = project.ready(&[]);
+    let dev = project.ready_from_nothing(&[]);
     assert_eq!(tabulate(&dev), "0.8.10");
     assert!(dev.seen.iter().any(|event| event["message"] == LOCKED), "{:?}", dev.seen);
     assert!(!dev.seen.iter().any(|event| event["event"] == "warning"), "{:?}", dev.seen);

@@ -127,6 +127,16 @@ fn lines_after_an_error_are_shown_within_a_second() {
 }
 
 #[test]
+fn a_server_that_never_answers_is_stopped_after_the_timeout() {
+    let project = project("print('asleep', flush=True)\ntime.sleep(600)");
+    let options = ["--no-browser", "--no-reload", "--python", "tools/python", "--start-timeout", "10"];
+    let (code, _, err) = project.fails(&options);
+    assert_eq!(code, 1);
+    assert!(err.contains("after 10 s: its last line was: asleep"), "{err}");
+    assert_eq!(project.processes(), [""; 0]);
+}
+
+#[test]
 fn a_third_signal_ends_the_program_whatever_hangs() {
     let project = project(&format!("{ANSWER}while True: print('x' * 80)"));
     let (mut process, mut out) = spawn(&project, &["--json"]);

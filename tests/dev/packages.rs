@@ -29,7 +29,7 @@ fn an_environment_of_a_project_that_is_not_installed_is_used() {
     uv(&project, &[&install[..], &server].concat());
     let python = project.path(".venv/bin/python").display().to_string();
     for options in [&[][..], &["--no-install", "--python", &python]] {
-        let dev = project.ready(options);
+        let dev = project.ready_from_nothing(options);
         assert!(dev.seen.iter().all(|event| event["event"] != "provisioning"), "{options:?}");
         assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
         dev.stop("INT");

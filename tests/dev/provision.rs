@@ -51,7 +51,7 @@ fn an_environment_of_the_users_that_has_everything_is_used_and_not_changed() {
         ".",
     ]));
     let before = installed(&project.path(".venv/lib"));
-    let dev = project.ready(&[]);
+    let dev = project.ready_from_nothing(&[]);
     assert_eq!(
         program(&dev),
         project
@@ -136,7 +136,7 @@ fn extras_and_groups_of_uv_sync_are_no_reason_to_install() {
         tool("uv").args(sync).current_dir(project.directory.path()).env_remove("VIRTUAL_ENV").status();
     assert!(status.unwrap().success());
     assert!(!project.path(".venv/bin/pip").exists());
-    let dev = project.ready(&["--no-install"]);
+    let dev = project.ready_from_nothing(&["--no-install"]);
     assert!(program(&dev).ends_with("/.venv/bin/python"), "{}", program(&dev));
     assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
     dev.stop("INT");
@@ -233,7 +233,7 @@ fn nothing_is_asked_without_a_terminal_on_stdin() {
 #[test]
 fn a_package_of_a_uv_workspace_runs_with_the_versions_of_its_lock() {
     let project = Project::of("uv-workspace");
-    let dev = project.ready(&["--yes", "-c", "apps/agent/agent.json"]);
+    let dev = project.ready_from_nothing(&["--yes", "-c", "apps/agent/agent.json"]);
     assert_eq!(dev.run(json!({})), json!({ "said": "shared plain vendored 0.10.0 2.3.1" }));
     assert!(dev.stop("INT").success());
     let names = installed(&project.path("apps/agent/.agentcli/python/lib"));
@@ -253,7 +253,7 @@ fn pinned(version: &str) -> Project {
 #[test]
 fn an_older_server_is_installed_with_a_warning_that_names_the_reason() {
     let project = pinned("0.4.5");
-    let dev = project.ready(&["--yes"]);
+    let dev = project.ready_from_nothing(&["--yes"]);
     assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
     let warning = dev.seen.iter().find(|event| event["event"] == "warning").unwrap();
     let message = warning["message"].as_str().unwrap();

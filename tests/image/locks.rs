@@ -4,13 +4,13 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{Container, Copy, each_image, executed};
-use crate::engine::hosts;
+use super::{Container, Copy, executed, with_image};
+use crate::engine::hosts_for;
 use crate::harness::TestEnv;
 
 #[test]
 fn a_package_of_a_uv_workspace_runs_with_the_versions_of_the_lock() {
-    for host in hosts() {
+    for host in hosts_for("uv-workspace") {
         let project = Copy::of("uv-workspace");
         let env =
             TestEnv::inside(&project.directory.path().join("apps/agent")).variable("DOCKER_HOST", &host);
@@ -36,7 +36,7 @@ fn a_package_of_a_uv_workspace_runs_with_the_versions_of_the_lock() {
 
 #[test]
 fn the_versions_of_a_lock_beside_a_manifest_are_installed() {
-    each_image("uv-lock", |container| {
+    with_image("uv-lock", |container| {
         assert_eq!(container.run("agent"), json!({ "said": "tabulate 0.8.10" }));
     });
 }
@@ -46,7 +46,7 @@ fn the_versions_of_a_lock_beside_a_manifest_are_installed() {
 #[test]
 fn a_lock_that_fits_the_server_is_not_resolved_again() {
     const OPTIONS: &str = "-v --no-cache --build-arg=BUILDKIT_CACHE_MOUNT_NS=fits";
-    for host in hosts() {
+    for host in hosts_for("uv-lock") {
         let built = Copy::of("uv-lock").build(&host, "agentcli-test-fits", OPTIONS);
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         let log = built.out + &built.err;
@@ -82,8 +82,8 @@ fn versions_that_the_server_replaces_are_named() {
     let tabulate = ("{ name = \"tabulate\" },", "{ name = \"tabulate\" }, { name = \"jsonpatch\" },");
     let required = ("requires-dist = [", "requires-dist = [{ name = \"jsonpatch\", specifier = \">=1\" },");
     edit("uv.lock", &[tabulate, required], OLD);
-    for host in hosts() {
-        for installer in ["uv", "pip"] {
+    for installer in ["uv", "pip"] {
+        for host in hosts_for(installer) {
             project.configure(&json!({ "pip_installer": installer }));
             let built = project.build(&host, "agentcli-test-replaced", "--no-cache");
             assert_eq!(built.code, 0, "{}{}", built.out, built.err);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Container, curl, each_image};
+use super::{Container, curl, with_image};
 
 /// The script of a graph's components, as the server hands it to a page that has asked which it needs.
 fn ui_script(container: &Container, graph: &str, component: &str) -> String {
@@ -17,7 +17,7 @@ fn ui_script(container: &Container, graph: &str, component: &str) -> String {
 
 #[test]
 fn graphs_of_both_languages_run_side_by_side() {
-    each_image("mixed", |container| {
+    with_image("mixed", |container| {
         assert_eq!(container.run("python"), json!({ "said": "python" }));
         assert_eq!(container.run("typescript"), json!({ "name": "Ada", "greeting": "Hello, Ada!" }));
         assert!(ui_script(container, "agent", "word").contains("word"));
@@ -26,7 +26,7 @@ fn graphs_of_both_languages_run_side_by_side() {
 
 #[test]
 fn ui_components_of_a_python_project_are_served_with_their_packages() {
-    each_image("ui", |container| {
+    with_image("ui", |container| {
         assert_eq!(container.run("agent"), json!({ "said": "with a face" }));
         let script = ui_script(container, "agent", "word");
         assert!(script.contains("a-class") && !script.contains("\"clsx\""), "clsx is bundled: {script}");

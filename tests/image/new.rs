@@ -3,7 +3,7 @@
 use tempfile::TempDir;
 
 use super::{Container, Copy};
-use crate::engine::hosts;
+use crate::engine::hosts_for;
 use crate::harness::TestEnv;
 use crate::new::{EXAMPLES, Example};
 
@@ -13,7 +13,7 @@ fn projects_build_and_run() {
         let project = Copy { directory: TempDir::new().unwrap() };
         let created = TestEnv::inside(project.directory.path()).run(&format!("new --template {template}"));
         assert_eq!(created.code, 0, "{template}: {}", created.err);
-        for host in hosts() {
+        for host in hosts_for(template) {
             let tag = format!("agentcli-test-new-{template}-{graph}");
             let built = project.build(&host, &tag, &format!("-c {directory}/agent.json"));
             assert_eq!(built.code, 0, "{template} on {host}: {}{}", built.out, built.err);

@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::Copy;
-use crate::engine::{docker, hosts};
+use super::{Copy, found_in};
+use crate::engine::{docker, hosts_for};
 use crate::harness::TestEnv;
 use crate::harness::wheel::write_wheel;
 
@@ -112,7 +112,7 @@ fn the_password_of_an_index_stays_outside() {
         let outside = TempDir::new().unwrap();
         fs::write(outside.path().join("netrc"), &netrc).unwrap();
         let secret = format!("--secret=id=netrc,src={}", outside.path().join("netrc").display());
-        for host in hosts() {
+        for host in hosts_for(way) {
             let tag = format!("agentcli-test-private-{way}-{}", std::process::id());
             let cache = outside.path().join("cache");
             let env = TestEnv::inside(copy.directory.path())
@@ -145,13 +145,8 @@ fn the_password_of_an_index_stays_outside() {
                 &docker(&host, &["inspect", &tag]),
             ];
             assert!(texts.iter().all(|text| !text.contains(&index.password)), "{way}: {texts:?}");
-            let lines_with = |text: &str| {
-                let save = format!("docker -H {host} save {tag} | grep -c -a -e {text}");
-                let output = Command::new("sh").args(["-c", &save]).output().unwrap();
-                String::from_utf8_lossy(&output.stdout).trim().parse::<u32>().unwrap()
-            };
-            assert_ne!(lines_with("agentcli_private_thing"), 0, "the layers can be searched");
-            assert_eq!(lines_with(&index.password), 0, "{way}");
+            let found = found_in(&host, &tag, &[&index.password, "agentcli_private_thing"]);
+            assert_eq!(found, ["agentcli_private_thing"], "{way}");
             let records =
                 Command::new("grep").args(["-r", "-l", &index.password]).arg(&cache).output().unwrap();
             assert_eq!(String::from_utf8_lossy(&records.stdout), "", "{way}");

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use super::decode;
 use super::goldens::{cases, config_of, load};
+use crate::harness::random_cases;
 
 /// Compares every step of `plan` with what two parsers find in its Dockerfile.
 pub(crate) fn check(plan: &Plan) -> Result<(), String> {
@@ -170,10 +171,6 @@ const NASTY: &[&str] = &[
     "\u{1b}[31m",
 ];
 
-fn cases_of(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
-
 pub(crate) fn nasty() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         6 => prop::sample::select(NASTY).prop_map(str::to_owned),
@@ -271,7 +268,7 @@ fn plan(name: String, actions: Vec<Action>) -> Plan {
 }
 
 proptest! {
-    #![proptest_config(cases_of(4000))]
+    #![proptest_config(random_cases(400))]
 
     #[test]
     fn every_action_is_read_back(name in nasty(), actions in vec(action(), 1..4)) {
@@ -315,7 +312,7 @@ fn config() -> impl Strategy<Value = (Value, String, String)> {
 }
 
 proptest! {
-    #![proptest_config(cases_of(1500))]
+    #![proptest_config(random_cases(150))]
 
     /// A project of arbitrary file names: what is copied and what only has to exist.
     #[test]
@@ -339,7 +336,8 @@ proptest! {
 fn every_accepted_configuration_is_read_back() {
     let accepted = Cell::new(0);
     let refused = RefCell::new(BTreeMap::new());
-    let cases = 1500;
+    let config_of_cases = random_cases(150);
+    let cases = config_of_cases.cases;
     let look = |(config, directory, pip): (Value, String, String)| {
         let files = [("agent.py", "graph = object()"), ("requirements.txt", "x")];
         let files: Vec<(String, &str)> =
@@ -357,7 +355,7 @@ fn every_accepted_configuration_is_read_back() {
         }
         Ok(())
     };
-    TestRunner::new(cases_of(cases)).run(&config(), look).unwrap();
+    TestRunner::new(config_of_cases).run(&config(), look).unwrap();
     assert!(accepted.get() > cases / 3, "only {} of {cases} were accepted: {refused:?}", accepted.get());
 }
 

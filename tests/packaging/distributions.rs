@@ -56,6 +56,7 @@ fn install(distribution: &str) -> Result<String, String> {
 }
 
 #[test]
+#[ignore = "long: run tests/run --long"]
 fn the_wheel_installs_in_bare_distributions() {
     for distribution in DISTRIBUTIONS {
         let expected = concat!("agentcli ", env!("CARGO_PKG_VERSION"), "\nagent.json is valid (1 graph)\n");
@@ -64,6 +65,7 @@ fn the_wheel_installs_in_bare_distributions() {
 }
 
 #[test]
+#[ignore = "long: run tests/run --long"]
 fn pip_refuses_the_wheel_where_glibc_is_too_old() {
     let error = install(OLD_DISTRIBUTION).unwrap_err();
     assert!(error.contains("is not a supported wheel on this platform"), "{error}");
