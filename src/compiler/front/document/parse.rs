@@ -7,7 +7,7 @@ mod scalar;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::rules::{BYTE_ORDER_MARK, EMPTY_FILE, JSON_SYNTAX};
+use super::rules::{BYTE_ORDER_MARK, EMPTY_FILE, JSON_SYNTAX, TOO_MANY_VALUES};
 use super::string::Escapes;
 use super::{Document, Kind, Node};
 use crate::compiler::front::secrecy::{Secrets, is_quote};
@@ -20,6 +20,12 @@ const MAX_DEPTH: usize = 128;
 /// Syntax errors after which parsing is given up: the text is not JSON.
 const MAX_ERRORS: usize = 20;
 
+/// Findings of any kind after which parsing is given up, so that a report stays readable.
+const MAX_FINDINGS: usize = 1_000;
+
+/// Maximum number of values, far above that of any agent: some checks compare each value with all others.
+const MAX_VALUES: usize = 10_000;
+
 pub(super) struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -27,6 +33,8 @@ pub(super) struct Parser<'a> {
     broken: bool,
     /// Syntax errors so far.
     errors: usize,
+    /// Values so far.
+    values: usize,
     /// The opening brackets that are not closed yet.
     open: Vec<usize>,
     /// Whether the early end of the text was reported, or parsing was given up.
@@ -45,6 +53,7 @@ impl<'a> Parser<'a> {
             depth: 0,
             broken: false,
             errors: 0,
+            values: 0,
             open: Vec::new(),
             ended: false,
             escapes: Escapes::default(),
@@ -152,8 +161,9 @@ impl<'a> Parser<'a> {
         if self.secrets.is_secret(&(start..start + text.len())) { "***" } else { text }
     }
 
+    /// Whether there is no sense in reading on.
     fn exhausted(&self) -> bool {
-        self.errors >= MAX_ERRORS
+        self.errors >= MAX_ERRORS || self.values > MAX_VALUES || self.diagnostics.len() >= MAX_FINDINGS
     }
 
     fn rest(&self) -> &'a str {
@@ -173,6 +183,15 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self) -> Node {
+        self.values += 1;
+        if self.values == MAX_VALUES + 1 {
+            self.report(
+                &TOO_MANY_VALUES,
+                self.at..self.at + 1,
+                format!("the configuration has more than {MAX_VALUES} values"),
+            )
+            .help = Some("remove what is not part of it".into());
+        }
         let mut node = self.any_value();
         if self.secrets.is_doubtful(&node.span) && !matches!(node.kind, Kind::Object(_) | Kind::Array(_)) {
             node.kind = Kind::Hole;

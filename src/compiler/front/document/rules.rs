@@ -11,6 +11,7 @@ pub const RULES: &[&Rule] = &[
     &JSON_NUMBER,
     &JSON_STRING,
     &JSON_SYNTAX,
+    &TOO_MANY_VALUES,
     &TRAILING_COMMA,
 ];
 
@@ -79,6 +80,16 @@ pub(super) static JSON_SYNTAX: Rule = Rule {
           the remaining mistakes.",
     wrong: r#"{ "env": ".env" "graphs": {} }"#,
     right: r#"{ "env": ".env", "graphs": {} }"#,
+};
+
+pub(super) static TOO_MANY_VALUES: Rule = Rule {
+    code: "too-many-values",
+    severity: Severity::Error,
+    summary: "more values than any agent needs",
+    why: "agentcli reads at most 10,000 values of a configuration. A larger one is not written for an agent server, and \
+          would take minutes to check.",
+    wrong: "{ \"dependencies\": [\".\", …10,000 more…] }",
+    right: r#"{ "dependencies": ["."] }"#,
 };
 
 pub(super) static TRAILING_COMMA: Rule = Rule {

@@ -7,7 +7,7 @@ use crate::diagnostic::Edit;
 impl Parser<'_> {
     /// Skips white space and, reporting them, comments.
     pub(super) fn skip_blank(&mut self) {
-        loop {
+        while !self.exhausted() {
             let rest = self.rest();
             self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
             let rest = self.rest();
