@@ -9,11 +9,17 @@ pub fn similar<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<(usize, &'a str)> {
     let plain = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
     let word = plain(word);
-    let budget = (word.chars().count() / 3).clamp(1, 3);
-    candidates
-        .map(|candidate| (strsim::damerau_levenshtein(&word, &plain(candidate)), candidate))
-        .filter(|&(distance, candidate)| distance <= budget && distance < plain(candidate).chars().count())
-        .min_by_key(|&(distance, _)| distance)
+    let length = word.chars().count();
+    let budget = (length / 3).clamp(1, 3);
+    let near = candidates.filter_map(|candidate| {
+        let plain = plain(candidate);
+        let other = plain.chars().count();
+        // Every character that only one of them has is an edit.
+        let distance =
+            (other.abs_diff(length) <= budget).then(|| strsim::damerau_levenshtein(&word, &plain))?;
+        (distance <= budget && distance < other).then_some((distance, candidate))
+    });
+    near.min_by_key(|&(distance, _)| distance)
 }
 
 /// Whether this can be the name of an environment variable.

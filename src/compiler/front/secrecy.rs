@@ -41,7 +41,7 @@ pub fn is_secret(key: &str) -> bool {
         let names = SPELLINGS.iter().map(String::as_str);
         nearest(word, names).is_some_and(|(distance, name)| distance <= (name.len() / 4).max(1))
     };
-    is_spelling(&plain) || is_spelling(&letters)
+    is_spelling(&plain) || letters != plain && is_spelling(&letters)
 }
 
 /// The letter of the escape for `c`, which may be one of a name that a backslash got into.

@@ -98,5 +98,5 @@ pub fn distributions(module: &str) -> Option<Vec<String>> {
 }
 
 fn has(list: &str, module: &str) -> bool {
-    list.split_whitespace().any(|name| name == module)
+    list.split(' ').any(|name| name == module)
 }
