@@ -4,269 +4,40 @@
 //! It implements the specification, and where that is silent, it behaves like the public service;
 //! docs/deployment-service.md lists both.
 //!
-//! - Handlers of requests change the database, in one transaction each, and wake the reconciler.
+//! - The handlers of the `api` change the database of the `store`, in one transaction each, and wake the reconciler.
 //! - The [`reconcile`]r compares the database with the containers of the engine, and does what [`reconcile::decide`] says.
 //! - The [`runner`] does single acts on the engine.
 //! - The [`proxy`] takes requests to the containers.
+//! - The `registry` takes the images that clients push.
+//! - `net` accepts the connections of all of them; `service` starts and ends them, and `command` is the command line.
 
-mod accept;
-mod address;
-mod answer;
-mod archive;
-mod body;
-mod codehost;
+mod api;
 mod command;
-mod connection;
-mod counts;
-mod deployments;
-mod distribution;
 mod error;
-mod ignored;
-mod images;
-mod journal;
-mod keys;
-mod level;
-mod listener;
-mod log_buffer;
-mod logs;
-mod manifests;
-mod merge;
-mod name;
-mod openapi;
-mod page;
-mod persist;
-mod private;
-mod progress;
+mod net;
 pub mod proxy;
-mod query;
-mod quota;
-mod receiving;
 pub mod reconcile;
 mod registry;
-mod repositories;
-mod revisions;
-mod routes;
-mod rules;
 pub mod runner;
+mod service;
 mod store;
-mod templates;
-mod tls;
-mod transfer;
-mod uploads;
-mod webhook;
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::net::TcpListener;
-use tokio::sync::{Notify, watch};
-
-use agentcli::api::Vocabulary;
-use agentcli::api::wire::{Listener, Source};
-
-use counts::Counts;
-use distribution::Distribution;
-use journal::DatabaseJournal;
-use proxy::{Proxy, Routes};
-use receiving::Receiving;
-use reconcile::Reconciler;
-use runner::Runner;
-
+pub use api::openapi::openapi;
+pub use api::repositories::Repositories;
+pub use api::routes::{Basis, OPEN_ROUTES, ROUTES, Route};
+pub use api::uploads::LARGEST_UPLOAD;
+pub use api::webhook::Webhook;
 pub use command::run;
-pub use distribution::RegistryLimits;
 pub use error::Error;
-pub use images::AllowedImages;
-pub use keys::token;
-pub use openapi::openapi;
-pub use quota::Quota;
-pub use registry::{Login, Registry};
-pub use repositories::Repositories;
-pub use routes::{Basis, OPEN_ROUTES, ROUTES, Route};
+pub use net::keys::token;
+pub use net::tls::{Tls, TlsError};
+pub use registry::{Login, Registry, RegistryLimits};
+pub use runner::AllowedImages;
+pub use service::{Limits, Options, Service};
+pub use store::quota::Quota;
 pub use store::{Access, Broken, DEFAULT_TENANT, Error as StoreError, Inspection, Store, TenantQuota};
-pub use tls::{Tls, TlsError};
-pub use uploads::LARGEST_UPLOAD;
-pub use webhook::Webhook;
-
-/// Options of the service.
-pub struct Options {
-    /// Address to listen on; port 0 for any.
-    pub listen: SocketAddr,
-    /// Address of the proxy to the deployments; port 0 for any.
-    pub proxy: SocketAddr,
-    /// The certificate of both; without one, clients connect without TLS.
-    pub tls: Option<Tls>,
-    /// API dialect.
-    pub vocabulary: Vocabulary,
-    /// Whether it deploys images of external registries only (self-hosted), or all other sources.
-    pub is_self_hosted: bool,
-    /// The registry for images [default: that of the service].
-    pub registry: Option<Registry>,
-    /// The repositories of all integrations; without any, those of new deployments are not checked.
-    pub repositories: Repositories,
-    /// The repositories whose pushes are received.
-    pub webhooks: Vec<Webhook>,
-    /// Directory of the templates; without one, there are none.
-    pub templates: Option<PathBuf>,
-    /// The listeners; without any, those of new deployments are not checked.
-    pub listeners: Vec<Listener>,
-    /// Limits for clients.
-    pub limits: Limits,
-}
-
-/// Limits for clients.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Maximum number of connections; more wait to be accepted.
-    pub connections: usize,
-    /// Maximum number of connections of one client address, and of one /64 of IPv6; more are refused.
-    pub per_address: usize,
-    /// Maximum number of connections of one tenant, by the keys on them; more are refused.
-    pub per_tenant: usize,
-    /// Timeout for the header of a request, including idle time before it, and for a TLS handshake.
-    pub header: Duration,
-    /// Timeout for the body of a request, except uploads.
-    pub body: Duration,
-    /// Timeout for the next chunk of an upload.
-    pub piece: Duration,
-    /// Time in which a client must read a part of what is sent.
-    pub write: Duration,
-    /// Limits of the registry.
-    pub registry: RegistryLimits,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let timeout = Duration::from_secs(30);
-        let registry = RegistryLimits::default();
-        Self {
-            connections: 512,
-            per_address: 256,
-            per_tenant: 64,
-            header: timeout,
-            body: timeout,
-            piece: timeout,
-            write: timeout,
-            registry,
-        }
-    }
-}
-
-/// A listening service.
-pub struct Service<R> {
-    listener: TcpListener,
-    proxy: Proxy,
-    reconciler: Reconciler<DatabaseJournal, R>,
-    shared: Arc<Shared>,
-}
-
-/// State shared by all requests.
-struct Shared {
-    store: Arc<Store>,
-    distribution: Arc<Distribution>,
-    options: Options,
-    /// Connections by tenant.
-    connections: Counts<String>,
-    /// Archives in transfer.
-    receiving: Receiving,
-    /// Addresses of the service and of its proxy.
-    address: SocketAddr,
-    proxy: SocketAddr,
-    /// Wakes the reconciler.
-    wake: Arc<Notify>,
-}
-
-impl Shared {
-    /// The scheme of its URLs, and of those of deployments.
-    fn scheme(&self) -> &'static str {
-        tls::scheme(self.options.tls.as_ref())
-    }
-
-    /// A source in the dialect of the service.
-    fn word(&self, source: &Source) -> String {
-        let mut record = serde_json::json!({ "source": source });
-        self.options.vocabulary.exchange(&mut record);
-        record["source"].as_str().unwrap_or_default().to_owned()
-    }
-}
-
-impl<R: Runner> Service<R> {
-    /// Binds the addresses; requests are answered, and deployments run by `runner`, in [`Service::serve`].
-    ///
-    /// # Errors
-    ///
-    /// An address cannot be bound, or others can reach it and there is no API key.
-    pub async fn bind(options: Options, store: Arc<Store>, runner: Arc<R>) -> Result<Self, Error> {
-        if !options.listen.ip().is_loopback() && store.keys()?.is_empty() {
-            return Err(Error::NoKeys { address: options.listen });
-        }
-        let refused = |address| move |source| Error::Bind { address, source };
-        let listener = TcpListener::bind(options.listen).await.map_err(refused(options.listen))?;
-        let address = listener.local_addr().map_err(refused(options.listen))?;
-        let routes = Arc::new(Routes::default());
-        let of_proxy = proxy::Options { tls: options.tls.clone(), ..proxy::Options::default() };
-        let proxy = Proxy::bind(options.proxy, routes.clone(), of_proxy).await;
-        let proxy = proxy.map_err(refused(options.proxy))?;
-        let proxy_address = proxy.address().map_err(refused(options.proxy))?;
-        uploads::tidy_at_start(&store)?;
-        uploads::measure(&store).await?;
-        let (registry, limits) = (options.registry.clone(), options.limits.registry);
-        let distribution = Distribution::new(store.clone(), address, registry, limits);
-        let distribution = Arc::new(distribution.map_err(Error::Runner)?);
-        let (templates, repositories) = (options.templates.clone(), Arc::new(options.repositories.clone()));
-        let journal = DatabaseJournal::new(store.clone(), distribution.clone(), templates, repositories)?;
-        let reconciler = Reconciler::new(Arc::new(journal), runner, routes);
-        let wake = reconciler.wake();
-        let shared = Arc::new(Shared {
-            store,
-            distribution,
-            options,
-            connections: Counts::default(),
-            receiving: Receiving::default(),
-            address,
-            proxy: proxy_address,
-            wake,
-        });
-        Ok(Self { listener, proxy, reconciler, shared })
-    }
-
-    /// The address that it listens on.
-    pub fn address(&self) -> SocketAddr {
-        self.shared.address
-    }
-
-    /// The scheme of both addresses.
-    pub fn scheme(&self) -> &'static str {
-        self.shared.scheme()
-    }
-
-    /// The address of the proxy.
-    pub fn proxy_address(&self) -> SocketAddr {
-        self.shared.proxy
-    }
-
-    /// Answers requests and runs deployments until `end`. The containers run on.
-    pub async fn serve(self, end: impl Future<Output = ()>) {
-        let router = routes::router(self.shared.clone());
-        let Options { tls, limits, .. } = &self.shared.options;
-        let (stop, stopped) = watch::channel(());
-        let ended = || {
-            let mut stopped = stopped.clone();
-            async move { drop(stopped.changed().await) }
-        };
-        tokio::join!(
-            async {
-                end.await;
-                drop(stop);
-            },
-            connection::serve(self.listener, tls.clone(), router, *limits, ended()),
-            self.proxy.serve(ended()),
-            self.shared.distribution.tidy(ended()),
-            self.reconciler.run(ended()),
-        );
-    }
-}
 
 /// Locks `mutex`, even if it is poisoned: locked data is changed in one step, so a panic leaves it consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -27,8 +27,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::accept::{Accepted, Acceptor, finish};
-use crate::tls::{Tls, scheme};
+use crate::net::accept::{Accepted, Acceptor, finish};
+use crate::net::tls::{Tls, scheme};
 
 mod attempt;
 mod backend;

@@ -2,9 +2,12 @@
 
 mod action;
 mod acts;
+mod database_journal;
 mod decide;
 mod journal;
+mod level;
 mod load;
+pub(crate) mod log_buffer;
 mod memory;
 mod routing;
 mod shares;
@@ -13,6 +16,7 @@ mod troubles;
 mod worker;
 
 pub use action::Action;
+pub(crate) use database_journal::DatabaseJournal;
 pub use decide::{DEFAULT_GRACE, IDLE, KEPT_IMAGES, MAX_ATTEMPTS, START_LIMIT, STOP_MARGIN, decide};
 pub use journal::{Journal, Output, PhaseChange, Recorded, Stage};
 pub use state::{Container, Desired, Health, Load, Observed, Phase, Revision, Scale, Source, State};

@@ -1,5 +1,7 @@
 //! The runner: does on the container engine what the reconciler decides.
 
+pub(crate) mod allowed_images;
+pub(crate) mod archive;
 mod build;
 mod confined;
 mod databases;
@@ -22,6 +24,7 @@ use futures_util::future::BoxFuture;
 use agentcli::api::wire::LogLevel;
 use agentcli::engine::Login;
 
+pub use allowed_images::AllowedImages;
 pub use databases::{CONNECTIONS, Databases};
 pub use engine::{EngineRunner, Options};
 pub use labels::{container_name, image_tag};

@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::accept::prepare;
 use crate::lock;
+use crate::net::accept::prepare;
 
 /// The body of a request to a backend.
 pub(super) type RequestBody = Either<Incoming, Empty<Bytes>>;

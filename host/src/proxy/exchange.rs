@@ -23,7 +23,7 @@ use super::host_name::HostName;
 use super::refusal::Refusal;
 use super::routes::{Choice, Routes, Table};
 use super::usage::{Held, Visit};
-use crate::accept;
+use crate::net::accept;
 
 /// The body of a response to a client: from a backend, or of the proxy itself.
 pub(super) type ResponseBody = Either<Counted, Full<Bytes>>;

@@ -17,7 +17,7 @@ use agentcli::project::{self, Boundary, Project};
 use super::confined::confine;
 use super::repository::{self, Remote};
 use super::{BuildJob, Failure, LogSink, Origin, tree};
-use crate::persist::system_error;
+use crate::store::persist::system_error;
 
 /// Width of the findings in a log, in columns.
 const WIDTH: usize = 100;

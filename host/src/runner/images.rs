@@ -7,7 +7,8 @@ use agentcli::live::Event;
 
 use tokio::net::lookup_host;
 
-use crate::{address, images};
+use super::allowed_images;
+use crate::net::address;
 
 use super::{Failure, LogSink, Options, PullFrom, PullJob};
 
@@ -17,19 +18,19 @@ const HTTPS: u16 = 443;
 /// The name of the image that a tenant means. An image that the operator does not allow gets its digest in its registry: local
 /// images of its name are not used, and keep their name.
 pub(super) async fn resolve(engine: &Engine, options: &Options, image: &str) -> Result<String, Failure> {
-    if images::is_of_host(image) {
+    if allowed_images::is_of_host(image) {
         return Err(Failure::Refused(format!("cannot use {image}: it is an image of this service")));
     }
     let refused = |reason| Failure::Refused(format!("cannot use {image}: {reason}"));
     if options.allowed_images.has(image) {
         return Ok(image.to_owned());
     }
-    let name = images::public(image).map_err(refused)?;
-    if is_private(images::registry_host(&name)).await {
-        return Err(refused(images::NOT_PUBLIC.to_owned()));
+    let name = allowed_images::public(image).map_err(refused)?;
+    if is_private(allowed_images::registry_host(&name)).await {
+        return Err(refused(allowed_images::NOT_PUBLIC.to_owned()));
     }
     let digest = engine.public_digest(&name).await?;
-    let repository = images::parse(&name).map_err(refused)?.name;
+    let repository = allowed_images::parse(&name).map_err(refused)?.name;
     Ok(format!("{repository}@{digest}"))
 }
 

@@ -15,7 +15,7 @@ use agentcli::child::{self, Command};
 use agentcli::compiler::files::Files as _;
 use agentcli::project::{self, Boundary, DiskFiles};
 
-use crate::address;
+use crate::net::address;
 
 use super::{LogSink, tree};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agentcli::project;
 
-use crate::private;
+use super::private;
 
 /// The data directory cannot be used.
 #[derive(Debug, thiserror::Error)]

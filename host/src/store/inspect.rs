@@ -9,10 +9,10 @@ use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
 use super::directory::{Directory, Error};
+use super::private;
 use super::{Broken, Store, Tx};
-use crate::distribution;
-use crate::private;
-use crate::uploads::EXTENSION;
+use crate::api::uploads::EXTENSION;
+use crate::registry;
 
 /// Number of copies of the database after which a backup fails, each after a file that the one before names was removed.
 const ATTEMPTS: usize = 20;
@@ -49,7 +49,7 @@ impl Store {
                     found.problems.push(format!("the archive {id} is missing"));
                 }
             }
-            found.problems.extend(distribution::problems(&registry, tx)?);
+            found.problems.extend(registry::problems(&registry, tx)?);
             Ok(found)
         })
     }
@@ -95,7 +95,7 @@ impl Store {
         let archives = tx.received_uploads()?.into_iter();
         let archives =
             archives.map(|id| Directory::at(Path::new("")).uploads().join(format!("{id}{EXTENSION}")));
-        let blobs = distribution::named_blobs(&tx)?.into_iter();
+        let blobs = registry::named_blobs(&tx)?.into_iter();
         let registry = Directory::at(Path::new("")).registry();
         let blobs = blobs.map(|(deployment, blob)| registry.join(deployment).join(blob.digits()));
         Ok(archives.chain(blobs).collect())

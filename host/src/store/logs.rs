@@ -7,9 +7,9 @@ use agentcli::api::wire::{LogEntry, LogLevel, Object, Timestamp};
 use rusqlite::params;
 use rusqlite::types::Value as Sql;
 
+use super::quota::Quota;
 use super::{Broken, Tx};
-use crate::log_buffer::LineOrigin;
-use crate::quota::Quota;
+use crate::reconcile::log_buffer::LineOrigin;
 
 /// Maximum number of entries of a log, and of their bytes; the oldest are removed.
 const LENGTH: i64 = 10_000;

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::BUSY;
 use super::directory::{Directory, Error};
-use crate::private;
+use super::private;
 
 /// The changes of the schema, oldest first. The version of a database is the number of those that it has.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("limits.sql")];
@@ -94,12 +94,12 @@ mod tests {
         .unwrap();
         drop(db);
         std::fs::write(directory.key(), [1; 32]).unwrap();
-        crate::private::restrict(&directory.key()).unwrap();
+        crate::store::private::restrict(&directory.key()).unwrap();
         let store = Store::open(path.path()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let changed = store.change(|tx| {
             tx.measure_uploads(|id| id.len() as u64 * 5)?;
-            let used = tx.used("t", crate::quota::Quota::UploadBytes)?;
+            let used = tx.used("t", crate::store::quota::Quota::UploadBytes)?;
             Ok::<_, super::super::Broken>((tx.log_size("a-1")?, tx.logged_until("a-1", "c")?, used))
         });
         assert_eq!(runtime.block_on(changed).unwrap(), ((2, 3), 7, 5));

@@ -4,8 +4,8 @@ use std::fs;
 
 use rusqlite::{OptionalExtension as _, params};
 
+use super::quota::{Exceeded, Quota};
 use super::{Broken, Store, Tx};
-use crate::quota::{Exceeded, Quota};
 
 /// A quota of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]

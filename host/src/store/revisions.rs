@@ -7,8 +7,8 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{OptionalExtension as _, params, params_from_iter};
 use uuid::Uuid;
 
+use super::ignored;
 use super::{Broken, LogKind, Tx};
-use crate::ignored;
 use crate::reconcile::Phase;
 
 /// Field of a revision with its number in the deployment, from 1, which the specification does not know.

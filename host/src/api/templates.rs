@@ -1,0 +1,43 @@
+//! Templates: directories below one of the host, each with a project.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use agentcli::api::wire::SourceRevisionConfig;
+
+use super::answer::Refusal;
+use crate::service::Shared;
+
+/// The directory of a template and the configuration in it, by a path `TEMPLATE/CONFIGURATION`.
+pub(crate) fn find(templates: &Path, path: &str) -> Option<(PathBuf, String)> {
+    let (name, config) = path.split_once('/')?;
+    let is_plain = |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    let directory = templates.join(name);
+    let is_there = !name.is_empty() && is_plain(path) && directory.join(config).is_file();
+    is_there.then(|| (directory, config.to_owned()))
+}
+
+/// Checks that a revision names the configuration of a template.
+pub(super) fn check(shared: &Shared, config: &SourceRevisionConfig) -> Result<(), Refusal> {
+    let Some(templates) = &shared.options.templates else {
+        return Err(Refusal::bad("This service has no templates; it was started without --templates."));
+    };
+    let path = config.graph_config_path.as_deref().unwrap_or_default();
+    if find(templates, path).is_some() {
+        return Ok(());
+    }
+    let field = shared.options.vocabulary.field("source_revision_config", "graph_config_path");
+    Err(Refusal::bad(format!(
+        "source_revision_config.{field} must be the configuration in a template, TEMPLATE/PATH; the templates are: {}.",
+        names(templates).join(", ")
+    )))
+}
+
+fn names(templates: &Path) -> Vec<String> {
+    let entries = fs::read_dir(templates).into_iter().flatten().flatten();
+    let directories = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<_> =
+        directories.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
