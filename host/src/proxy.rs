@@ -32,6 +32,7 @@ use crate::net::tls::{Tls, scheme};
 
 mod attempt;
 mod backend;
+mod body;
 mod exchange;
 mod headers;
 mod host_name;

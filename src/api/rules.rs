@@ -9,10 +9,11 @@ use super::{DeploymentFilter, Error};
 /// Maximum number of resources per page.
 pub(super) const MAX_LIMIT: u32 = 100;
 
-/// Fields of a deployment that cannot be changed.
-const FIXED: &[&str] = &[
-    "name",
-    "source",
+/// Fields of a deployment that only its creation can set.
+pub const IMMUTABLE: &[&str] = &["name", "source"];
+
+/// Fields of a deployment that only the service sets.
+pub const READ_ONLY: &[&str] = &[
     "id",
     "tenant_id",
     "created_at",
@@ -69,7 +70,8 @@ pub(super) fn creation(creation: &DeploymentCreation) -> Result<(), Error> {
 
 /// The fields of a patch can be changed and have values.
 pub fn patch(before: &Deployment, patch: &DeploymentPatch) -> Result<(), Error> {
-    if let Some(name) = FIXED.iter().find(|name| patch.other.contains_key(**name)) {
+    let mut fixed = IMMUTABLE.iter().chain(READ_ONLY);
+    if let Some(name) = fixed.find(|name| patch.other.contains_key(**name)) {
         return Err(invalid(format!("cannot change `{name}` of a deployment")));
     }
     if let Some(source @ (Source::ExternalContainer | Source::InternalTemplate)) = &patch.revision_source {

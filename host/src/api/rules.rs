@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use uuid::Uuid;
 
+use agentcli::api::rules::{IMMUTABLE, READ_ONLY};
 use agentcli::api::wire::{
     DeploymentType, ResourceSpec, Secret, SecretReference, Source, SourceConfig, SourceRevisionConfig,
 };
@@ -17,21 +18,6 @@ use crate::proxy::HostName;
 use crate::registry;
 use crate::runner::allowed_images;
 use crate::service::Shared;
-
-/// Read-only fields of a deployment.
-const READ_ONLY: &[&str] = &[
-    "id",
-    "tenant_id",
-    "created_at",
-    "updated_at",
-    "status",
-    "latest_revision_id",
-    "active_revision_id",
-    "image_version",
-];
-
-/// Fields of a deployment that can be set at its creation only.
-const IMMUTABLE: &[&str] = &["name", "source"];
 
 /// Maximum number of replicas of a deployment: there is one machine.
 const MAX_REPLICAS: u32 = 100;

@@ -4,11 +4,9 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http_body_util::{Either, Full};
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
@@ -18,18 +16,12 @@ use tokio::time::{Instant, timeout_at};
 use super::Options;
 use super::attempt::{Failure, Outgoing};
 use super::backend::Open;
+use super::body::{Counted, Guard, Permit, ResponseBody};
 use super::headers::{self, Client};
 use super::host_name::HostName;
 use super::refusal::Refusal;
 use super::routes::{Choice, Routes, Table};
 use super::usage::{Held, Visit};
-use crate::net::accept;
-
-/// The body of a response to a client: from a backend, or of the proxy itself.
-pub(super) type ResponseBody = Either<Counted, Full<Bytes>>;
-
-/// One of the connections that [`Options`] allow.
-pub(super) type Permit = Arc<accept::Permit>;
 
 /// The most responses that a request may lose on new connections before it is given up: each may have killed a server.
 const MAX_LOST: usize = 2;
@@ -68,7 +60,7 @@ impl Service {
             held: None,
         };
         let (response, open) = search.run(Outgoing::new(parts, body, &client)).await?;
-        let guard = Guard { open, _visit: visit, _permit: self.permit.clone() };
+        let guard = Guard::new(open, visit, self.permit.clone());
         respond(response, guard, upgrade)
     }
 }
@@ -164,7 +156,7 @@ fn respond(
     }
     headers::to_client(response.headers_mut(), None);
     *response.version_mut() = Version::HTTP_11;
-    Ok(response.map(|body| Either::Left(Counted { body, _guard: guard })))
+    Ok(response.map(|body| Either::Left(Counted::new(body, guard))))
 }
 
 /// Copies between client and backend until both have closed, or the requests of the backend are cut off.
@@ -180,38 +172,5 @@ async fn tunnel(client: OnUpgrade, backend: OnUpgrade, guard: Guard) {
     tokio::select! {
         _ = copy => {}
         () = cut => {}
-    }
-}
-
-/// Counts a request as open: at its backend, at its route, and among the connections of clients.
-struct Guard {
-    open: Open,
-    _visit: Visit,
-    _permit: Permit,
-}
-
-/// The body of a response, whose request is open until it ends.
-pub(super) struct Counted {
-    body: Incoming,
-    _guard: Guard,
-}
-
-impl Body for Counted {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -7,7 +7,7 @@ use http_body_util::{Either, Full};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 
-use super::exchange::ResponseBody;
+use super::body::ResponseBody;
 use super::host_name::{HostName, InvalidHost};
 
 /// Seconds after which a client should try again when nothing is known about the wait.
