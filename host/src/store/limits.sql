@@ -31,3 +31,9 @@ END;
 -- The highest time of a line of a container: that of the last one is lower after the clock was set back.
 ALTER TABLE outputs ADD COLUMN highest INTEGER NOT NULL DEFAULT 0;
 UPDATE outputs SET highest = time;
+
+-- Sums the replicas of a tenant without reading the records: the expression is that of the query.
+CREATE INDEX deployments_replicas ON deployments (tenant, min(100, max(1, coalesce(
+    record ->> '$.source_config.resource_spec.max_scale',
+    record ->> '$.source_config.resource_spec.min_scale', 1
+)))) WHERE NOT deleted;
