@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agentcli::cli::check::check_content;
 use agentcli::cli::fix::Fixed;
@@ -143,20 +143,28 @@ fn no_command_shows_a_value_of_env() {
     }
 }
 
-/// An editor that sends `first`, waits for findings, and then sends `last`.
+/// An editor that sends `first`, waits for the findings of all documents, and then sends `last`.
 struct Editor {
     first: Cursor<String>,
     last: Cursor<String>,
-    is_published: Arc<AtomicBool>,
+    documents: usize,
+    published: Arc<AtomicUsize>,
 }
+
+/// How long the findings of all documents may take.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Read for Editor {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let count = self.first.read(bytes)?;
-        while count == 0 && !self.is_published.load(Ordering::Relaxed) {
+        if count > 0 {
+            return Ok(count);
+        }
+        let start = Instant::now();
+        while self.published.load(Ordering::Relaxed) < self.documents && start.elapsed() < PATIENCE {
             thread::sleep(Duration::from_millis(5));
         }
-        if count > 0 { Ok(count) } else { self.last.read(bytes) }
+        self.last.read(bytes)
     }
 }
 
@@ -197,18 +205,18 @@ fn the_language_server_shows_no_value_of_env() {
     }
     let mut last = message(&json!({"jsonrpc": "2.0", "id": "end", "method": "shutdown"}));
     last += &message(&json!({"jsonrpc": "2.0", "method": "exit"}));
-    let is_published = Arc::new(AtomicBool::new(false));
-    let editor =
-        Editor { first: Cursor::new(input), last: Cursor::new(last), is_published: is_published.clone() };
-    let (mut published, mut answered) = (0, 0);
+    let published = Arc::new(AtomicUsize::new(0));
+    let (first, last) = (Cursor::new(input), Cursor::new(last));
+    let editor = Editor { first, last, documents: all.len(), published: published.clone() };
+    let mut answered = 0;
     let mut send = |text: &str| {
-        published += usize::from(text.contains("publishDiagnostics"));
-        is_published.store(published > 0, Ordering::Relaxed);
+        published.fetch_add(usize::from(text.contains("publishDiagnostics")), Ordering::Relaxed);
         answered += usize::from(text.contains("\"result\""));
         assert_hidden(text, "a message");
         Ok(())
     };
     lsp::serve(editor, &mut send).unwrap();
+    let published = published.load(Ordering::Relaxed);
     assert!(published >= all.len() && answered > 6 * all.len(), "{published} {answered} {}", all.len());
 }
 
