@@ -33,7 +33,7 @@ pub struct DiskFiles {
     seen: Mutex<Seen>,
     /// The content of files that was read to find the boundary, each until it is asked for.
     read_before: Contents,
-    /// Where this view, in which the boundary is searched for, keeps the content of files.
+    /// Keeps the content of files that are read while the boundary is searched for.
     kept: Option<Contents>,
 }
 

@@ -1,4 +1,4 @@
-//! What the compiler reads of a project: everything at most once.
+//! The compiler reads every file and directory of a project at most once.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
