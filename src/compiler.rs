@@ -6,6 +6,7 @@ pub mod finding;
 pub mod front;
 pub mod manifests;
 pub mod paths;
+pub mod product;
 pub mod server;
 pub mod tree;
 pub mod urls;
@@ -18,6 +19,7 @@ use front::dialect::Dialect;
 use front::document::Document;
 use front::source::Source;
 use front::{check, document, extent, schema, secrecy};
+use product::Product;
 use tree::Tree;
 
 /// The result of checking a configuration.
@@ -45,15 +47,20 @@ impl Analysis {
     }
 }
 
-/// Reads and checks the configuration `text` from the file `name`, with `files` as the tree around it.
+/// Reads and checks the configuration `text` from the file `name`, with `files` as the tree around it, for the default server.
 pub fn analyze(name: &str, text: &str, files: &Tree) -> Analysis {
+    analyze_for(<&Product>::default(), name, text, files)
+}
+
+/// The same for `server`.
+pub fn analyze_for(server: &'static Product, name: &str, text: &str, files: &Tree) -> Analysis {
     let (document, mut diagnostics) = document::parse(text);
     let mut config = Config::default();
     if !matches!(document.root.kind, document::Kind::Hole) {
         let dialect = Dialect::of(name);
         let shape = schema::check(&document, dialect);
         diagnostics.extend(shape.diagnostics);
-        config = Config::new(shape.value, dialect);
+        config = Config { server, ..Config::new(shape.value, dialect) };
         files.settle_for(&|files| extent::extent(&config, files));
         diagnostics.extend(check::check(&document, &config, files, &shape.removed));
     }

@@ -53,7 +53,8 @@ fn project() -> TestEnv {
 
 fn fix(directory: &Path, text: &str) -> Fixed {
     let path = Path::new("agent.json");
-    Fixed::new(check_content(directory, path, text.as_bytes().to_vec()), directory, path)
+    let server = Default::default();
+    Fixed::new(check_content(directory, path, server, text.as_bytes().to_vec()), server, directory, path)
 }
 
 proptest! {

@@ -97,7 +97,8 @@ fn no_edit_shows_a_value_of_env_in_a_report_or_a_diff() {
         for texts in all.chunks(all.len().div_ceil(4)) {
             scope.spawn(move || {
                 for text in texts {
-                    let check = || check_content(directory, path, text.clone().into_bytes());
+                    let check =
+                        || check_content(directory, path, Default::default(), text.clone().into_bytes());
                     assert_hidden(&reports(check()), text);
                     let fixed = Fixed::new(check(), directory, path);
                     assert_hidden(&fixed.diff(), text);

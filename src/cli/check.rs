@@ -9,6 +9,7 @@ use super::report::text;
 use crate::compiler;
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::config::Config;
+use crate::compiler::product::Product;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::project::{self, Boundary, Project, Unreadable};
@@ -41,11 +42,16 @@ impl ConfigOption {
         default.name.into()
     }
 
-    /// Loads the configuration. Findings are printed on stderr, except those of `rules`, which do not apply to the command;
+    /// Loads the configuration and checks it for `server`. Findings are printed on stderr, except those of `rules`, which do not apply to the command;
     /// errors end the command.
-    pub(super) fn load(&self, env: &mut Env, rules: &[&str]) -> Result<(Project, Config), Error> {
+    pub(super) fn load(
+        &self,
+        env: &mut Env,
+        server: &'static Product,
+        rules: &[&str],
+    ) -> Result<(Project, Config), Error> {
         let path = self.path(env);
-        let Reading { mut checked, usable, .. } = read_for(env, &path, rules);
+        let Reading { mut checked, usable, .. } = read_for(env, &path, server, rules);
         // A known warning is not repeated, wherever it has moved to; an error always is.
         checked.findings.retain(|finding| {
             env.is_new(&format!("{:?}", finding.diagnostic)) || finding.diagnostic.is_error()
@@ -66,10 +72,10 @@ pub(super) struct Reading {
     pub(super) left_out: usize,
 }
 
-/// Reads and checks the configuration at `path` without the findings of `rules`.
-pub(super) fn read_for(env: &Env, path: &Path, rules: &[&str]) -> Reading {
-    let (mut checked, usable) =
-        read(Project::load(&env.directory, path, Boundary::Project), &env.directory, path);
+/// Reads and checks the configuration at `path` for `server` without the findings of `rules`.
+pub(super) fn read_for(env: &Env, path: &Path, server: &'static Product, rules: &[&str]) -> Reading {
+    let project = Project::load(&env.directory, path, Boundary::Project);
+    let (mut checked, usable) = read(project, server, &env.directory, path);
     let all = checked.errors();
     checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
     let errors = checked.errors();
@@ -93,19 +99,20 @@ pub fn check_all<T: Send>(paths: &[PathBuf], check: impl Fn(&Path) -> T + Sync) 
     })
 }
 
-/// Reads and checks the configuration at `path`, relative to `directory`.
-pub fn check(directory: &Path, path: &Path, boundary: Boundary<'_>) -> Checked {
-    read(Project::load(directory, path, boundary), directory, path).0
+/// Reads and checks the configuration at `path`, relative to `directory`, for `server`.
+pub fn check(directory: &Path, path: &Path, server: &'static Product, boundary: Boundary<'_>) -> Checked {
+    read(Project::load(directory, path, boundary), server, directory, path).0
 }
 
 /// Checks the configuration at `path` as if the file had this content.
-pub fn check_content(directory: &Path, path: &Path, content: Vec<u8>) -> Checked {
-    read(Project::with_content(directory, path, content), directory, path).0
+pub fn check_content(directory: &Path, path: &Path, server: &'static Product, content: Vec<u8>) -> Checked {
+    read(Project::with_content(directory, path, content), server, directory, path).0
 }
 
 /// Checks one configuration; the second half is absent where there is no text to compile.
 fn read(
     project: Result<Project, Box<Unreadable>>,
+    server: &'static Product,
     directory: &Path,
     path: &Path,
 ) -> (Checked, Option<(Project, Config)>) {
@@ -113,7 +120,7 @@ fn read(
         Ok(project) => project,
         Err(unreadable) => return (unreadable.checked(), None),
     };
-    let analysis = compiler::analyze(&project.source.name, &project.source.text, &project.files);
+    let analysis = compiler::analyze_for(server, &project.source.name, &project.source.text, &project.files);
     let (mut checked, config) = analysis.located(project.source.clone());
     project.source.clone_from(&checked.source);
     for Finding { diagnostic, .. } in &mut checked.findings {

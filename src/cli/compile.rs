@@ -6,6 +6,7 @@ use super::check::ConfigOption;
 use super::console;
 use super::env::Env;
 use super::image;
+use super::server::ServerOption;
 use crate::compiler::back::lower::{self, Options};
 use crate::compiler::back::plan::{Plan, Variant};
 use crate::compiler::front::base_image::{self, base_image, is_api_version};
@@ -28,6 +29,9 @@ const UNBUILT_RULES: &[&str] = &["reference-not-built", "workspace-package-not-b
 pub struct PlanOptions {
     #[command(flatten)]
     pub(super) config: ConfigOption,
+
+    #[command(flatten)]
+    server: ServerOption,
 
     /// Base image, instead of the one in the configuration
     #[arg(long, value_name = "IMAGE", value_parser = image::name)]
@@ -74,7 +78,8 @@ impl PlanOptions {
         let uninstalled = if self.install_command.is_some() { INSTALLATION_RULES } else { &[] };
         // They are about the base image of the configuration.
         let other: &[&str] = if self.base_image.is_some() { VERSION_RULES } else { &[] };
-        let (project, mut config) = self.config.load(env, &[unbuilt, uninstalled, other].concat())?;
+        let server = self.server.server(env)?;
+        let (project, mut config) = self.config.load(env, server, &[unbuilt, uninstalled, other].concat())?;
         if let Some(image) = self.base_image.clone() {
             config.set_base_image(image);
         }
@@ -92,6 +97,7 @@ impl PlanOptions {
             self.refuse_javascript_options()?;
         }
         self.check_python(env, &config, &plan)?;
+        self.server.note(env, server);
         for note in &plan.notes {
             console::note(env, &note.message);
         }

@@ -1,6 +1,7 @@
 //! The environment variables that the program reads, as a table: [`Env::variable`](super::env::Env::variable) reads no
 //! others.
 
+use crate::compiler::product;
 use crate::compiler::server::{self, hosted, local, setup};
 
 /// Environment variables with the same value.
@@ -56,6 +57,11 @@ pub const VARIABLES: &[Row] = &[
         &["AGENT_HOST_REGISTRY_USERNAME", "AGENT_HOST_REGISTRY_PASSWORD"],
         &["host serve"],
         "credentials of the registry",
+    ),
+    row(
+        &[product::VARIABLE],
+        &["build", "compose", "deploy", "dockerfile", "manifests", "plan", "up", "validate"],
+        "the server, without `--server`",
     ),
     row(&["DOCKER_HOST"], ENGINE, "address of the container engine"),
     row(&["DOCKER_CONTEXT"], ENGINE, "Docker context, without `DOCKER_HOST`"),

@@ -8,6 +8,7 @@ use super::check;
 use super::console::visible;
 use crate::compiler::finding::Checked;
 use crate::compiler::front::document::{apply, disjoint};
+use crate::compiler::product::Product;
 
 /// Maximum number of rounds: a fix can show another mistake.
 const MAX_ROUNDS: usize = 10;
@@ -24,8 +25,8 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Makes all safe fixes of `before`, the configuration at `path`, relative to `directory`. Writes nothing.
-    pub fn new(before: Checked, directory: &Path, path: &Path) -> Self {
+    /// Makes all safe fixes of `before`, the configuration at `path`, relative to `directory`, for `server`. Writes nothing.
+    pub fn new(before: Checked, server: &'static Product, directory: &Path, path: &Path) -> Self {
         let mut fixed = Self { before, after: None, count: 0 };
         for _ in 0..MAX_ROUNDS {
             let checked = fixed.now();
@@ -34,7 +35,7 @@ impl Fixed {
                 break;
             }
             let text = apply(&checked.source.text, edits);
-            fixed.after = Some(check::check_content(directory, path, text.into_bytes()));
+            fixed.after = Some(check::check_content(directory, path, server, text.into_bytes()));
             fixed.count += count;
         }
         fixed

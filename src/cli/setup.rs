@@ -180,9 +180,9 @@ impl SetupArguments {
 
 /// Notes what is worth knowing before the setup starts: a missing key, and ports that other machines can reach.
 pub(super) fn note_before_start(env: &mut Env, prepared: &Prepared) {
-    if !prepared.session.has_key() {
+    if !prepared.session.has_key() && !prepared.planned.plan.server.product.keys.is_empty() {
         let message = "no API key or license key is set; a server that requires one exits at once (set \
-                       PLATFORM_API_KEY for local use in the environment or in .env)";
+                       PLATFORM_API_KEY for local use in the environment or in .env, or use --server memory, which needs none)";
         note(env, message);
     }
     prepared.request.open_ports().iter().for_each(|message| note(env, message));

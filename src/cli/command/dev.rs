@@ -11,6 +11,7 @@ use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::variables;
 use crate::compiler::back::lower;
+use crate::compiler::product::Product;
 use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
 use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
@@ -149,7 +150,7 @@ impl Dev {
 
     /// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
     fn session(&self, env: &mut Env) -> Result<Session, Error> {
-        let (project, config) = self.config.load(env, IMAGE_RULES)?;
+        let (project, config) = self.config.load(env, <&Product>::default(), IMAGE_RULES)?;
         let options = lower::Options { no_lock: self.no_lock, ..Default::default() };
         let plan = compile::lowered(&project, &config, &options);
         let directory = compile::directory_of(&env.directory.join(&project.path));

@@ -16,6 +16,7 @@ use crate::cli::environment::{CERTIFICATES, PROGRAM_CERTIFICATES, PROXIES};
 use crate::cli::report::checks;
 use crate::cli::setup::{ProjectName, real_directory};
 use crate::compiler::back::plan::Plan;
+use crate::compiler::product::Product;
 use crate::compiler::server::{local, setup as contract};
 use crate::dev::{Port, Selection};
 use crate::doctor::{self, Check, Problem, Request, Service, Status, Task};
@@ -115,7 +116,7 @@ impl Doctor {
             return None;
         }
         let path = self.config.path(env);
-        let Reading { checked, usable, left_out } = read_for(env, &path, IMAGE_RULES);
+        let Reading { checked, usable, left_out } = read_for(env, &path, <&Product>::default(), IMAGE_RULES);
         let plan = usable.map(|(project, config)| compile::lowered(&project, &config, &Default::default()));
         let shown = path.display();
         let help = format!("run `agentcli validate {shown}`");

@@ -8,6 +8,7 @@ use crate::cli::console::{HEADING, count, paint, visible_line};
 use crate::cli::env::Env;
 use crate::cli::fix::Fixed;
 use crate::cli::report::{self, Format, text::Layout};
+use crate::cli::server::ServerOption;
 use crate::compiler::finding::Checked;
 use crate::compiler::front::dialect::CONFIGURATIONS;
 use crate::error::Error;
@@ -48,6 +49,9 @@ pub(crate) struct Validate {
     #[arg(long)]
     diff: bool,
 
+    #[command(flatten)]
+    server: ServerOption,
+
     /// Path of the configuration that is read from stdin [default: agent.json]
     #[arg(long, value_name = "FILE")]
     stdin_filename: Option<PathBuf>,
@@ -60,10 +64,12 @@ impl Validate {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let files = if self.files.is_empty() { vec![self.config.path(env)] } else { self.files.clone() };
         let stdin = self.stdin(env, &files)?;
+        let server = self.server.server(env)?;
+        self.server.note(env, server);
         let directory = env.directory.clone();
         let check = |file: &Path| match (&stdin, file == Path::new(STDIN)) {
-            (Some((name, content)), true) => check::check_content(&directory, name, content.clone()),
-            _ => check::check(&directory, file, Boundary::Project),
+            (Some((name, content)), true) => check::check_content(&directory, name, server, content.clone()),
+            _ => check::check(&directory, file, server, Boundary::Project),
         };
         if !self.fix && !self.diff {
             return self.report(env, &check::check_all(&files, check));
@@ -71,7 +77,7 @@ impl Validate {
         let fix = |file: &Path| {
             let checked = check(file);
             let path = PathBuf::from(&checked.source.name);
-            Fixed::new(checked, &directory, &path)
+            Fixed::new(checked, server, &directory, &path)
         };
         let fixed = check::check_all(&files, fix);
         if self.diff { self.print_diff(env, &fixed) } else { self.write(env, &files, fixed) }

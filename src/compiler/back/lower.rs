@@ -3,6 +3,7 @@
 mod common;
 mod contract;
 mod groups;
+mod image_server;
 mod javascript;
 mod late;
 mod layout;
@@ -86,6 +87,7 @@ pub fn lower(config: &Config, files: &Tree, name: &str, options: &Options) -> Pl
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),
         Variant::Python | Variant::Mixed => python::steps(&input, &contract, &mut build),
     }
+    image_server::start(&input, &mut build);
     Plan {
         version: 1,
         config: ConfigFile { name: name.to_owned(), sha256: digest(config) },
@@ -106,6 +108,7 @@ fn planned_server(input: &Input<'_>) -> Server {
         Variant::Python | Variant::Mixed => (base_image.version.clone(), node.clone()),
     };
     Server {
+        product: input.config.server,
         variant: *variant,
         image: base_image.reference.clone(),
         python,

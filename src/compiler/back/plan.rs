@@ -9,10 +9,11 @@ mod local;
 mod setup;
 
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use crate::compiler::front::config::Variant;
+use crate::compiler::product::Product;
 pub use local::{JavascriptPackages, Local, NodeProject, PythonPackages, ServerPackage, Watch};
 pub use setup::{Health, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
 
@@ -51,6 +52,9 @@ pub struct ConfigFile {
 /// The server of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Server {
+    /// The server; written with its name, unless it is the default.
+    #[serde(rename = "name", serialize_with = "name", skip_serializing_if = "is_default")]
+    pub product: &'static Product,
     /// Kind of server.
     pub variant: Variant,
     /// Base image, with its tag.
@@ -131,7 +135,7 @@ pub enum Action {
         /// The name of the stage; null for the last one.
         stage: Option<String>,
     },
-    /// Lines of `dockerfile_lines`.
+    /// Instructions: lines of `dockerfile_lines`, or how the container starts.
     Lines {
         /// As written.
         lines: Vec<String>,
@@ -217,4 +221,12 @@ pub struct Note {
     pub key: String,
     /// The text, a lowercase fragment.
     pub message: String,
+}
+
+fn name<S: Serializer>(product: &Product, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(product.name)
+}
+
+fn is_default(product: &&'static Product) -> bool {
+    *product == <&Product>::default()
 }

@@ -7,6 +7,7 @@ use pep508_rs::pep440_rs::Version;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::manifests::symbols::PythonVersion;
+use crate::compiler::product::Product;
 use crate::compiler::server;
 
 /// A base image with its tag.
@@ -34,16 +35,20 @@ enum Tag {
 /// The base image of `config`.
 pub fn base_image(config: &Config) -> BaseImage {
     let is_javascript = config.variant() == Variant::Javascript;
-    let standard = if is_javascript { server::JAVASCRIPT_IMAGE } else { server::PYTHON_IMAGE };
+    let product = config.server;
+    let standard = product.javascript_image.filter(|_| is_javascript).unwrap_or(product.python_image);
     let name = config.base_image.as_deref().unwrap_or(standard);
     let tag = tag(name);
     let suffix = config.python_distro().filter(|_| !is_javascript);
     let version =
         if is_javascript { node(config) } else { config.python().unwrap_or(server::DEFAULT_PYTHON) };
     let distro = suffix.or(config.image_distro.as_deref()).filter(|distro| *distro != server::DEFAULT_DISTRO);
-    let ending = distro.map(|distro| format!("-{distro}")).unwrap_or_default();
+    let distro = distro.map(|distro| format!("-{distro}")).unwrap_or_default();
+    let ending = format!("{}{distro}", product.tag_suffix);
+    // A server that is installed in the image has a version of its own.
+    let api_version = config.api_version.as_deref().filter(|_| product.installation.is_none());
     let word = if is_javascript { "node" } else { "py" };
-    let reference = match (tag, config.api_version.as_deref()) {
+    let reference = match (tag, api_version) {
         (Tag::Whole, _) => name.to_owned(),
         (Tag::Server, _) => format!("{name}-{word}{version}{ending}"),
         (Tag::Absent, Some(api)) => format!("{name}:{api}-{word}{version}{ending}"),
@@ -57,7 +62,7 @@ pub fn base_image(config: &Config) -> BaseImage {
 pub fn python(config: &Config) -> Option<(PythonVersion, Option<&'static str>)> {
     let tagged = config.base_image.as_deref().filter(|name| tag(name) == Tag::Whole);
     let (series, key) = match (tagged, config.python()) {
-        (Some(image), _) => (python_in_tag(image)?, Some("base_image")),
+        (Some(image), _) => (python_in_tag(image, config.server)?, Some("base_image")),
         (None, Some(series)) => (series.to_owned(), Some("python_version")),
         (None, None) => (server::DEFAULT_PYTHON.to_owned(), None),
     };
@@ -66,11 +71,11 @@ pub fn python(config: &Config) -> Option<(PythonVersion, Option<&'static str>)> 
 }
 
 /// The series of Python in a tag such as `0.8-py3.12` or, of the standard image, `3.12-wolfi`.
-fn python_in_tag(image: &str) -> Option<String> {
+fn python_in_tag(image: &str, server: &Product) -> Option<String> {
     let image = ImageName::parse(image).ok()?;
     let parts = || image.tag.iter().flat_map(|tag| tag.split('-'));
     let named = parts().find_map(|part| part.strip_prefix("py").filter(|_| names_language(part)));
-    let is_standard = image.name.ends_with(server::PYTHON_IMAGE);
+    let is_standard = image.name.ends_with(server.python_image);
     named.or_else(|| parts().next().filter(|part| is_standard && part.starts_with("3."))).map(str::to_owned)
 }
 
@@ -111,7 +116,11 @@ fn unused(config: &Config, tag: Tag) -> Vec<(&'static str, String)> {
     let keys = [
         ("python_version", config.python_version.is_some(), tag == Tag::Whole),
         ("node_version", is_javascript && config.node_version.is_some(), tag == Tag::Whole),
-        ("api_version", config.api_version.is_some(), tag != Tag::Absent),
+        (
+            "api_version",
+            config.api_version.is_some() && config.server.installation.is_none(),
+            tag != Tag::Absent,
+        ),
         ("image_distro", config.image_distro.is_some(), tag == Tag::Whole),
     ];
     let decided = keys.into_iter().filter(|(_, is_set, is_decided)| *is_set && *is_decided);

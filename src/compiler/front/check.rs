@@ -30,6 +30,7 @@ mod pip;
 mod python;
 mod references;
 mod requirements;
+mod server;
 mod shadowing;
 mod source;
 mod store;
@@ -99,6 +100,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },
     Check { run: locks::check, rules: locks::RULES },
+    Check { run: server::check, rules: server::RULES },
     Check { run: boundary::check, rules: boundary::RULES },
 ];
 

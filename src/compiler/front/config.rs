@@ -13,6 +13,7 @@ use crate::compiler::front::dialect::Dialect;
 use crate::compiler::manifests::dependency::{Dependency, classify};
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::paths;
+use crate::compiler::product::Product;
 use crate::compiler::tree::Tree;
 use crate::diagnostic::Pointer;
 
@@ -51,6 +52,8 @@ pub struct Config {
     pub api_version: Option<String>,
     /// The workspace that replaces `dependencies`.
     pub source: Option<SourceConfig>,
+    /// The server that it is checked and compiled for.
+    pub server: &'static Product,
 }
 
 /// A list of strings. Wrong items are left out, and the others keep the index that they have in the text.
@@ -136,6 +139,7 @@ impl Config {
             dockerfile_lines: strings("dockerfile_lines").and_then(|lines| lines.collect()),
             api_version: string("api_version"),
             source: value.get("source").and_then(SourceConfig::new),
+            server: <&Product>::default(),
             value,
         }
     }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::compiler::back::lower::tools::prefixed;
-use crate::compiler::back::lower::{Build, Input, npm_secrets};
+use crate::compiler::back::lower::{Build, Input, image_server, npm_secrets};
 use crate::compiler::back::plan::{Action, Mount};
 use crate::compiler::paths;
 
@@ -17,6 +17,7 @@ pub(super) fn base(input: &Input<'_>, stage: Option<(&str, &str)>, build: &mut B
     let image = input.resolved.base_image.reference.clone();
     let (stage, why) = stage.map_or((None, "base image"), |(stage, why)| (Some(stage.to_owned()), why));
     build.step(key, why, Action::From { image, stage });
+    image_server::install(input, build);
     if let Some(lines) = input.config.dockerfile_lines.as_ref().filter(|lines| !lines.is_empty()) {
         let lines = lines.clone();
         build.step("/dockerfile_lines", "lines of `dockerfile_lines`", Action::Lines { lines });

@@ -98,7 +98,7 @@ impl Groups {
             let first = [tools.write_server(SERVER)].into_iter();
             first.chain(installations).chain([words(["rm", SERVER])]).collect()
         } else {
-            installations.chain([tools.restore_server()]).collect()
+            installations.chain([tools.restore_server(input.config.server)]).collect()
         }
     }
 

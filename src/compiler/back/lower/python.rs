@@ -11,7 +11,7 @@ use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::late::Late;
 use crate::compiler::back::lower::packages::Packages;
 use crate::compiler::back::lower::tools::{Tools, words};
-use crate::compiler::back::lower::{Build, Input, javascript, locked, npm_secrets};
+use crate::compiler::back::lower::{Build, Input, image_server, javascript, locked, npm_secrets};
 use crate::compiler::back::plan::{Action, Command, Step, Variant};
 use crate::compiler::back::resolve::LocalPackage;
 use crate::compiler::manifests::package::UvSettings;
@@ -30,8 +30,9 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
     base(input, None, build);
     if input.config.dockerfile_lines.as_ref().is_some_and(|lines| !lines.is_empty()) {
         let why = "the server's own packages, if these lines replaced them";
-        build.step("/dockerfile_lines", why, tools.run(vec![tools.restore_server()]));
+        build.step("/dockerfile_lines", why, tools.run(vec![tools.restore_server(input.config.server)]));
     }
+    image_server::state(input, build);
     if is_mixed {
         node(input, build);
     }

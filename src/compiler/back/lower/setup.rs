@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 use crate::compiler::back::plan::{
     Health, Note, Plan, Port, Service, ServiceImage, Setup, Variable, VolumeMount,
 };
+use crate::compiler::product::State;
 use crate::compiler::server::setup::{self, Key};
 
 /// Maximum length of the directory name within a project name, in characters.
@@ -55,16 +56,24 @@ fn is_name_letter(c: char) -> bool {
 
 /// The setup for the server of `plan`.
 pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
-    let databases = [Some(setup::REDIS), (!options.has_database).then_some(setup::POSTGRES)];
-    let mut services: Vec<Service> = databases.iter().flatten().map(beside).collect();
-    let volumes = services.iter().flat_map(|service| &service.mounts).map(|mount| mount.volume.clone());
-    let volumes = volumes.collect();
+    let mut services: Vec<Service> = databases(plan, options).iter().map(beside).collect();
     let after = services.iter().map(|service| service.name.clone()).collect();
     let fixed = fixed(plan, options);
     let notes = notes(&fixed, options);
     services.push(server(plan, options, fixed, after));
     services.extend(options.debugger_port.map(|port| debugger(port, options)));
+    let volumes = services.iter().flat_map(|service| &service.mounts).map(|mount| mount.volume.clone());
+    let volumes = volumes.collect();
     Setup { name: options.name.clone(), services, volumes, notes }
+}
+
+/// The databases of the server.
+fn databases(plan: &Plan, options: &SetupOptions) -> Vec<setup::Service> {
+    match plan.server.product.state {
+        State::Databases if options.has_database => vec![setup::REDIS],
+        State::Databases => vec![setup::REDIS, setup::POSTGRES],
+        State::Directory { .. } => Vec::new(),
+    }
 }
 
 /// A service other than the server.
@@ -89,7 +98,7 @@ fn beside(data: &setup::Service) -> Service {
 
 fn server(plan: &Plan, options: &SetupOptions, fixed: Variables, after: Vec<String>) -> Service {
     let mut environment = fixed;
-    for key in setup::KEYS.iter().filter(|key| !is_given(key, options)) {
+    for key in plan.server.product.keys.iter().filter(|key| !is_given(key, options)) {
         let names = owned(key.found_by);
         environment.insert(key.variable.to_owned(), Variable::From { names, is_needed: false });
     }
@@ -108,7 +117,7 @@ fn server(plan: &Plan, options: &SetupOptions, fixed: Variables, after: Vec<Stri
         environment,
         env_file: plan.env.file.clone(),
         ports: vec![Port { host: options.port, container: plan.server.port }],
-        mounts: Vec::new(),
+        mounts: state(plan).into_iter().collect(),
         health: Some(health(plan.server.healthcheck.clone(), setup::SERVER_START_PERIOD)),
         after,
     }
@@ -123,19 +132,31 @@ fn debugger(port: u16, options: &SetupOptions) -> Service {
     service
 }
 
+/// The volume with the server's state.
+fn state(plan: &Plan) -> Option<VolumeMount> {
+    match plan.server.product.state {
+        State::Databases => None,
+        State::Directory { volume, path } => {
+            Some(VolumeMount { volume: volume.to_owned(), target: path.to_owned() })
+        }
+    }
+}
+
 type Variables = IndexMap<String, Variable>;
 
 /// Variables that the setup sets: the addresses of the other services, and the port.
 fn fixed(plan: &Plan, options: &SetupOptions) -> Variables {
+    let port = (setup::PORT_VARIABLE.to_owned(), text(&plan.server.port.to_string()));
+    if plan.server.product.state != State::Databases {
+        return [port].into_iter().collect();
+    }
     let database = match options.has_database {
         true => Variable::From { names: vec![setup::OWN_DATABASE.to_owned()], is_needed: true },
         false => text(setup::DATABASE_URI),
     };
     let (redis, redis_uri) = setup::REDIS_URI;
     let databases = setup::DATABASE_VARIABLES.iter().map(|&name| (name.to_owned(), database.clone()));
-    let others = [(redis, redis_uri.to_owned()), (setup::PORT_VARIABLE, plan.server.port.to_string())];
-    let others = others.into_iter().map(|(name, value)| (name.to_owned(), text(&value)));
-    databases.chain(others).collect()
+    databases.chain([(redis.to_owned(), text(redis_uri)), port]).collect()
 }
 
 fn notes(fixed: &Variables, options: &SetupOptions) -> Vec<Note> {

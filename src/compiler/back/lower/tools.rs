@@ -6,6 +6,7 @@ use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command, Mount};
 use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::front::config::{Config, KeepPkgTools};
+use crate::compiler::product::{Installation, Product};
 use crate::compiler::{paths, server};
 
 /// Where the pip configuration is mounted during installation.
@@ -59,6 +60,11 @@ impl Tools {
         Self { bytecode, ..Self::new(resolved) }
     }
 
+    /// pip for the packages of the server, in an image that has no uv yet.
+    pub(super) fn for_server(resolved: &Resolved) -> Self {
+        Self { installer: Installer::Pip, ..Self::for_requirements(resolved) }
+    }
+
     /// A stage that holds the pip configuration, to mount it from there under a name without special characters.
     pub(super) fn stage(input: &Input<'_>, build: &mut Build) {
         let Some(config) = &input.resolved.pip_config else { return };
@@ -73,6 +79,12 @@ impl Tools {
     pub(super) fn install(&self, directory: Option<String>, arguments: Vec<String>) -> Command {
         let constraints = ["-c".to_owned(), server::CONSTRAINTS.to_owned()];
         self.unconstrained(directory, constraints.into_iter().chain(arguments))
+    }
+
+    /// Installs exactly the wheels of a requirements file with hashes.
+    pub(super) fn locked(&self, file: &str) -> Command {
+        let options = ["--require-hashes", "--only-binary", ":all:", "-r", file].map(str::to_owned);
+        self.alone(None, options.to_vec())
     }
 
     /// Installs `arguments`, without their requirements.
@@ -91,7 +103,10 @@ impl Tools {
     }
 
     /// Restores the server's own packages if an installation replaced them.
-    pub(super) fn restore_server(&self) -> Command {
+    pub(super) fn restore_server(&self, server: &Product) -> Command {
+        if let Some(installation) = &server.installation {
+            return self.restore_packages(installation);
+        }
         let (list, url) = match self.installer {
             Installer::Pip => ("python3 -m pip freeze", ""),
             Installer::Uv => ("uv pip freeze --system", "file://"),
@@ -105,6 +120,18 @@ impl Tools {
         let install = tools.alone(None, ["-e", project].map(str::to_owned).to_vec());
         let commands = vec![prefixed(&["mkdir", "-p"], directories), prefixed(&["touch"], files), install];
         Command::Unless { check, commands }
+    }
+
+    /// Installs the server's own packages again unless they have their versions.
+    fn restore_packages(&self, installation: &Installation) -> Command {
+        let own = installation.own.iter().map(|&own| own.to_owned()).collect::<Vec<_>>();
+        let list = match self.installer {
+            Installer::Pip => "python3 -m pip freeze",
+            Installer::Uv => "uv pip freeze --system",
+        };
+        let patterns = own.iter().map(|own| format!("-e {own}")).collect::<Vec<_>>().join(" ");
+        let check = format!("[ \"$({list} | grep -cxF {patterns})\" = {} ]", own.len());
+        Command::Unless { check, commands: vec![self.alone(None, own)] }
     }
 
     fn unconstrained(&self, directory: Option<String>, arguments: impl Iterator<Item = String>) -> Command {

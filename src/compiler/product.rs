@@ -1,0 +1,118 @@
+//! The servers that a project can run on, as data: what differs between them. What they share is in
+//! [`server`](crate::compiler::server).
+
+mod licensed;
+mod memory;
+
+use std::fmt;
+
+pub use licensed::LICENSED;
+pub use memory::MEMORY;
+
+use crate::compiler::server::setup::Key;
+
+/// All servers, the default first.
+pub const PRODUCTS: &[&Product] = &[&LICENSED, &MEMORY];
+
+/// The variable that chooses a server.
+pub const VARIABLE: &str = "AGENTCLI_SERVER";
+
+/// A server that projects can run on.
+pub struct Product {
+    /// Its name, for `--server`.
+    pub name: &'static str,
+    /// What it is, as a lowercase fragment.
+    pub summary: &'static str,
+    /// Base image of Python projects, without a tag.
+    pub python_image: &'static str,
+    /// Base image of JavaScript projects, without a tag; absent where the server does not run them.
+    pub javascript_image: Option<&'static str>,
+    /// What follows the version of the language in a tag of the base image.
+    pub tag_suffix: &'static str,
+    /// How the server gets into the image, where the base image does not bring it.
+    pub installation: Option<Installation>,
+    /// Where it keeps its state.
+    pub state: State,
+    /// The keys that it accepts; it may need one of them.
+    pub keys: &'static [Key],
+    /// What of a configuration it does not support.
+    pub refused: &'static [Refusal],
+}
+
+/// The installation of a server in an image with Python.
+pub struct Installation {
+    /// Version of the server, which `api_version` has to match.
+    pub version: &'static str,
+    /// The server's own packages with their versions.
+    pub own: &'static [&'static str],
+    /// All packages: on each line a requirement, and the SHA-256 of its wheels, each after the version of Python that it
+    /// is for, or `any`. Made by `packaging/lock-server`.
+    pub lock: &'static str,
+    /// Environment variables of the server, which overrule those of the container.
+    pub variables: &'static [(&'static str, &'static str)],
+}
+
+/// Where a server keeps its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In PostgreSQL and Redis.
+    Databases,
+    /// In a directory, for one replica.
+    Directory {
+        /// Name of its volume.
+        volume: &'static str,
+        /// Its path in the container.
+        path: &'static str,
+    },
+}
+
+/// A part of a configuration that a server does not support.
+#[derive(Debug)]
+pub struct Refusal {
+    /// JSON Pointer of the key.
+    pub pointer: &'static str,
+    /// The values that it does not support; empty for all of them.
+    pub values: &'static [&'static str],
+    /// Why, as a lowercase fragment.
+    pub why: &'static str,
+}
+
+impl Product {
+    /// The server called `name`.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PRODUCTS.iter().copied().find(|product| product.name == name)
+    }
+}
+
+impl Installation {
+    /// The lines of a requirements file with the packages for `python`, such as `3.12`; without it, for every version.
+    pub fn requirements(&self, python: Option<&str>) -> Vec<String> {
+        let is_for = |tag: &str| tag == "any" || python.is_none_or(|python| tag == python);
+        let line = |line: &str| {
+            let (requirement, wheels) = line.split_once(' ').unwrap_or((line, ""));
+            let wheels = wheels.split(' ').filter_map(|wheel| wheel.split_once(':'));
+            let hashes =
+                wheels.filter(|(tag, _)| is_for(tag)).map(|(_, hash)| format!(" --hash=sha256:{hash}"));
+            format!("{requirement}{}", hashes.collect::<String>())
+        };
+        self.lock.lines().map(line).collect()
+    }
+}
+
+impl Default for &Product {
+    fn default() -> Self {
+        &LICENSED
+    }
+}
+
+impl PartialEq for Product {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,17 @@
+//! The published server, which its base image brings.
+
+use super::{Product, State};
+use crate::compiler::server::{self, setup};
+
+/// The published server.
+pub static LICENSED: Product = Product {
+    name: "licensed",
+    summary: "the published server; needs a license or an API key when it runs",
+    python_image: server::PYTHON_IMAGE,
+    javascript_image: Some(server::JAVASCRIPT_IMAGE),
+    tag_suffix: "",
+    installation: None,
+    state: State::Databases,
+    keys: setup::KEYS,
+    refused: &[],
+};
