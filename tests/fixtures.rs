@@ -1,7 +1,7 @@
 //! The exact output of `agentcli validate` for each case in `fixtures/invalid/<code>/`.
 //!
 //! - `<case>.json` is the configuration, copied as `agent.json`, and `<case>.txt` the output. A case named
-//!   `<name>.langgraph` is copied as `langgraph.json`.
+//!   `<name>.langgraph` is copied as `langgraph.json`, and one named `<name>.memory` is checked for that server.
 //! - The project around it is `fixtures/trees/python`, or `fixtures/trees/<tree>` for a case named `<name>@<tree>`.
 //! - A tree with a directory `project/` has files beside the project too, and the configuration is in that directory.
 //! - The files of a directory `<case>/` are added to the project and replace files of the same name. A case may have
@@ -33,14 +33,15 @@ impl Case {
 
     fn run(&self) -> Output {
         let (project, _) = self.project();
-        project.run("validate --color never")
+        let server = if self.stem.ends_with(".memory") { "--server memory" } else { "" };
+        project.run(&format!("validate --color never {server}"))
     }
 
     /// The project, and the path of its configuration.
     fn project(&self) -> (TestEnv, PathBuf) {
         let (name, config) = match self.stem.strip_suffix(".langgraph") {
             Some(name) => (name, "langgraph.json"),
-            None => (&*self.stem, "agent.json"),
+            None => (self.stem.trim_end_matches(".memory"), "agent.json"),
         };
         let tree = name.split_once('@').map_or("python", |(_, tree)| tree);
         let mut env = TestEnv::empty();
@@ -182,7 +183,9 @@ fn every_file_belongs_to_a_case() {
         let found: BTreeSet<String> = found.into_iter().filter(|name| name.ends_with(".txt")).collect();
         assert_eq!(found, expected, "fixtures/invalid/{code}");
     }
-    let named = cases.iter().filter_map(|case| case.stem.trim_end_matches(".langgraph").split_once('@'));
+    let named = cases.iter().filter_map(|case| {
+        case.stem.trim_end_matches(".langgraph").trim_end_matches(".memory").split_once('@')
+    });
     let trees: BTreeSet<String> =
         named.map(|(_, tree)| tree.to_owned()).chain(["python".to_owned()]).collect();
     assert_eq!(names(&fixtures("trees")), trees);

@@ -100,7 +100,7 @@ fn no_edit_shows_a_value_of_env_in_a_report_or_a_diff() {
                     let check =
                         || check_content(directory, path, Default::default(), text.clone().into_bytes());
                     assert_hidden(&reports(check()), text);
-                    let fixed = Fixed::new(check(), directory, path);
+                    let fixed = Fixed::new(check(), Default::default(), directory, path);
                     assert_hidden(&fixed.diff(), text);
                     assert_hidden(&reports(fixed.into_now()), text);
                 }

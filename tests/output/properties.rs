@@ -245,6 +245,7 @@ fn plan(name: String, actions: Vec<Action>) -> Plan {
     let steps = [from].into_iter().chain(actions);
     let steps = steps.map(|action| Step { why: "a reason".into(), key: String::new(), action }).collect();
     let server = Server {
+        product: Default::default(),
         variant: Variant::Python,
         image: "scratch".into(),
         python: None,

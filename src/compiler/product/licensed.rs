@@ -6,7 +6,7 @@ use crate::compiler::server::{self, setup};
 /// The published server.
 pub static LICENSED: Product = Product {
     name: "licensed",
-    summary: "the published server; needs a license or an API key when it runs",
+    summary: "state in PostgreSQL and Redis; needs a license or an API key when it runs",
     python_image: server::PYTHON_IMAGE,
     javascript_image: Some(server::JAVASCRIPT_IMAGE),
     tag_suffix: "",

@@ -5,7 +5,7 @@ use super::{Installation, Product, Refusal, State};
 /// The server with its in-memory runtime.
 pub static MEMORY: Product = Product {
     name: "memory",
-    summary: "the server of `dev`, which keeps its state in memory and on a volume; needs no key, and runs as one replica",
+    summary: "state in memory and on a volume; needs no key, and runs as one replica",
     python_image: "python",
     javascript_image: None,
     tag_suffix: "-slim",
