@@ -5,6 +5,7 @@ mod interrupts;
 mod life;
 mod options;
 mod pull;
+mod servers;
 mod signals;
 mod watch;
 

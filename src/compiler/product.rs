@@ -48,6 +48,8 @@ pub struct Installation {
     /// All packages: on each line a requirement, and the SHA-256 of its wheels, each after the version of Python that it
     /// is for, or `any`. Made by `packaging/lock-server`.
     pub lock: &'static str,
+    /// Environment variables of the image, which those of the container overrule.
+    pub defaults: &'static [(&'static str, &'static str)],
     /// Environment variables of the server, which overrule those of the container.
     pub variables: &'static [(&'static str, &'static str)],
 }

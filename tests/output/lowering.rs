@@ -3,13 +3,14 @@
 mod context;
 mod javascript;
 
-use agentcli::compiler::analyze;
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
 use agentcli::compiler::back::lower::{Options, lower};
 use agentcli::compiler::back::plan::{Action, Plan};
 use agentcli::compiler::files::{Entry, FileKind, Files, MemoryFiles};
 use agentcli::compiler::manifests::dockerignore::Ignore;
+use agentcli::compiler::product::MEMORY;
 use agentcli::compiler::tree::Tree;
+use agentcli::compiler::{analyze, analyze_for};
 
 use super::properties;
 
@@ -396,4 +397,45 @@ fn words_of_the_server() {
         contract("LANGGRAPH_WEBHOOKS"),
         r#"{"url":{"require_https":true},"headers":{"X":"${{ env.AGENT_WEBHOOK_X }}"},"env_prefix":"AGENT_WEBHOOK_"}"#
     );
+}
+
+/// The plan for the server `memory`.
+fn in_memory(members: &str) -> Plan {
+    let config = format!(r#"{{"dependencies": ["."], {GRAPHS}{members}}}"#);
+    let files = Tree::new(MemoryFiles::new([PYTHON, ("requirements.txt", "")]));
+    let analysis = analyze_for(&MEMORY, "agent.json", &config, &files);
+    assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
+    lower(&analysis.config, &files, "agent.json", &Options::default())
+}
+
+#[test]
+fn a_server_without_an_image_is_installed_first_and_runs_as_a_user() {
+    let plan = in_memory(r#", "python_version": "3.12", "dockerfile_lines": ["RUN true"]"#);
+    let text = dockerfile(&plan);
+    let find = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}` in\n{text}"));
+    assert!(find("FROM python:3.12-slim\n") < find("--require-hashes"));
+    assert!(find("--require-hashes") < find("RUN true"));
+    assert!(find("COPY . /deps/app/") < find("USER 10001:10001"));
+    assert_eq!(serde_json::to_value(&plan).unwrap()["server"]["name"], "memory");
+}
+
+#[test]
+fn the_base_image_of_such_a_server_is_a_python_of_its_version_and_distribution() {
+    for (members, expected) in [
+        ("", "python:3.11-slim"),
+        (r#", "python_version": "3.13-bookworm""#, "python:3.13-slim-bookworm"),
+        (r#", "image_distro": "debian", "api_version": "0.16.7""#, "python:3.11-slim"),
+        (r#", "base_image": "registry.example/python""#, "registry.example/python:3.11-slim"),
+        (r#", "base_image": "registry.example/python:3.12-own""#, "registry.example/python:3.12-own"),
+    ] {
+        assert_eq!(in_memory(members).server.image, expected, "{members}");
+    }
+}
+
+#[test]
+fn wheels_of_other_versions_of_python_are_left_out_where_the_version_is_known() {
+    let known = dockerfile(&in_memory("")).matches("--hash=").count();
+    let unknown =
+        dockerfile(&in_memory(r#", "base_image": "registry.example/base:1""#)).matches("--hash=").count();
+    assert!(known < unknown, "{known} {unknown}");
 }

@@ -13,6 +13,7 @@ pub static MEMORY: Product = Product {
         version: "0.16.7",
         own: &["langgraph-api==0.16.7", "langgraph-runtime-inmem==0.36.7"],
         lock: include_str!("memory.lock"),
+        defaults: &[("LOG_COLOR", "false"), ("PYTHONUNBUFFERED", "1")],
         variables: &[
             // A path with `inmem` enables routes for tests of the server, which need no authentication.
             ("MIGRATIONS_PATH", "off"),

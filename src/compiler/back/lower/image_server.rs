@@ -38,6 +38,8 @@ pub(super) fn install(input: &Input<'_>, build: &mut Build) {
     commands.extend(files(installation, python));
     commands.push(tools.locked(REQUIREMENTS));
     build.step("/graphs", &why, tools.run(commands));
+    let variables = installation.defaults.iter().map(|&(name, value)| (name.to_owned(), value.into()));
+    build.step("/graphs", &why, Action::Env { variables: variables.collect() });
 }
 
 fn files(installation: &Installation, python: Option<&str>) -> Vec<Command> {
