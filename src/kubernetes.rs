@@ -18,6 +18,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::api::wire::{Redacted, ResourceSpec, SecretReference};
+use crate::compiler::product::{Product, State};
 use crate::compiler::server::{PORT, cluster, setup};
 
 /// Time between the end of the drain and the kill of a server, in seconds. It covers the `preStop` hook.
@@ -36,6 +37,8 @@ pub struct Request<'a> {
     pub image: String,
     /// Image of the executors of the distributed runtime.
     pub executor_image: Option<String>,
+    /// The server.
+    pub server: &'static Product,
     /// Resources.
     pub resources: ResourceSpec,
     /// Variables from secrets of the cluster.
@@ -90,9 +93,14 @@ pub fn manifests(request: &Request<'_>) -> Result<Manifests, Refused> {
     if scope.has_redis {
         objects.extend(databases::redis(&scope)?);
     }
-    objects.push(migrations::job(&scope)?);
-    objects.extend(server::server(&scope, &mut notes)?);
-    objects.extend(distributed::objects(&scope, &mut notes)?);
+    match request.server.state {
+        State::Databases => {
+            objects.push(migrations::job(&scope)?);
+            objects.extend(server::server(&scope, &mut notes)?);
+            objects.extend(distributed::objects(&scope, &mut notes)?);
+        }
+        State::Directory { volume, path } => objects.extend(server::alone(&scope, volume, path)?),
+    }
     objects.iter_mut().for_each(remove_nulls);
     Ok(Manifests { objects, requirements, notes })
 }
@@ -119,8 +127,9 @@ impl<'a> Scope<'a> {
         let is_referred = |names: &[&str]| {
             request.references.iter().any(|it| it.name.as_deref().is_some_and(|name| names.contains(&name)))
         };
-        let has_database = !is_referred(setup::DATABASE_VARIABLES);
-        let has_redis = !is_referred(&[setup::REDIS_URI.0]);
+        let has_databases = request.server.state == State::Databases;
+        let has_database = has_databases && !is_referred(setup::DATABASE_VARIABLES);
+        let has_redis = has_databases && !is_referred(&[setup::REDIS_URI.0]);
         let variables = secrets::variables(request, notes)?;
         let resources = &request.resources;
         let unknown =

@@ -14,6 +14,10 @@ use crate::compiler::server::setup::Key;
 /// All servers, the default first.
 pub const PRODUCTS: &[&Product] = &[&LICENSED, &MEMORY];
 
+/// The user and the group that a server runs as that agentcli installs, by number: so an orchestrator knows that it is not
+/// root.
+pub const USER: u32 = 10001;
+
 /// The variable that chooses a server.
 pub const VARIABLE: &str = "AGENTCLI_SERVER";
 

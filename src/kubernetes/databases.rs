@@ -41,23 +41,28 @@ pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
     container["args"] = arguments.into();
     container["env"] = variables.into();
     container["volumeMounts"] = json!([{ "name": DATA, "mountPath": directory }]);
-    let storage = it.db_storage_gi.unwrap_or(STORAGE);
-    check_amount("db_storage_gi", storage as f64)?;
     let mut object = metadata::object(scope, ("apps/v1", "StatefulSet"), name.clone(), component)?;
     object["spec"] = json!({
         "replicas": 1,
         "serviceName": name,
         "selector": { "matchLabels": metadata::selector(scope, component) },
         "template": template(scope, component, &container)?,
-        "volumeClaimTemplates": [{
-            "metadata": { "name": DATA },
-            "spec": {
-                "accessModes": ["ReadWriteOnce"],
-                "resources": { "requests": { "storage": format!("{storage}Gi") } },
-            },
-        }],
+        "volumeClaimTemplates": [claim(scope, DATA)?],
     });
     Ok([server::service(scope, &name, component, ("postgres", cluster::POSTGRES_PORT))?, object])
+}
+
+/// The claim of the volume `name` for the state.
+pub(super) fn claim(scope: &Scope<'_>, name: &str) -> Result<Value, Refused> {
+    let storage = scope.request.resources.db_storage_gi.unwrap_or(STORAGE);
+    check_amount("db_storage_gi", storage as f64)?;
+    Ok(json!({
+        "metadata": { "name": name },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": format!("{storage}Gi") } },
+        },
+    }))
 }
 
 /// The Service and the Deployment of Redis, which keeps nothing.

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::compute::{Compute, Scale};
 use super::pod::{self, Main};
-use super::{Refused, Scope, metadata};
+use super::{Refused, Scope, databases, metadata};
 use crate::api::wire::ResourceSpec;
+use crate::compiler::product::USER;
 use crate::compiler::server::{self, cluster};
 
 /// Port of the Service.
@@ -44,6 +45,35 @@ pub(super) fn server(scope: &Scope<'_>, notes: &mut Vec<String>) -> Result<Vec<V
         objects.extend(workload(scope, &scope.name("queue"), "queue", &queue, scale)?);
     }
     Ok(objects)
+}
+
+/// The Service and the StatefulSet of a server that keeps its state in the directory `path`: it runs alone.
+pub(super) fn alone(scope: &Scope<'_>, volume: &str, path: &str) -> Result<Vec<Value>, Refused> {
+    let it = &scope.request.resources;
+    let is_scaled = [it.min_scale, it.max_scale].into_iter().flatten().any(|scale| scale > 1);
+    if is_scaled || scope.has_queue || scope.is_distributed {
+        let message =
+            format!("the server `{}` runs as one replica, without queue workers", scope.request.server.name);
+        return Err(Refused::new(message, "change the resources, or choose another server with --server"));
+    }
+    let (before, beside) = pod::others(scope)?;
+    let mut container = main(scope, compute(it)).container(scope)?;
+    let mount = json!({ "name": volume, "mountPath": path });
+    let mounts = container["volumeMounts"].as_array().cloned().unwrap_or_default();
+    container["volumeMounts"] = [mounts, vec![mount]].concat().into();
+    let mut template = pod::template(scope, SERVER, [vec![container], beside].concat(), before)?;
+    // The group owns the files of the volume.
+    template["spec"]["securityContext"] = json!({ "fsGroup": USER });
+    let name = scope.request.name.clone();
+    let mut object = metadata::object(scope, ("apps/v1", "StatefulSet"), name.clone(), SERVER)?;
+    object["spec"] = json!({
+        "replicas": 1,
+        "serviceName": name,
+        "selector": { "matchLabels": metadata::selector(scope, SERVER) },
+        "template": template,
+        "volumeClaimTemplates": [databases::claim(scope, volume)?],
+    });
+    Ok(vec![service(scope, &name, SERVER, (pod::PORT, SERVICE_PORT))?, object])
 }
 
 /// The container of the server. It executes runs unless other processes do.

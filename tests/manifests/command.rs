@@ -154,3 +154,29 @@ fn a_deployment_gives_its_image_resources_and_references() {
     let missing = TestEnv::project().run(&format!("manifests - --deployment none {account}"));
     assert_eq!((missing.code, missing.out.as_str()), (1, ""), "{}", missing.err);
 }
+
+#[test]
+fn a_server_with_its_state_in_a_directory_runs_alone_on_a_volume() {
+    let project = project("{}");
+    let (_, objects) = manifests(&project, "--server memory");
+    let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["ConfigMap", "Service", "StatefulSet"]);
+    let spec = &object(&objects, "StatefulSet", "agent")["spec"];
+    assert_eq!(spec["replicas"], 1);
+    assert_eq!(spec["volumeClaimTemplates"][0]["metadata"]["name"], "agent-state");
+    let pod = &spec["template"]["spec"];
+    assert_eq!(pod["securityContext"], json!({ "fsGroup": 10001 }));
+    assert_eq!(
+        pod["containers"][0]["volumeMounts"],
+        json!([{ "name": "agent-state", "mountPath": "/data" }])
+    );
+
+    for resource in ["max_scale=2", "queue_min_scale=1", "executor_cpu=1"] {
+        let refused = project.run(&format!("manifests - {IMAGE} --server memory --resource {resource}"));
+        assert!(
+            refused.err.contains("the server `memory` runs as one replica"),
+            "{resource}: {}",
+            refused.err
+        );
+    }
+}

@@ -199,6 +199,7 @@ fn request(namespace: &str, resources: ResourceSpec) -> Request<'static> {
         namespace: Some(namespace.to_owned()),
         image: "a".to_owned(),
         executor_image: Some("b".to_owned()),
+        server: Default::default(),
         resources,
         references: Vec::new(),
         variables: IndexMap::new(),

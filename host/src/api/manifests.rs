@@ -88,6 +88,7 @@ fn manifests(details: RevisionDetails, secrets: Vec<Secret>, given: Given) -> Re
         namespace: source.listener_config.and_then(|config| config.cluster_namespace),
         image,
         executor_image: given.executor_image,
+        server: Default::default(),
         resources: source.resource_spec.unwrap_or_default(),
         references: deployment.secret_references.unwrap_or_default(),
         variables: secrets.into_iter().map(shown).collect(),

@@ -136,6 +136,7 @@ impl Manifests {
             namespace,
             image: self.image.clone().or(image).ok_or_else(missing)?,
             executor_image: self.executor_image.clone(),
+            server: planned.plan.server.product,
             resources: resources(spec, &self.resource)?,
             references,
             variables,

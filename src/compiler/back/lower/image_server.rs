@@ -7,7 +7,7 @@ use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command};
 use crate::compiler::front::keys;
 use crate::compiler::paths;
-use crate::compiler::product::{Installation, State};
+use crate::compiler::product::{Installation, State, USER};
 use crate::compiler::server::{self, local, setup};
 
 /// Where the files of the server are.
@@ -18,9 +18,6 @@ const REQUIREMENTS: &str = "/api/requirements.txt";
 
 /// The program that starts the server.
 const START: &str = "/api/start";
-
-/// The user and group that the server runs as, by number, so that an orchestrator knows that it is not root.
-const USER: &str = "10001";
 
 /// Time for open responses when the server is stopped, in seconds: less than the 10 after which engines kill it.
 const GRACE: &str = "5";
@@ -117,9 +114,10 @@ pub(super) fn start(input: &Input<'_>, build: &mut Build) {
 pub(super) fn state(input: &Input<'_>, build: &mut Build) {
     let State::Directory { path, .. } = input.config.server.state else { return };
     let link = paths::join(&input.layout.project, local::STATE);
+    let user = USER.to_string();
     let commands = vec![
-        words(["groupadd", "--gid", USER, "agent"]),
-        words(["useradd", "--uid", USER, "--gid", USER, "--create-home", "agent"]),
+        words(["groupadd", "--gid", &user, "agent"]),
+        words(["useradd", "--uid", &user, "--gid", &user, "--create-home", "agent"]),
         words(["mkdir", "-p", path, &input.layout.project]),
         words(["chown", &format!("{USER}:{USER}"), path]),
         prefixed(&["ln", "-s", path], vec![link]),

@@ -38,7 +38,7 @@ fn check_languages(context: &mut Context<'_>) {
     let mut found: Vec<Pointer> = graphs.map(|(id, _)| Pointer::root().join("graphs").join(id)).collect();
     let others = ["/auth/path", "/http/app"]
         .into_iter()
-        .filter(|pointer| config.str_at(pointer).is_some_and(|text| paths::is_javascript(text)));
+        .filter(|pointer| config.str_at(pointer).is_some_and(paths::is_javascript));
     found.extend(others.map(Pointer::parse));
     for pointer in found {
         report(context, pointer, "it runs no JavaScript");
