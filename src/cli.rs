@@ -21,7 +21,7 @@ mod printer;
 pub mod progress;
 pub mod report;
 mod resources;
-mod server;
+pub mod server;
 mod service;
 mod settings;
 mod setup;

@@ -60,7 +60,7 @@ pub const VARIABLES: &[Row] = &[
     ),
     row(
         &[product::VARIABLE],
-        &["build", "compose", "deploy", "dockerfile", "manifests", "plan", "up", "validate"],
+        &["build", "compose", "deploy", "dockerfile", "host serve", "manifests", "plan", "up", "validate"],
         "the server, without `--server`",
     ),
     row(&["DOCKER_HOST"], ENGINE, "address of the container engine"),

@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// The option of every command that checks or compiles for a server.
 #[derive(Debug, clap::Args)]
-pub(super) struct ServerOption {
+pub struct ServerOption {
     /// Server to run on: licensed, or memory, which needs no key [default: AGENTCLI_SERVER, or licensed]
     #[arg(long, value_name = "SERVER", value_parser = name)]
     server: Option<&'static Product>,
@@ -20,7 +20,7 @@ impl ServerOption {
     /// # Errors
     ///
     /// The variable names no server.
-    pub(super) fn server(&self, env: &Env) -> Result<&'static Product, Error> {
+    pub fn server(&self, env: &Env) -> Result<&'static Product, Error> {
         match (self.server, env.variable(VARIABLE)) {
             (Some(server), _) => Ok(server),
             (None, Some(text)) => {
@@ -31,7 +31,7 @@ impl ServerOption {
     }
 
     /// Says which server was chosen, unless it is the default, and how.
-    pub(super) fn note(&self, env: &mut Env, server: &Product) {
+    pub fn note(&self, env: &mut Env, server: &Product) {
         if *server != *<&Product>::default() {
             let by = if self.server.is_some() { "--server" } else { VARIABLE };
             note(env, &format!("the server is `{}` ({by}): {}", server.name, server.summary));

@@ -21,6 +21,9 @@ pub const USER: u32 = 10001;
 /// The variable that chooses a server.
 pub const VARIABLE: &str = "AGENTCLI_SERVER";
 
+/// The label of an image with the name of its server, unless that is the default.
+pub const LABEL: &str = "agentcli.server";
+
 /// A server that projects can run on.
 pub struct Product {
     /// Its name, for `--server`.
@@ -84,6 +87,11 @@ pub struct Refusal {
 }
 
 impl Product {
+    /// Whether several replicas can share its state.
+    pub fn has_replicas(&self) -> bool {
+        self.state == State::Databases
+    }
+
     /// The server called `name`.
     pub fn named(name: &str) -> Option<&'static Self> {
         PRODUCTS.iter().copied().find(|product| product.name == name)

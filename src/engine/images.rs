@@ -70,6 +70,17 @@ impl Engine {
         Ok(Some(variables.iter().filter_map(pair).collect()))
     }
 
+    /// The value of a label of a local image.
+    ///
+    /// # Errors
+    ///
+    /// The engine refuses or disconnects.
+    pub async fn image_label(&self, name: &str, label: &str) -> Result<Option<String>, Error> {
+        let image = self.inspect_image(name).await?;
+        let labels = image.and_then(|image| image.config?.labels);
+        Ok(labels.and_then(|mut labels| labels.remove(label)))
+    }
+
     /// The names `repository:tag` of local images whose repository begins with `prefix` and a slash.
     ///
     /// # Errors

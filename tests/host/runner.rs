@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use agentcli::compiler::manifests::dockerignore::Ignore;
+use agentcli::compiler::product::MEMORY;
 use agentcli::context::Context;
 use agentcli::engine::EngineEnv;
 use agentcli_host::AllowedImages;
@@ -63,6 +64,7 @@ impl OwnHost {
             repository_limit: 1 << 30,
             databases,
             limits: ContainerLimits::default(),
+            server: Default::default(),
         }
     }
 
@@ -297,6 +299,36 @@ async fn given_database_server_gets_a_database_for_each_deployment() {
     // Neither the password nor the role's is in the log of the engine.
     let logs = docker(&host.engine, &["logs", given.trim()]);
     assert!(!logs.contains("PASSWORD"), "{logs}");
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_its_own_state_has_one_replica() {
+    let host = OwnHost::new();
+    let options = host.options(Databases::new(None, None, b"key").unwrap());
+    let runner = EngineRunner::new(Options { server: &MEMORY, ..options }).unwrap();
+    let project = TempDir::new().unwrap();
+    let agent = "from typing_extensions import TypedDict\n\nfrom langgraph.graph import StateGraph\n\n\n\
+                 class State(TypedDict):\n    name: str\n\n\n\
+                 graph = StateGraph(State).add_sequence([('greet', lambda state: {'name': 'Hello ' + state['name']})])\n\
+                 graph = graph.add_edge('__start__', 'greet').compile()\n";
+    let config = json!({ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" } }).to_string();
+    for (name, text) in [("agent.json", &*config), ("agent.py", agent), ("requirements.txt", "")] {
+        fs::write(project.path().join(name), text).unwrap();
+    }
+    let (sink, lines) = log();
+    let built = runner.build(host.job(project.path()).await, sink).await;
+    built.unwrap_or_else(|error| panic!("{error}\n{:#?}", lines.lock().unwrap()));
+    let launch = host.launch();
+    let name = container_name(&launch.name, 1, 0);
+    create(&runner, &launch).await;
+    runner.start(&name).await.unwrap();
+    assert_eq!(run_graph(healthy(&runner).await), json!({ "name": "Hello Ada" }));
+    let refused = runner.create(Launch { replica: 1, ..launch.clone() }).await.unwrap_err();
+    let expected = "the server `memory` runs as one replica; set min_scale and max_scale to 1";
+    assert_eq!(refused, Failure::Refused(expected.to_owned()));
+    runner.stop(&name, Duration::from_secs(20)).await.unwrap();
+    runner.remove(&name).await.unwrap();
+    runner.forget(&launch.deployment).await.unwrap();
 }
 
 #[tokio::test]

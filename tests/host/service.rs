@@ -136,6 +136,7 @@ impl Host {
                 repository_limit: 1 << 30,
                 databases,
                 limits: runner::ContainerLimits::default(),
+                server: Default::default(),
             };
             EngineRunner::new(options).unwrap()
         })

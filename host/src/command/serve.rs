@@ -17,6 +17,7 @@ use agentcli::api::wire::Redacted;
 use agentcli::cli::account::Dialect;
 use agentcli::cli::console::visible_line;
 use agentcli::cli::env::Env;
+use agentcli::cli::server::ServerOption;
 use agentcli::error::Error;
 use agentcli::project;
 
@@ -102,6 +103,9 @@ pub(crate) struct Serve {
     #[arg(long, overrides_with = "pull")]
     no_pull: bool,
 
+    #[command(flatten)]
+    server: ServerOption,
+
     /// Image that tenants may use as the engine has it, or as your `docker login` gets it: REPOSITORY, with or without a tag,
     /// PREFIX/*, or * for all; can be given several times
     #[arg(long, value_name = "IMAGE")]
@@ -138,6 +142,8 @@ impl Serve {
     pub(crate) fn run(self, env: &mut Env) -> Result<(), Error> {
         raise_file_limit();
         let options = self.options(env)?;
+        let server = self.server.server(env)?;
+        self.server.note(env, server);
         let allowed_images = AllowedImages::new(&self.allow_image).map_err(Error::misused)?;
         let store = Store::open(&env.directory.join(&self.data)).map_err(crate::Error::from)?;
         let runner = Arc::new(self.runner(env, &store, allowed_images)?);
@@ -182,6 +188,7 @@ impl Serve {
             repository_limit: REPOSITORY_LIMIT,
             databases,
             limits: ContainerLimits { memory: self.memory_limit << 20, pids: self.pids_limit },
+            server: self.server.server(env)?,
         };
         Ok(EngineRunner::new(options).map_err(crate::Error::Runner)?)
     }

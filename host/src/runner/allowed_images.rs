@@ -1,7 +1,7 @@
 //! Images that tenants name. The engine has more than theirs: those of other tenants and of the operator.
 
 use agentcli::compiler::manifests::image_name::ImageName;
-use agentcli::compiler::server;
+use agentcli::compiler::product::PRODUCTS;
 use url::Host;
 
 use crate::net::address;
@@ -18,7 +18,7 @@ pub(super) const NOT_PUBLIC: &str =
     "its registry is not public; the operator can permit the image with --allow-image";
 
 /// The images that the operator lets all tenants use as the engine has them, or as the operator's credentials get them: those
-/// of the server, and those that it lists. All others come from their registry, without credentials.
+/// that servers are built on, and those that it lists. All others come from their registry, without credentials.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedImages(Vec<Pattern>);
 
@@ -42,8 +42,9 @@ impl AllowedImages {
     pub(super) fn has(&self, image: &str) -> bool {
         let Ok(image) = parse(image) else { return false };
         let (name, version) = (full_name(image.name), image.digest.or(image.tag));
-        let is_of_server =
-            [server::PYTHON_IMAGE, server::JAVASCRIPT_IMAGE].iter().any(|it| full_name(it) == name);
+        let of_servers =
+            PRODUCTS.iter().flat_map(|server| [Some(server.python_image), server.javascript_image]);
+        let is_of_server = of_servers.flatten().any(|it| full_name(it) == name);
         is_of_server
             || self.0.iter().any(|pattern| match pattern {
                 Pattern::All => true,
@@ -143,6 +144,8 @@ fn is_registry(part: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use agentcli::compiler::server;
+
     use super::*;
 
     #[test]

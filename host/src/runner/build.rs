@@ -9,8 +9,9 @@ use tempfile::TempDir;
 
 use agentcli::api::wire::LogLevel;
 use agentcli::cli::report::text::{self, Layout};
-use agentcli::compiler::analyze;
+use agentcli::compiler::analyze_for;
 use agentcli::compiler::back::lower::{self, Options};
+use agentcli::compiler::product::Product;
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
 use agentcli::project::{self, Boundary, Project};
 
@@ -32,7 +33,8 @@ pub(super) async fn build(
     options: &super::Options,
     log: LogSink,
 ) -> Result<(), Failure> {
-    let super::Options { builds, pull, repository_limit, .. } = options;
+    let super::Options { builds, pull, repository_limit, server, .. } = options;
+    let server: &'static Product = server;
     let (tag, config, cache) = (job.tag.clone(), job.config.clone(), job.cache.clone());
     // It is removed when the build ends.
     let tree = fs::create_dir_all(builds).and_then(|()| TempDir::with_prefix_in("tree-", builds));
@@ -45,7 +47,7 @@ pub(super) async fn build(
         repository::fetch(&remote, tree.path(), *repository_limit, &log).await.map_err(Failure::Refused)?;
     }
     let (root, lines) = (tree.path().to_owned(), log.clone());
-    let prepared = tokio::task::spawn_blocking(move || prepare(&root, &job, &lines)).await;
+    let prepared = tokio::task::spawn_blocking(move || prepare(&root, &job, server, &lines)).await;
     let prepared = prepared.map_err(|_| Failure::Refused("the build stopped".to_owned()))?;
     let request = prepared.map_err(Failure::Refused)?;
     let lines = log.clone();
@@ -74,7 +76,12 @@ fn report(event: &BuildEvent, log: &LogSink) {
 }
 
 /// Unpacks and compiles the source. The error is a fragment.
-fn prepare(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
+fn prepare(
+    root: &Path,
+    job: &BuildJob,
+    server: &'static Product,
+    log: &LogSink,
+) -> Result<BuildRequest, String> {
     match &job.origin {
         Origin::Archive(archive) => {
             unpack(archive, root)?;
@@ -84,7 +91,7 @@ fn prepare(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, S
     }
     // Before it is compiled: findings quote files.
     tree::check_links(root)?;
-    compile(root, job, log)
+    compile(root, job, server, log)
 }
 
 /// Unpacks an archive, which was checked. This user may change and remove everything in the tree, whatever the modes in the
@@ -138,14 +145,19 @@ fn is_inside(root: &Path, path: &Path) -> io::Result<()> {
     if is_inside { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
-/// The build of the configuration in an unpacked archive; its findings are logged.
-fn compile(root: &Path, job: &BuildJob, log: &LogSink) -> Result<BuildRequest, String> {
+/// The build of the configuration in an unpacked archive for `server`; its findings are logged.
+fn compile(
+    root: &Path,
+    job: &BuildJob,
+    server: &'static Product,
+    log: &LogSink,
+) -> Result<BuildRequest, String> {
     let path = Path::new(&job.config);
     is_inside(root, &root.join(path)).map_err(|_| format!("`{}` is not a file of the source", job.config))?;
     let loaded = Project::load(root, path, Boundary::Directory(root));
     let (mut checked, compiled) = match loaded {
         Ok(project) => {
-            let analysis = analyze(&project.source.name, &project.source.text, &project.files);
+            let analysis = analyze_for(server, &project.source.name, &project.source.text, &project.files);
             let (checked, config) = analysis.located(project.source.clone());
             (checked, Some((project, config)))
         }
@@ -217,7 +229,7 @@ mod tests {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let kept = lines.clone();
         let log: LogSink = Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned()));
-        let prepared = prepare(tree.path(), &job(directory.path(), files), &log);
+        let prepared = prepare(tree.path(), &job(directory.path(), files), Default::default(), &log);
         let lines = lines.lock().unwrap().clone();
         (prepared, lines, tree)
     }
@@ -299,7 +311,7 @@ mod tests {
         let origin = Origin::Template(template.path().to_owned());
         let job = BuildJob { origin, config: "agent.json".to_owned(), ..job(secret.path(), &[]) };
         let tree = TempDir::new().unwrap();
-        let reason = prepare(tree.path(), &job, &sink).err().unwrap();
+        let reason = prepare(tree.path(), &job, Default::default(), &sink).err().unwrap();
         assert!(reason.starts_with("`agent.json` is a link out of the source"), "{reason}");
         assert_eq!(*log.lock().unwrap(), Vec::<String>::new());
         fs::remove_file(link).unwrap();
@@ -307,7 +319,8 @@ mod tests {
         fs::write(template.path().join("agent.py"), "graph = object()\n").unwrap();
         fs::write(template.path().join("requirements.txt"), "").unwrap();
         let tree = TempDir::new().unwrap();
-        let request = prepare(tree.path(), &job, &sink).unwrap_or_else(|reason| panic!("{reason}"));
+        let request =
+            prepare(tree.path(), &job, Default::default(), &sink).unwrap_or_else(|reason| panic!("{reason}"));
         assert!(request.context.root.starts_with(tree.path()));
     }
 
@@ -342,7 +355,7 @@ mod tests {
             ("app/empty", 0o111, None),
         ];
         let log: LogSink = Arc::new(|_, _| ());
-        let prepared = prepare(tree.path(), &job_of(directory.path(), &entries), &log);
+        let prepared = prepare(tree.path(), &job_of(directory.path(), &entries), Default::default(), &log);
         prepared.unwrap_or_else(|reason| panic!("{reason}"));
         let mode = |path: &str| fs::metadata(tree.path().join(path)).unwrap().permissions().mode() & 0o7777;
         let modes = entries.map(|(path, ..)| mode(path));
@@ -354,7 +367,7 @@ mod tests {
         let (directory, tree) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let entries = [("app", 0o644, Some("")), ("app/agent.json", 0o644, Some(VALID))];
         let log: LogSink = Arc::new(|_, _| ());
-        let prepared = prepare(tree.path(), &job_of(directory.path(), &entries), &log);
+        let prepared = prepare(tree.path(), &job_of(directory.path(), &entries), Default::default(), &log);
         let reason = prepared.err().unwrap();
         assert!(reason.starts_with("cannot unpack `app/agent.json` of the archive: "), "{reason}");
         assert!(!reason.contains(tree.path().to_str().unwrap()), "{reason}");

@@ -11,6 +11,7 @@ use tokio::sync::OnceCell;
 use agentcli::api::wire::LogLevel;
 use agentcli::compiler::back::plan::Port;
 use agentcli::compiler::front::keys;
+use agentcli::compiler::product::{self, Product};
 use agentcli::compiler::server::{self, local, setup};
 use agentcli::engine::{ContainerSpec, Engine, EngineEnv, Error, Policy, State};
 use agentcli::probe::{self, Checker};
@@ -49,6 +50,8 @@ pub struct Options {
     pub databases: Databases,
     /// Limits of a container.
     pub limits: ContainerLimits,
+    /// The server of the images that it builds.
+    pub server: &'static Product,
 }
 
 /// A runner on a container engine, which it connects to when it is first needed.
@@ -88,9 +91,22 @@ impl EngineRunner {
         Ok(Some(ContainerStatus { state, ..seen }))
     }
 
+    /// Refuses a second replica of a server that runs alone.
+    async fn check_replica(&self, engine: &Engine, launch: &Launch) -> Result<(), Failure> {
+        let name = engine.image_label(&launch.image, product::LABEL).await?;
+        let server = name.as_deref().and_then(Product::named).unwrap_or_default();
+        if launch.replica == 0 || server.has_replicas() {
+            return Ok(());
+        }
+        let reason =
+            format!("the server `{}` runs as one replica; set min_scale and max_scale to 1", server.name);
+        Err(Failure::Refused(reason))
+    }
+
     /// The container of a launch. What the host sets takes precedence over the secrets of the deployment.
     async fn spec(&self, launch: &Launch) -> Result<ContainerSpec, Failure> {
         let engine = self.engine().await?;
+        self.check_replica(engine, launch).await?;
         let missing = || Failure::Refused(format!("the image `{}` was removed", launch.image));
         let built_in = engine.image_environment(&launch.image).await?.ok_or_else(missing)?;
         let Options { environment, host, limits, .. } = &self.options;

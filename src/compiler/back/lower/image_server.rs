@@ -7,7 +7,7 @@ use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command};
 use crate::compiler::front::keys;
 use crate::compiler::paths;
-use crate::compiler::product::{Installation, State, USER};
+use crate::compiler::product::{Installation, LABEL, State, USER};
 use crate::compiler::server::{self, local, setup};
 
 /// Where the files of the server are.
@@ -103,6 +103,7 @@ pub(super) fn start(input: &Input<'_>, build: &mut Build) {
     let check = json!(server::HEALTHCHECK);
     let lines = vec![
         format!("USER {USER}:{USER}"),
+        format!("LABEL {LABEL}={}", input.config.server.name),
         format!("EXPOSE {}", server::PORT),
         format!("HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD {check}"),
         format!("CMD [{START:?}]"),
