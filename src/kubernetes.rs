@@ -94,7 +94,7 @@ pub fn manifests(request: &Request<'_>) -> Result<Manifests, Refused> {
         objects.extend(databases::redis(&scope)?);
     }
     match request.server.state {
-        State::Databases => {
+        State::Databases { .. } => {
             objects.push(migrations::job(&scope)?);
             objects.extend(server::server(&scope, &mut notes)?);
             objects.extend(distributed::objects(&scope, &mut notes)?);
@@ -127,7 +127,7 @@ impl<'a> Scope<'a> {
         let is_referred = |names: &[&str]| {
             request.references.iter().any(|it| it.name.as_deref().is_some_and(|name| names.contains(&name)))
         };
-        let has_databases = request.server.state == State::Databases;
+        let has_databases = request.server.has_replicas();
         let has_database = has_databases && !is_referred(setup::DATABASE_VARIABLES);
         let has_redis = has_databases && !is_referred(&[setup::REDIS_URI.0]);
         let variables = secrets::variables(request, notes)?;

@@ -4,6 +4,7 @@ mod faults;
 mod interrupts;
 mod life;
 mod options;
+mod protocol;
 mod pull;
 mod servers;
 mod signals;

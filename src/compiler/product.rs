@@ -3,16 +3,18 @@
 
 mod licensed;
 mod memory;
+mod pg;
 
 use std::fmt;
 
 pub use licensed::LICENSED;
 pub use memory::MEMORY;
+pub use pg::PG;
 
 use crate::compiler::server::setup::Key;
 
 /// All servers, the default first.
-pub const PRODUCTS: &[&Product] = &[&LICENSED, &MEMORY];
+pub const PRODUCTS: &[&Product] = &[&LICENSED, &MEMORY, &PG];
 
 /// The user and the group that a server runs as that agentcli installs, by number: so an orchestrator knows that it is not
 /// root.
@@ -55,6 +57,10 @@ pub struct Installation {
     /// All packages: on each line a requirement, and the SHA-256 of its wheels, each after the version of Python that it
     /// is for, or `any`. Made by `packaging/lock-server`.
     pub lock: &'static str,
+    /// Files of its own, by their path in the image.
+    pub files: &'static [(&'static str, &'static str)],
+    /// The ASGI application; modules are also looked for beside the files.
+    pub application: &'static str,
     /// Environment variables of the image, which those of the container overrule.
     pub defaults: &'static [(&'static str, &'static str)],
     /// Environment variables of the server, which overrule those of the container.
@@ -65,7 +71,10 @@ pub struct Installation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// In PostgreSQL and Redis.
-    Databases,
+    Databases {
+        /// The command that migrates the database before the server starts; absent where the server does it.
+        migrations: Option<&'static [&'static str]>,
+    },
     /// In a directory, for one replica.
     Directory {
         /// Name of its volume.
@@ -87,9 +96,14 @@ pub struct Refusal {
 }
 
 impl Product {
+    /// Whether something else than the server migrates its database.
+    pub fn needs_migrations(&self) -> bool {
+        matches!(self.state, State::Databases { migrations: Some(_) })
+    }
+
     /// Whether several replicas can share its state.
     pub fn has_replicas(&self) -> bool {
-        self.state == State::Databases
+        matches!(self.state, State::Databases { .. })
     }
 
     /// The server called `name`.

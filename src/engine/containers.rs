@@ -326,6 +326,9 @@ fn mount(mount: &VolumeMount) -> Mount {
 
 fn health_config(health: &Health, has_start_interval: bool) -> HealthConfig {
     let nanoseconds = |seconds: u32| Some(i64::from(seconds) * 1_000_000_000);
+    if health.command.is_empty() {
+        return HealthConfig { test: Some(vec!["NONE".to_owned()]), ..Default::default() };
+    }
     let interval = if has_start_interval { health.interval } else { health.interval.min(OLD_INTERVAL) };
     let words = std::iter::once("CMD".to_owned()).chain(health.command.iter().cloned());
     HealthConfig {

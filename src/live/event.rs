@@ -196,6 +196,8 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
+    /// Ended with success, as it should.
+    Completed,
     /// Created and started.
     Created,
     /// Healthy.

@@ -21,8 +21,10 @@ pub(super) struct Definition {
     pub(super) spec: ContainerSpec,
     /// The name of the image, if it is built.
     pub(super) built: Option<String>,
-    /// Services that have to be healthy before it starts.
+    /// Services that have to be healthy before it starts, or have ended.
     pub(super) after: Vec<String>,
+    /// Whether it ends by itself.
+    pub(super) ends: bool,
     /// The hash of the whole definition, values of variables included.
     pub(super) hash: String,
 }
@@ -57,7 +59,8 @@ fn definition(session: &Session, service: &Service, ids: &BTreeMap<String, Strin
         volume: volume(session, &mount.volume),
         target: mount.target.clone(),
     };
-    let after: Vec<String> = service.after.iter().map(|it| format!("{it}:service_healthy:false")).collect();
+    let condition = |name: &String| format!("{name}:{}:false", session.setup.condition(name));
+    let after: Vec<String> = service.after.iter().map(condition).collect();
     let mut labels = labels::of_project(&session.setup.name);
     labels.extend([
         label(labels::SERVICE, &service.name),
@@ -89,7 +92,8 @@ fn definition(session: &Session, service: &Service, ids: &BTreeMap<String, Strin
         aliases: vec![service.name.clone()],
         policy: Policy::default(),
     };
-    Definition { service: service.name.clone(), spec, built, after: service.after.clone(), hash }
+    let (after, ends) = (service.after.clone(), service.ends);
+    Definition { service: service.name.clone(), spec, built, after, ends, hash }
 }
 
 fn hash(session: &Session, service: &Service, image: &str, environment: &IndexMap<String, String>) -> String {

@@ -34,7 +34,7 @@ struct Progress<'a> {
     recreate: bool,
     /// Created as defined, and started.
     started: HashSet<String>,
-    /// Started and healthy.
+    /// Started and healthy, or ended with success.
     healthy: HashSet<String>,
     /// The time of our next health check; none if the engine has a start interval.
     next_check: Option<Instant>,
@@ -89,6 +89,13 @@ impl Run<'_> {
             let Some(container) = by_service.get(one.service.as_str()) else {
                 return Err(self.removed(&one.service).await);
             };
+            if one.ends && has_succeeded(&self.engine, container).await? {
+                let is_new = progress.healthy.insert(one.service.clone());
+                if is_new && self.renewed.contains(&one.service) {
+                    self.hooks.service(&one.service, Change::Completed);
+                }
+                continue;
+            }
             self.check(&one.service, container).await?;
             let is_starting = container.state == State::Running(Some(HealthStatus::Starting));
             let was_healthy = progress.healthy.contains(&one.service);
@@ -270,9 +277,14 @@ fn is_of(container: &Container, service: &str) -> bool {
 fn is_healthy(one: &Definition, container: &Container) -> bool {
     match container.state {
         State::Running(Some(status)) => status == HealthStatus::Healthy,
-        State::Running(None) => one.spec.health.is_none(),
+        State::Running(None) => one.spec.health.is_none() && !one.ends,
         _ => false,
     }
+}
+
+/// Whether a container has ended with exit code 0.
+pub(super) async fn has_succeeded(engine: &Engine, container: &Container) -> Result<bool, engine::Error> {
+    Ok(container.state == State::Exited && engine.failure(&container.name).await?.exit_code == 0)
 }
 
 /// Starts the container of one service, created as defined.
@@ -297,6 +309,9 @@ async fn start(
     }
     let change = match keep {
         Some(Container { state: State::Running(_), .. }) => return Ok(Change::Unchanged),
+        Some(container) if one.ends && has_succeeded(engine, container).await? => {
+            return Ok(Change::Unchanged);
+        }
         Some(_) => Change::Started,
         None => {
             engine.create(&one.spec).await?;

@@ -13,7 +13,7 @@ use super::images;
 use super::labels;
 use super::logs::Logs;
 use super::rebuild::{Rebuild, Step};
-use super::reconcile::by_service;
+use super::reconcile::{by_service, has_succeeded};
 use super::replaced::Replaced;
 use super::session::{Hooks, Mode, Options, Session};
 use super::stop::{is_running, service};
@@ -193,6 +193,10 @@ impl Run<'_> {
             let name = service(container).to_owned();
             // An unhealthy service may recover: only an exit counts.
             if is_running(container) || name == self.session.server && self.is_server_down {
+                continue;
+            }
+            let ends = self.session.setup.services.iter().any(|service| service.ends && service.name == name);
+            if ends && has_succeeded(&self.engine, container).await? {
                 continue;
             }
             let lines = self.logs.lines.waiting();

@@ -51,6 +51,7 @@ fn service() -> impl Strategy<Value = Service> {
         mounts: Vec::new(),
         health: None,
         after: Vec::new(),
+        ends: false,
     })
 }
 
@@ -121,6 +122,7 @@ fn paths_are_not_taken_for_anything_else() {
         mounts: Vec::new(),
         health: None,
         after: Vec::new(),
+        ends: false,
     };
     let directory = TempDir::new().unwrap();
     file(&directory, "it's $X: #1", "A=1\n");

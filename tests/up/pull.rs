@@ -130,6 +130,7 @@ impl World {
             mounts: Vec::new(),
             health: None,
             after: Vec::new(),
+            ends: false,
         };
         let api = format!("http://127.0.0.1:{}", self.port);
         let ports = vec![Port { host: self.port, container: 8000 }];

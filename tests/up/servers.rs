@@ -1,12 +1,19 @@
 //! Servers that agentcli installs itself, which need no key.
 
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use super::Project;
+use super::{PATIENCE, Project};
 use crate::engine::docker;
 
 const AGENT: &str = r#"
 import os
+import time
+
 from typing_extensions import TypedDict
 
 from langgraph.graph import END, START, StateGraph
@@ -14,10 +21,12 @@ from langgraph.graph import END, START, StateGraph
 
 class State(TypedDict, total=False):
     number: int
+    seconds: float
     user: str
 
 
 def add(state):
+    time.sleep(state.get("seconds", 0))
     return {"number": state.get("number", 0) + 1, "user": str(os.getuid())}
 
 
@@ -74,7 +83,7 @@ impl Project {
     fn status(&self, headers: &[&str], route: &str) -> String {
         let headers = headers.iter().flat_map(|header| ["-H", header]);
         let url = format!("http://127.0.0.1:{}{route}", self.port);
-        let output = std::process::Command::new("curl")
+        let output = Command::new("curl")
             .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", "-m", "60", "-d", "{}"])
             .args(["-H", "content-type: application/json"])
             .args(headers)
@@ -82,6 +91,30 @@ impl Project {
             .output()
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The container of the server.
+    fn server(&self) -> String {
+        let project = format!("label=com.docker.compose.project={}", self.name);
+        let service = "label=com.docker.compose.service=langgraph-api";
+        docker(&self.host, &["ps", "-q", "--filter", &project, "--filter", service]).trim().to_owned()
+    }
+
+    /// Runs a Python program in the container of the server, which it gets the address of.
+    pub(super) fn python(&self, program: &Path) -> String {
+        let arguments =
+            ["-H", &self.host, "exec", "-i", &self.server(), "python3", "-", "http://127.0.0.1:8000"];
+        let program = File::open(program).unwrap();
+        let output = Command::new("docker").args(arguments).stdin(program).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Asks every route for what belongs to somebody else, and without a key.
+    fn assert_nobody_reaches_others(&self) {
+        let found = self.python(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/up/matrix.py"));
+        let (requests, wrong) = found.split_once(" requests, ").unwrap();
+        assert!(requests.parse::<u32>().unwrap() > 100 && wrong.trim() == "0 wrong", "{found}");
     }
 
     fn post(&self, user: &str, route: &str, body: &Value) -> Value {
@@ -98,6 +131,8 @@ fn the_server_in_memory_needs_no_key_and_keeps_its_state_on_a_volume() {
     assert_eq!(project.running().len(), 1);
     let run = json!({ "assistant_id": "agent", "input": { "number": 41 } });
     assert_eq!(project.post("ada", "/runs/wait", &run), json!({ "number": 42, "user": "10001" }));
+
+    project.assert_nobody_reaches_others();
 
     // The authentication of the project is the only way in; a page of the studio has none beside it.
     assert_eq!(project.status(&[], "/threads"), "401");
@@ -117,12 +152,63 @@ fn the_server_in_memory_needs_no_key_and_keeps_its_state_on_a_volume() {
     let found: Value = serde_json::from_str(&state("ada").unwrap()).unwrap();
     assert_eq!(found["values"]["number"], 42, "{found}");
     assert_eq!(state("bob"), None);
-    let id = docker(
-        &project.host,
-        &["ps", "-q", "--filter", &format!("label=com.docker.compose.project={}", project.name)],
-    );
-    let image = docker(&project.host, &["inspect", "-f", "{{.Config.User}} {{.Config.Cmd}}", id.trim()]);
+    let image =
+        docker(&project.host, &["inspect", "-f", "{{.Config.User}} {{.Config.Cmd}}", &project.server()]);
     assert_eq!(image.trim(), "10001:10001 [/api/start]");
     project.down(&["--volumes"]);
     assert_eq!(project.left(), Vec::<String>::new());
+}
+
+#[test]
+fn the_server_with_a_database_needs_no_key_and_takes_up_runs_of_a_killed_one() {
+    let project = project();
+    let up = project.up(&["--wait", "--server", "pg-preview"]);
+    assert_eq!(up.code, 0, "{up:?}");
+    assert_eq!(up.changes("langgraph-migrations"), ["created", "completed"]);
+    let run = json!({ "assistant_id": "agent", "input": { "number": 41 } });
+    assert_eq!(project.post("ada", "/runs/wait", &run), json!({ "number": 42, "user": "10001" }));
+    project.assert_nobody_reaches_others();
+
+    let thread = project.post("ada", "/threads", &json!({}))["thread_id"].as_str().unwrap().to_owned();
+    let slow = json!({ "assistant_id": "agent", "input": { "number": 1, "seconds": 5 } });
+    let run = project.post("ada", &format!("/threads/{thread}/runs"), &slow)["run_id"].clone();
+    let route = format!("/threads/{thread}/runs/{}", run.as_str().unwrap());
+    let status = || {
+        let run: Value = serde_json::from_str(&project.curl(&["-H", "x-key: ada"], &route)?).unwrap();
+        run["status"].as_str().map(str::to_owned)
+    };
+    until("the run is taken up", || status().as_deref() == Some("running"));
+    docker(&project.host, &["kill", &project.server()]);
+    let up = project.up(&["--wait", "--server", "pg-preview"]);
+    assert_eq!((up.code, up.changes("langgraph-migrations")), (0, vec!["unchanged"]), "{up:?}");
+    until("the run ends", || status().as_deref() == Some("success"));
+
+    project.down(&["--volumes"]);
+    assert_eq!(project.left(), Vec::<String>::new());
+}
+
+fn until(what: &str, is: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is() {
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_failed_migration_ends_the_command_with_its_reason() {
+    let project = project();
+    let nowhere = [
+        "--wait",
+        "--server",
+        "pg-preview",
+        "--postgres-uri",
+        "postgres://ada:hidden@langgraph-redis:6379/a",
+    ];
+    let up = project.up(&nowhere);
+    assert_eq!(up.code, 1, "{up:?}");
+    let failed = up.events.iter().find(|event| event["event"] == "failed").unwrap();
+    assert_eq!(failed["service"], "langgraph-migrations");
+    assert!(failed["last_lines"].to_string().contains("cannot migrate the database: "), "{failed}");
+    assert!(!format!("{up:?}").contains("hidden"), "{up:?}");
 }

@@ -91,10 +91,14 @@ impl EngineRunner {
         Ok(Some(ContainerStatus { state, ..seen }))
     }
 
-    /// Refuses a second replica of a server that runs alone.
-    async fn check_replica(&self, engine: &Engine, launch: &Launch) -> Result<(), Failure> {
+    /// Refuses a second replica of a server that runs alone, and a server that this service does not run.
+    async fn check_server(&self, engine: &Engine, launch: &Launch) -> Result<(), Failure> {
         let name = engine.image_label(&launch.image, product::LABEL).await?;
         let server = name.as_deref().and_then(Product::named).unwrap_or_default();
+        if server.needs_migrations() {
+            let reason = format!("this service does not run the server `{}`", server.name);
+            return Err(Failure::Refused(reason));
+        }
         if launch.replica == 0 || server.has_replicas() {
             return Ok(());
         }
@@ -106,7 +110,7 @@ impl EngineRunner {
     /// The container of a launch. What the host sets takes precedence over the secrets of the deployment.
     async fn spec(&self, launch: &Launch) -> Result<ContainerSpec, Failure> {
         let engine = self.engine().await?;
-        self.check_replica(engine, launch).await?;
+        self.check_server(engine, launch).await?;
         let missing = || Failure::Refused(format!("the image `{}` was removed", launch.image));
         let built_in = engine.image_environment(&launch.image).await?.ok_or_else(missing)?;
         let Options { environment, host, limits, .. } = &self.options;

@@ -11,7 +11,7 @@ pub static LICENSED: Product = Product {
     javascript_image: Some(server::JAVASCRIPT_IMAGE),
     tag_suffix: "",
     installation: None,
-    state: State::Databases,
+    state: State::Databases { migrations: None },
     keys: setup::KEYS,
     refused: &[],
 };

@@ -1,6 +1,7 @@
 //! The server of `dev` in an image: it keeps its state in memory, and writes it to a directory every few seconds.
 
 use super::{Installation, Product, Refusal, State};
+use crate::compiler::server::local;
 
 /// The server with its in-memory runtime.
 pub static MEMORY: Product = Product {
@@ -12,7 +13,9 @@ pub static MEMORY: Product = Product {
     installation: Some(Installation {
         version: "0.16.7",
         own: &["langgraph-api==0.16.7", "langgraph-runtime-inmem==0.36.7"],
-        lock: include_str!("memory.lock"),
+        lock: include_str!("memory/packages.lock"),
+        files: &[],
+        application: local::APPLICATION,
         defaults: &[("LOG_COLOR", "false"), ("PYTHONUNBUFFERED", "1")],
         variables: &[
             // A path with `inmem` enables routes for tests of the server, which need no authentication.

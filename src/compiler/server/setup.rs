@@ -56,6 +56,8 @@ pub const DEBUGGER_PORT: u16 = 3968;
 /// Variable of the debugger with the URL of the server for browsers.
 pub const DEBUGGER_BASE_URL: &str = "VITE_STUDIO_LOCAL_GRAPH_URL";
 
+/// Service name of the migrations of the database, which end before the server starts.
+pub const MIGRATIONS: &str = "langgraph-migrations";
 /// Service name of the server.
 pub const SERVER: &str = "langgraph-api";
 /// Start period of the server's health check, in seconds: its first start initialises the database.

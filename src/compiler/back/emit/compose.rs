@@ -52,7 +52,13 @@ struct Rendered<'a> {
     ports: Vec<String>,
     volumes: Vec<String>,
     health: Option<RenderedHealth<'a>>,
-    after: Vec<String>,
+    after: Vec<RenderedAfter>,
+}
+
+#[derive(Serialize)]
+struct RenderedAfter {
+    name: String,
+    condition: &'static str,
 }
 
 #[derive(Serialize)]
@@ -77,7 +83,8 @@ struct RenderedHealth<'a> {
 
 /// The compose file of a setup, with `\n` at the end of each line on every system.
 pub fn compose(plan: &Plan, setup: &Setup, form: &Form) -> String {
-    let services: Vec<Rendered<'_>> = setup.services.iter().map(|service| rendered(service, form)).collect();
+    let services: Vec<Rendered<'_>> =
+        setup.services.iter().map(|service| rendered(service, setup, form)).collect();
     let volumes: Vec<String> = setup.volumes.iter().map(|volume| quote::yaml_key(volume)).collect();
     let context = serde_json::json!({
         "config": heading::config(plan),
@@ -88,7 +95,7 @@ pub fn compose(plan: &Plan, setup: &Setup, form: &Form) -> String {
     template::render(TEMPLATE, context)
 }
 
-fn rendered<'a>(service: &'a Service, form: &Form) -> Rendered<'a> {
+fn rendered<'a>(service: &'a Service, setup: &Setup, form: &Form) -> Rendered<'a> {
     let (built, name) = match &service.image {
         ServiceImage::Built { name } => (true, name),
         ServiceImage::Named { name } => (false, name),
@@ -96,6 +103,8 @@ fn rendered<'a>(service: &'a Service, form: &Form) -> Rendered<'a> {
     let build = form.build.as_ref().filter(|_| built);
     let quoted = |words: &[String]| words.iter().map(|word| quote::compose(word)).collect::<Vec<_>>();
     let environment = service.environment.iter();
+    let after =
+        |name: &String| RenderedAfter { name: quote::yaml_key(name), condition: setup.condition(name) };
     Rendered {
         name: quote::yaml_key(&service.name),
         // Compose names the images that it builds.
@@ -123,7 +132,7 @@ fn rendered<'a>(service: &'a Service, form: &Form) -> Rendered<'a> {
             .health
             .as_ref()
             .map(|health| RenderedHealth { health, command: quoted(&health.command) }),
-        after: service.after.iter().map(|name| quote::yaml_key(name)).collect(),
+        after: service.after.iter().map(after).collect(),
     }
 }
 

@@ -50,7 +50,9 @@ fn files(installation: &Installation, python: Option<&str>) -> Vec<Command> {
         (start_program(installation), START),
     ];
     let write = |(lines, file): (Vec<String>, &str)| Command::Write { lines, file: file.to_owned() };
-    files.into_iter().map(write).chain([words(["chmod", "+x", START])]).collect()
+    let own = installation.files.iter();
+    let own = own.map(|&(file, text)| (text.lines().map(str::to_owned).collect(), file));
+    files.into_iter().chain(own).map(write).chain([words(["chmod", "+x", START])]).collect()
 }
 
 /// Everything is logged to the console, in the format of the server.
@@ -74,11 +76,14 @@ fn health_check() -> Vec<String> {
     let section = get(keys::HTTP, "{}");
     let url = format!(r#"url = f"http://127.0.0.1:{{port}}{{prefix}}{}""#, local::OK_ROUTE);
     vec![
-        "import json, os, urllib.request".to_owned(),
+        "import json, os, sys, urllib.request".to_owned(),
         format!("port = {}", get(setup::PORT_VARIABLE, &server::PORT.to_string())),
         format!("prefix = {prefixes} or json.loads({section}).get('mount_prefix') or ''"),
         url,
-        "urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5)".to_owned(),
+        "try:".to_owned(),
+        "    urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5)".to_owned(),
+        "except OSError as error:".to_owned(),
+        "    sys.exit(f'{url}: {error}')".to_owned(),
     ]
 }
 
@@ -86,9 +91,9 @@ fn health_check() -> Vec<String> {
 fn start_program(installation: &Installation) -> Vec<String> {
     let variables = installation.variables.iter().map(|(name, value)| format!("export {name}={value}"));
     let server = format!(
-        "exec python3 -m uvicorn {} --host 0.0.0.0 --port \"${{{}:-{}}}\" --no-access-log \
+        "exec python3 -m uvicorn {} --app-dir {DIRECTORY} --host 0.0.0.0 --port \"${{{}:-{}}}\" --no-access-log \
          --log-config {LOGGING} --timeout-graceful-shutdown {GRACE}",
-        local::APPLICATION,
+        installation.application,
         setup::PORT_VARIABLE,
         server::PORT
     );
@@ -112,16 +117,22 @@ pub(super) fn start(input: &Input<'_>, build: &mut Build) {
 }
 
 /// Makes the user, and leads the state in the working directory to its volume.
-pub(super) fn state(input: &Input<'_>, build: &mut Build) {
-    let State::Directory { path, .. } = input.config.server.state else { return };
-    let link = paths::join(&input.layout.project, local::STATE);
+pub(super) fn user(input: &Input<'_>, build: &mut Build) {
+    if input.config.server.installation.is_none() {
+        return;
+    }
     let user = USER.to_string();
-    let commands = vec![
+    let mut commands = vec![
         words(["groupadd", "--gid", &user, "agent"]),
         words(["useradd", "--uid", &user, "--gid", &user, "--create-home", "agent"]),
-        words(["mkdir", "-p", path, &input.layout.project]),
-        words(["chown", &format!("{USER}:{USER}"), path]),
-        prefixed(&["ln", "-s", path], vec![link]),
     ];
-    build.step("/graphs", "the state of the server", Action::Run { mounts: Vec::new(), commands });
+    if let State::Directory { path, .. } = input.config.server.state {
+        let link = paths::join(&input.layout.project, local::STATE);
+        commands.extend([
+            words(["mkdir", "-p", path, &input.layout.project]),
+            words(["chown", &format!("{USER}:{USER}"), path]),
+            prefixed(&["ln", "-s", path], vec![link]),
+        ]);
+    }
+    build.step("/graphs", "the user of the server", Action::Run { mounts: Vec::new(), commands });
 }

@@ -32,7 +32,7 @@ pub(super) fn steps(input: &Input<'_>, contract: &IndexMap<String, Value>, build
         let why = "the server's own packages, if these lines replaced them";
         build.step("/dockerfile_lines", why, tools.run(vec![tools.restore_server(input.config.server)]));
     }
-    image_server::state(input, build);
+    image_server::user(input, build);
     if is_mixed {
         node(input, build);
     }

@@ -57,10 +57,13 @@ fn is_name_letter(c: char) -> bool {
 /// The setup for the server of `plan`.
 pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
     let mut services: Vec<Service> = databases(plan, options).iter().map(beside).collect();
-    let after = services.iter().map(|service| service.name.clone()).collect();
+    let databases = services.iter().map(|service| service.name.clone()).collect();
     let fixed = fixed(plan, options);
     let notes = notes(&fixed, options);
-    services.push(server(plan, options, fixed, after));
+    let server = server(plan, options, fixed, databases);
+    let (migrations, server) = with_migrations(plan, server);
+    services.extend(migrations);
+    services.push(server);
     services.extend(options.debugger_port.map(|port| debugger(port, options)));
     let volumes = services.iter().flat_map(|service| &service.mounts).map(|mount| mount.volume.clone());
     let volumes = volumes.collect();
@@ -70,8 +73,8 @@ pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
 /// The databases of the server.
 fn databases(plan: &Plan, options: &SetupOptions) -> Vec<setup::Service> {
     match plan.server.product.state {
-        State::Databases if options.has_database => vec![setup::REDIS],
-        State::Databases => vec![setup::REDIS, setup::POSTGRES],
+        State::Databases { .. } if options.has_database => vec![setup::REDIS],
+        State::Databases { .. } => vec![setup::REDIS, setup::POSTGRES],
         State::Directory { .. } => Vec::new(),
     }
 }
@@ -93,6 +96,7 @@ fn beside(data: &setup::Service) -> Service {
             .collect(),
         health: (!data.health.is_empty()).then(|| health(owned(data.health), data.start_period)),
         after: Vec::new(),
+        ends: false,
     }
 }
 
@@ -120,6 +124,7 @@ fn server(plan: &Plan, options: &SetupOptions, fixed: Variables, after: Vec<Stri
         mounts: state(plan).into_iter().collect(),
         health: Some(health(plan.server.healthcheck.clone(), setup::SERVER_START_PERIOD)),
         after,
+        ends: false,
     }
 }
 
@@ -132,10 +137,26 @@ fn debugger(port: u16, options: &SetupOptions) -> Service {
     service
 }
 
+/// The service that migrates the database once, and the server that waits for it.
+fn with_migrations(plan: &Plan, server: Service) -> (Option<Service>, Service) {
+    let State::Databases { migrations: Some(command) } = plan.server.product.state else {
+        return (None, server);
+    };
+    let migrations = Service {
+        name: setup::MIGRATIONS.to_owned(),
+        command: Some(owned(command)),
+        ports: Vec::new(),
+        health: Some(health(Vec::new(), 0)),
+        ends: true,
+        ..server.clone()
+    };
+    (Some(migrations), Service { after: vec![setup::MIGRATIONS.to_owned()], ..server })
+}
+
 /// The volume with the server's state.
 fn state(plan: &Plan) -> Option<VolumeMount> {
     match plan.server.product.state {
-        State::Databases => None,
+        State::Databases { .. } => None,
         State::Directory { volume, path } => {
             Some(VolumeMount { volume: volume.to_owned(), target: path.to_owned() })
         }
@@ -147,7 +168,7 @@ type Variables = IndexMap<String, Variable>;
 /// Variables that the setup sets: the addresses of the other services, and the port.
 fn fixed(plan: &Plan, options: &SetupOptions) -> Variables {
     let port = (setup::PORT_VARIABLE.to_owned(), text(&plan.server.port.to_string()));
-    if plan.server.product.state != State::Databases {
+    if !plan.server.product.has_replicas() {
         return [port].into_iter().collect();
     }
     let database = match options.has_database {

@@ -21,6 +21,14 @@ pub struct Setup {
     pub notes: Vec<Note>,
 }
 
+impl Setup {
+    /// What those after the service `name` wait for, in the words of compose.
+    pub fn condition(&self, name: &str) -> &'static str {
+        let ends = self.services.iter().any(|service| service.ends && service.name == name);
+        if ends { "service_completed_successfully" } else { "service_healthy" }
+    }
+}
+
 /// One container.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Service {
@@ -40,8 +48,11 @@ pub struct Service {
     pub mounts: Vec<VolumeMount>,
     /// Health check.
     pub health: Option<Health>,
-    /// Services that must be healthy before it starts.
+    /// Services that must be healthy before it starts, or have ended.
     pub after: Vec<String>,
+    /// Whether it ends by itself, which those after it wait for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ends: bool,
 }
 
 /// The image of a service.
@@ -109,7 +120,7 @@ pub struct VolumeMount {
 /// The health check of a service.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Health {
-    /// Program and arguments, run in the container.
+    /// Program and arguments, run in the container; empty for none, whatever the image has.
     pub command: Vec<String>,
     /// Interval between checks, in seconds.
     pub interval: u32,

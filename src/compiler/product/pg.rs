@@ -1,0 +1,48 @@
+//! The server of `dev` with a published runtime for PostgreSQL and Redis. The runtime was made for another version of the
+//! server: `pg/adapter.py` supplies what it lacks, and refuses other versions than those in `pg/packages.lock`.
+
+use super::{Installation, Product, Refusal, State};
+
+/// The server with a runtime for PostgreSQL and Redis.
+pub static PG: Product = Product {
+    name: "pg-preview",
+    summary: "state in PostgreSQL and Redis; needs no key; a preview",
+    python_image: "python",
+    javascript_image: None,
+    tag_suffix: "-slim",
+    installation: Some(Installation {
+        version: "0.16.7",
+        own: &["langgraph-api==0.16.7", "langgraph-runtime-pg==0.11.1.post1"],
+        lock: include_str!("pg/packages.lock"),
+        files: &[
+            ("/api/adapter.py", include_str!("pg/adapter.py")),
+            ("/api/migrate.py", include_str!("pg/migrate.py")),
+        ],
+        application: "adapter:app",
+        // A killed server's runs are taken up after twice the heartbeat.
+        defaults: &[("LG_BG_JOB_HEARTBEAT", "5"), ("LOG_COLOR", "false"), ("PYTHONUNBUFFERED", "1")],
+        variables: &[
+            ("LANGGRAPH_RUNTIME_EDITION", "pg"),
+            ("LG_RUNTIME_PG_AUTO_MIGRATE", "false"),
+            ("MIGRATIONS_PATH", "off"),
+            ("LANGSMITH_LANGGRAPH_API_VARIANT", "local"),
+            ("LANGGRAPH_NO_VERSION_CHECK", "true"),
+            ("LANGGRAPH_CLI_NO_ANALYTICS", "1"),
+            ("LANGSMITH_CONTROL_PLANE_API_KEY", ""),
+            ("LANGGRAPH_CLOUD_LICENSE_KEY", ""),
+        ],
+    }),
+    state: State::Databases { migrations: Some(&["python3", "/api/migrate.py"]) },
+    keys: &[],
+    refused: &[
+        Refusal { pointer: "/ui", values: &[], why: "it has no Node.js for UI components" },
+        Refusal { pointer: "/node_version", values: &[], why: "it has no Node.js" },
+        Refusal {
+            pointer: "/checkpointer/backend",
+            values: &["docdb", "mongo"],
+            why: "it keeps checkpoints in PostgreSQL",
+        },
+        Refusal { pointer: "/checkpointer/ttl", values: &[], why: "it removes no threads" },
+        Refusal { pointer: "/image_distro", values: &["wolfi"], why: "there is no such base image for it" },
+    ],
+};
