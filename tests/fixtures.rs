@@ -1,7 +1,8 @@
 //! The exact output of `agentcli validate` for each case in `fixtures/invalid/<code>/`.
 //!
 //! - `<case>.json` is the configuration, copied as `agent.json`, and `<case>.txt` the output. A case named
-//!   `<name>.langgraph` is copied as `langgraph.json`, and one named `<name>.memory` is checked for that server.
+//!   `<name>.langgraph` is copied as `langgraph.json`, and one named `<name>.memory` or `<name>.pg-preview` is
+//!   checked for that server.
 //! - The project around it is `fixtures/trees/python`, or `fixtures/trees/<tree>` for a case named `<name>@<tree>`.
 //! - A tree with a directory `project/` has files beside the project too, and the configuration is in that directory.
 //! - The files of a directory `<case>/` are added to the project and replace files of the same name. A case may have
@@ -19,6 +20,14 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::{Output, TestEnv, fixtures, golden};
 
+/// The servers that cases are checked for beside the default.
+const SERVERS: &[&str] = &["memory", "pg-preview"];
+
+/// The name of a case without that of its server.
+fn without_server(stem: &str) -> &str {
+    SERVERS.iter().find_map(|server| stem.strip_suffix(server)?.strip_suffix('.')).unwrap_or(stem)
+}
+
 struct Case {
     code: String,
     /// The name with the tree and the file name of the configuration, but without the extension.
@@ -33,7 +42,8 @@ impl Case {
 
     fn run(&self) -> Output {
         let (project, _) = self.project();
-        let server = if self.stem.ends_with(".memory") { "--server memory" } else { "" };
+        let server = SERVERS.iter().find(|server| self.stem.ends_with(&format!(".{server}")));
+        let server = server.map(|server| format!("--server {server}")).unwrap_or_default();
         project.run(&format!("validate --color never {server}"))
     }
 
@@ -41,7 +51,7 @@ impl Case {
     fn project(&self) -> (TestEnv, PathBuf) {
         let (name, config) = match self.stem.strip_suffix(".langgraph") {
             Some(name) => (name, "langgraph.json"),
-            None => (self.stem.trim_end_matches(".memory"), "agent.json"),
+            None => (without_server(&self.stem), "agent.json"),
         };
         let tree = name.split_once('@').map_or("python", |(_, tree)| tree);
         let mut env = TestEnv::empty();
@@ -183,9 +193,9 @@ fn every_file_belongs_to_a_case() {
         let found: BTreeSet<String> = found.into_iter().filter(|name| name.ends_with(".txt")).collect();
         assert_eq!(found, expected, "fixtures/invalid/{code}");
     }
-    let named = cases.iter().filter_map(|case| {
-        case.stem.trim_end_matches(".langgraph").trim_end_matches(".memory").split_once('@')
-    });
+    let named = cases
+        .iter()
+        .filter_map(|case| without_server(case.stem.trim_end_matches(".langgraph")).split_once('@'));
     let trees: BTreeSet<String> =
         named.map(|(_, tree)| tree.to_owned()).chain(["python".to_owned()]).collect();
     assert_eq!(names(&fixtures("trees")), trees);

@@ -196,3 +196,24 @@ fn what_is_no_image_is_not_run() {
     assert!(upper.err.contains(message), "{}", upper.err);
     assert_eq!(env.run("compose - --image registry.example/a:1").code, 0);
 }
+
+#[test]
+fn a_server_waits_for_the_end_of_its_migrations() {
+    let env = TestEnv::project();
+    let run = env.run("compose compose.yaml --server pg-preview");
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert_valid(&parsed(&read(&env, "compose.yaml")));
+    let compose = config(&env.path(""), &[], "compose.yaml").unwrap();
+    let services = &compose["services"];
+    let condition = |service: &str, other: &str| services[service]["depends_on"][other]["condition"].clone();
+    assert_eq!(condition("langgraph-api", "langgraph-migrations"), "service_completed_successfully");
+    assert_eq!(condition("langgraph-migrations", "langgraph-postgres"), "service_healthy");
+    assert_eq!(services["langgraph-migrations"]["healthcheck"], json!({ "disable": true }));
+    assert_eq!(environment(&compose, "langgraph-api").get("LANGSMITH_API_KEY"), None);
+
+    let run = env.run("compose alone.yaml --server memory");
+    assert_eq!(run.code, 0, "{}", run.err);
+    let compose = config(&env.path(""), &[], "alone.yaml").unwrap();
+    assert_eq!(compose["services"].as_object().unwrap().keys().collect::<Vec<_>>(), ["langgraph-api"]);
+    assert_eq!(compose["services"]["langgraph-api"]["volumes"][0]["target"], "/data");
+}

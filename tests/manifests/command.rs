@@ -180,3 +180,21 @@ fn a_server_with_its_state_in_a_directory_runs_alone_on_a_volume() {
         );
     }
 }
+
+#[test]
+fn migrations_with_a_command_are_the_container_of_their_job() {
+    let (_, objects) = manifests(&project("{}"), "--server pg-preview");
+    let job = objects.iter().find(|object| object["kind"] == "Job").unwrap();
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!(pod["initContainers"], Value::Null);
+    let container = &pod["containers"][0];
+    assert_eq!(container["command"], json!(["python3", "/api/migrate.py"]));
+    assert_eq!((&container["ports"], &container["startupProbe"]), (&Value::Null, &Value::Null));
+    let names: Vec<&str> =
+        container["env"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"DATABASE_URI"), "{names:?}");
+    assert!(
+        object(&objects, "Deployment", "agent")["spec"]["template"]["spec"]["containers"][0]["env"]
+            .is_array()
+    );
+}

@@ -29,7 +29,9 @@ pub(crate) fn documents(yaml: &str) -> Vec<Value> {
                     (key.as_str().unwrap_or_else(|| panic!("{key:?}")).to_owned(), value(member))
                 })
                 .collect(),
-            None => yaml.as_integer().map_or(Value::Null, Value::from),
+            None => {
+                yaml.as_integer().map(Value::from).or(yaml.as_bool().map(Value::from)).unwrap_or_default()
+            }
         }
     }
     let documents = Yaml::load_from_str(yaml).unwrap_or_else(|error| panic!("{error}\n{yaml}"));

@@ -10,8 +10,9 @@ import urllib.error
 import urllib.request
 
 URL = sys.argv[1]
-# What everybody may read: the state of the server and its description.
-PUBLIC = {"/ok", "/info", "/docs", "/openapi.json", "/metrics"}
+# What everybody may read: the state of the server and its description, and the routes of the project's own app, which the
+# server leaves to the app unless `http.enable_custom_route_auth` is set.
+PUBLIC = {"/", "/ok", "/info", "/docs", "/openapi.json", "/metrics", "/hello"}
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

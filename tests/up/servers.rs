@@ -54,6 +54,28 @@ async def own(ctx, value):
     return {"owner": ctx.user.identity}
 "#;
 
+/// Routes of the project's own, whose start-up is part of the server's.
+const APP: &str = r#"
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+
+@asynccontextmanager
+async def lifespan(app):
+    app.state.greeting = "Hello from a route"
+    yield
+
+
+async def hello(request):
+    return PlainTextResponse(app.state.greeting)
+
+
+app = Starlette(routes=[Route("/hello", hello)], lifespan=lifespan)
+"#;
+
 fn project() -> Project {
     let project = Project::new();
     // Variables that would make another server of it, or open its routes for tests.
@@ -62,11 +84,13 @@ fn project() -> Project {
         "dependencies": ["."],
         "graphs": { "agent": "./agent.py:graph" },
         "auth": { "path": "./auth.py:auth" },
+        "http": { "app": "./app.py:app" },
         "env": env,
     });
     project.write("agent.json", &config.to_string());
     project.write("agent.py", AGENT);
     project.write("auth.py", AUTH);
+    project.write("app.py", APP);
     project.write("requirements.txt", "");
     project
 }
@@ -115,6 +139,7 @@ impl Project {
         let found = self.python(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/up/matrix.py"));
         let (requests, wrong) = found.split_once(" requests, ").unwrap();
         assert!(requests.parse::<u32>().unwrap() > 100 && wrong.trim() == "0 wrong", "{found}");
+        assert_eq!(self.curl(&["-H", "x-key: ada"], "/hello").as_deref(), Some("Hello from a route"));
     }
 
     fn post(&self, user: &str, route: &str, body: &Value) -> Value {

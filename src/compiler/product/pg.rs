@@ -43,6 +43,8 @@ pub static PG: Product = Product {
             why: "it keeps checkpoints in PostgreSQL",
         },
         Refusal { pointer: "/checkpointer/ttl", values: &[], why: "it removes no threads" },
+        Refusal { pointer: "/store/index", values: &[], why: "it does not search by similarity" },
+        Refusal { pointer: "/store/ttl", values: &[], why: "it removes no items by itself" },
         Refusal { pointer: "/image_distro", values: &["wolfi"], why: "there is no such base image for it" },
     ],
 };

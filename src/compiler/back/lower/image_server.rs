@@ -91,7 +91,7 @@ fn health_check() -> Vec<String> {
 fn start_program(installation: &Installation) -> Vec<String> {
     let variables = installation.variables.iter().map(|(name, value)| format!("export {name}={value}"));
     let server = format!(
-        "exec python3 -m uvicorn {} --app-dir {DIRECTORY} --host 0.0.0.0 --port \"${{{}:-{}}}\" --no-access-log \
+        "exec python3 -m uvicorn {} --app-dir {DIRECTORY} --host 0.0.0.0 --port \"${{{}:-{}}}\" --no-access-log --lifespan on \
          --log-config {LOGGING} --timeout-graceful-shutdown {GRACE}",
         installation.application,
         setup::PORT_VARIABLE,

@@ -10,6 +10,7 @@ for package, expected in VERSIONS.items():
     if version(package) != expected:
         sys.exit(f"the image has {package} {version(package)}, and the adapter is for {expected}: build the image again")
 
+from langgraph_api.middleware.ensure_store import EnsureStoreAccessible
 from langgraph_api.serde import json_dumpb
 from langgraph_runtime_pg import database, ops
 from starlette.exceptions import HTTPException
@@ -64,7 +65,21 @@ def fit_crons(crons):
     crons.update = staticmethod(update_and_clear)
 
 
+def fit_store(middleware):
+    """A custom app that starts before the store does: it is what starts the store."""
+    call = middleware.__call__
+
+    async def call_once_started(self, scope, receive, send):
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        else:
+            await call(self, scope, receive, send)
+
+    middleware.__call__ = call_once_started
+
+
 database.create_async_engine = create_engine
+fit_store(EnsureStoreAccessible)
 fit_runs(ops.Runs)
 fit_crons(ops.Crons)
 
