@@ -26,6 +26,12 @@ pub const VARIABLE: &str = "AGENTCLI_SERVER";
 /// The label of an image with the name of its server, unless that is the default.
 pub const LABEL: &str = "agentcli.server";
 
+/// Files of every server that agentcli installs, by their path in the image.
+pub const FILES: &[(&str, &str)] = &[
+    ("/api/healthcheck.py", include_str!("product/healthcheck.py")),
+    ("/api/logging.json", include_str!("product/logging.json")),
+];
+
 /// A server that projects can run on.
 pub struct Product {
     /// Its name, for `--server`.
@@ -57,7 +63,7 @@ pub struct Installation {
     /// All packages: on each line a requirement, and the SHA-256 of its wheels, each after the version of Python that it
     /// is for, or `any`. Made by `packaging/lock-server`.
     pub lock: &'static str,
-    /// Files of its own, by their path in the image.
+    /// Further files, by their path in the image.
     pub files: &'static [(&'static str, &'static str)],
     /// The ASGI application; modules are also looked for beside the files.
     pub application: &'static str,

@@ -1,13 +1,12 @@
 //! The server in an image whose base image does not bring it: its packages, its directory and how it starts.
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command};
-use crate::compiler::front::keys;
 use crate::compiler::paths;
-use crate::compiler::product::{Installation, LABEL, State, USER};
+use crate::compiler::product::{FILES, Installation, LABEL, State, USER};
 use crate::compiler::server::{self, local, setup};
 
 /// Where the files of the server are.
@@ -21,9 +20,6 @@ const START: &str = "/api/start";
 
 /// Time for open responses when the server is stopped, in seconds: less than the 10 after which engines kill it.
 const GRACE: &str = "5";
-
-/// The configuration of the log.
-const LOGGING: &str = "/api/logging.json";
 
 /// Installs the server in the current stage, first of all, so that all projects share the layer.
 pub(super) fn install(input: &Input<'_>, build: &mut Build) {
@@ -42,57 +38,23 @@ pub(super) fn install(input: &Input<'_>, build: &mut Build) {
 fn files(installation: &Installation, python: Option<&str>) -> Vec<Command> {
     let bounds = server::REQUIREMENTS.iter().map(|(name, bounds)| format!("{name}{bounds}"));
     let constraints = installation.own.iter().map(|&own| own.to_owned()).chain(bounds).collect();
-    let files = [
-        (installation.requirements(python), REQUIREMENTS),
-        (constraints, server::CONSTRAINTS),
-        (health_check(), "/api/healthcheck.py"),
-        (vec![logging()], LOGGING),
-        (start_program(installation), START),
+    let made = [
+        (REQUIREMENTS, installation.requirements(python)),
+        (server::CONSTRAINTS, constraints),
+        (START, start_program(installation)),
     ];
-    let write = |(lines, file): (Vec<String>, &str)| Command::Write { lines, file: file.to_owned() };
-    let own = installation.files.iter();
-    let own = own.map(|&(file, text)| (text.lines().map(str::to_owned).collect(), file));
-    files.into_iter().chain(own).map(write).chain([words(["chmod", "+x", START])]).collect()
-}
-
-/// Everything is logged to the console, in the format of the server.
-fn logging() -> String {
-    let loggers = local::LOGGERS.iter().map(|&name| (name.to_owned(), json!({ "level": "INFO" })));
-    let config = json!({
-        "version": 1,
-        "disable_existing_loggers": false,
-        "formatters": { "own": { "class": local::LOG_FORMATTER } },
-        "handlers": { "console": { "class": "logging.StreamHandler", "formatter": "own", "stream": "ext://sys.stdout" } },
-        "loggers": loggers.collect::<Map<_, _>>(),
-        "root": { "handlers": ["console"] },
-    });
-    config.to_string()
-}
-
-/// The lines of a Python program that asks the server for its health, without a proxy.
-fn health_check() -> Vec<String> {
-    let get = |name: &str, default: &str| format!("os.environ.get('{name}', '{default}')");
-    let prefixes = local::MOUNT_PREFIX.iter().map(|name| get(name, "")).collect::<Vec<_>>().join(" or ");
-    let section = get(keys::HTTP, "{}");
-    let url = format!(r#"url = f"http://127.0.0.1:{{port}}{{prefix}}{}""#, local::OK_ROUTE);
-    vec![
-        "import json, os, sys, urllib.request".to_owned(),
-        format!("port = {}", get(setup::PORT_VARIABLE, &server::PORT.to_string())),
-        format!("prefix = {prefixes} or json.loads({section}).get('mount_prefix') or ''"),
-        url,
-        "try:".to_owned(),
-        "    urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5)".to_owned(),
-        "except OSError as error:".to_owned(),
-        "    sys.exit(f'{url}: {error}')".to_owned(),
-    ]
+    let given = FILES.iter().chain(installation.files);
+    let given = given.map(|&(file, text)| (file, text.lines().map(str::to_owned).collect()));
+    let write = |(file, lines): (&str, Vec<String>)| Command::Write { lines, file: file.to_owned() };
+    made.into_iter().chain(given).map(write).chain([words(["chmod", "+x", START])]).collect()
 }
 
 /// The lines of a shell program that becomes the server, so that the server gets the signals.
 fn start_program(installation: &Installation) -> Vec<String> {
     let variables = installation.variables.iter().map(|(name, value)| format!("export {name}={value}"));
     let server = format!(
-        "exec python3 -m uvicorn {} --app-dir {DIRECTORY} --host 0.0.0.0 --port \"${{{}:-{}}}\" --no-access-log --lifespan on \
-         --log-config {LOGGING} --timeout-graceful-shutdown {GRACE}",
+        "exec python3 -m uvicorn {} --app-dir {DIRECTORY} --host 0.0.0.0 --port \"${{{}:-{}}}\" --no-access-log \
+         --lifespan on --log-config {DIRECTORY}/logging.json --timeout-graceful-shutdown {GRACE}",
         installation.application,
         setup::PORT_VARIABLE,
         server::PORT
