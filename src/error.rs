@@ -12,7 +12,7 @@
 
 use crate::engine::Refusal;
 use crate::live::Interrupted;
-use crate::{api, compose, dev, engine, lsp, project, ship, up};
+use crate::{api, compose, dev, engine, invoke, lsp, project, ship, up};
 
 /// Exit code of a bug, EX_SOFTWARE in sysexits.h.
 pub const INTERNAL: u8 = 70;
@@ -69,6 +69,9 @@ pub enum Error {
     /// A signal stopped the command.
     #[error("interrupted")]
     Interrupted,
+    /// A graph of an agent server failed, or the server is unreachable or refused.
+    #[error(transparent)]
+    Invoke(#[from] invoke::Error),
     /// The session with an editor failed.
     #[error(transparent)]
     Lsp(#[from] lsp::Error),
@@ -122,7 +125,7 @@ pub enum Error {
         /// The names.
         missing: Vec<String>,
     },
-    /// A signal ended the output of a log that was followed.
+    /// A signal ended the output of a log that was followed, or a run of a graph.
     #[error("interrupted")]
     Unfollowed,
     /// Invalid use of the command line.
@@ -224,6 +227,7 @@ impl Error {
             Error::Ship(error) => ship_code(error),
             Error::NoKey { .. } => 3,
             Error::Engine(error) => engine_code(error),
+            Error::Invoke(error) => invoke_code(error),
             Error::Up(up::Error::AtWork { .. }) => 4,
             Error::Compose(_) | Error::Up(_) => 1,
             Error::Usage { .. } => 2,
@@ -251,6 +255,7 @@ impl Error {
             Error::Compose(error) => error.hint(),
             Error::Dev(error) => error.hint(),
             Error::Engine(error) => error.hint(),
+            Error::Invoke(error) => error.hint(),
             Error::Lsp(error) => error.hint(),
             Error::NeedsUnix { .. } => Some("run it in the Windows Subsystem for Linux (WSL)".to_owned()),
             Error::NoKey { hint } => Some(hint.clone()),
@@ -271,6 +276,15 @@ fn api_code(error: &api::Error) -> u8 {
         | api::Error::Lost { .. }
         | api::Error::TryAgainLater { .. }
         | api::Error::Unreachable { .. } => 4,
+        _ => 1,
+    }
+}
+
+fn invoke_code(error: &invoke::Error) -> u8 {
+    match error {
+        invoke::Error::Address { .. } => 2,
+        invoke::Error::Rejected { status: 401 | 403, .. } => 3,
+        invoke::Error::Rejected { status: 408 | 429 | 500.., .. } | invoke::Error::Unreachable { .. } => 4,
         _ => 1,
     }
 }

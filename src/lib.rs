@@ -37,6 +37,7 @@
 //! | [`dev`] | the server on this machine | `child`, `compiler`, `live`, `probe`, `project`, `watch` |
 //! | [`up`] | the whole server in containers | `compiler`, `engine`, `live`, `probe`, `watch` |
 //! | [`compose`] | the same with further services, through docker compose | `child`, `compiler`, `engine`, `live`, `probe`, `project`, `up` |
+//! | [`invoke`] | runs graphs of an agent server, and reads the events of a run | `api` |
 //! | [`doctor`] | checks what the machine lacks for the other commands | `api`, `compiler`, `dev`, `engine`, `project`, `up` |
 //! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
 //! | [`kubernetes`] | plan and resources to objects of Kubernetes | `api`, `compiler` |
@@ -71,6 +72,7 @@ pub mod diagnostic;
 pub mod doctor;
 pub mod engine;
 pub mod error;
+pub mod invoke;
 pub mod kubernetes;
 pub mod live;
 pub mod lsp;

@@ -8,10 +8,14 @@ use std::path::{Path, PathBuf};
 pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("diagnostic", &[]),
-    ("error", &["api", "compose", "context", "dev", "engine", "live", "lsp", "project", "ship", "up"]),
+    (
+        "error",
+        &["api", "compose", "context", "dev", "engine", "invoke", "live", "lsp", "project", "ship", "up"],
+    ),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
     ("engine", &["child", "compiler", "context", "live"]),
+    ("invoke", &["api"]),
     ("kubernetes", &["api", "compiler"]),
     ("live", &["compiler", "probe", "watch"]),
     ("lsp", &["compiler", "diagnostic", "project"]),
@@ -37,6 +41,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "doctor",
             "engine",
             "error",
+            "invoke",
             "kubernetes",
             "live",
             "lsp",

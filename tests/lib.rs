@@ -34,6 +34,7 @@ mod host;
 mod house;
 #[cfg(feature = "system-tests")]
 mod image;
+mod invoke;
 #[cfg(feature = "system-tests")]
 mod locks;
 mod lsp;

@@ -1,8 +1,12 @@
 //! The HTTP client of the program.
 
+use std::net::IpAddr;
+
 use super::failure::innermost;
 
-pub use reqwest::{Client, ClientBuilder, Error, Response, Result, Url, redirect};
+pub use reqwest::{
+    Client, ClientBuilder, Error, Method, Response, Result, StatusCode, Url, header, redirect,
+};
 
 /// A builder of clients.
 pub fn builder() -> ClientBuilder {
@@ -35,4 +39,15 @@ pub async fn body_up_to(limit: usize, mut response: Response) -> Result<Option<V
         body.extend_from_slice(&chunk);
     }
     Ok(Some(body))
+}
+
+/// Why a request failed, as a fragment without addresses.
+pub fn reason(error: &Error) -> String {
+    innermost(error)
+}
+
+/// Whether the server of `url` is on this machine.
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

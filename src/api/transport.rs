@@ -1,6 +1,5 @@
 //! Single attempts of calls: a request and its response.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, HeaderValue};
@@ -9,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::failure::{Failure, Secrets, is_json, media_type};
-use super::http::{self, body_up_to};
+use super::http::{self, body_up_to, is_loopback};
 use super::time::parse_http_date;
 use super::vocabulary::is_public_service;
 use super::wire::expected;
@@ -203,11 +202,6 @@ fn address(host: &str) -> Result<Url, Error> {
         "http" | "https" => Err(refused(&origin(&url), "it contains a query or a fragment")),
         _ => Err(refused(&shown, "it does not start with http:// or https://")),
     }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Scheme, host and port.

@@ -11,6 +11,7 @@ mod down;
 mod explain;
 mod guard;
 mod host;
+mod invoke;
 mod lsp;
 mod manifests;
 mod new;
@@ -64,6 +65,16 @@ commands! {
     /// source, the configuration or the env file changes. If a change breaks the project, dev reports it, keeps the last
     /// working server, and waits for the next change.
     Dev(dev),
+
+    /// Run a graph of a server
+    ///
+    /// Without --url or --deployment, the server is that of `dev` for the project here. GRAPH may be left out if the server has
+    /// one graph.
+    ///
+    /// On a terminal, the text of language models is printed as it arrives, and steps of the graph are printed on stderr.
+    /// Otherwise, only the answer is printed: the text of the last message if a language model wrote it, or else the
+    /// final state as JSON. Ctrl-C cancels the run.
+    Invoke(invoke),
 
     /// Build the image of the server
     ///

@@ -28,7 +28,7 @@ pub const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
 /// Variables that name files of certificates, for pip and for Node.js.
 pub const PROGRAM_CERTIFICATES: &[&str] = &["PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
-const SERVICE: &[&str] = &["deploy", "manifests"];
+const SERVICE: &[&str] = &["deploy", "invoke", "manifests"];
 const ENGINE: &[&str] = &["build", "deploy", "down", "up"];
 
 /// All variables, by subject.
@@ -41,7 +41,7 @@ pub const VARIABLES: &[Row] = &[
     ),
     row(
         &["AGENT_HOST_API_KEY", "PLATFORM_API_KEY", "FRAMEWORK_API_KEY"],
-        &["deploy", "manifests"],
+        SERVICE,
         "API key of the deployment service; also in `.env`",
     ),
     row(hosted::KEYS, SERVICE, "the same, read last"),
@@ -96,11 +96,11 @@ pub const VARIABLES: &[Row] = &[
     row(&["CLICOLOR_FORCE"], &[], "any value but `0`: colours, also without a terminal"),
     row(&["CLICOLOR", "TERM"], &[], "`0` or `dumb`: no colours"),
     row(&["RUST_BACKTRACE"], &[], "`1`: a backtrace for bugs in agentcli"),
-    row(PROXIES, &["deploy"], "proxy for the deployment service"),
-    row(&["NO_PROXY", "no_proxy"], &["deploy"], "hosts without a proxy"),
+    row(PROXIES, &["deploy", "invoke"], "proxy for the deployment service and for servers"),
+    row(&["NO_PROXY", "no_proxy"], &["deploy", "invoke"], "hosts without a proxy"),
     row(
         CERTIFICATES,
-        &["deploy"],
+        &["deploy", "invoke"],
         "file and directory with certificate authorities, instead of those of the system",
     ),
     row(PROGRAM_CERTIFICATES, &["doctor"], "certificate authorities of pip and Node.js"),

@@ -1,7 +1,7 @@
 //! Locks between processes: of a project, since two servers would write the same state, and of an installation.
 
 use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,8 +15,33 @@ use crate::project;
 /// Interval at which a lock is tried that another process holds.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Held while the project runs; the system releases it with the process.
-pub(super) struct Lock(#[allow(dead_code, reason = "it is held, not read")] File);
+/// Held while the project runs; the system releases it with the process. The file holds the process and, once the server
+/// is ready, the URL of its API.
+pub(super) struct Lock(File);
+
+impl Lock {
+    /// Writes the URL of the server's API for [`running_url`], which is a convenience: failures are ignored.
+    pub(super) fn publish(&mut self, url: &str) {
+        write(&mut self.0, Some(url)).ok();
+    }
+}
+
+fn write(file: &mut File, url: Option<&str>) -> io::Result<()> {
+    let url = url.map(|url| format!("{url}\n")).unwrap_or_default();
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(format!("process {}\n{url}", std::process::id()).as_bytes())
+}
+
+/// The URL of the API of the server that runs for the project in `directory`, once it is ready.
+pub fn running_url(directory: &Path) -> Option<String> {
+    let mut file = File::open(directory.join(HOME).join("lock")).ok()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    let url = text.lines().nth(1)?.to_owned();
+    // The URL of a process that was killed is still there.
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)).then_some(url)
+}
 
 /// Locks the project. Creates the directory of our files, which git ignores.
 pub(super) fn lock(directory: &Path) -> Result<Lock, Error> {
@@ -31,17 +56,13 @@ pub(super) fn lock(directory: &Path) -> Result<Lock, Error> {
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
             file.read_to_string(&mut holder).ok();
-            let holder = Some(holder.trim().to_owned()).filter(|holder| !holder.is_empty());
+            let holder = holder.lines().next().map(|holder| holder.trim().to_owned());
+            let holder = holder.filter(|holder| !holder.is_empty());
             return Err(Error::Busy { directory: directory.to_owned(), holder });
         }
         Err(TryLockError::Error(source)) => return Err(failed(source)),
     }
-    let write = |file: &mut File| {
-        file.set_len(0)?;
-        file.rewind()?;
-        writeln!(file, "process {}", std::process::id())
-    };
-    write(&mut file).map_err(failed)?;
+    write(&mut file, None).map_err(failed)?;
     Ok(Lock(file))
 }
 

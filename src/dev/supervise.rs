@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::environment::Environment;
 use super::error::Error;
-use super::lock::lock;
+use super::lock::{Lock, lock};
 use super::node_modules;
 use super::port;
 use super::provision;
@@ -39,8 +39,8 @@ pub async fn run(
     hooks: &mut dyn Hooks,
     stop: &Stop,
 ) -> Result<(), Error> {
-    let _lock = lock(&session.directory)?;
-    let mut supervisor = Supervisor::new(session, options, hooks)?;
+    let lock = lock(&session.directory)?;
+    let mut supervisor = Supervisor::new(session, options, hooks, lock)?;
     let done = stop.unless_asked(supervisor.work()).await;
     if stop.unless_forced(supervisor.end()).await.is_err() {
         child::kill_all();
@@ -59,6 +59,7 @@ struct Supervisor<'a> {
     options: &'a Options,
     hooks: &'a mut dyn Hooks,
     address: Address,
+    lock: Lock,
     tunnel: Option<Tunnel>,
     server: Option<Child>,
     sources: Sources,
@@ -66,7 +67,12 @@ struct Supervisor<'a> {
 }
 
 impl<'a> Supervisor<'a> {
-    fn new(session: Session, options: &'a Options, hooks: &'a mut dyn Hooks) -> Result<Self, Error> {
+    fn new(
+        session: Session,
+        options: &'a Options,
+        hooks: &'a mut dyn Hooks,
+        lock: Lock,
+    ) -> Result<Self, Error> {
         let (port, holder) = port::choose(&options.host, options.port)?;
         if let Some(holder) = holder {
             hooks.note(format!("port {} is in use by {holder}; using {port}", options.port.number()));
@@ -77,7 +83,7 @@ impl<'a> Supervisor<'a> {
         let address = Address { port, public: None };
         let sources = Sources::new(TICK);
         let (tunnel, server, was_ready) = Default::default();
-        Ok(Self { session, options, hooks, address, tunnel, server, sources, was_ready })
+        Ok(Self { session, options, hooks, address, lock, tunnel, server, sources, was_ready })
     }
 
     async fn work(&mut self) -> Result<(), Error> {
@@ -166,6 +172,7 @@ impl<'a> Supervisor<'a> {
                 Happening::Ready(milliseconds) => {
                     self.was_ready = true;
                     let urls = urls(&self.session, self.options, &self.address);
+                    self.lock.publish(&urls.api);
                     self.hooks.event(&Event::Ready { urls, milliseconds });
                 }
                 Happening::Step(closed) => {
