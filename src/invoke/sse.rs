@@ -87,17 +87,8 @@ mod tests {
     #[test]
     fn events_are_whole_whatever_the_pieces_and_line_ends() {
         for end in ["\n", "\r\n", "\r"] {
-            let lines = [
-                "event: values",
-                "data: {\"a\":",
-                "data:1}",
-                "id: 7",
-                "",
-                ": heartbeat",
-                "",
-                "event: end",
-                "",
-            ];
+            let lines =
+                ["event: values", "data: {\"a\":", "data:1}", "id: 7", "", ": heartbeat", "", "event: end"];
             let text = format!("{}{end}data: ü{end}{end}data: cut", lines.join(end));
             for length in 1..=text.len() {
                 let mut parser = Parser::default();
