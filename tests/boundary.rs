@@ -347,3 +347,26 @@ fn all_files_together_have_a_limit() {
         run.out
     );
 }
+
+#[test]
+fn all_lines_and_values_together_have_a_limit() {
+    let list = |value: &str| value.repeat(1 << 20);
+    for (name, text) in [
+        ("requirements.txt", list("a\n")),
+        ("requirements.txt", "-r a.txt\n-r b.txt\n".to_owned()),
+        ("pyproject.toml", format!("x = [{}]", list("1,"))),
+        (".env", list("A=\n")),
+        ("agent.py", format!("graph = [{}]", list("1,"))),
+    ] {
+        let config = r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" }, "env": ".env" }"#;
+        let mut env =
+            repository().file("repo/app/agent.json", config).file(&format!("repo/app/{name}"), text);
+        for part in ["a.txt", "b.txt"] {
+            env = env.file(&format!("repo/app/{part}"), "a\n".repeat(1 << 19));
+        }
+        let run = env.run("validate repo/app/agent.json");
+        let is_told = run.out.contains("[file-too-large]") && run.out.contains("have more than 1000000");
+        assert!(is_told && run.code == 1, "{name}: {}", run.out);
+        assert!(run.out.len() < 10_000, "{name}: {}", run.out.len());
+    }
+}

@@ -35,6 +35,8 @@ pub enum Refusal {
     TooLarge(u64),
     /// With this file, more than this number of bytes would be read of the project.
     TooMuch(u64),
+    /// With this file, more than this number of lines, commas and opening brackets would be read of the project.
+    TooManyItems(usize),
 }
 
 /// The user's tree, read-only. Paths are relative to the configuration's directory and normalised

@@ -19,6 +19,10 @@ pub const MAX_FILE: u64 = 8 * 1024 * 1024;
 /// The most bytes of all files of a project together.
 pub const MAX_TOTAL: u64 = 32 * 1024 * 1024;
 
+/// The most lines, commas and opening brackets of all files of a project together: each is about one value of a manifest,
+/// which takes a hundred bytes of memory. A lock file of 8 MiB has 350,000.
+const MAX_ITEMS: usize = 1_000_000;
+
 /// The project around one configuration.
 #[derive(Debug)]
 pub struct DiskFiles {
@@ -49,6 +53,8 @@ struct Seen {
     read: HashSet<PathBuf>,
     /// Their total size in bytes.
     bytes: u64,
+    /// Their lines, commas and opening brackets.
+    items: usize,
     /// The files that were not.
     refused: BTreeMap<String, Refusal>,
 }
@@ -236,21 +242,20 @@ impl DiskFiles {
     /// The content of the file at `path`, which has no links, if it was read to find the boundary.
     fn read_before(&self, path: &Path, limit: u64) -> Option<Vec<u8>> {
         let bytes = locked(&self.read_before).remove(path)?;
-        let size = bytes.len() as u64;
-        (size <= limit && self.count(path.to_owned(), size).is_ok()).then_some(bytes)
+        (bytes.len() as u64 <= limit && self.count(path.to_owned(), &bytes).is_ok()).then_some(bytes)
     }
 
     /// Reads a file within the limits, even if it grows.
     fn take(&self, path: PathBuf, file: fs::File, size: u64, limit: u64) -> Result<Vec<u8>, Unusable> {
         let mut bytes = Vec::new();
         if size <= limit {
-            self.count(path.clone(), size)?;
             bytes.reserve_exact(usize::try_from(size).unwrap_or_default());
             file.take(limit + 1).read_to_end(&mut bytes)?;
         }
         if size > limit || bytes.len() as u64 > limit {
             return Err(Unusable::Refused(Refusal::TooLarge(limit)));
         }
+        self.count(path.clone(), &bytes)?;
         if let Some(kept) = &self.kept {
             locked(kept).insert(path, bytes.clone());
         }
@@ -258,15 +263,21 @@ impl DiskFiles {
     }
 
     /// Adds a file to those that were read.
-    fn count(&self, path: PathBuf, size: u64) -> Result<(), Unusable> {
+    fn count(&self, path: PathBuf, bytes: &[u8]) -> Result<(), Unusable> {
         let mut seen = self.seen();
-        if !seen.read.contains(&path) {
-            if seen.bytes + size > MAX_TOTAL {
-                return Err(Unusable::Refused(Refusal::TooMuch(MAX_TOTAL)));
-            }
-            seen.bytes += size;
-            seen.read.insert(path);
+        if seen.read.contains(&path) {
+            return Ok(());
         }
+        let (size, items) = (bytes.len() as u64, items(bytes));
+        if seen.bytes + size > MAX_TOTAL {
+            return Err(Unusable::Refused(Refusal::TooMuch(MAX_TOTAL)));
+        }
+        if seen.items + items > MAX_ITEMS {
+            return Err(Unusable::Refused(Refusal::TooManyItems(MAX_ITEMS)));
+        }
+        seen.bytes += size;
+        seen.items += items;
+        seen.read.insert(path);
         Ok(())
     }
 
@@ -304,7 +315,9 @@ impl Files for DiskFiles {
             Unusable::Failed(error) => reason(&error),
             Unusable::Refused(Refusal::Outside) => "it is outside of the project".to_owned(),
             Unusable::Refused(Refusal::Special) => "it is not a regular file".to_owned(),
-            Unusable::Refused(Refusal::TooLarge(_) | Refusal::TooMuch(_)) => "it is too large".to_owned(),
+            Unusable::Refused(Refusal::TooLarge(_) | Refusal::TooMuch(_) | Refusal::TooManyItems(_)) => {
+                "it is too large".to_owned()
+            }
         })
     }
 
@@ -383,6 +396,11 @@ fn real(directory: &Path) -> PathBuf {
 
 fn kind_of(kind: FileType) -> Option<FileKind> {
     if kind.is_dir() { Some(FileKind::Directory) } else { kind.is_file().then_some(FileKind::File) }
+}
+
+/// The number of lines, commas and opening brackets of a text.
+fn items(text: &[u8]) -> usize {
+    text.iter().filter(|byte| matches!(byte, b'\n' | b',' | b'[' | b'{' | b'(')).count()
 }
 
 fn unreadable(opened: &Opened) -> Unusable {

@@ -133,7 +133,7 @@ fn unusable(shown: &str, refusal: Refusal) -> Diagnostic {
             refused.help("pass a configuration in a project: not a link out of it, nor a file in `/`")
         }
         Refusal::Special => refused.help("pass the path of a file, or `-` to check the text on stdin"),
-        Refusal::TooLarge(_) | Refusal::TooMuch(_) => refused,
+        Refusal::TooLarge(_) | Refusal::TooMuch(_) | Refusal::TooManyItems(_) => refused,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::{Broken, lossy, requirement, utf8, utf16};
 use crate::compiler::files::Files;
@@ -113,6 +114,28 @@ pub struct Part {
     pub text: String,
     /// Its entries.
     pub entries: Result<Vec<Entry>, Broken>,
+    /// The paths of the files that it includes, in order.
+    includes: Vec<String>,
+}
+
+impl Part {
+    /// The file at `path`, which is parsed once; `None` if there is no such file.
+    fn find(path: &str, files: &Tree) -> Option<Rc<Self>> {
+        (*files.parsed(path, || Self::read(path, files).map(Rc::new))).clone()
+    }
+
+    fn read(path: &str, files: &Tree) -> Option<Self> {
+        // Installers read UTF-16, too, which PowerShell writes.
+        let (text, broken) = match files.content(path)? {
+            Ok(bytes) => (lossy(&bytes), utf16(&bytes).map_or_else(|| utf8(bytes).err(), |_| None)),
+            Err(why) => (String::new(), Some(Broken::new(0..0, why))),
+        };
+        let entries = broken.map_or_else(|| Ok(read(&text)), Err);
+        let mut seen = HashSet::new();
+        let includes = entries.iter().flatten().filter_map(|entry| included(path, entry));
+        let includes = includes.filter(|path| seen.insert(path.clone())).collect();
+        Some(Self { path: path.to_owned(), text, entries, includes })
+    }
 }
 
 /// The requirements file of a directory, if it has one.
@@ -172,7 +195,7 @@ impl LocalEntry {
 }
 
 /// The requirements file of a directory and all existing files that it includes, in the order in which they are read.
-pub fn parts(directory: &str, files: &Tree) -> Vec<Part> {
+pub fn parts(directory: &str, files: &Tree) -> Vec<Rc<Part>> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     let mut open = vec![paths::join(directory, "requirements.txt")];
@@ -180,15 +203,9 @@ pub fn parts(directory: &str, files: &Tree) -> Vec<Part> {
         if !seen.insert(path.clone()) {
             continue;
         }
-        let Some(content) = files.content(&path) else { continue };
-        // Installers read UTF-16, too, which PowerShell writes.
-        let (text, broken) = match content {
-            Ok(bytes) => (lossy(&bytes), utf16(&bytes).map_or_else(|| utf8(bytes).err(), |_| None)),
-            Err(why) => (String::new(), Some(Broken::new(0..0, why))),
-        };
-        let entries = broken.map_or_else(|| Ok(read(&text)), Err);
-        open.extend(entries.iter().flatten().rev().filter_map(|entry| included(&path, entry)));
-        found.push(Part { path, text, entries });
+        let Some(part) = Part::find(&path, files) else { continue };
+        open.extend(part.includes.iter().rev().cloned());
+        found.push(part);
     }
     found
 }
@@ -227,7 +244,7 @@ pub fn read(text: &str) -> Vec<Entry> {
 }
 
 /// The lines that installers see, with their byte ranges: without comments, and with the next line after a `\`.
-fn logical_lines(text: &str) -> Vec<(Range<usize>, String)> {
+fn logical_lines(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
     let mut lines = Vec::new();
     let mut open = String::new();
     let mut start = 0;
@@ -248,12 +265,12 @@ fn logical_lines(text: &str) -> Vec<(Range<usize>, String)> {
         }
     }
     lines.push((start..end, open));
-    let content = |(range, line): (Range<usize>, String)| {
+    let content = move |(range, line): (Range<usize>, String)| {
         let range = trimmed(text, range);
         let content = uncommented(&line);
         (!content.is_empty()).then(|| (range, content.to_owned()))
     };
-    lines.into_iter().filter_map(content).collect()
+    lines.into_iter().filter_map(content)
 }
 
 fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {

@@ -65,14 +65,14 @@ impl Tracked {
         }
         // Included files are constraints, too, which install nothing.
         if let Some(part) = requirements_txt::parts(directory, files).into_iter().next() {
-            match part.entries {
+            match &part.entries {
                 Ok(entries) => {
-                    manifests.required.extend(entries.into_iter().filter_map(|entry| match entry.kind {
-                        Kind::Requirement(text) => Some(text),
+                    manifests.required.extend(entries.iter().filter_map(|entry| match &entry.kind {
+                        Kind::Requirement(text) => Some(text.clone()),
                         _ => None,
                     }))
                 }
-                Err(broken) => unreadable(part.path, broken),
+                Err(broken) => unreadable(part.path.clone(), broken.clone()),
             }
         }
         manifests

@@ -42,6 +42,12 @@ pub fn diagnostic(place: Place, path: &str, refusal: Refusal) -> Diagnostic {
                 format!("the files of the project up to `{path}` are larger than {} MiB together", mebibytes(limit));
             Diagnostic::new(&FILE_TOO_LARGE, place, message).help("make them smaller, or name fewer files")
         }
+        Refusal::TooManyItems(limit) => {
+            let message = format!(
+                "the files of the project up to `{path}` have more than {limit} lines, commas and brackets together"
+            );
+            Diagnostic::new(&FILE_TOO_LARGE, place, message).help("make them smaller, or name fewer files")
+        }
     }
 }
 
@@ -60,8 +66,9 @@ static FILE_TOO_LARGE: Rule = Rule {
     code: "file-too-large",
     severity: Severity::Error,
     summary: "a file that is too large to be checked",
-    why: "agentcli reads at most 8 MiB of a file and 32 MiB of a project, and 1 MiB of a configuration. A larger file is \
-          seldom what is meant: manifests and source files have some kilobytes, and lock files some megabytes.",
+    why: "agentcli reads at most 8 MiB of a file and 32 MiB of a project, and 1 MiB of a configuration, and at \
+          most 1,000,000 lines, commas and opening brackets of a project. A larger file is seldom what is meant: \
+          manifests and source files have some kilobytes, and lock files some megabytes.",
     wrong: r#"{ "graphs": { "agent": "./bundle_of_9_megabytes.js:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.js:graph" } }"#,
 };

@@ -49,8 +49,9 @@ pub(super) fn in_file(place: Place, path: &str, masked: &str, part: Range<usize>
 
 /// Checks the pyproject.toml and the requirements files of the directory at `path`, except for those in `seen`.
 fn check_manifests(context: &mut Context<'_>, place: &Place, path: &str, seen: &mut HashSet<String>) {
-    let requirements =
-        requirements_txt::parts(path, context.files).into_iter().map(|part| (part.path, part.text));
+    let requirements = requirements_txt::parts(path, context.files)
+        .into_iter()
+        .map(|part| (part.path.clone(), part.text.clone()));
     let pyproject = paths::join(path, "pyproject.toml");
     let text = manifests::text(&pyproject, context.files).and_then(Result::ok);
     for (file, text) in requirements.chain(text.map(|text| (pyproject, text))) {

@@ -243,9 +243,9 @@ fn required_texts(context: &Context<'_>) -> Option<Vec<String>> {
             continue;
         }
         for part in requirements_txt::parts(&local.path, files) {
-            for entry in part.entries.ok()? {
-                match entry.kind {
-                    Kind::Requirement(text) => texts.push(text),
+            for entry in part.entries.as_ref().ok()? {
+                match &entry.kind {
+                    Kind::Requirement(text) => texts.push(text.clone()),
                     Kind::Constraint(_) | Kind::Known => {}
                     Kind::Include(file) if !file.contains("://") => {}
                     _ => return None,

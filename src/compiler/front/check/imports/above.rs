@@ -89,9 +89,8 @@ fn requirements(local: &Local, context: &Context<'_>) -> BTreeSet<String> {
         texts = package::metadata(local, context.files).requirements.unwrap_or_default();
     }
     for part in requirements_txt::parts(&local.path, context.files) {
-        let entries = part.entries.unwrap_or_default().into_iter();
-        texts.extend(entries.filter_map(|entry| match entry.kind {
-            Kind::Requirement(text) => Some(text),
+        texts.extend(part.entries.iter().flatten().filter_map(|entry| match &entry.kind {
+            Kind::Requirement(text) => Some(text.clone()),
             _ => None,
         }));
     }
