@@ -15,6 +15,7 @@ use std::ops::RangeInclusive;
 use std::process::Stdio;
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -65,7 +66,7 @@ const LAST_OUTPUT: Duration = Duration::from_millis(300);
 /// A running child. Dropping it stops it in the background; [`all_ended`] waits for that.
 pub struct Child {
     group: Group,
-    /// Open while the child should run.
+    /// Open while the child should run. Its input, if it takes any.
     leash: Option<ChildStdin>,
     lines: Lines<()>,
     last: VecDeque<String>,
@@ -106,7 +107,7 @@ pub enum Status {
 impl Child {
     /// Starts `command`; when stopped, it has `grace` to exit before it is killed.
     pub fn start(command: &Command, grace: Duration) -> io::Result<Self> {
-        let mut guard = system::guard_command(grace)?;
+        let mut guard = system::guard_command(grace, command.takes_input)?;
         command.configure(guard.arg(&command.program));
         guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (group, pipes) = Group::spawn(guard)?;
@@ -118,6 +119,17 @@ impl Child {
             tokio::spawn(read_lines(stream, (), sender));
         }
         Ok(Self { group, leash: pipes.stdin, lines, last: VecDeque::new(), grace })
+    }
+
+    /// Writes to the stdin of a child that takes input.
+    ///
+    /// # Errors
+    ///
+    /// It has ended or is being stopped.
+    pub async fn send(&mut self, text: &str) -> io::Result<()> {
+        let input = self.leash.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_all(text.as_bytes()).await?;
+        input.flush().await
     }
 
     /// Waits for lines or for the end. Cancel safe.

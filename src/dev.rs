@@ -18,6 +18,7 @@ mod provision;
 mod search;
 mod server;
 mod session;
+mod standby;
 mod state;
 mod supervise;
 mod traceback;

@@ -16,6 +16,7 @@ mod provision;
 mod python;
 mod reload;
 mod signals;
+mod standby;
 mod wheel;
 mod workspaces;
 

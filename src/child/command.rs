@@ -17,6 +17,8 @@ pub struct Command {
     pub variables: Vec<(String, String)>,
     /// Variables that are not inherited.
     pub without: Vec<String>,
+    /// Whether a [`Child`](super::Child) gets what is sent to it as its stdin.
+    pub takes_input: bool,
 }
 
 impl Command {
@@ -28,6 +30,7 @@ impl Command {
             directory: directory.to_owned(),
             variables: Vec::new(),
             without: Vec::new(),
+            takes_input: false,
         }
     }
 
@@ -52,6 +55,12 @@ impl Command {
     /// Without a variable of this process.
     pub fn without(mut self, name: &str) -> Self {
         self.without.push(name.to_owned());
+        self
+    }
+
+    /// With a stdin that [`Child::send`](super::Child::send) writes to.
+    pub fn with_input(mut self) -> Self {
+        self.takes_input = true;
         self
     }
 

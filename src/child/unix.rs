@@ -13,9 +13,10 @@ pub(super) use groups::{Group, all_ended};
 pub use guard::run as guard;
 
 /// The command of a guard, to which the command of its child is added.
-pub(super) fn guard_command(grace: Duration) -> io::Result<process::Command> {
+pub(super) fn guard_command(grace: Duration, passes_input: bool) -> io::Result<process::Command> {
     let mut guard = process::Command::new(own_program()?);
-    guard.arg0("agentcli").arg("guard").arg("--grace").arg(grace.as_millis().to_string()).arg("--");
+    guard.arg0("agentcli").arg("guard").arg("--grace").arg(grace.as_millis().to_string());
+    guard.args(passes_input.then_some("--input")).arg("--");
     Ok(guard)
 }
 

@@ -38,12 +38,12 @@ pub(super) async fn all_ended() {}
 pub fn kill_all() {}
 
 /// Fails: there are no guards.
-pub(super) fn guard_command(_: Duration) -> io::Result<process::Command> {
+pub(super) fn guard_command(_: Duration, _: bool) -> io::Result<process::Command> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Fails: there are no guards.
-pub fn guard(_: &[OsString], _: Duration) -> io::Result<u8> {
+pub fn guard(_: &[OsString], _: Duration, _: bool) -> io::Result<u8> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -123,6 +123,7 @@ mod tests {
             host: host.to_owned(),
             port: Port::Exactly(2024),
             reload: true,
+            standby: false,
             jobs: 1,
             debugger: None,
             allow_blocking: false,

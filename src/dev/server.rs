@@ -59,18 +59,21 @@ struct Launch<'a> {
     address: &'a Address,
     /// The rules of the guard.
     rules: Value,
+    /// Whether it waits until it is told to serve.
+    waits: bool,
 }
 
-/// Starts the server.
+/// Starts the server; if it `waits`, as a standby, which serves after a line on its stdin.
 pub(super) fn start(
     session: &Session,
     options: &Options,
     runtime: &Runtime,
     address: &Address,
+    waits: bool,
 ) -> Result<Child, Error> {
     let bridge = bridge_ports(session);
     let rules = guard_rules(session, options, address, &bridge);
-    let launch = Launch { session, options, runtime, address, rules };
+    let launch = Launch { session, options, runtime, address, rules, waits };
     let command = match session.plan.server.variant {
         Variant::Javascript => javascript::command(&launch),
         Variant::Mixed | Variant::Python => python::command(&launch),

@@ -26,6 +26,8 @@ pub struct Options {
     pub port: Port,
     /// Whether changes restart the server.
     pub reload: bool,
+    /// Whether a standby makes restarts quicker.
+    pub standby: bool,
     /// Number of concurrent runs.
     pub jobs: u32,
     /// The debugger, if there is one.

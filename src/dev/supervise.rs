@@ -12,6 +12,7 @@ use super::port;
 use super::provision;
 use super::server::{self, Address, Runtime, urls};
 use super::session::{Hooks, Options, Session};
+use super::standby;
 use super::state;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
@@ -62,6 +63,10 @@ struct Supervisor<'a> {
     lock: Lock,
     tunnel: Option<Tunnel>,
     server: Option<Child>,
+    /// The process that serves after the next change of the code.
+    standby: Option<Child>,
+    /// Whether the server was the standby.
+    was_standby: bool,
     sources: Sources,
     was_ready: bool,
 }
@@ -82,8 +87,19 @@ impl<'a> Supervisor<'a> {
         }
         let address = Address { port, public: None };
         let sources = Sources::new(TICK);
-        let (tunnel, server, was_ready) = Default::default();
-        Ok(Self { session, options, hooks, address, lock, tunnel, server, sources, was_ready })
+        Ok(Self {
+            session,
+            options,
+            hooks,
+            address,
+            lock,
+            tunnel: None,
+            server: None,
+            standby: None,
+            was_standby: false,
+            sources,
+            was_ready: false,
+        })
     }
 
     async fn work(&mut self) -> Result<(), Error> {
@@ -102,7 +118,7 @@ impl<'a> Supervisor<'a> {
             self.tunnel = Some(tunnel);
         }
         loop {
-            self.start(&runtime)?;
+            self.start(&runtime).await?;
             match self.follow(&runtime).await? {
                 Some(next) => runtime = next,
                 None => return Ok(()),
@@ -130,7 +146,7 @@ impl<'a> Supervisor<'a> {
         Ok(self.sources.watch(&self.session.directory, &self.session.plan.local.watch)?)
     }
 
-    fn start(&mut self, runtime: &Runtime) -> Result<(), Error> {
+    async fn start(&mut self, runtime: &Runtime) -> Result<(), Error> {
         let lost = state::prepare(&self.session.directory, &self.session.plan)?;
         if let Some(place) = lost {
             self.warn_of_lost_state(&place);
@@ -140,7 +156,12 @@ impl<'a> Supervisor<'a> {
             let waits = if debugger.waits { "; the server waits for it" } else { "" };
             self.hooks.note(format!("a debugger can attach at {}:{}{waits}", debugger.host, debugger.port));
         }
-        let child = server::start(&self.session, self.options, runtime, &self.address)?;
+        let standby = standby::serve(self.standby.take()).await;
+        self.was_standby = standby.is_some();
+        let child = match standby {
+            Some(standby) => standby,
+            None => server::start(&self.session, self.options, runtime, &self.address, false)?,
+        };
         let waits = self.options.debugger.as_ref().is_some_and(|debugger| debugger.waits);
         let timeout = (!waits).then_some(self.options.start_timeout);
         let url = urls(&self.session, self.options, &self.address).ok;
@@ -165,6 +186,9 @@ impl<'a> Supervisor<'a> {
                 Happening::Output(Ok(Next::Lines(lines))) => {
                     lines.into_iter().for_each(|line| self.show(line));
                 }
+                Happening::Output(Ok(Next::Ended(status))) if self.lost_standby(status) => {
+                    self.start(runtime).await?;
+                }
                 Happening::Output(Ok(Next::Ended(status))) => self.ended(status)?,
                 Happening::Output(Err(source)) => {
                     return Err(Error::Run { program: "the server".to_owned(), source });
@@ -174,6 +198,7 @@ impl<'a> Supervisor<'a> {
                     let urls = urls(&self.session, self.options, &self.address);
                     self.lock.publish(&urls.api);
                     self.hooks.event(&Event::Ready { urls, milliseconds });
+                    self.standby = standby::start(&self.session, self.options, runtime, &self.address);
                 }
                 Happening::Step(closed) => {
                     self.tunnel = None;
@@ -202,6 +227,7 @@ impl<'a> Supervisor<'a> {
             must_provide = true;
         }
         if must_provide {
+            self.standby = None;
             runtime = match self.provide().await {
                 Ok(runtime) => runtime,
                 Err(error) => {
@@ -230,6 +256,11 @@ impl<'a> Supervisor<'a> {
     fn warn_of_lost_state(&mut self, place: &str) {
         let text = "the server could not read its state and started without it; the old files are in";
         self.hooks.warn(format!("{text} {place}"));
+    }
+
+    /// Whether the server that ended was a standby that was killed before it served, so that a new process may do better.
+    fn lost_standby(&self, status: Status) -> bool {
+        self.was_standby && self.sources.probe.is_some() && matches!(status, Status::Signal(_))
     }
 
     /// The server exited by itself: an error, unless a change may fix it.
@@ -268,6 +299,7 @@ impl<'a> Supervisor<'a> {
     /// Stops the server, the tunnel and an interrupted installer, and waits until they have exited.
     async fn end(&mut self) {
         self.tunnel = None;
+        self.standby = None;
         self.end_server().await;
         child::all_ended(self.hooks).await;
     }

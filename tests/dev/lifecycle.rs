@@ -75,7 +75,12 @@ fn no_process_outlives_the_program_whatever_ends_it() {
     let project = Project::of("hello");
     for signal in ["HUP", "KILL"] {
         let dev = project.ready(&[]);
-        assert_eq!(ids(&project, "agentcli guard ").len(), 1, "{:?}", processes(project.directory.path()));
+        let deadline = Instant::now() + PATIENCE;
+        while ids(&project, "agentcli guard ").len() != 2 {
+            let all = processes(project.directory.path());
+            assert!(Instant::now() < deadline, "not one server and one standby: {all:?}");
+            thread::sleep(Duration::from_millis(20));
+        }
         let thread = new_thread(&dev);
         dev.stop(signal);
         assert_eq!(project.processes(), [""; 0], "after {signal}");

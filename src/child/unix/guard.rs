@@ -2,13 +2,13 @@
 //! whatever reason.
 //!
 //! The guard leads a process group, so that Ctrl-C in the terminal reaches only this program, which then stops its
-//! children in order. Its stdin is a pipe from this program, to which nothing is written: when it ends, this program has
-//! released the child or has exited. Then the guard sends SIGTERM to the child and, after the grace period, kills the whole
+//! children in order. Its stdin is a pipe from this program: when it ends, this program has released the child or has exited.
+//! What is written to it is passed on to a child that takes input. Then the guard sends SIGTERM to the child and, after the grace period, kills the whole
 //! group. On Linux, processes that left the group, such as daemons, become children of the guard and are killed, too.
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, PipeWriter, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::thread;
@@ -28,26 +28,31 @@ const BY_SIGNAL: i32 = 128;
 /// Number of times that adopted processes are killed: each time, their children are adopted.
 const MOST_GENERATIONS: usize = 16;
 
-/// Runs `command`, a program and its arguments, until it exits or stdin ends. Returns its exit code, or 128 plus the number
+/// Runs `command`, a program and its arguments, until it exits or stdin ends. Passes stdin on if `passes_input`. Returns its exit code, or 128 plus the number
 /// of the signal that killed it.
 ///
 /// # Errors
 ///
 /// No thread or process can be started.
-pub fn run(command: &[OsString], grace: Duration) -> io::Result<u8> {
+pub fn run(command: &[OsString], grace: Duration, passes_input: bool) -> io::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(guard(command, grace))
+    runtime.block_on(guard(command, grace, passes_input))
 }
 
-async fn guard(command: &[OsString], grace: Duration) -> io::Result<u8> {
+async fn guard(command: &[OsString], grace: Duration, passes_input: bool) -> io::Result<u8> {
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).ok();
     // Signals to the group must not end the guard itself.
     let _kept = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let Some((program, arguments)) = command.split_first() else { return Ok(NOT_FOUND) };
     // Before the child is started: it must not run without this.
-    let input_ended = end_of_input()?;
-    let mut child = match Command::new(program).args(arguments).stdin(Stdio::null()).spawn() {
+    let (input, input_ended) = if passes_input {
+        let (reader, writer) = io::pipe()?;
+        (Stdio::from(reader), end_of_input(Some(writer))?)
+    } else {
+        (Stdio::null(), end_of_input(None)?)
+    };
+    let mut child = match Command::new(program).args(arguments).stdin(input).spawn() {
         Ok(child) => child,
         Err(error) => {
             let (code, reason) = match error.kind() {
@@ -72,10 +77,15 @@ async fn guard(command: &[OsString], grace: Duration) -> io::Result<u8> {
     }
 }
 
-/// Completes at the end of stdin. A thread waits for it, because a read cannot be cancelled.
-fn end_of_input() -> io::Result<impl Future<Output = ()>> {
+/// Completes at the end of stdin, and until then copies it to the child's. A thread does this, because a read cannot be
+/// cancelled.
+fn end_of_input(child: Option<PipeWriter>) -> io::Result<impl Future<Output = ()> + use<>> {
     let (sender, ended) = oneshot::channel();
     thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+        if let Some(mut child) = child {
+            // Ends early if the child closes its stdin.
+            io::copy(&mut io::stdin(), &mut child).ok();
+        }
         io::copy(&mut io::stdin(), &mut io::sink()).ok();
         sender.send(()).ok();
     })?;

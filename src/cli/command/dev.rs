@@ -52,6 +52,10 @@ pub(crate) struct Dev {
     #[arg(long)]
     no_reload: bool,
 
+    /// Do not keep a second process ready, which makes restarts of the Python server quicker
+    #[arg(long)]
+    no_standby: bool,
+
     /// Number of concurrent runs
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     n_jobs_per_worker: u32,
@@ -168,6 +172,7 @@ impl Dev {
             host: self.host.clone(),
             port: self.port.map_or(Port::From(local::PORT), Port::Exactly),
             reload: !self.no_reload,
+            standby: !self.no_standby,
             jobs: self.n_jobs_per_worker,
             debugger: self.debug_port.map(|port| Debugger {
                 host: self.debug_host.clone(),

@@ -13,6 +13,10 @@ pub(crate) struct Guard {
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 5000)]
     grace: u64,
 
+    /// Pass stdin on to the command
+    #[arg(long)]
+    input: bool,
+
     /// The command
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
@@ -21,7 +25,8 @@ pub(crate) struct Guard {
 impl Guard {
     pub(super) fn run(self, _: &mut Env) -> Result<(), Error> {
         let failed = |source| Error::Guard { source };
-        match child::guard(&self.command, Duration::from_millis(self.grace)).map_err(failed)? {
+        let grace = Duration::from_millis(self.grace);
+        match child::guard(&self.command, grace, self.input).map_err(failed)? {
             0 => Ok(()),
             code => Err(Error::Child { code }),
         }

@@ -16,7 +16,7 @@ use crate::dev::session::{Debugger, Options, Session};
 const SERVE: &str = include_str!("serve.mjs");
 
 pub(super) fn command(launch: &Launch<'_>) -> Command {
-    let Launch { session, options, runtime, address, rules } = launch;
+    let Launch { session, options, runtime, address, rules, .. } = launch;
     let [typescript, preload, server] = local::JAVASCRIPT_FILES.map(|file| url(&runtime.home.join(file)));
     let own =
         json!({ "server": server, "tls": options.tls.as_ref().map(|tls| [&tls.certificate, &tls.key]) });

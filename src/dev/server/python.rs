@@ -7,10 +7,13 @@ use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
 use crate::dev::guard::node_module;
-use crate::dev::provision;
+use crate::dev::{HOME, provision, standby};
 
 /// Runs the server in its interpreter.
-const SERVE: &str = concat!(include_str!("guard.py"), include_str!("serve.py"));
+const SERVE: &str = concat!(include_str!("guard.py"), include_str!("standby.py"), include_str!("serve.py"));
+
+/// The list of the modules that the last server imported of its environment.
+const MODULES: &str = "modules.json";
 
 /// Time for open connections to finish, in seconds; less than the grace period.
 const OPEN_CONNECTIONS: u32 = 3;
@@ -19,11 +22,12 @@ pub(super) fn command(launch: &Launch<'_>) -> Command {
     let Launch { session, options, runtime, .. } = launch;
     let command = Command::new(&runtime.program, &session.directory).arguments(["-P", "-c", SERVE]);
     let command = command.argument(arguments(launch).to_string());
+    let command = if launch.waits { command.with_input() } else { command };
     command.variable("PYTHONUNBUFFERED", "1").variable(local::LOG_LEVEL, &options.log_level)
 }
 
 fn arguments(launch: &Launch<'_>) -> Value {
-    let Launch { session, options, runtime, address, rules } = launch;
+    let Launch { session, options, runtime, address, rules, .. } = launch;
     let packages = session.plan.local.python.iter();
     let path =
         packages.flat_map(|it| &it.path).map(|path| session.directory.join(path).display().to_string());
@@ -49,6 +53,23 @@ fn arguments(launch: &Launch<'_>) -> Value {
         "guard": rules,
         "node_guard": has_bridge.then(|| node_module(rules)),
         "server": server,
+        "standby": standby::is_possible(session, options).then(|| standby_options(launch)),
+    })
+}
+
+/// What the server and its standby need to know of each other.
+fn standby_options(launch: &Launch<'_>) -> Value {
+    let Launch { session, waits, .. } = launch;
+    let local = &session.plan.local;
+    let outside = local.python.iter().flat_map(|packages| &packages.path).chain([&local.watch.root]);
+    let roots: Vec<_> =
+        outside.map(|path| session.directory.join(path)).chain([session.directory.clone()]).collect();
+    json!({
+        "roots": roots,
+        "state": session.directory.join(&local.state),
+        "modules": session.directory.join(HOME).join(MODULES),
+        "without": [],
+        "waits": waits,
     })
 }
 

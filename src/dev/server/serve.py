@@ -1,18 +1,14 @@
 # Runs the agent server. Argument: {"path": [...], "writes_bytecode": whether the environment is agentcli's own,
 # "debugger": [host, port, waits] or null, "guard": {...}, "node_guard": URL or null, "queue": [module, class],
-# "server": {...}} as JSON.
+# "server": {...}, "standby": null, or {"waits": whether this is a standby, "roots": directories of the project, "state": that
+# of the server's state, "modules": file, "without": packages that a standby does not import}} as JSON.
 import asyncio
-import contextlib
 import gc
-import os
-import sys
-from importlib import import_module
 from importlib.machinery import PathFinder, SourceFileLoader
 
 options = json.loads(sys.argv.pop())
 # Loading makes objects that stay: looking for garbage among them again and again is a tenth of the start.
 gc.disable()
-sys.path.extend(options["path"])
 
 
 def write_bytecode_of_packages():
@@ -29,6 +25,12 @@ def write_bytecode_of_packages():
 
 if options["writes_bytecode"] and sys.dont_write_bytecode:
     write_bytecode_of_packages()
+
+standby = options["standby"]
+project = Project(standby["roots"], standby["state"]) if standby else None
+if standby and standby["waits"]:
+    stand_by(options, project)
+sys.path.extend(options["path"])
 
 
 class WorkingDirectory:
@@ -94,6 +96,9 @@ class Server(uvicorn.Server):
             wake_queue(getattr(import_module(module), queue))
         try:
             await super().startup(sockets)
+            if standby:
+                # In a thread, since the server refuses blocking calls by now.
+                await asyncio.to_thread(record_modules, standby["modules"], project)
         finally:
             gc.enable()
 

@@ -1,0 +1,106 @@
+# A standby imports what a running server of the same environment has imported, reads no file of the project, and waits for a
+# line on stdin that lets it serve.
+import contextlib
+import os
+import sys
+from importlib import import_module, invalidate_caches
+from types import ModuleType
+
+# Packages that are left out one after the other. If more read the project, a standby imports nothing.
+MOST_ATTEMPTS = 3
+
+
+class Project:
+    """Tells the files of the project from those of the environment and of Python, which may be inside of each other."""
+
+    def __init__(self, roots, state):
+        self.roots = self.inside(roots)
+        self.state = self.inside([state])
+        self.others = self.inside([sys.prefix, sys.base_prefix, sys.base_exec_prefix])
+
+    @staticmethod
+    def inside(directories):
+        paths = [convert(directory) for directory in directories for convert in (os.path.abspath, os.path.realpath)]
+        return tuple(os.path.join(path, "") for path in paths)
+
+    def is_state(self, path):
+        return os.path.abspath(os.fsdecode(path)).startswith(self.state)
+
+    def owns(self, path):
+        path = os.path.join(os.path.abspath(os.fsdecode(path)), "")
+        depth, other_depth = (max((len(it) for it in all if path.startswith(it)), default=0) for all in (self.roots, self.others))
+        is_code = path.endswith((".py/", ".pyc/", ".so/"))
+        return depth > other_depth or (is_code and not other_depth)
+
+
+class OfProject(BaseException):
+    """Stops the import of a module that reads a file of the project."""
+
+
+def record_modules(path, project):
+    """Writes the names of the environment's modules that this process has imported, in their order."""
+    files = {name: vars(module).get("__file__") for name, module in list(sys.modules.items()) if isinstance(module, ModuleType)}
+    names = [name for name, file in files.items() if isinstance(file, str) and not project.owns(file)]
+    with contextlib.suppress(OSError):
+        with open(path + ".new", "w") as file:
+            json.dump(names, file)
+        os.replace(path + ".new", path)
+
+
+def import_modules(names, project):
+    """Imports these modules. Returns the one at which it was stopped, if one reads a file of the project."""
+    importing, is_stopped = True, False
+
+    def stop(event, arguments):
+        nonlocal is_stopped
+        # The other values of `open` are descriptors, which were opened before.
+        if importing and event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)) and project.owns(arguments[0]):
+            # Modules that read the server's state as they are imported can be imported again.
+            is_stopped = is_stopped or not project.is_state(arguments[0])
+            raise OfProject
+
+    sys.addaudithook(stop)
+    path = sys.path[:]
+    sys.path[:] = [entry for entry in path if not project.owns(entry)]
+    for name in names:
+        with contextlib.suppress(Exception, OfProject):
+            import_module(name)
+        if is_stopped:
+            return name
+    importing = False
+    sys.path[:] = path + [entry for entry in sys.path if entry not in path]
+
+
+@contextlib.contextmanager
+def in_the_background():
+    """Lets the running server have the processor, where this can be undone without privileges."""
+    policy = None
+    with contextlib.suppress(AttributeError, OSError):
+        policy = os.sched_getscheduler(0)
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    yield
+    with contextlib.suppress(AttributeError, OSError):
+        if policy is not None:
+            os.sched_setscheduler(0, policy, os.sched_param(0))
+
+
+def stand_by(options, project):
+    """Imports the modules that the last server has recorded, and returns when it is time to serve."""
+    standby, environment = options["standby"], dict(os.environ)
+    names = []
+    with contextlib.suppress(OSError), open(standby["modules"]) as file:
+        names = [name for name in json.load(file) if name.partition(".")[0] not in standby["without"]]
+    if len(standby["without"]) > MOST_ATTEMPTS:
+        names = []
+    with in_the_background():
+        stopped_at = import_modules(names, project)
+    if stopped_at:
+        # What is half imported cannot be undone: begins again without this package.
+        standby["without"].append(stopped_at.partition(".")[0])
+        os.execve(sys.executable, [*sys.orig_argv[:-1], json.dumps(options)], environment)
+    if not sys.stdin.readline():
+        sys.exit()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
+    invalidate_caches()
+
+
