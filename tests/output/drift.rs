@@ -17,6 +17,7 @@ use crate::harness::fixtures;
 /// Keys that `fixtures/valid/every-key` cannot hold, and why.
 const NOT_IN_FIXTURE: &[(&str, &str)] = &[
     ("/properties/checkpointer/properties/path", "it belongs to another backend"),
+    ("/properties/_INTERNAL_docker_tag", "it replaces `api_version`; a test of image tags has it"),
     ("/properties/source", "it replaces `dependencies`; fixtures/valid/uv-workspace has it"),
     ("/properties/source/properties/kind", "as above"),
     ("/properties/source/properties/root", "as above"),

@@ -36,9 +36,8 @@ enum Tag {
 pub fn base_image(config: &Config) -> BaseImage {
     let is_javascript = config.variant() == Variant::Javascript;
     let product = config.server;
-    let standard = product.javascript_image.filter(|_| is_javascript).unwrap_or(product.python_image);
-    let name = config.base_image.as_deref().unwrap_or(standard);
-    let tag = tag(name);
+    let name = name(config);
+    let tag = tag(&name);
     let suffix = config.python_distro().filter(|_| !is_javascript);
     let version =
         if is_javascript { node(config) } else { config.python().unwrap_or(server::DEFAULT_PYTHON) };
@@ -49,7 +48,7 @@ pub fn base_image(config: &Config) -> BaseImage {
     let api_version = config.api_version.as_deref().filter(|_| product.installation.is_none());
     let word = if is_javascript { "node" } else { "py" };
     let reference = match (tag, api_version) {
-        (Tag::Whole, _) => name.to_owned(),
+        (Tag::Whole, _) => name,
         (Tag::Server, _) => format!("{name}-{word}{version}{ending}"),
         (Tag::Absent, Some(api)) => format!("{name}:{api}-{word}{version}{ending}"),
         (Tag::Absent, None) => format!("{name}:{version}{ending}"),
@@ -58,11 +57,30 @@ pub fn base_image(config: &Config) -> BaseImage {
     BaseImage { reference, version, unused: unused(config, tag) }
 }
 
+/// The name of the base image with as much of its tag as is given.
+fn name(config: &Config) -> String {
+    let product = config.server;
+    let is_javascript = config.variant() == Variant::Javascript;
+    let standard = product.javascript_image.filter(|_| is_javascript).unwrap_or(product.python_image);
+    let name = config.base_image.as_deref().unwrap_or(standard);
+    match image_tag(config) {
+        Some(image_tag) if tag(name) == Tag::Absent => format!("{name}:{image_tag}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The given tag. A server that is installed in the image has another base.
+fn image_tag(config: &Config) -> Option<&str> {
+    config.image_tag.as_deref().filter(|_| config.server.installation.is_none())
+}
+
 /// The series of Python in the image, and the key that decides it, if it is not the default. None if that is not known.
 pub fn python(config: &Config) -> Option<(PythonVersion, Option<&'static str>)> {
-    let tagged = config.base_image.as_deref().filter(|name| tag(name) == Tag::Whole);
+    let is_given = config.base_image.is_some() || image_tag(config).is_some();
+    let tagged = Some(name(config)).filter(|name| is_given && tag(name) == Tag::Whole);
+    let deciding = if image_tag(config).is_some() { "_INTERNAL_docker_tag" } else { "base_image" };
     let (series, key) = match (tagged, config.python()) {
-        (Some(image), _) => (python_in_tag(image, config.server)?, Some("base_image")),
+        (Some(image), _) => (python_in_tag(&image, config.server)?, Some(deciding)),
         (None, Some(series)) => (series.to_owned(), Some("python_version")),
         (None, None) => (server::DEFAULT_PYTHON.to_owned(), None),
     };
@@ -111,11 +129,16 @@ fn names_language(part: &str) -> bool {
 
 fn unused(config: &Config, tag: Tag) -> Vec<(&'static str, String)> {
     let is_digest = config.base_image.as_deref().is_some_and(|image| image.contains('@'));
-    let tagged = format!("`base_image` already has a {}", if is_digest { "digest" } else { "tag" });
+    let tagged = match image_tag(config) {
+        Some(_) => "`_INTERNAL_docker_tag` is the whole tag".to_owned(),
+        None => format!("`base_image` already has a {}", if is_digest { "digest" } else { "tag" }),
+    };
     let is_javascript = config.variant() == Variant::Javascript;
+    // The compiler that writes the whole tag writes the version for other users of the file.
+    let is_named = tag == Tag::Whole && image_tag(config).is_none();
     let keys = [
-        ("python_version", config.python_version.is_some(), tag == Tag::Whole),
-        ("node_version", is_javascript && config.node_version.is_some(), tag == Tag::Whole),
+        ("python_version", config.python_version.is_some(), is_named),
+        ("node_version", is_javascript && config.node_version.is_some(), is_named),
         (
             "api_version",
             config.api_version.is_some() && config.server.installation.is_none(),
@@ -166,6 +189,19 @@ mod tests {
                 "langchain/langgraphjs-api:0.8-node22",
                 &[],
             ),
+            (
+                python,
+                r#""_INTERNAL_docker_tag": "0.18.0.dev12-py3.14", "python_version": "3.14""#,
+                "langchain/langgraph-api:0.18.0.dev12-py3.14",
+                &[],
+            ),
+            (
+                javascript,
+                r#""_INTERNAL_docker_tag": "1-node22", "api_version": "0.8", "image_distro": "wolfi""#,
+                "langchain/langgraphjs-api:1-node22",
+                &["api_version", "image_distro"],
+            ),
+            (python, r#""base_image": "a", "_INTERNAL_docker_tag": "7""#, "a:7", &[]),
             (python, r#""base_image": "localhost:5000/a""#, "localhost:5000/a:3.11", &[]),
             (python, r#""base_image": "localhost:5000/a:7""#, "localhost:5000/a:7", &[]),
             (

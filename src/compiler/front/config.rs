@@ -30,6 +30,8 @@ pub struct Config {
     pub graphs: IndexMap<String, String>,
     /// Image that the server image is built on.
     pub base_image: Option<String>,
+    /// The whole tag of the base image, which other compilers write.
+    pub image_tag: Option<String>,
     /// Linux distribution of the base image.
     pub image_distro: Option<String>,
     /// Environment of the running server.
@@ -125,6 +127,7 @@ impl Config {
             dependencies: strings("dependencies").map(|items| List(items.collect())),
             graphs: graphs(&value),
             base_image: string("base_image"),
+            image_tag: string("_INTERNAL_docker_tag"),
             image_distro: string("image_distro"),
             env: value.get("env").and_then(EnvConfig::new),
             has_ui: value.get("ui").is_some(),
@@ -152,6 +155,11 @@ impl Config {
     /// Sets the version of the server of an option; `value` stays that of the file.
     pub fn set_api_version(&mut self, version: String) {
         self.api_version = Some(version);
+    }
+
+    /// Whether it runs on the newest server: other ones have requirements that are not known.
+    pub fn has_newest_server(&self) -> bool {
+        self.base_image.is_none() && self.api_version.is_none() && self.image_tag.is_none()
     }
 
     /// The value at `pointer`, such as `/http/cors`; null counts as absent.

@@ -90,6 +90,7 @@ pub const KEYS: &[Key] = &[
     plain("/python_version", r#""3.12""#),
     plain("/node_version", r#""22""#),
     plain("/api_version", r#""0.8""#),
+    plain("/_INTERNAL_docker_tag", r#""0.8.1-py3.12""#),
     plain("/base_image", r#""registry.example/agent-server:1.0""#),
     plain("/image_distro", r#""wolfi""#),
     plain("/dockerfile_lines", r#"["RUN apt-get update && apt-get install -y git"]"#),

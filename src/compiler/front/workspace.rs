@@ -81,7 +81,7 @@ impl Locked {
 
 /// The versions that the server requires of a locked package, if it has another one. Known for the current server only.
 pub fn conflict(config: &Config, package: &Package) -> Option<&'static str> {
-    if config.api_version.is_some() || config.base_image.is_some() {
+    if !config.has_newest_server() {
         return None;
     }
     let (_, required) = server::REQUIREMENTS.iter().find(|(name, _)| *name == package.name)?;

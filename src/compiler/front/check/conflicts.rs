@@ -19,7 +19,7 @@ pub(super) const RULES: &[&Rule] = &[&REQUIREMENT_CONFLICTS_WITH_SERVER];
 pub(super) fn check(context: &mut Context<'_>) {
     let config = context.config;
     // The bounds of other servers are not known. Another check compares the lock of `source`.
-    let is_current = config.base_image.is_none() && config.api_version.is_none() && config.source.is_none();
+    let is_current = config.has_newest_server() && config.source.is_none();
     let Some((major, minor)) = context.python_version.filter(|_| is_current) else { return };
     if context.variant == Variant::Javascript {
         return;

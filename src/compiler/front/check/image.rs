@@ -133,7 +133,8 @@ static NO_EFFECT_ON_IMAGE: Rule = Rule {
     severity: Severity::Warning,
     summary: "a key that does not change the image",
     why: "The tag of the base image is made of `python_version`, `node_version`, `api_version` and `image_distro`. If \
-          `base_image` has a tag or digest, that image is used as it is and these keys only apply to `dev`.",
+          `base_image` has a tag or digest, or `_INTERNAL_docker_tag` names the tag, that image is used as it is and these \
+          keys only apply to `dev`.",
     wrong: r#"{ "base_image": "registry.example/my-image:1.0", "python_version": "3.12" }"#,
     right: r#"{ "base_image": "registry.example/my-image", "python_version": "3.12" }"#,
 };
