@@ -217,8 +217,12 @@ fn dev_runs_a_server_that_works_with_the_graph_library() {
         ("^0.2.41", Some(lock), "", "0.0.40"),
         ("~0.1.9", None, "", "0.0.40"),
         ("^0.2.41", None, "", "2.0.0"),
-        ("^1.0.0", None, "", "2.0.0"),
-        ("0.2.44", None, r#", "api_version": "0.5""#, "2.0.0"),
+        ("1.4.17", None, "", "2.0.0"),
+        ("workspace:*", None, "", "2.0.0"),
+        ("1.4.18", None, "", "1.5.1"),
+        ("^1.0.0", None, "", "1.5.1"),
+        (">=0.2.44", None, "", "1.5.1"),
+        ("0.2.44", None, r#", "api_version": "0.5""#, "0.0.40"),
     ] {
         assert_eq!(server(version, lock, members), expected, "{version} {members}");
     }

@@ -69,9 +69,19 @@ fn version(text: &str) -> Option<Version> {
     parts.next().is_none().then_some(version)
 }
 
-/// The newest version of an exact version, or of a range of patch versions.
+/// The newest version of a range, or of several.
 fn newest_of(range: &str) -> Option<Version> {
-    let range = range.trim();
+    let newest: Option<Vec<Version>> = range.split("||").map(|range| newest_of_one(range.trim())).collect();
+    newest?.into_iter().max()
+}
+
+/// The newest version of an exact version, of a range of patch versions, or of one without an upper bound.
+fn newest_of_one(range: &str) -> Option<Version> {
+    if matches!(range, "latest" | "*")
+        || range.strip_prefix(">=").is_some_and(|it| version(it.trim()).is_some())
+    {
+        return Some((u64::MAX, u64::MAX, u64::MAX));
+    }
     let (operator, lowest) = match range.split_at_checked(1) {
         Some((operator @ ("^" | "~" | "="), lowest)) => (operator, version(lowest.trim())?),
         _ => ("=", version(range)?),
@@ -111,9 +121,12 @@ mod tests {
             ("~0.2.4", Some((0, 2, u64::MAX))),
             ("^1.0.0", Some((1, u64::MAX, u64::MAX))),
             ("^0.0.3", Some((0, 0, 3))),
-            ("^0.2.4 || ^0.3.0", None),
-            (">=0.2.4", None),
-            ("latest", None),
+            ("^0.2.4 || ^0.3.0", Some((0, 3, u64::MAX))),
+            ("^0.2.4 || next", None),
+            (">=0.2.4", Some((u64::MAX, u64::MAX, u64::MAX))),
+            (">=0.2.4 <0.3.0", None),
+            ("latest", Some((u64::MAX, u64::MAX, u64::MAX))),
+            ("workspace:*", None),
             ("", None),
         ] {
             assert_eq!(newest_of(range), newest, "{range}");

@@ -20,8 +20,24 @@ pub struct JavascriptServer {
     pub packages: &'static [(&'static str, &'static str)],
 }
 
-/// Releases of the JavaScript server, the newest first.
+/// The oldest version of [`LIBRARY`] that the server in the images works with. Which release they have is not known, so that
+/// this is the bound of the older ones.
+pub const OLDEST_LIBRARY_IN_IMAGE: (u64, u64, u64) = (0, 2, 57);
+
+/// Releases of the JavaScript server, the newest first. 2.0.0 was published before 1.5.1, and its authors have deprecated it.
 pub const JAVASCRIPT_SERVERS: &[JavascriptServer] = &[
+    JavascriptServer {
+        oldest: (1, 4, 18),
+        packages: &[
+            ("@langchain/langgraph-api", "1.5.1"),
+            (LIBRARY, "1.4.18"),
+            ("@langchain/langgraph-checkpoint", "1.1.5"),
+            ("@langchain/langgraph-sdk", "1.12.0"),
+            ("@langchain/core", "1.1.48"),
+            ("typescript", "5.9.3"),
+            TSX,
+        ],
+    },
     JavascriptServer {
         oldest: (0, 2, 57),
         packages: &[
@@ -48,9 +64,11 @@ pub const JAVASCRIPT_SERVERS: &[JavascriptServer] = &[
     },
 ];
 
-/// The newest release that works with `version` of [`LIBRARY`], or else the oldest release.
+/// The newest release that works with `version` of [`LIBRARY`], or else the oldest release. For an unknown version, the
+/// newest one that works with most.
 pub fn javascript_server(version: Option<(u64, u64, u64)>) -> &'static JavascriptServer {
-    let works = |server: &&JavascriptServer| version.is_none_or(|version| server.oldest <= version);
+    let version = version.unwrap_or(OLDEST_LIBRARY_IN_IMAGE);
+    let works = |server: &&JavascriptServer| server.oldest <= version;
     JAVASCRIPT_SERVERS.iter().find(works).unwrap_or(&JAVASCRIPT_SERVERS[JAVASCRIPT_SERVERS.len() - 1])
 }
 

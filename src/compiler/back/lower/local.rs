@@ -113,9 +113,9 @@ fn javascript_packages(input: &Input<'_>) -> JavascriptPackages {
     }
 }
 
-/// The server that works with the project's graph library, unless `api_version` asks for one.
+/// The server that works with the project's graph library.
 fn javascript_server(input: &Input<'_>) -> &'static JavascriptServer {
-    let installation = input.resolved.installation.as_ref().filter(|_| input.config.api_version.is_none());
+    let installation = input.resolved.installation.as_ref();
     let newest = installation
         .and_then(|installation| package_version::newest(server::local::LIBRARY, installation, input.files));
     server::local::javascript_server(newest.map(|newest| newest.version))

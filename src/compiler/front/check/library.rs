@@ -4,7 +4,7 @@ use super::manifests::project;
 use super::{Context, written};
 use crate::compiler::front::config::Variant;
 use crate::compiler::manifests::package_version;
-use crate::compiler::server::local::{JAVASCRIPT_SERVERS, LIBRARY, javascript_server};
+use crate::compiler::server::local::{LIBRARY, OLDEST_LIBRARY_IN_IMAGE, javascript_server};
 use crate::diagnostic::{Diagnostic, Rule, Severity};
 
 /// The rules of this check.
@@ -13,17 +13,15 @@ pub(super) const RULES: &[&Rule] = &[&LIBRARY_OLDER_THAN_SERVER];
 pub(super) fn check(context: &mut Context<'_>) {
     let config = context.config;
     // Another image or version may have a server that works with the library.
-    let is_default = config.base_image.is_none() && config.api_version.is_none();
-    if config.variant() != Variant::Javascript || !is_default {
+    if config.variant() != Variant::Javascript || !config.has_newest_server() {
         return;
     }
     let Some(Ok(installation)) = context.installation() else { return };
     let Some(newest) = package_version::newest(LIBRARY, &installation, context.files) else { return };
-    let current = &JAVASCRIPT_SERVERS[0];
-    if newest.version >= current.oldest {
+    if newest.version >= OLDEST_LIBRARY_IN_IMAGE {
         return;
     }
-    let (major, minor, patch) = current.oldest;
+    let (major, minor, patch) = OLDEST_LIBRARY_IN_IMAGE;
     let message = format!(
         "`{LIBRARY}` is {} in `{}`, and the server needs {major}.{minor}.{patch} or later",
         newest.text,
