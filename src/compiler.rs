@@ -63,6 +63,7 @@ pub fn analyze_for(server: &'static Product, name: &str, text: &str, files: &Tre
         config = Config { server, ..Config::new(shape.value, dialect) };
         files.settle_for(&|files| extent::extent(&config, files));
         diagnostics.extend(check::check(&document, &config, files, &shape.removed));
+        check::leave_foreign(&mut diagnostics);
     }
     if diagnostics.is_empty() {
         return Analysis { document, config, diagnostics };

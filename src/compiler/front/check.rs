@@ -11,6 +11,7 @@ mod credentials;
 mod dependencies;
 mod duplicates;
 mod env;
+mod foreign;
 mod http;
 mod ignore;
 mod image;
@@ -56,6 +57,7 @@ use crate::compiler::manifests::symbols::{Language, Module, PythonVersion};
 use crate::compiler::paths;
 use crate::compiler::tree::Tree;
 use crate::diagnostic::{Diagnostic, Pointer, Rule};
+pub use foreign::leave_foreign;
 use variables::Variable;
 
 /// A topic.
@@ -102,6 +104,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: locks::check, rules: locks::RULES },
     Check { run: server::check, rules: server::RULES },
     Check { run: boundary::check, rules: boundary::RULES },
+    Check { run: foreign::check, rules: foreign::RULES },
 ];
 
 /// The input of a check, and its findings.
