@@ -35,7 +35,7 @@ pub struct Analysis {
 impl Analysis {
     /// Whether the configuration can be compiled.
     pub fn is_usable(&self) -> bool {
-        !self.diagnostics.iter().any(Diagnostic::is_error)
+        !self.diagnostics.iter().any(Diagnostic::is_fatal)
     }
 
     /// The findings located in `source`, the file that was analyzed; and the configuration.

@@ -239,6 +239,10 @@ impl Fix {
 pub struct Diagnostic {
     /// The kind of mistake.
     pub rule: &'static Rule,
+    /// The severity: that of the rule, but in a command that goes on without the value.
+    pub severity: Severity,
+    /// Whether only `validate` fails: the other commands lose nothing that they need.
+    pub is_dispensable: bool,
     /// What is wrong here: a lowercase fragment, user text in backticks.
     pub message: String,
     /// The part of the configuration that is wrong.
@@ -254,7 +258,16 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A finding of the kind `rule` at `place`.
     pub fn new(rule: &'static Rule, place: Place, message: impl Into<String>) -> Self {
-        Self { rule, message: message.into(), place, related: None, help: None, fix: None }
+        Self {
+            rule,
+            severity: rule.severity,
+            is_dispensable: false,
+            message: message.into(),
+            place,
+            related: None,
+            help: None,
+            fix: None,
+        }
     }
 
     /// Adds a line that says how to fix it.
@@ -297,9 +310,14 @@ impl Diagnostic {
         self.fix.as_ref().filter(|fix| fix.is_safe)
     }
 
-    /// Whether this finding makes the configuration unusable.
+    /// Whether `validate` fails because of it.
     pub fn is_error(&self) -> bool {
-        self.rule.severity == Severity::Error
+        self.severity == Severity::Error
+    }
+
+    /// Whether this finding makes the configuration unusable.
+    pub fn is_fatal(&self) -> bool {
+        self.is_error() && !self.is_dispensable
     }
 }
 

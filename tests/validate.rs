@@ -256,3 +256,28 @@ fn a_build_command_makes_graphs() {
     let run = misspelt.run("dockerfile - --build-command make");
     assert!(run.err.contains("error[reference-not-found]"), "{}", run.err);
 }
+
+#[test]
+fn a_misspelt_key_fails_validate_and_stops_no_other_command() {
+    let with = |key: &str, config: &str| {
+        let text = config.replacen('{', &format!("{{\n  \"{key}\": \"3.12\","), 1);
+        TestEnv::project().file("agent.json", text)
+    };
+    let project = with("pyton_version", VALID);
+    assert_eq!(project.run("validate").code, 1);
+    for command in ["dockerfile -", "plan", "compose -"] {
+        let run = project.run(command);
+        assert_eq!(run.code, 0, "{command}: {}", run.err);
+        assert!(
+            run.err.contains("warning[misspelt-key]: agent.json has no key `pyton_version`"),
+            "{}",
+            run.err
+        );
+        assert!(!run.out.contains("3.12"), "it has no effect: {}", run.out);
+    }
+    // Nothing can be compiled without a key that is needed.
+    let needed = TestEnv::project().file("agent.json", VALID.replace("dependencies", "dependancies"));
+    let run = needed.run("dockerfile -");
+    assert_eq!(run.code, 1);
+    assert!(run.err.contains("error[misspelt-key]"), "{}", run.err);
+}

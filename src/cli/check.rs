@@ -10,7 +10,7 @@ use crate::compiler;
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::config::Config;
 use crate::compiler::product::Product;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::error::Error;
 use crate::project::{self, Boundary, Project, Unreadable};
 
@@ -72,10 +72,16 @@ pub(super) struct Reading {
     pub(super) left_out: usize,
 }
 
-/// Reads and checks the configuration at `path` for `server` without the findings of `rules`.
+/// Reads and checks the configuration at `path` for `server` without the findings of `rules`. Errors about what a command
+/// can do without are warnings.
 pub(super) fn read_for(env: &Env, path: &Path, server: &'static Product, rules: &[&str]) -> Reading {
     let project = Project::load(&env.directory, path, Boundary::Project);
     let (mut checked, usable) = read(project, server, &env.directory, path);
+    for Finding { diagnostic, .. } in &mut checked.findings {
+        if diagnostic.is_error() && diagnostic.is_dispensable {
+            diagnostic.severity = Severity::Warning;
+        }
+    }
     let all = checked.errors();
     checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
     let errors = checked.errors();

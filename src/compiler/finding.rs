@@ -50,7 +50,7 @@ impl Checked {
 
     /// Number of warnings.
     pub fn warnings(&self) -> usize {
-        let is_warning = |finding: &&Finding| finding.diagnostic.rule.severity == Severity::Warning;
+        let is_warning = |finding: &&Finding| finding.diagnostic.severity == Severity::Warning;
         self.findings.iter().filter(is_warning).count()
     }
 }

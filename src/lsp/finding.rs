@@ -40,7 +40,7 @@ pub(super) fn shown(buffer: &Buffer, finding: &Diagnostic, encoding: Encoding) -
     let is_unnecessary = UNNECESSARY.contains(&finding.rule.code);
     lsp_types::Diagnostic {
         range: buffer.text.range(&buffer.analysis().document.span(&finding.place)),
-        severity: Some(match finding.rule.severity {
+        severity: Some(match finding.severity {
             Severity::Error => DiagnosticSeverity::ERROR,
             Severity::Warning => DiagnosticSeverity::WARNING,
             Severity::Note => DiagnosticSeverity::INFORMATION,

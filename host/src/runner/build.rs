@@ -168,7 +168,7 @@ fn compile(
         .findings
         .iter()
         .map(|it| &it.diagnostic)
-        .filter(|it| it.is_error())
+        .filter(|it| it.is_fatal())
         .map(|it| it.message.clone())
         .collect();
     let level = if errors.is_empty() { LogLevel::Warning } else { LogLevel::Error };

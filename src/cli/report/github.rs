@@ -22,7 +22,7 @@ fn command(source: &Source, finding: &Finding) -> String {
     } else {
         format!("line={},endLine={}", start.line, end.line)
     };
-    let command = match diagnostic.rule.severity {
+    let command = match diagnostic.severity {
         Severity::Note => "notice",
         severity => severity.word(),
     };

@@ -32,7 +32,7 @@ fn entry(source: &Source, finding: &Finding, seen: &mut BTreeMap<String, usize>)
         "description": format!("{}{help}", diagnostic.message),
         "check_name": diagnostic.rule.code,
         "fingerprint": hex::encode(fingerprint),
-        "severity": match diagnostic.rule.severity {
+        "severity": match diagnostic.severity {
             Severity::Error => "major",
             Severity::Warning => "minor",
             Severity::Note => "info",

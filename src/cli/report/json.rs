@@ -25,7 +25,7 @@ fn entry(source: &Source, finding: &Finding) -> Value {
     let diagnostic = &finding.diagnostic;
     json!({
         "code": diagnostic.rule.code,
-        "severity": diagnostic.rule.severity.word(),
+        "severity": diagnostic.severity.word(),
         "message": diagnostic.message,
         "file": source.name,
         "pointer": diagnostic.place.pointer().to_string(),

@@ -9,7 +9,7 @@ use crate::diagnostic::Severity;
 /// The suites of all files. A test case is a finding, or a file without findings. Errors fail, and warnings if they are
 /// denied.
 pub fn render(checked: &[Checked], deny_warnings: bool) -> String {
-    let fails = |finding: &&Finding| match finding.diagnostic.rule.severity {
+    let fails = |finding: &&Finding| match finding.diagnostic.severity {
         Severity::Error => true,
         Severity::Warning => deny_warnings,
         Severity::Note => false,
@@ -42,7 +42,7 @@ fn case(source: &Source, file: &str, finding: &Finding, fails: bool) -> String {
     let start = source.position(finding.span.start);
     let (line, column) = (start.line, start.column);
     let diagnostic = &finding.diagnostic;
-    let (code, severity) = (diagnostic.rule.code, diagnostic.rule.severity.word());
+    let (code, severity) = (diagnostic.rule.code, diagnostic.severity.word());
     let text = format!("{severity}[{code}]: {}", sentences(source, diagnostic));
     let text = format!("{file}:{line}:{column}: {}", escaped(&visible(&text)));
     let result = match fails {

@@ -65,7 +65,7 @@ fn result(source: &Source, finding: &Finding, rules: &[&Rule]) -> Value {
     let mut result = json!({
         "ruleId": diagnostic.rule.code,
         "ruleIndex": rules.iter().position(|rule| rule.code == diagnostic.rule.code),
-        "level": diagnostic.rule.severity.word(),
+        "level": diagnostic.severity.word(),
         "message": { "text": without_links(&message) },
         "locations": [{
             "physicalLocation": location(&source.name, (start.line, start.column), (end.line, end.column)),

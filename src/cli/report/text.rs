@@ -41,13 +41,13 @@ pub fn render(checked: &[Checked], layout: Layout) -> String {
 fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Finding) -> String {
     let source = line.source;
     let diagnostic = &finding.diagnostic;
-    let level = match diagnostic.rule.severity {
+    let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
     let code = diagnostic.rule.code;
-    let indent = diagnostic.rule.severity.word().len() + code.len() + "[]: ".len();
+    let indent = diagnostic.severity.word().len() + code.len() + "[]: ".len();
     let message = wrap(&visible_line(&diagnostic.message), width.saturating_sub(indent));
     let title_lines = message.lines().count();
     let title = level.primary_title(message).id(code);

@@ -17,7 +17,7 @@ use crate::diagnostic::{Diagnostic, Place, Pointer};
 pub use describe::describing;
 use describe::{keys_at, name_of};
 use explain::{explain, misspelling};
-use rules::{EMPTY_VALUE, MISSING_KEY, OUT_OF_RANGE, UNKNOWN_KEY};
+use rules::{EMPTY_VALUE, MISSING_KEY, MISSPELT_KEY, OUT_OF_RANGE, UNKNOWN_KEY};
 
 pub use rules::{RULES, UNKNOWN_VALUE};
 
@@ -88,8 +88,7 @@ pub fn check(document: &Document, dialect: Dialect) -> Checked {
             continue;
         }
         if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
-            let known = keys_at(&at);
-            meant.extend(unexpected.iter().filter_map(|key| Some(at.join(misspelling(key, &known)?))));
+            meant.extend(unexpected.iter().filter_map(|key| meaning(&at.join(key))));
         }
         let found = explain(&error, &at, &value);
         for diagnostic in found {
@@ -107,11 +106,25 @@ pub fn check(document: &Document, dialect: Dialect) -> Checked {
             }
         }
     }
-    // A misspelt key is not reported as missing too.
-    diagnostics.retain(|it| it.rule.code != MISSING_KEY.code || !meant.contains(&it.place.pointer()));
+    // A misspelt key is not reported as missing too, and without it nothing can be compiled.
+    let is_missing =
+        |it: &Diagnostic| it.rule.code == MISSING_KEY.code && meant.contains(&it.place.pointer());
+    let needed: HashSet<Pointer> =
+        diagnostics.extract_if(.., |it| is_missing(it)).map(|it| it.place.pointer()).collect();
+    for diagnostic in diagnostics.iter_mut().filter(|it| it.rule.code == MISSPELT_KEY.code) {
+        diagnostic.is_dispensable =
+            meaning(&diagnostic.place.pointer()).is_none_or(|it| !needed.contains(&it));
+    }
     meant.retain(|pointer| value.pointer(pointer.as_str()).is_none());
     removed.extend(meant);
     Checked { diagnostics, value: without(value, &removed), removed }
+}
+
+/// The known key that the unknown one at `pointer` is a misspelling of.
+fn meaning(pointer: &Pointer) -> Option<Pointer> {
+    let (parent, key) = (pointer.parent()?, pointer.keys().last()?);
+    let known = keys_at(&parent);
+    misspelling(&key, &known).map(|meant| parent.join(meant))
 }
 
 /// Replaces whole numbers written with a fraction (`5.0`) by integers where the schema wants one, and returns the

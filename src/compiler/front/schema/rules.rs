@@ -30,7 +30,8 @@ pub(super) static MISSPELT_KEY: Rule = Rule {
     severity: Severity::Error,
     summary: "unknown key, similar to a known one",
     why: "Unknown keys are only a warning. This one is probably a misspelling of a known key, which would silently have \
-          no effect.",
+          no effect. Only `validate` fails because of it: the other commands warn and go on without the key, unless it \
+          is one that they need.",
     wrong: r#"{ "dependancies": ["."] }"#,
     right: r#"{ "dependencies": ["."] }"#,
 };
