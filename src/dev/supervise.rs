@@ -275,7 +275,8 @@ impl<'a> Supervisor<'a> {
         // Once it runs, a traceback may be that of a failed run, which does not end the server.
         let cause = if was_starting { traceback::cause(&all, &self.session.directory) } else { None };
         let last = || all[all.len().saturating_sub(LAST_LINES)..].to_vec();
-        let (cause, last_lines) = cause.map_or_else(|| (None, last()), |it| (Some(it.text), it.lines));
+        let exception = || if was_starting { traceback::last_exception(&all) } else { None };
+        let (cause, last_lines) = cause.map_or_else(|| (exception(), last()), |it| (Some(it.text), it.lines));
         let restarts = self.sources.is_watching();
         let crash = Crash { status: status.to_string(), cause, last_lines, restarts };
         self.hooks.event(&Event::Crashed(crash.clone()));

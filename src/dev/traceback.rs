@@ -17,6 +17,11 @@ pub(super) fn cause(lines: &[String], directory: &Path) -> Option<Cause> {
     python(lines, directory).or_else(|| javascript(lines, directory))
 }
 
+/// The exception that the server ended with, where no place in the project caused it.
+pub(super) fn last_exception(lines: &[String]) -> Option<String> {
+    lines.iter().rev().find_map(|line| exception(line)).map(str::to_owned)
+}
+
 /// The last traceback ends with the innermost place and the exception.
 fn python(lines: &[String], directory: &Path) -> Option<Cause> {
     let found = lines.iter().enumerate().rev().find_map(|(at, line)| Some((at, place(line, directory)?)));
@@ -101,6 +106,8 @@ Application startup failed. Exiting."#
         assert_eq!(found.text, "src/graph.py:3: ModuleNotFoundError: No module named 'nothing'");
         assert_eq!(found.lines.len(), 4);
         assert!(cause(&lines, Path::new("/elsewhere")).is_none());
+        assert_eq!(last_exception(&lines).as_deref(), Some("server.GraphLoadError: Failed to load"));
+        assert_eq!(last_exception(&["Application startup failed. Exiting.".to_owned()]), None);
     }
 
     #[test]

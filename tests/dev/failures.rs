@@ -83,6 +83,17 @@ fn a_graph_raises_when_it_is_imported() {
     assert_eq!(crashed["cause"], "src/hello/graph.py:3: ValueError: not today");
     assert_eq!(dev.ended().code(), Some(1));
     dev.hear("src/hello/graph.py:3: ValueError: not today");
+    // No place in the project is named where the server refuses a graph.
+    project.edit(
+        "src/hello/graph.py",
+        "raise ValueError('not today')\n",
+        "from langgraph.checkpoint.memory import MemorySaver\n",
+    );
+    project.edit("src/hello/graph.py", ".compile()", ".compile(checkpointer=MemorySaver())");
+    let mut dev = project.start(&["--no-reload"]);
+    let crashed = dev.until("crashed");
+    assert!(crashed["cause"].as_str().unwrap().contains("checkpointer"), "{crashed:#}");
+    assert_eq!(dev.ended().code(), Some(1));
 }
 
 #[test]
