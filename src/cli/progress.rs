@@ -62,6 +62,7 @@ impl Progress {
             BuildEvent::StepProgress { id, current, total, .. } if *total > 0 => {
                 self.note(*id, &format!("{} of {}", size(*current), size(*total)));
             }
+            BuildEvent::StepRunning { id, seconds } => self.still_running(env, *id, *seconds),
             BuildEvent::StepDone { id, cached, seconds } => self.ended(env, *id, &ending(*cached, *seconds)),
             BuildEvent::StepFailed { id, .. } => self.ended(env, *id, "failed"),
             BuildEvent::Warning { message } if self.bars.is_none() => warn(env, message),
@@ -102,6 +103,13 @@ impl Progress {
     fn note(&self, id: usize, text: &str) {
         if let Some((_, bar)) = self.steps.get(&id) {
             bar.set_message(visible_line(text));
+        }
+    }
+
+    /// Names a step that runs long, where no spinner shows it.
+    fn still_running(&self, env: &mut Env, id: usize, seconds: u64) {
+        if let Some((step, _)) = self.steps.get(&id).filter(|_| self.bars.is_none()) {
+            self.say(env, &format!("{seconds}s …"), &visible_line(&title(step, self.room(env))));
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::pin::pin;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use bollard::models::{BuildInfo, BuildInfoAux};
 use bollard::query_parameters::{BuildImageOptions, BuilderVersion};
@@ -11,6 +12,7 @@ use bollard::{Docker, body_try_stream};
 use futures_util::{Stream, StreamExt as _, stream};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time;
 use url::form_urlencoded;
 
 use super::call::whole;
@@ -35,6 +37,9 @@ pub trait BuildReporter: Reporter {
 
 /// Number of the largest paths of the context that are reported.
 const LARGEST: usize = 5;
+
+/// Interval at which it is looked how long steps have been running.
+const TICK: Duration = Duration::from_secs(1);
 
 /// Number of reports that are buffered.
 const WAITING: usize = 64;
@@ -229,7 +234,16 @@ async fn follow(
 ) -> Result<String, Error> {
     let mut image = None;
     let (mut buildkit, mut buildah) = (BuildKit::default(), Buildah::default());
-    while let Some(report) = reports.recv().await {
+    let mut ticks = time::interval(TICK);
+    loop {
+        let report = tokio::select! {
+            report = reports.recv() => report,
+            _ = ticks.tick() => {
+                steps.running(Instant::now());
+                continue;
+            }
+        };
+        let Some(report) = report else { break };
         match report {
             Report::Context(error) => return Err(error.into()),
             Report::Warning(message) => steps.report(BuildEvent::Warning { message }),

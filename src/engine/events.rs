@@ -55,6 +55,13 @@ pub enum BuildEvent {
         /// Total; 0 if unknown.
         total: u64,
     },
+    /// A step is still running: reported at intervals.
+    StepRunning {
+        /// The step.
+        id: usize,
+        /// Seconds since it started.
+        seconds: u64,
+    },
     /// A step is done.
     StepDone {
         /// The step.

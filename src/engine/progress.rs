@@ -9,6 +9,7 @@ mod name;
 mod origin;
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use anstream::adapter::strip_str;
 
@@ -23,6 +24,9 @@ pub(super) use buildkit::BuildKit;
 /// Number of last lines of a step that are kept for its error.
 const LAST_LINES: usize = 20;
 
+/// Interval at which a running step is reported.
+const INTERVAL: Duration = Duration::from_secs(30);
+
 /// Maximum number of steps of a build.
 pub(super) const MAX_STEPS: usize = 2000;
 
@@ -36,9 +40,11 @@ pub(super) struct Steps<F> {
     events: F,
 }
 
-#[derive(Default)]
 struct State {
     step: Step,
+    started: Instant,
+    /// Number of times that it was reported as running.
+    reported: u32,
     ended: bool,
     failed: Option<String>,
     last_lines: VecDeque<String>,
@@ -60,7 +66,15 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
         let id = self.steps.len();
         let key = self.origins.key(&step);
         let step = Step { id, key, name: cut(&step.name).to_owned(), ..step };
-        self.steps.push(State { step: step.clone(), ..State::default() });
+        self.steps.push(State {
+            step: step.clone(),
+            started: Instant::now(),
+            reported: 0,
+            ended: false,
+            failed: None,
+            last_lines: VecDeque::new(),
+            in_usage: false,
+        });
         self.report(BuildEvent::StepStarted(step));
         id
     }
@@ -76,6 +90,18 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
             state.last_lines.push_back(cut(&line).to_owned());
         }
         self.report(BuildEvent::StepLog { id, line });
+    }
+
+    /// Reports the instructions that have been running for another interval at the time `now`.
+    pub(super) fn running(&mut self, now: Instant) {
+        for id in 0..self.steps.len() {
+            let state = &mut self.steps[id];
+            let elapsed = now.saturating_duration_since(state.started);
+            if !state.ended && !state.step.internal && elapsed >= INTERVAL * (state.reported + 1) {
+                state.reported += 1;
+                self.report(BuildEvent::StepRunning { id, seconds: elapsed.as_secs() });
+            }
+        }
     }
 
     fn done(&mut self, id: usize, cached: bool, seconds: Option<f64>) {
@@ -182,4 +208,29 @@ pub(super) fn printable(line: &str) -> String {
     let line = strip_str(line.trim_end_matches(['\n', '\r'])).to_string();
     let last = line.rsplit('\r').next().unwrap_or(&line);
     last.chars().filter(|letter| *letter == '\t' || !letter.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_runs_long_is_reported_at_intervals() {
+        let mut seen = Vec::new();
+        let mut steps = Steps::new(&[], |event| {
+            if let BuildEvent::StepRunning { id, seconds } = event {
+                seen.push((id, seconds));
+            }
+        });
+        for internal in [true, false, false] {
+            steps.start(Step { internal, ..Step::default() });
+        }
+        steps.done(1, false, None);
+        let start = Instant::now();
+        for after in [20, 31, 32, 65] {
+            steps.running(start + Duration::from_secs(after));
+        }
+        drop(steps);
+        assert_eq!(seen, [(2, 31), (2, 65)]);
+    }
 }

@@ -75,6 +75,7 @@ fn told(events: &[BuildEvent]) -> Vec<String> {
         BuildEvent::StepProgress { id, part, current, total } => {
             format!("{id} progress {part} {current}/{total}")
         }
+        BuildEvent::StepRunning { id, .. } => format!("{id} running"),
         BuildEvent::StepDone { id, cached, seconds } => {
             format!("{id} done {cached} {seconds:?}")
         }
