@@ -156,3 +156,16 @@ fn a_changed_option_is_not_reported_as_a_changed_configuration() {
     let stale = env.run("dockerfile --check Dockerfile");
     assert!(stale.err.contains("out of date: agent.json changed"), "{}", stale.err);
 }
+
+#[test]
+fn options_of_the_existing_tool_are_accepted_or_refused_with_the_reason() {
+    let project = TestEnv::project();
+    assert_eq!(project.run("dockerfile - --engine-runtime-mode combined_queue_worker").code, 0);
+    for command in ["build -t a", "up", "dockerfile -"] {
+        let run = project.run(&format!("{command} --engine-runtime-mode distributed"));
+        assert_eq!(run.code, 2, "{command}");
+        assert!(run.err.contains("the queue runs in the server's container"), "{command}: {}", run.err);
+    }
+    let run = project.run("deploy --no-input --host-url http://127.0.0.1:1 --name a");
+    assert!(!run.err.contains("unexpected argument"), "{}", run.err);
+}

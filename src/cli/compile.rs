@@ -49,6 +49,10 @@ pub struct PlanOptions {
     #[arg(long, value_name = "COMMAND")]
     pub(super) build_command: Option<String>,
 
+    /// Mode of `langgraph build`, of which this program has the default
+    #[arg(long = "engine-runtime-mode", value_name = "MODE", value_parser = runtime_mode, hide = true)]
+    _runtime_mode: Option<String>,
+
     /// Install the newest versions, not those of the lock files beside local dependencies
     #[arg(long)]
     no_lock: bool,
@@ -136,6 +140,14 @@ impl PlanOptions {
             )),
         }
     }
+}
+
+/// Accepts the only mode of the server in one container.
+fn runtime_mode(mode: &str) -> Result<String, &'static str> {
+    const COMBINED: &str = "combined_queue_worker";
+    let refusal =
+        "the queue runs in the server's container, which is `combined_queue_worker`; leave the option out";
+    if mode == COMBINED { Ok(mode.to_owned()) } else { Err(refusal) }
 }
 
 fn set_api_version(config: &mut Config, version: &str) -> Result<(), Error> {

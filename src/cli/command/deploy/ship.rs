@@ -98,7 +98,8 @@ pub(super) struct Ship {
     dry_run: bool,
 
     /// Create a deployment without confirmation
-    #[arg(short, long)]
+    // `langgraph deploy` calls it --no-input.
+    #[arg(short, long, alias = "no-input")]
     yes: bool,
 
     /// Print events as JSON Lines (`agentcli schema deploy-events`)
