@@ -269,7 +269,7 @@ fn a_misspelt_key_fails_validate_and_stops_no_other_command() {
         let run = project.run(command);
         assert_eq!(run.code, 0, "{command}: {}", run.err);
         assert!(
-            run.err.contains("warning[misspelt-key]: agent.json has no key `pyton_version`"),
+            run.err.contains("warning[misspelt-key]: the configuration has no key `pyton_version`"),
             "{}",
             run.err
         );
