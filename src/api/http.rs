@@ -4,9 +4,7 @@ use std::net::IpAddr;
 
 use super::failure::innermost;
 
-pub use reqwest::{
-    Client, ClientBuilder, Error, Method, Response, Result, StatusCode, Url, header, redirect,
-};
+pub use reqwest::{Client, ClientBuilder, Error, Method, Response, Result, Url, header, redirect};
 
 /// A builder of clients.
 pub fn builder() -> ClientBuilder {

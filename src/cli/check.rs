@@ -42,8 +42,8 @@ impl ConfigOption {
         default.name.into()
     }
 
-    /// Loads the configuration and checks it for `server`. Findings are printed on stderr, except those of `rules`, which do not apply to the command;
-    /// errors end the command.
+    /// Loads the configuration and checks it for `server`. Findings are printed on stderr, except those of `rules`, which do
+    /// not apply to the command; errors end the command.
     pub(super) fn load(
         &self,
         env: &mut Env,

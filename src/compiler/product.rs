@@ -32,6 +32,26 @@ pub const FILES: &[(&str, &str)] = &[
     ("/api/logging.json", include_str!("product/logging.json")),
 ];
 
+/// Environment variables of every server that agentcli installs, which overrule those of the container.
+pub const VARIABLES: &[(&str, &str)] = &[
+    // A path with `inmem` enables routes for tests of the server, which need no authentication.
+    ("MIGRATIONS_PATH", "off"),
+    // Not `local_dev`: there, a header of the hosted studio replaces the authentication of the project.
+    ("LANGSMITH_LANGGRAPH_API_VARIANT", "local"),
+    ("LANGGRAPH_NO_VERSION_CHECK", "true"),
+    ("LANGGRAPH_CLI_NO_ANALYTICS", "1"),
+    // With keys of a hosted service, the server would report runs; tracing has its own key.
+    ("LANGSMITH_CONTROL_PLANE_API_KEY", ""),
+    ("LANGGRAPH_CLOUD_LICENSE_KEY", ""),
+];
+
+/// What no server supports that agentcli installs.
+const REFUSED: &[Refusal] = &[
+    Refusal { pointer: "/ui", values: &[], why: "it has no Node.js for UI components" },
+    Refusal { pointer: "/node_version", values: &[], why: "it has no Node.js" },
+    Refusal { pointer: "/image_distro", values: &["wolfi"], why: "there is no such base image for it" },
+];
+
 /// A server that projects can run on.
 pub struct Product {
     /// Its name, for `--server`.
@@ -50,7 +70,7 @@ pub struct Product {
     pub state: State,
     /// The keys that it accepts; it may need one of them.
     pub keys: &'static [Key],
-    /// What of a configuration it does not support.
+    /// Further parts of a configuration that it does not support.
     pub refused: &'static [Refusal],
 }
 
@@ -69,7 +89,7 @@ pub struct Installation {
     pub application: &'static str,
     /// Environment variables of the image, which those of the container overrule.
     pub defaults: &'static [(&'static str, &'static str)],
-    /// Environment variables of the server, which overrule those of the container.
+    /// Further environment variables of the server, which overrule those of the container.
     pub variables: &'static [(&'static str, &'static str)],
 }
 
@@ -110,6 +130,12 @@ impl Product {
     /// Whether several replicas can share its state.
     pub fn has_replicas(&self) -> bool {
         matches!(self.state, State::Databases { .. })
+    }
+
+    /// The parts of a configuration that it does not support.
+    pub fn refusals(&self) -> impl Iterator<Item = &'static Refusal> {
+        let shared = if self.installation.is_some() { REFUSED } else { &[] };
+        shared.iter().chain(self.refused)
     }
 
     /// The server called `name`.

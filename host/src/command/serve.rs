@@ -18,6 +18,7 @@ use agentcli::cli::account::Dialect;
 use agentcli::cli::console::visible_line;
 use agentcli::cli::env::Env;
 use agentcli::cli::server::ServerOption;
+use agentcli::compiler::product::Product;
 use agentcli::error::Error;
 use agentcli::project;
 
@@ -150,7 +151,7 @@ impl Serve {
         self.server.note(env, server);
         let allowed_images = AllowedImages::new(&self.allow_image).map_err(Error::misused)?;
         let store = Store::open(&env.directory.join(&self.data)).map_err(crate::Error::from)?;
-        let runner = Arc::new(self.runner(env, &store, allowed_images)?);
+        let runner = Arc::new(self.runner(env, &store, allowed_images, server)?);
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
         let runtime = env.runtime_of(Builder::new_multi_thread().worker_threads(threads))?;
         let served = runtime.block_on(async {
@@ -175,7 +176,13 @@ impl Serve {
         Ok(env.out.line(&line)?)
     }
 
-    fn runner(&self, env: &Env, store: &Store, allowed_images: AllowedImages) -> Result<EngineRunner, Error> {
+    fn runner(
+        &self,
+        env: &Env,
+        store: &Store,
+        allowed_images: AllowedImages,
+        server: &'static Product,
+    ) -> Result<EngineRunner, Error> {
         let databases =
             Databases::new(self.postgres_uri.as_deref(), self.redis_uri.as_deref(), &store.database_key());
         let mut databases = databases.map_err(Error::misused)?.with_connections(self.postgres_connections);
@@ -192,7 +199,7 @@ impl Serve {
             repository_limit: REPOSITORY_LIMIT,
             databases,
             limits: ContainerLimits { memory: self.memory_limit << 20, pids: self.pids_limit },
-            server: self.server.server(env)?,
+            server,
         };
         Ok(EngineRunner::new(options).map_err(crate::Error::Runner)?)
     }

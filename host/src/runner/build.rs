@@ -33,8 +33,8 @@ pub(super) async fn build(
     options: &super::Options,
     log: LogSink,
 ) -> Result<(), Failure> {
-    let super::Options { builds, pull, repository_limit, server, .. } = options;
-    let server: &'static Product = server;
+    let super::Options { builds, pull, repository_limit, .. } = options;
+    let server = options.server;
     let (tag, config, cache) = (job.tag.clone(), job.config.clone(), job.cache.clone());
     // It is removed when the build ends.
     let tree = fs::create_dir_all(builds).and_then(|()| TempDir::with_prefix_in("tree-", builds));

@@ -2,9 +2,9 @@
 //! whatever reason.
 //!
 //! The guard leads a process group, so that Ctrl-C in the terminal reaches only this program, which then stops its
-//! children in order. Its stdin is a pipe from this program: when it ends, this program has released the child or has exited.
-//! What is written to it is passed on to a child that takes input. Then the guard sends SIGTERM to the child and, after the grace period, kills the whole
-//! group. On Linux, processes that left the group, such as daemons, become children of the guard and are killed, too.
+//! children in order. Its stdin is a pipe from this program: when it ends, this program has released the child or has
+//! exited. What is written to it is passed on to a child that takes input. Then the guard sends SIGTERM to the child and,
+//! after the grace period, kills the whole group. On Linux, processes that left the group, such as daemons, become children of the guard and are killed, too.
 
 use std::ffi::OsString;
 use std::fs;
@@ -28,8 +28,8 @@ const BY_SIGNAL: i32 = 128;
 /// Number of times that adopted processes are killed: each time, their children are adopted.
 const MOST_GENERATIONS: usize = 16;
 
-/// Runs `command`, a program and its arguments, until it exits or stdin ends. Passes stdin on if `passes_input`. Returns its exit code, or 128 plus the number
-/// of the signal that killed it.
+/// Runs `command`, a program and its arguments, until it exits or stdin ends. Passes stdin on if `passes_input`. Returns
+/// its exit code, or 128 plus the number of the signal that killed it.
 ///
 /// # Errors
 ///

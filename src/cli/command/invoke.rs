@@ -56,8 +56,7 @@ impl Invoke {
         let mut screen = Screen::new(env, self.json);
         // Dropping the stream cancels the run.
         let followed = runtime.block_on(stop.unless_asked(screen.follow(&server, &run)));
-        followed.map_err(|_| Error::Unfollowed)??;
-        Ok(())
+        followed.map_err(|_| Error::Unfollowed)?
     }
 
     /// The graph, the input and the thread of the run.

@@ -4,7 +4,7 @@ mod describe;
 mod explain;
 mod rules;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::LazyLock;
 
 use jsonschema::error::ValidationErrorKind;
@@ -72,7 +72,8 @@ pub fn check(document: &Document, dialect: Dialect) -> Checked {
     // Values with a finding already.
     let mut said = HashSet::new();
     let mut removed: BTreeSet<Pointer> = holes.iter().cloned().collect();
-    let mut meant = HashSet::new();
+    // The known key that each unknown one is a misspelling of.
+    let mut meant: HashMap<Pointer, Pointer> = HashMap::new();
     for pointer in whole_numbers(&mut value) {
         let name = name_of(&pointer);
         let diagnostic =
@@ -88,7 +89,9 @@ pub fn check(document: &Document, dialect: Dialect) -> Checked {
             continue;
         }
         if let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() {
-            meant.extend(unexpected.iter().filter_map(|key| meaning(&at.join(key))));
+            let known = keys_at(&at);
+            let meaning = |key: &String| Some((at.join(key), at.join(misspelling(key, &known)?)));
+            meant.extend(unexpected.iter().filter_map(meaning));
         }
         let found = explain(&error, &at, &value);
         for diagnostic in found {
@@ -107,24 +110,17 @@ pub fn check(document: &Document, dialect: Dialect) -> Checked {
         }
     }
     // A misspelt key is not reported as missing too, and without it nothing can be compiled.
+    let known: HashSet<&Pointer> = meant.values().collect();
     let is_missing =
-        |it: &Diagnostic| it.rule.code == MISSING_KEY.code && meant.contains(&it.place.pointer());
+        |it: &Diagnostic| it.rule.code == MISSING_KEY.code && known.contains(&it.place.pointer());
     let needed: HashSet<Pointer> =
         diagnostics.extract_if(.., |it| is_missing(it)).map(|it| it.place.pointer()).collect();
     for diagnostic in diagnostics.iter_mut().filter(|it| it.rule.code == MISSPELT_KEY.code) {
-        diagnostic.is_dispensable =
-            meaning(&diagnostic.place.pointer()).is_none_or(|it| !needed.contains(&it));
+        let meant = meant.get(&diagnostic.place.pointer());
+        diagnostic.is_dispensable = meant.is_none_or(|it| !needed.contains(it));
     }
-    meant.retain(|pointer| value.pointer(pointer.as_str()).is_none());
-    removed.extend(meant);
+    removed.extend(meant.into_values().filter(|pointer| value.pointer(pointer.as_str()).is_none()));
     Checked { diagnostics, value: without(value, &removed), removed }
-}
-
-/// The known key that the unknown one at `pointer` is a misspelling of.
-fn meaning(pointer: &Pointer) -> Option<Pointer> {
-    let (parent, key) = (pointer.parent()?, pointer.keys().last()?);
-    let known = keys_at(&parent);
-    misspelling(&key, &known).map(|meant| parent.join(meant))
 }
 
 /// Replaces whole numbers written with a fraction (`5.0`) by integers where the schema wants one, and returns the

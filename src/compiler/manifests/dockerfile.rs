@@ -51,6 +51,11 @@ fn unquoted(word: &str) -> String {
     word.trim_matches(['[', ']', '"', '\'']).to_owned()
 }
 
+/// Whether `lines` start a stage.
+pub fn start_stage(lines: &[String]) -> bool {
+    instructions(lines).is_ok_and(|all| all.iter().any(|it| it.keyword() == "from"))
+}
+
 /// Splits `lines` into instructions. A line may hold line breaks of its own.
 pub fn instructions(lines: &[String]) -> Result<Vec<Instruction>, Unfinished> {
     let mut found = Vec::new();

@@ -21,22 +21,11 @@ pub static PG: Product = Product {
         application: "adapter:app",
         // A killed server's runs are taken up after twice the heartbeat.
         defaults: &[("LG_BG_JOB_HEARTBEAT", "5"), ("LOG_COLOR", "false"), ("PYTHONUNBUFFERED", "1")],
-        variables: &[
-            ("LANGGRAPH_RUNTIME_EDITION", "pg"),
-            ("LG_RUNTIME_PG_AUTO_MIGRATE", "false"),
-            ("MIGRATIONS_PATH", "off"),
-            ("LANGSMITH_LANGGRAPH_API_VARIANT", "local"),
-            ("LANGGRAPH_NO_VERSION_CHECK", "true"),
-            ("LANGGRAPH_CLI_NO_ANALYTICS", "1"),
-            ("LANGSMITH_CONTROL_PLANE_API_KEY", ""),
-            ("LANGGRAPH_CLOUD_LICENSE_KEY", ""),
-        ],
+        variables: &[("LANGGRAPH_RUNTIME_EDITION", "pg"), ("LG_RUNTIME_PG_AUTO_MIGRATE", "false")],
     }),
     state: State::Databases { migrations: Some(&["python3", "/api/migrate.py"]) },
     keys: &[],
     refused: &[
-        Refusal { pointer: "/ui", values: &[], why: "it has no Node.js for UI components" },
-        Refusal { pointer: "/node_version", values: &[], why: "it has no Node.js" },
         Refusal {
             pointer: "/checkpointer/backend",
             values: &["docdb", "mongo"],
@@ -45,6 +34,5 @@ pub static PG: Product = Product {
         Refusal { pointer: "/checkpointer/ttl", values: &[], why: "it removes no threads" },
         Refusal { pointer: "/store/index", values: &[], why: "it does not search by similarity" },
         Refusal { pointer: "/store/ttl", values: &[], why: "it removes no items by itself" },
-        Refusal { pointer: "/image_distro", values: &["wolfi"], why: "there is no such base image for it" },
     ],
 };

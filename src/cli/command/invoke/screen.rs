@@ -28,8 +28,8 @@ impl<'a> Screen<'a> {
         Self { env, json, message: None }
     }
 
-    /// Starts the run, and shows it until it has ended or nobody reads the output. Returns the values of its interrupts.
-    pub(super) async fn follow(&mut self, server: &Server, run: &Run) -> Result<Vec<Value>, Error> {
+    /// Starts the run, and shows it until it has ended or nobody reads the output.
+    pub(super) async fn follow(&mut self, server: &Server, run: &Run) -> Result<(), Error> {
         let mut stream = server.stream(run).await?;
         let mut state = None;
         let mut interrupts = Vec::new();
@@ -46,12 +46,11 @@ impl<'a> Screen<'a> {
                 state = Some(event.data);
             }
             if self.env.out.is_closed {
-                return Ok(interrupts);
+                return Ok(());
             }
         }
         let state = state.ok_or_else(|| stream.without_state())?;
-        self.end(&state, &interrupts, run)?;
-        Ok(interrupts)
+        self.end(&state, &interrupts, run)
     }
 
     fn show(&mut self, event: &Event) -> Result<(), Error> {

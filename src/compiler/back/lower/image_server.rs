@@ -6,7 +6,7 @@ use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command};
 use crate::compiler::paths;
-use crate::compiler::product::{FILES, Installation, LABEL, State, USER};
+use crate::compiler::product::{FILES, Installation, LABEL, State, USER, VARIABLES};
 use crate::compiler::server::{self, local, setup};
 
 /// Where the files of the server are.
@@ -51,7 +51,8 @@ fn files(installation: &Installation, python: Option<&str>) -> Vec<Command> {
 
 /// The lines of a shell program that becomes the server, so that the server gets the signals.
 fn start_program(installation: &Installation) -> Vec<String> {
-    let variables = installation.variables.iter().map(|(name, value)| format!("export {name}={value}"));
+    let variables = VARIABLES.iter().chain(installation.variables);
+    let variables = variables.map(|(name, value)| format!("export {name}={value}"));
     let server = format!(
         "exec python3 -m uvicorn {} --app-dir {DIRECTORY} --host 0.0.0.0 --port \"${{{}:-{}}}\" --no-access-log \
          --lifespan on --log-config {DIRECTORY}/logging.json --timeout-graceful-shutdown {GRACE}",

@@ -9,7 +9,7 @@ use crate::compiler::back::lower::tools::{Tools, prefixed};
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command};
 use crate::compiler::back::resolve::Installer;
-use crate::compiler::manifests::dockerfile::instructions;
+use crate::compiler::manifests::dockerfile::start_stage;
 use crate::compiler::{paths, server};
 
 /// The stage with the manifests and empty files, and its purpose.
@@ -35,7 +35,10 @@ impl Packages {
         let (listed, files) = groups.clone().into_files(DIRECTORY);
         // pip has no cache for such packages, and an old one writes metadata beside their source.
         let is_pip = input.resolved.installer == Installer::Pip;
-        if is_pip || files.is_empty() || lines_start_a_stage(input) {
+        if is_pip
+            || files.is_empty()
+            || start_stage(input.config.dockerfile_lines.as_deref().unwrap_or_default())
+        {
             return Self { groups, is_staged: false };
         }
         base(input, Some(SKELETONS), build);
@@ -69,12 +72,6 @@ impl Packages {
         };
         build.step("/dependencies", why, tools.run_with(commands, mounts));
     }
-}
-
-/// Whether `dockerfile_lines` start a stage of their own.
-fn lines_start_a_stage(input: &Input<'_>) -> bool {
-    let lines = input.config.dockerfile_lines.as_deref().unwrap_or_default();
-    instructions(lines).is_ok_and(|all| all.iter().any(|it| it.keyword() == "from"))
 }
 
 /// Copies manifests, and returns the commands that make the empty files.

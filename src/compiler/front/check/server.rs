@@ -1,7 +1,7 @@
 //! What the chosen server does not support.
 
 use super::Context;
-use crate::compiler::manifests::dockerfile::instructions;
+use crate::compiler::manifests::dockerfile::start_stage;
 use crate::compiler::paths;
 use crate::compiler::product::{Installation, Refusal};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
@@ -11,7 +11,7 @@ pub(super) const RULES: &[&Rule] = &[&UNSUPPORTED_BY_SERVER];
 
 pub(super) fn check(context: &mut Context<'_>) {
     let server = context.config.server;
-    for refusal in server.refused {
+    for refusal in server.refusals() {
         if is_used(context, refusal) {
             report(context, Pointer::parse(refusal.pointer), refusal.why);
         }
@@ -61,8 +61,7 @@ fn check_version(context: &mut Context<'_>, installation: &Installation) {
 /// Refuses lines that start a stage: the server is installed before them.
 fn check_lines(context: &mut Context<'_>) {
     let lines = context.config.dockerfile_lines.as_deref().unwrap_or_default();
-    let starts_stage = instructions(lines).is_ok_and(|all| all.iter().any(|it| it.keyword() == "from"));
-    if starts_stage {
+    if start_stage(lines) {
         report(
             context,
             Pointer::parse("/dockerfile_lines"),
