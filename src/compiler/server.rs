@@ -156,6 +156,8 @@ pub const DISTRIBUTIONS: &[&str] = &[
     "langgraph-runtime-inmem",
     "langgraph-runtime-postgres",
 ];
+/// The tool that runs the server on a developer's machine, and its extra that requires the server.
+pub const LOCAL_TOOL: (&str, &str) = ("langgraph-cli", "inmem");
 /// Normalised names of distributions that the server needs: a local package of the same name would replace them.
 pub const RESERVED_PACKAGES: &[&str] = &[
     "fastapi",

@@ -68,8 +68,16 @@ wheels = [
 ]
 ";
 
+/// The server itself, which the lock file holds for development.
+const SERVER: &str = "
+[[package]]
+name = \"langgraph-api\"
+version = \"0.16.5\"
+source = { registry = \"https://pypi.org/simple\" }
+";
+
 #[test]
-fn versions_that_the_server_replaces_are_named() {
+fn the_server_of_the_image_wins_over_a_lock_and_what_it_replaces_is_named() {
     let project = Copy::of("uv-lock");
     let edit = |file: &str, changes: &[(&str, &str)], end: &str| {
         let path = project.directory.path().join(file);
@@ -78,10 +86,13 @@ fn versions_that_the_server_replaces_are_named() {
         assert_ne!(edited, text, "{file}");
         fs::write(path, edited).unwrap();
     };
-    edit("pyproject.toml", &[("\"tabulate>=0.8\"", "\"tabulate>=0.8\", \"jsonpatch>=1\"")], "");
-    let tabulate = ("{ name = \"tabulate\" },", "{ name = \"tabulate\" }, { name = \"jsonpatch\" },");
-    let required = ("requires-dist = [", "requires-dist = [{ name = \"jsonpatch\", specifier = \">=1\" },");
-    edit("uv.lock", &[tabulate, required], OLD);
+    let listed = "\"tabulate>=0.8\", \"jsonpatch>=1\", \"langgraph-api==0.16.5\"";
+    edit("pyproject.toml", &[("\"tabulate>=0.8\"", listed)], "");
+    let named = "{ name = \"tabulate\" }, { name = \"jsonpatch\" }, { name = \"langgraph-api\" },";
+    let required = "requires-dist = [{ name = \"jsonpatch\", specifier = \">=1\" }, \
+                    { name = \"langgraph-api\", specifier = \"==0.16.5\" },";
+    let changes = [("{ name = \"tabulate\" },", named), ("requires-dist = [", required)];
+    edit("uv.lock", &changes, &format!("{OLD}{SERVER}"));
     for installer in ["uv", "pip"] {
         for host in hosts_for(installer) {
             project.configure(&json!({ "pip_installer": installer }));
@@ -94,6 +105,8 @@ fn versions_that_the_server_replaces_are_named() {
                 "{installer}: {}",
                 built.err
             );
+            let note = "note: `langgraph-api==0.16.5` does not change the server: the image has its own";
+            assert!(built.err.contains(note), "{installer}: {}", built.err);
         }
     }
 }

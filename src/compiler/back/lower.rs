@@ -10,6 +10,7 @@ mod layout;
 mod local;
 mod locked;
 mod npm_secrets;
+mod own_server;
 mod packages;
 mod python;
 pub mod setup;

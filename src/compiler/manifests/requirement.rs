@@ -123,6 +123,22 @@ pub fn extras(text: &str) -> Vec<String> {
     list.split(',').map(|extra| extra.trim().to_owned()).filter(|extra| !extra.is_empty()).collect()
 }
 
+/// The requirement `text` without one of its extras.
+pub fn without_extra(text: &str, extra: &str) -> String {
+    let all = extras(text);
+    let Some((name, (_, rest))) =
+        text.split_once('[').and_then(|(name, rest)| Some((name, rest.split_once(']')?)))
+    else {
+        return text.to_owned();
+    };
+    let others: Vec<_> = all.iter().filter(|it| normalized_name(it) != extra).map(String::as_str).collect();
+    match others.len() {
+        count if count == all.len() => text.to_owned(),
+        0 => format!("{name}{rest}"),
+        _ => format!("{name}[{}]{rest}", others.join(",")),
+    }
+}
+
 /// The requirement `text`, taken from `url` instead of an index.
 pub fn with_url(text: &str, url: &str) -> String {
     let (requirement, condition) = text.split_once(';').unwrap_or((text, ""));

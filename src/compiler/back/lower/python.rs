@@ -11,7 +11,7 @@ use crate::compiler::back::lower::groups::Groups;
 use crate::compiler::back::lower::late::Late;
 use crate::compiler::back::lower::packages::Packages;
 use crate::compiler::back::lower::tools::{Tools, words};
-use crate::compiler::back::lower::{Build, Input, image_server, javascript, locked, npm_secrets};
+use crate::compiler::back::lower::{Build, Input, image_server, javascript, locked, npm_secrets, own_server};
 use crate::compiler::back::plan::{Action, Command, Step, Variant};
 use crate::compiler::back::resolve::LocalPackage;
 use crate::compiler::manifests::package::UvSettings;
@@ -93,19 +93,28 @@ fn groups(input: &Input<'_>, build: &mut Build) -> Groups {
         return groups;
     }
     let own = if resolved.requirements.is_empty() { None } else { settings(input, ".", build) };
-    resolved.requirements.iter().for_each(|requirement| groups.require(input, own.as_ref(), requirement));
+    for requirement in &resolved.requirements {
+        own_server::without(input, requirement, build)
+            .iter()
+            .for_each(|it| groups.require(input, own.as_ref(), it));
+    }
     let indexed = indexed(input, build);
     for project in resolved.projects() {
         for requirement in project.requirements.iter().flatten() {
             if !requirement::name(requirement).is_some_and(|name| indexed.contains(&name)) {
-                groups.require(input, project.settings.as_ref(), requirement);
+                let kept = own_server::without(input, requirement, build);
+                kept.iter().for_each(|it| groups.require(input, project.settings.as_ref(), it));
             }
         }
     }
     for file in resolved.files.iter().filter(|file| !file.is_local()) {
         let settings = settings(input, &paths::parent(&file.path), build);
         match &file.others {
-            Some(others) => others.iter().for_each(|it| groups.require(input, settings.as_ref(), it)),
+            Some(others) => {
+                let kept: Vec<_> =
+                    others.iter().filter_map(|it| own_server::without(input, it, build)).collect();
+                kept.iter().for_each(|it| groups.require(input, settings.as_ref(), it));
+            }
             None => {
                 copy_manifests(input, &file.files, build);
                 groups.add(input, settings.as_ref(), ["-r".to_owned(), input.layout.in_image(&file.path)]);
