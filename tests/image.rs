@@ -5,6 +5,7 @@ mod locks;
 mod mixed;
 mod new;
 mod private;
+mod push;
 mod settings;
 pub(crate) mod workspaces;
 

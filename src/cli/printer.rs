@@ -90,6 +90,17 @@ impl<C> Reporter for Printer<'_, C> {
 }
 
 impl<C> Printer<'_, C> {
+    /// Reports an image that was pushed as the result of the command.
+    pub(super) fn pushed(&mut self, image: String) {
+        match self.is_json {
+            true => self.in_json(&Event::Pushed { image }),
+            false => {
+                self.progress.end();
+                self.result(&image);
+            }
+        }
+    }
+
     fn for_people(&mut self, event: &Event) {
         if matches!(event, Event::Ready { .. } | Event::Stopped | Event::Warning { .. }) {
             self.log.started(self.env);

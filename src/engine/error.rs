@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::credentials::registry;
 use super::events::Step;
 use super::local::SCHEME;
 use crate::compiler::server::CONSTRAINTS;
@@ -308,9 +309,13 @@ impl Error {
                 "check the engine's log, and run the same command again; layers that the registry has are not sent again"
             }
             Error::NoImage { .. } => "run `docker images` to see all local images",
-            Error::Push { refusal: Refusal::Unauthorized, .. } => {
-                "the registry does not accept the credentials: log in to your own registry with `docker login REGISTRY`; \
-                 those of the deployment service may have expired, so run the same command again, or contact its operator"
+            Error::Push { refusal: Refusal::Unauthorized, image, .. } => {
+                return Some(format!(
+                    "the registry does not accept the credentials: log in to your own registry with `docker login {}`; \
+                     those of the deployment service may have expired, so run the same command again, or contact its \
+                     operator",
+                    registry(image)
+                ));
             }
             Error::Push { refusal: Refusal::Unavailable, .. } => {
                 "check that the container engine reaches the registry, and run the same command again; layers that the \

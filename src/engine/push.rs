@@ -16,6 +16,7 @@ use super::credentials::{Login, anonymous_header, login_header};
 use super::error::{Error, Refusal};
 use super::progress::cut;
 use super::transfer::{Layers, Transfer};
+use crate::compiler::manifests::image_name::ImageName;
 use crate::live::{Event, Stop};
 
 /// Maximum number of attempts if the connection breaks or the registry is unavailable.
@@ -43,6 +44,29 @@ pub struct PushRequest {
 }
 
 impl PushRequest {
+    /// The request to push `image` as `name`, with the credentials of `docker login`.
+    ///
+    /// # Errors
+    ///
+    /// Why the name cannot be pushed to, as a fragment.
+    pub fn of_name(image: &str, name: &str, silence: Duration) -> Result<Self, &'static str> {
+        let ImageName { name: repository, tag, digest } = ImageName::parse(name)?;
+        if digest.is_some() {
+            return Err("a registry computes the digest itself");
+        }
+        // Docker Hub keeps such names for itself.
+        if !repository.contains('/') {
+            return Err("it names no registry");
+        }
+        Ok(Self {
+            image: image.to_owned(),
+            repository: repository.to_owned(),
+            tag: tag.unwrap_or("latest").to_owned(),
+            login: None,
+            silence,
+        })
+    }
+
     /// The name of the image in the registry.
     fn name(&self) -> String {
         format!("{}:{}", self.repository, self.tag)
@@ -80,7 +104,7 @@ impl Engine {
             Ok(Ok(())) => stop.unless_asked(self.attempts(request, login, &mut events)).await,
             Err(interrupted) => Err(interrupted),
         };
-        if outcome.is_err() {
+        if outcome.is_err() && tag.former.is_none() {
             let message =
                 format!("removing the temporary tag `{}` from the container engine", request.name());
             events(Event::Note { message });
@@ -241,6 +265,23 @@ mod tests {
         assert_eq!(digest_in(&format!("1.0: digest: sha256:{} size: 528", &hex[1..])), None);
         assert_eq!(digest_in("1.0: digest: sha512:ab size: 1"), None);
         assert_eq!(digest_in("Pushed"), None);
+    }
+
+    #[test]
+    fn names_without_a_registry_are_not_pushed_to() {
+        let target = |name: &str| {
+            PushRequest::of_name("sha256:0", name, Duration::ZERO).map(|it| (it.repository, it.tag))
+        };
+        for (name, repository, tag) in [
+            ("r.example:5000/a/b:1", "r.example:5000/a/b", "1"),
+            ("localhost:5000/a", "localhost:5000/a", "latest"),
+            ("user/a", "user/a", "latest"),
+        ] {
+            assert_eq!(target(name), Ok((repository.to_owned(), tag.to_owned())));
+        }
+        for name in ["a", "a:1", &format!("r.example/a@sha256:{}", "0".repeat(64)), "r.example/A b"] {
+            assert!(target(name).is_err(), "{name}");
+        }
     }
 
     #[test]

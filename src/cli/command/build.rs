@@ -1,29 +1,38 @@
 //! `agentcli build`
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::dockerfile::warn_if_stale;
 use crate::cli::build_settings::BuildSettings;
 use crate::cli::compile::PlanOptions;
+use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::image;
 use crate::cli::printer::Printer;
 use crate::cli::progress::Style;
 use crate::cli::setup;
 use crate::compiler::back::emit::dockerfile;
-use crate::engine::{BuildReporter as _, BuildRequest, Built};
+use crate::engine::{BuildReporter as _, BuildRequest, Built, Engine, PushRequest, Pushed};
 use crate::error::Error;
+use crate::live::Reporter as _;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   agentcli build -t my-agent                       build ./agent.json
   agentcli build -t my-agent:1 -t my-agent:latest  with two names
-  agentcli build -t my-agent --no-pull             with the local base image")]
+  agentcli build -t my-agent --no-pull             with the local base image
+  agentcli build -t registry.example/agent --push  and push it")]
 pub(crate) struct Build {
     /// Name of the image, as NAME or NAME:TAG (repeatable)
     #[arg(short, long = "tag", value_name = "TAG", value_parser = image::name, required = true)]
     tags: Vec<String>,
+
+    /// Push the image under each of its names, with the credentials of `docker login`
+    #[arg(long)]
+    push: bool,
 
     /// Comma-separated target platforms; with several, the images are named TAG-OS-ARCH
     #[arg(long, value_name = "PLATFORM", value_delimiter = ',')]
@@ -54,19 +63,27 @@ pub(crate) struct Build {
 
 impl Build {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        if self.push {
+            self.tags.iter().try_for_each(|name| target("", name, Duration::ZERO).map(drop))?;
+        }
         let planned = self.options.plan(env)?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
         let settings = self.settings.read(env, &planned.plan, true)?;
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let engine = setup::engine(env, &runtime)?;
         let requests = self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? })?;
+        let silence = env.retry_policy.push;
         let mut printer = Printer::new(env, self.progress == Style::Json, ());
         (printer.style, printer.source) = (self.progress, Some(planned.project.source));
         for request in requests {
             let building = engine.build(request, |event| printer.building(&event));
             let built = runtime.block_on(stop.unless_asked(building));
             printer.built(built.as_ref().ok().and_then(|built| built.as_ref().err()));
-            print_built(printer.env, &built??, self.progress == Style::Json)?;
+            let built = built??;
+            print_built(printer.env, &built, self.progress == Style::Json)?;
+            if self.push {
+                runtime.block_on(push(&engine, &built, silence, &mut printer))?;
+            }
         }
         Ok(())
     }
@@ -95,6 +112,40 @@ impl Build {
             };
         self.tags.iter().map(tag).collect()
     }
+}
+
+/// The request to push `image` as `name`.
+fn target(image: &str, name: &str, silence: Duration) -> Result<PushRequest, Error> {
+    PushRequest::of_name(image, name, silence).map_err(|why| {
+        let message = format!("cannot push `{}`: {why}", visible_line(name));
+        Error::usage(
+            message,
+            "name the image as REGISTRY/REPOSITORY:TAG, such as registry.example/team/agent:1",
+        )
+    })
+}
+
+/// Pushes the image under each of its names.
+async fn push(
+    engine: &Engine,
+    built: &Built,
+    silence: Duration,
+    printer: &mut Printer<'_>,
+) -> Result<(), Error> {
+    let stop = printer.env.stop.clone();
+    let mut reported = Vec::new();
+    for name in &built.tags {
+        let request = target(&built.id, name, silence)?;
+        let Pushed { repository, digest } =
+            engine.push(&request, |event| printer.event(&event), &stop).await?;
+        let image = format!("{repository}@{digest}");
+        // Two tags of one repository.
+        if !reported.contains(&image) {
+            printer.pushed(image.clone());
+            reported.push(image);
+        }
+    }
+    Ok(())
 }
 
 fn print_built(env: &mut Env, built: &Built, is_json: bool) -> Result<(), Error> {

@@ -1,0 +1,76 @@
+//! `agentcli build --push`, from a real engine to a real registry.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::Copy;
+use crate::engine::{docker, hosts_for, try_docker};
+use crate::harness::{Output, TestEnv};
+use crate::registry::{PASSWORD, Registry, USER};
+
+/// A project, an engine, and the `docker login` of a user.
+pub(super) struct Stage {
+    pub(super) copy: Copy,
+    pub(super) host: String,
+    login: TestEnv,
+}
+
+impl Stage {
+    pub(super) fn new(copy: Copy, host: &str, registry: &str, password: &str) -> Self {
+        let auth = STANDARD.encode(format!("{USER}:{password}"));
+        let config = json!({ "auths": { registry: { "auth": auth } } }).to_string();
+        Self { copy, host: host.to_owned(), login: TestEnv::empty().file("config.json", config) }
+    }
+
+    pub(super) fn run(&self, arguments: &str) -> Output {
+        let config = self.login.path("").display().to_string();
+        let env = TestEnv::inside(self.copy.directory.path());
+        env.variable("DOCKER_HOST", &self.host).variable("DOCKER_CONFIG", &config).run(arguments)
+    }
+}
+
+#[test]
+fn an_image_is_pushed_under_each_of_its_names() {
+    let registry = Registry::start_with_tokens();
+    for host in hosts_for("an image is pushed") {
+        let stage = Stage::new(Copy::of("hello"), &host, &registry.address, PASSWORD);
+        let repository = format!("{}/team/agent", registry.address);
+        let names = ["1", "2"].map(|tag| format!("{repository}:{tag}"));
+        let arguments = format!("build --no-pull --push -t {} -t {}", names[0], names[1]);
+        let built = stage.run(&arguments);
+        assert_eq!(built.code, 0, "{}", built.err);
+        let digests = ["1", "2"].map(|tag| registry.digest("team/agent", tag).unwrap());
+        assert_eq!(digests[0], digests[1]);
+        let [id, pushed] = built.out.lines().collect::<Vec<_>>()[..] else { panic!("{}", built.out) };
+        assert_eq!(pushed, format!("{repository}@{}", digests[0]));
+        assert!(id.starts_with("sha256:") && id.ends_with(&names.join(" ")), "{id}");
+
+        let refused = Stage::new(Copy::of("hello"), &host, &registry.address, "no-password-of-it");
+        let refused = refused.run(&arguments);
+        assert_eq!(refused.code, 3, "{}", refused.err);
+        assert!(refused.err.contains(&format!("`docker login {}`", registry.address)), "{}", refused.err);
+        assert!(
+            !refused.err.contains("no-password-of-it") && !refused.err.contains("temporary tag"),
+            "{}",
+            refused.err
+        );
+        // Its local names stay, with those that an engine adds for the digest.
+        let ids = names.each_ref().map(|name| docker(&host, &["image", "inspect", "-f", "{{.Id}}", name]));
+        assert!(id.starts_with(ids[0].trim()) && ids[0] == ids[1], "{ids:?}");
+
+        let again = stage.run(&format!("{arguments} --progress json"));
+        let events: Vec<Value> = again.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let named: Vec<&Value> = events.iter().filter(|event| event["event"] == "pushed").collect();
+        assert_eq!(named, [&json!({ "event": "pushed", "image": pushed })]);
+        names.iter().for_each(|name| drop(try_docker(&host, &["rmi", name])));
+    }
+}
+
+#[test]
+fn a_name_without_a_registry_is_refused_before_the_build() {
+    let env = TestEnv::project().variable("DOCKER_HOST", "unix:///none");
+    let refused = env.run("build --push -t registry.example/agent -t agent:1");
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("cannot push `agent:1`: it names no registry"), "{}", refused.err);
+}
