@@ -106,6 +106,7 @@ fn text_needs_a_graph_with_messages() {
     assert!(run.err.contains("it is not what an agent server answers"), "{}", run.err);
     let run = TestEnv::project().run("invoke two");
     assert_eq!(run.code, 2);
-    let expected = "error: no server runs for the project here\nhint: start one with `agentcli dev`, ";
+    let expected =
+        "error: no server runs for the project here\nhint: start one with `agentcli dev` or `agentcli up`, ";
     assert!(run.err.starts_with(expected), "{}", run.err);
 }

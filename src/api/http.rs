@@ -1,6 +1,6 @@
 //! The HTTP client of the program.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::failure::innermost;
 
@@ -11,6 +11,22 @@ pub fn builder() -> ClientBuilder {
     // It may be installed already.
     rustls::crypto::ring::default_provider().install_default().ok();
     Client::builder()
+}
+
+/// A builder of clients of the server of `url`. One on this machine is reached without a proxy, and without looking up its
+/// name: few systems know those such as `my-agent.localhost`.
+pub fn builder_for(url: &Url) -> ClientBuilder {
+    if !is_loopback(url) {
+        return builder();
+    }
+    let name = url.host_str().filter(|host| is_localhost(host));
+    // The port is that of the URL.
+    let addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))];
+    let builder = builder().no_proxy();
+    match name {
+        Some(name) => builder.resolve_to_addrs(name, &addresses),
+        None => builder,
+    }
 }
 
 /// Builds a client. The error is a fragment: mostly that there are no certificates of authorities.
@@ -47,5 +63,11 @@ pub fn reason(error: &Error) -> String {
 /// Whether the server of `url` is on this machine.
 pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    is_localhost(host) || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether `host` is a name of this machine.
+/// Source: RFC 6761, section 6.3.
+fn is_localhost(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost")
 }

@@ -62,13 +62,10 @@ impl Transport {
         let base = address(&account.host)?;
         let key = header("key", account.key.expose())?;
         let tenant = account.tenant.as_deref().map(|tenant| header("workspace", tenant)).transpose()?;
-        let mut builder = http::builder()
+        let builder = http::builder_for(&base)
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT)
             .user_agent(concat!("agentcli/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&base) {
-            builder = builder.no_proxy();
-        }
         let http = http::build(builder).map_err(|reason| Error::Tls { host: origin(&base), reason })?;
         Ok(Self { http, base, account, key, tenant })
     }

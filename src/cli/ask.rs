@@ -31,7 +31,7 @@ impl Input {
     }
 
     /// The next line, with its end if it has one; none when the input has ended.
-    fn line(&mut self) -> impl Future<Output = Option<String>> + 'static {
+    fn line(&mut self) -> impl Future<Output = Option<String>> + use<> {
         if let Some((stream, sender)) = self.unread.take() {
             // Without a thread, there is no answer.
             let reader = move || {
@@ -54,16 +54,29 @@ impl Read for Input {
     }
 }
 
-/// Asks a yes-or-no question. An empty line means `default`; the end of the input means no.
-pub(super) fn confirm(env: &mut Env, question: &str, default: bool) -> impl Future<Output = bool> + 'static {
-    let choice = if default { "[Y/n]" } else { "[y/N]" };
-    env.err.write(&format!("{} {choice} ", visible(question))).and_then(|()| env.err.flush()).ok();
-    // An answer ends the line of the question.
-    let is_open = env.err.open_line();
+/// Asks for a line with `prompt`, if somebody can answer; none when the input has ended.
+pub(super) fn line(env: &mut Env, prompt: &str) -> impl Future<Output = Option<String>> + use<> {
+    let is_open = env.can_ask().then(|| {
+        env.err.write(prompt).and_then(|()| env.err.flush()).ok();
+        env.err.open_line()
+    });
     let line = env.input.line();
     async move {
+        let line = line.await;
+        // An answer ends the line of the prompt.
+        if let (Some(is_open), Some(line)) = (is_open, &line) {
+            is_open.fetch_and(!line.ends_with('\n'), Ordering::Relaxed);
+        }
+        line
+    }
+}
+
+/// Asks a yes-or-no question. An empty line means `default`; the end of the input means no.
+pub(super) fn confirm(env: &mut Env, question: &str, default: bool) -> impl Future<Output = bool> + use<> {
+    let choice = if default { "[Y/n]" } else { "[y/N]" };
+    let line = line(env, &format!("{} {choice} ", visible(question)));
+    async move {
         let line = line.await.unwrap_or_default();
-        is_open.fetch_and(!line.ends_with('\n'), Ordering::Relaxed);
         match line.trim().to_lowercase().as_str() {
             "" => default && !line.is_empty(),
             answer => matches!(answer, "y" | "yes"),

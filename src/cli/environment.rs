@@ -29,7 +29,7 @@ pub const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
 pub const PROGRAM_CERTIFICATES: &[&str] = &["PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
 const SERVICE: &[&str] = &["deploy", "invoke", "manifests"];
-const ENGINE: &[&str] = &["build", "deploy", "down", "up"];
+const ENGINE: &[&str] = &["build", "deploy", "down", "invoke", "up"];
 
 /// All variables, by subject.
 pub const VARIABLES: &[Row] = &[
@@ -72,7 +72,7 @@ pub const VARIABLES: &[Row] = &[
         ENGINE,
         "directory of Docker's `config.json` with contexts and credentials, instead of `~/.docker`",
     ),
-    row(&["COMPOSE_PROJECT_NAME"], &["down", "up"], "name of the project"),
+    row(&["COMPOSE_PROJECT_NAME"], &["down", "invoke", "up"], "name of the project"),
     row(setup::KEYS[0].found_by, &["up"], "API key that the server gets; also in `.env`"),
     row(setup::KEYS[1].found_by, &["up"], "licence key that the server gets; also in `.env`"),
     row(&["SSH_AUTH_SOCK"], &["build", "deploy", "up"], "socket of the SSH agent for `--ssh`"),

@@ -10,7 +10,7 @@ use super::event::Event;
 use super::sse::{MAX_EVENT, Parser, TooLarge};
 use crate::api::Account;
 use crate::api::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use crate::api::http::{self, Client, Method, Response, Url, body_up_to, is_loopback, redirect};
+use crate::api::http::{self, Client, Method, Response, Url, body_up_to, redirect};
 
 /// Timeout to connect.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -102,15 +102,12 @@ impl Server {
     /// for the user's own server on this machine.
     pub fn new(url: &str, headers: &[Header], trusts_any_certificate: bool) -> Result<Self, Error> {
         let base = address(url)?;
-        let mut builder = http::builder()
+        let builder = http::builder_for(&base)
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT)
             .read_timeout(SILENCE)
             .tls_danger_accept_invalid_certs(trusts_any_certificate)
             .user_agent(concat!("agentcli/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&base) {
-            builder = builder.no_proxy();
-        }
         let http = http::build(builder).map_err(|reason| Error::Setup { reason })?;
         let headers = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
         Ok(Self { http, base, headers })

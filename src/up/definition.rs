@@ -77,6 +77,9 @@ fn definition(session: &Session, service: &Service, ids: &BTreeMap<String, Strin
         ServiceImage::Named { .. } => None,
     };
     labels.extend(built.iter().map(|name| label(labels::BUILT, name)));
+    if service.name == session.server {
+        labels.push(label(labels::URL, &session.urls.api));
+    }
     let spec = ContainerSpec {
         name: format!("{}-{}-1", session.setup.name, service.name),
         // By name, which the engine shows.

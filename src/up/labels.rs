@@ -26,6 +26,8 @@ pub(super) const VOLUME: &str = "com.docker.compose.volume";
 pub(super) const VERSION: &str = "com.docker.compose.version";
 /// The version of the `up` that created it.
 pub(super) const OURS: &str = "agentcli.version";
+/// The URL of the API, if the container is the server.
+pub(super) const URL: &str = "agentcli.url";
 /// The name of the image, if it was built for this project.
 pub(super) const BUILT: &str = "agentcli.built";
 

@@ -16,6 +16,7 @@ const CONFIGURATION: &str = r#"{
     "chat": "./src/hello/graph.py:chat",
     "greet": "./src/hello/graph.py:greet",
     "ask": "./src/hello/graph.py:ask",
+    "approve": "./src/hello/graph.py:approve",
     "fail": "./src/hello/graph.py:fail",
     "wait": "./src/hello/graph.py:wait"
   }
@@ -54,6 +55,13 @@ def question(state):
     return {"greeting": interrupt("really \x1b[2J?")}
 
 
+def decide(state):
+    wish = state["messages"][-1].content
+    if wish == "break":
+        raise ValueError("broken")
+    return {"messages": [AIMessage(f"you said {interrupt(wish + '?')}")]}
+
+
 def broken(state):
     raise ValueError("no greeting today")
 
@@ -65,6 +73,7 @@ async def long(state):
 chat = one(MessagesState, "answer", answer)
 greet = one(State, "hello", hello)
 ask = one(State, "question", question)
+approve = one(MessagesState, "decide", decide)
 fail = one(State, "broken", broken)
 wait = one(State, "long", long)
 "#;
@@ -133,7 +142,7 @@ fn invoke_runs_the_graphs_of_the_running_server() {
         (&["greet", "{\"name\": "], "the input is not valid JSON at line 1"),
         (&["greet"], "the input is empty"),
         (&["greet", "@nothing.json"], "cannot read the input of `nothing.json`"),
-        (&["Hello"], "has 5 graphs: `"),
+        (&["Hello"], "has 6 graphs: `"),
         (&["none", "Hello"], "has no graph `none`"),
     ] {
         let (code, out, err) = run(arguments, "");
@@ -159,6 +168,7 @@ fn invoke_runs_the_graphs_of_the_running_server() {
     threads_keep_the_state(&project);
     credentials_are_not_shown(&project);
     terminals_show_the_run(&project);
+    lines_of_a_chat_are_runs_of_a_thread(&project);
     interrupts_cancel_the_run(&project, &dev.url());
     dev.stop("INT");
     let (code, _, err) = run(&["greet", "{}"], "");
@@ -233,6 +243,37 @@ fn terminals_show_the_run(project: &Project) {
     let mut terminal = start(&["greet"]);
     assert_eq!(terminal.end().code(), Some(2));
     assert!(terminal.printed.contains("there is no input"), "{}", terminal.printed);
+}
+
+fn lines_of_a_chat_are_runs_of_a_thread(project: &Project) {
+    // From a pipe: the answers alone, and an error ends it.
+    let (code, out, err) = invoke(project, &["chat", "--chat"], "one\n\n  two\nthree");
+    let answers = [1, 3, 5].map(|number| format!("Message {number}: one \u{1b}[31mtwo three\n"));
+    assert_eq!((code, out), (0, answers.concat()), "{err}");
+    let id = err.strip_prefix("note: thread: ").unwrap().trim();
+    let (_, out, err) = invoke(project, &["chat", "first", "--chat", "--thread", id], "second\n");
+    assert!(out.starts_with("Message 7: ") && out.contains("\nMessage 9: "), "{out}");
+    assert_eq!(err, "");
+    let (code, out, err) = invoke(project, &["greet", "--chat"], "Ada\n");
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    assert!(err.contains("the graph `greet` takes no `messages`"), "{err}");
+    let (code, out, err) = invoke(project, &["approve", "--chat"], "buy\nyes\nbreak\nbuy\n");
+    assert_eq!(code, 1, "{err}");
+    assert!(out.ends_with("you said yes\n"), "{out}");
+    assert_eq!(err.matches("interrupted: buy?").count(), 1, "{err}");
+    assert!(err.contains("error: the graph failed: ValueError: broken"), "{err}");
+
+    // On a terminal, an error of the graph ends nothing.
+    let mut terminal = Terminal::start(command(project, &["approve", "--chat", "--color", "never"]));
+    terminal.expect("> ");
+    terminal.answer("break");
+    terminal.expect("error: the graph failed: ValueError: broken");
+    terminal.answer("buy");
+    terminal.expect("interrupted: buy?\r\nhint: the next line is the answer\r\n> ");
+    terminal.answer("no");
+    terminal.expect("you said no");
+    terminal.answer("\u{4}");
+    assert!(terminal.end().success(), "{}", terminal.printed);
 }
 
 fn interrupts_cancel_the_run(project: &Project, url: &str) {

@@ -157,6 +157,18 @@ fn the_server_in_memory_needs_no_key_and_keeps_its_state_on_a_volume() {
     let run = json!({ "assistant_id": "agent", "input": { "number": 41 } });
     assert_eq!(project.post("ada", "/runs/wait", &run), json!({ "number": 42, "user": "10001" }));
 
+    // `invoke` finds it, and has to have the key, too.
+    let invoke = |header: &str| {
+        let mut command = project.command(&["invoke", "agent", r#"{"number": 1}"#, "--header", header]);
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let (code, out, err) = invoke("x-key: ada");
+    assert_eq!((code, out.as_str()), (Some(0), "{\"number\":2,\"user\":\"10001\"}\n"), "{err}");
+    let (code, _, err) = invoke("x-key: eve");
+    assert!(code == Some(3) && err.contains("with status 401: no key"), "{err}");
+
     project.assert_nobody_reaches_others();
 
     // The authentication of the project is the only way in; a page of the studio has none beside it.
@@ -182,6 +194,8 @@ fn the_server_in_memory_needs_no_key_and_keeps_its_state_on_a_volume() {
     assert_eq!(image.trim(), "10001:10001 [/api/start]");
     project.down(&["--volumes"]);
     assert_eq!(project.left(), Vec::<String>::new());
+    let (code, _, err) = invoke("x-key: ada");
+    assert!(code == Some(2) && err.contains("no server runs for the project here"), "{err}");
 }
 
 #[test]

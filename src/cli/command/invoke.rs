@@ -1,18 +1,23 @@
 //! `agentcli invoke`
 
+mod chat;
 mod input;
 mod screen;
 mod target;
 
 use serde_json::Value;
 
+use self::chat::Chat;
 use self::input::Given;
 use self::screen::Screen;
 use self::target::TargetOptions;
-use crate::cli::console::{note, visible_line};
+use crate::cli::console::{NOTE, note, say, visible_line};
 use crate::cli::env::Env;
 use crate::error::Error;
 use crate::invoke::{Assistant, Run, Server, Start};
+
+/// The value of `--thread` for a new one.
+const NEW: &str = "new";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -21,6 +26,7 @@ Examples:
   agentcli invoke agent '{\"name\": \"Ada\"}' | jq
   agentcli invoke agent @input.json --thread new      keep the state in a new thread
   agentcli invoke agent --thread ID --resume yes      answer an interrupt
+  agentcli invoke agent --chat                        send each line that is typed
   agentcli invoke --url https://agent.example --header-env 'X-Api-Key: AGENT_KEY' agent Hello")]
 pub(crate) struct Invoke {
     /// Graph, or ID of an assistant [default: the only graph of the server]
@@ -34,13 +40,17 @@ pub(crate) struct Invoke {
     #[command(flatten)]
     target: TargetOptions,
 
-    /// Thread that keeps the state between runs; `new` creates one [default: no state is kept]
+    /// Thread that keeps the state between runs; `new` creates one [default: no state is kept; with --chat, new]
     #[arg(long, value_name = "ID|new")]
     thread: Option<String>,
 
     /// Answer to the interrupt of the thread's last run: JSON or text
     #[arg(long, value_name = "VALUE", requires = "thread")]
     resume: Option<String>,
+
+    /// Read lines from stdin, and send each to the thread: as a human message, or as the answer to an interrupt
+    #[arg(long, conflicts_with = "resume")]
+    chat: bool,
 
     /// Print the events of the run as JSON Lines, as the server sends them
     #[arg(long)]
@@ -50,75 +60,117 @@ pub(crate) struct Invoke {
 impl Invoke {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let server = self.target.server(env)?;
-        let run = runtime.block_on(stop.unless_asked(self.resolve(env, &server)));
-        let run = run.map_err(|_| Error::Unfollowed)??;
-        let mut screen = Screen::new(env, self.json);
-        // Dropping the stream cancels the run.
-        let followed = runtime.block_on(stop.unless_asked(screen.follow(&server, &run)));
-        followed.map_err(|_| Error::Unfollowed)?
+        let server = self.target.server(env, &runtime)?;
+        // Dropping a stream cancels its run.
+        let done = runtime.block_on(stop.unless_asked(self.invoke(env, &server)));
+        done.map_err(|_| Error::Unfollowed)?
     }
 
-    /// The graph, the input and the thread of the run.
-    async fn resolve(&self, env: &mut Env, server: &Server) -> Result<Run, Error> {
-        let (graph, start) = match (&self.graph, &self.input, &self.resume) {
-            (Some(graph), Some(input), _) => (graph.clone(), self.start(env, server, graph, input).await?),
-            (Some(graph), None, Some(answer)) => (graph.clone(), Start::Resume(value(answer))),
-            (first, _, answer) => {
-                let graphs = server.graphs().await?;
-                let names_graph = |name: &String| graphs.iter().any(|it| is_named(it, name));
-                let named = first.as_ref().filter(|name| names_graph(name));
-                let graph = match named {
-                    Some(graph) => graph.clone(),
-                    None => only(&graphs, server)?,
-                };
-                let start = match (answer, first.as_ref().filter(|_| named.is_none())) {
-                    (Some(answer), _) => Start::Resume(value(answer)),
-                    (None, Some(input)) => self.start(env, server, &graph, input).await?,
-                    (None, None) => self.start(env, server, &graph, input::STDIN).await?,
-                };
-                (graph, start)
-            }
-        };
-        let thread = match self.thread.as_deref() {
-            Some("new") => {
-                let id = server.create_thread().await?;
-                note(env, &format!("thread: {id}"));
-                Some(id)
-            }
-            thread => thread.map(str::to_owned),
-        };
-        Ok(Run { graph, thread, start })
-    }
-
-    /// The start with an input, which may be text.
-    async fn start(&self, env: &mut Env, server: &Server, graph: &str, input: &str) -> Result<Start, Error> {
-        let text = match input::read(env, input)? {
-            Given::Object(input) => return Ok(Start::Input(input)),
-            Given::Text(text) => text,
-        };
-        let graphs = server.graphs().await?;
-        let unknown = || {
-            let names = names(&graphs);
-            let message = format!("{} has no graph `{}`", server.url(), visible_line(graph));
-            Error::usage(message, format!("its graphs are {names}"))
-        };
-        // The server knows the assistants that are not listed.
-        let id = match graphs.iter().find(|it| is_named(it, graph)) {
-            Some(assistant) => &assistant.id,
-            None if input::is_uuid(graph) => graph,
-            None => return Err(unknown()),
-        };
-        if server.takes_messages(id).await? {
-            return Ok(Start::Input(input::human_message(&text)));
+    async fn invoke(&self, env: &mut Env, server: &Server) -> Result<(), Error> {
+        let (graph, input) = self.graph(server).await?;
+        if self.chat {
+            return self.chat(env, server, graph, input).await;
         }
-        Err(Error::usage(
-            format!(
-                "the input is not a JSON object, and the graph `{}` takes no `messages`",
-                visible_line(graph)
-            ),
-            "write the input as a JSON object, such as '{\"name\": \"Ada\"}'",
-        ))
+        let start = match &self.resume {
+            Some(answer) => Start::Resume(value(answer)),
+            None => start(env, server, &graph, input.unwrap_or(input::STDIN)).await?,
+        };
+        let thread = match &self.thread {
+            Some(thread) => Some(thread_id(env, server, thread).await?),
+            None => None,
+        };
+        let run = Run { graph, thread, start };
+        if Screen::new(env, self.json).follow(server, &run).await? {
+            say(env, NOTE, "hint", &how_to_answer(&run));
+        }
+        Ok(())
+    }
+
+    /// Sends the input, if there is one, and then each line of stdin.
+    async fn chat(
+        &self,
+        env: &mut Env,
+        server: &Server,
+        graph: String,
+        input: Option<&str>,
+    ) -> Result<(), Error> {
+        let first = match input {
+            Some(input) => Some(start(env, server, &graph, input).await?),
+            None => {
+                check_messages(server, &graph).await?;
+                None
+            }
+        };
+        let thread = thread_id(env, server, self.thread.as_deref().unwrap_or(NEW)).await?;
+        Chat { server, graph, thread, json: self.json }.follow(env, first).await
+    }
+
+    /// The graph, and the input if it is an argument.
+    async fn graph(&self, server: &Server) -> Result<(String, Option<&str>), Error> {
+        if let Some(graph) = self.graph.as_ref().filter(|_| self.input.is_some() || self.resume.is_some()) {
+            return Ok((graph.clone(), self.input.as_deref()));
+        }
+        let graphs = server.graphs().await?;
+        match &self.graph {
+            Some(name) if graphs.iter().any(|it| is_named(it, name)) => Ok((name.clone(), None)),
+            input => Ok((only(&graphs, server)?, input.as_deref())),
+        }
+    }
+}
+
+/// The start with an input, which may be text.
+async fn start(env: &mut Env, server: &Server, graph: &str, input: &str) -> Result<Start, Error> {
+    match input::read(env, input)? {
+        Given::Object(input) => Ok(Start::Input(input)),
+        Given::Text(text) => {
+            check_messages(server, graph).await?;
+            Ok(Start::Input(input::human_message(&text)))
+        }
+    }
+}
+
+/// Checks that the graph takes messages, as which text is sent.
+async fn check_messages(server: &Server, graph: &str) -> Result<(), Error> {
+    let graphs = server.graphs().await?;
+    // The server knows the assistants that are not listed.
+    let id = match graphs.iter().find(|it| is_named(it, graph)) {
+        Some(assistant) => &assistant.id,
+        None if input::is_uuid(graph) => graph,
+        None => {
+            let message = format!("{} has no graph `{}`", server.url(), visible_line(graph));
+            return Err(Error::usage(message, format!("its graphs are {}", names(&graphs))));
+        }
+    };
+    if server.takes_messages(id).await? {
+        return Ok(());
+    }
+    Err(Error::usage(
+        format!(
+            "the input is not a JSON object, and the graph `{}` takes no `messages`",
+            visible_line(graph)
+        ),
+        "write the input as a JSON object, such as '{\"name\": \"Ada\"}'",
+    ))
+}
+
+/// The ID of the thread that `--thread` names; a new one is created.
+async fn thread_id(env: &mut Env, server: &Server, thread: &str) -> Result<String, Error> {
+    if thread != NEW {
+        return Ok(thread.to_owned());
+    }
+    let id = server.create_thread().await?;
+    note(env, &format!("thread: {id}"));
+    Ok(id)
+}
+
+/// How to answer the interrupt of a run.
+fn how_to_answer(run: &Run) -> String {
+    match &run.thread {
+        Some(id) => {
+            let (graph, id) = (visible_line(&run.graph), visible_line(id));
+            format!("answer with `agentcli invoke {graph} --thread {id} --resume VALUE`")
+        }
+        None => "run it with --thread new to be able to answer".to_owned(),
     }
 }
 

@@ -28,8 +28,8 @@ impl<'a> Screen<'a> {
         Self { env, json, message: None }
     }
 
-    /// Starts the run, and shows it until it has ended or nobody reads the output.
-    pub(super) async fn follow(&mut self, server: &Server, run: &Run) -> Result<(), Error> {
+    /// Starts the run, and shows it until it has ended or nobody reads the output. Returns whether it was interrupted.
+    pub(super) async fn follow(&mut self, server: &Server, run: &Run) -> Result<bool, Error> {
         let mut stream = server.stream(run).await?;
         let mut state = None;
         let mut interrupts = Vec::new();
@@ -46,11 +46,12 @@ impl<'a> Screen<'a> {
                 state = Some(event.data);
             }
             if self.env.out.is_closed {
-                return Ok(());
+                return Ok(false);
             }
         }
         let state = state.ok_or_else(|| stream.without_state())?;
-        self.end(&state, &interrupts, run)
+        self.end(&state, &interrupts)?;
+        Ok(!interrupts.is_empty())
     }
 
     fn show(&mut self, event: &Event) -> Result<(), Error> {
@@ -122,25 +123,12 @@ impl<'a> Screen<'a> {
         self.env.print(&line);
     }
 
-    /// Prints the answer, or how to answer an interrupt.
-    fn end(&mut self, state: &Value, interrupts: &[Value], run: &Run) -> Result<(), Error> {
+    /// Prints the answer, or the interrupts.
+    fn end(&mut self, state: &Value, interrupts: &[Value]) -> Result<(), Error> {
         let message = self.end_message()?;
         for value in interrupts {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             say(self.env, NOTE, "interrupted", &value);
-        }
-        if !interrupts.is_empty() {
-            let graph = visible_line(&run.graph);
-            let hint = match &run.thread {
-                Some(id) => {
-                    format!(
-                        "answer with `agentcli invoke {graph} --thread {} --resume VALUE`",
-                        visible_line(id)
-                    )
-                }
-                None => "run it with --thread new to be able to answer".to_owned(),
-            };
-            say(self.env, NOTE, "hint", &hint);
         }
         if self.json || (self.env.out.is_terminal && !interrupts.is_empty()) {
             return Ok(());

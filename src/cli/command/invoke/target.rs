@@ -1,21 +1,27 @@
 //! The server that `invoke` runs graphs of.
 
+use tokio::runtime::Runtime;
+
 use crate::cli::account::AccountOptions;
 use crate::cli::check::ConfigOption;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::service::Service;
-use crate::cli::setup::real_directory;
+use crate::cli::setup::{ProjectName, engine, real_directory};
 use crate::dev;
 use crate::error::Error;
 use crate::invoke::{Header, Server};
+use crate::up;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct TargetOptions {
     #[command(flatten)]
     config: ConfigOption,
 
-    /// URL of the server [default: that of `dev` for the project here]
+    #[command(flatten)]
+    project: ProjectName,
+
+    /// URL of the server [default: that of `dev` or `up` for the project here]
     #[arg(long, value_name = "URL", conflicts_with = "deployment")]
     url: Option<String>,
 
@@ -37,7 +43,7 @@ pub(super) struct TargetOptions {
 
 impl TargetOptions {
     /// The server. The API key of the deployment service is never sent to it.
-    pub(super) fn server(&self, env: &mut Env) -> Result<Server, Error> {
+    pub(super) fn server(&self, env: &mut Env, runtime: &Runtime) -> Result<Server, Error> {
         let headers = self.headers(env)?;
         if let Some(url) = &self.url {
             return Ok(Server::new(url, &headers, false)?);
@@ -46,14 +52,33 @@ impl TargetOptions {
             let url = self.deployment_url(env, which)?;
             return Ok(Server::new(&url, &headers, false)?);
         }
-        let config = self.config.path(env);
-        match dev::running_url(&real_directory(&env.directory.join(config))) {
-            Some(url) => Ok(Server::new(&url, &headers, true)?),
-            None => Err(Error::usage(
-                "no server runs for the project here",
-                "start one with `agentcli dev`, or pass --url or --deployment",
-            )),
+        if let Some(url) = self.running_url(env, runtime)? {
+            return Ok(Server::new(&url, &headers, true)?);
         }
+        Err(Error::usage(
+            "no server runs for the project here",
+            "start one with `agentcli dev` or `agentcli up`, or pass --url or --deployment",
+        ))
+    }
+
+    /// The URL of the server of `dev`, else of `up`, for the project here.
+    fn running_url(&self, env: &mut Env, runtime: &Runtime) -> Result<Option<String>, Error> {
+        let config = self.config.path(env);
+        let directory = real_directory(&env.directory.join(config));
+        let is_named = self.project.project_name.is_some();
+        if let Some(url) = dev::running_url(&directory).filter(|_| !is_named) {
+            return Ok(Some(url));
+        }
+        let name = self.project.name(env, &directory)?;
+        let engine = match engine(env, runtime) {
+            Ok(engine) => engine,
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            // Without an engine, nothing runs on it.
+            Err(_) => return Ok(None),
+        };
+        // A name that was not given on the command line may be another directory's project.
+        let owner = (!is_named).then_some(directory.as_path());
+        Ok(runtime.block_on(env.stop.unless_asked(up::running_url(&engine, &name, owner)))??)
     }
 
     fn deployment_url(&self, env: &mut Env, which: &str) -> Result<String, Error> {
