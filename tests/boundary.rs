@@ -357,6 +357,7 @@ fn all_lines_and_values_together_have_a_limit() {
         ("pyproject.toml", format!("x = [{}]", list("1,"))),
         (".env", list("A=\n")),
         ("agent.py", format!("graph = [{}]", list("1,"))),
+        ("agent.py", format!("graph = 1;{}", list("a;"))),
     ] {
         let config = r#"{ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" }, "env": ".env" }"#;
         let mut env =

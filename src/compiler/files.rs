@@ -35,7 +35,7 @@ pub enum Refusal {
     TooLarge(u64),
     /// With this file, more than this number of bytes would be read of the project.
     TooMuch(u64),
-    /// With this file, more than this number of lines, commas and opening brackets would be read of the project.
+    /// With this file, more than this number of lines, commas, semicolons and opening brackets would be read of the project.
     TooManyItems(usize),
 }
 

@@ -19,7 +19,7 @@ pub const MAX_FILE: u64 = 8 * 1024 * 1024;
 /// The most bytes of all files of a project together.
 pub const MAX_TOTAL: u64 = 32 * 1024 * 1024;
 
-/// The most lines, commas and opening brackets of all files of a project together: each is about one value of a manifest,
+/// The most lines, commas, semicolons and opening brackets of all files of a project together: each is about one value of a manifest,
 /// which takes a hundred bytes of memory. A lock file of 8 MiB has 350,000.
 const MAX_ITEMS: usize = 1_000_000;
 
@@ -53,7 +53,7 @@ struct Seen {
     read: HashSet<PathBuf>,
     /// Their total size in bytes.
     bytes: u64,
-    /// Their lines, commas and opening brackets.
+    /// Their lines, commas, semicolons and opening brackets.
     items: usize,
     /// The files that were not.
     refused: BTreeMap<String, Refusal>,
@@ -398,9 +398,9 @@ fn kind_of(kind: FileType) -> Option<FileKind> {
     if kind.is_dir() { Some(FileKind::Directory) } else { kind.is_file().then_some(FileKind::File) }
 }
 
-/// The number of lines, commas and opening brackets of a text.
+/// The number of lines, commas, semicolons and opening brackets of a text.
 fn items(text: &[u8]) -> usize {
-    text.iter().filter(|byte| matches!(byte, b'\n' | b',' | b'[' | b'{' | b'(')).count()
+    text.iter().filter(|byte| matches!(byte, b'\n' | b',' | b';' | b'[' | b'{' | b'(')).count()
 }
 
 fn unreadable(opened: &Opened) -> Unusable {

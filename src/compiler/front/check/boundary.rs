@@ -44,7 +44,8 @@ pub fn diagnostic(place: Place, path: &str, refusal: Refusal) -> Diagnostic {
         }
         Refusal::TooManyItems(limit) => {
             let message = format!(
-                "the files of the project up to `{path}` have more than {limit} lines, commas and brackets together"
+                "the files of the project up to `{path}` have more than {limit} lines, commas, semicolons and \
+                 brackets together"
             );
             Diagnostic::new(&FILE_TOO_LARGE, place, message).help("make them smaller, or name fewer files")
         }
@@ -67,8 +68,8 @@ static FILE_TOO_LARGE: Rule = Rule {
     severity: Severity::Error,
     summary: "a file that is too large to be checked",
     why: "agentcli reads at most 8 MiB of a file and 32 MiB of a project, and 1 MiB of a configuration, and at \
-          most 1,000,000 lines, commas and opening brackets of a project. A larger file is seldom what is meant: \
-          manifests and source files have some kilobytes, and lock files some megabytes.",
+          most 1,000,000 lines, commas, semicolons and opening brackets of a project. A larger file is seldom what is \
+          meant: manifests and source files have some kilobytes, and lock files some megabytes.",
     wrong: r#"{ "graphs": { "agent": "./bundle_of_9_megabytes.js:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.js:graph" } }"#,
 };
