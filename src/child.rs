@@ -29,7 +29,7 @@ use system::Group;
 
 pub use command::Command;
 pub use output::{output, output_and_errors};
-pub use system::{guard, kill_all};
+pub use system::{descriptor, guard, kill_all};
 
 /// Replaces this process with `command`: a program beside this one, or else on the PATH. Where processes cannot be replaced,
 /// runs it to its end, and returns its exit code.
@@ -110,7 +110,7 @@ impl Child {
         let mut guard = system::guard_command(grace, command.takes_input)?;
         command.configure(guard.arg(&command.program));
         guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (group, pipes) = Group::spawn(guard)?;
+        let (group, pipes) = Group::spawn(guard, &command.sockets)?;
         let (sender, lines) = live::lines();
         if let Some(stream) = pipes.stdout {
             tokio::spawn(read_lines(stream, (), sender.clone()));
@@ -246,5 +246,5 @@ fn waiting_for(name: &str) -> String {
 ///
 /// No browser is found.
 pub fn open_browser(url: &str) -> io::Result<()> {
-    open::that_detached(url)
+    system::spawning_alone(|| open::that_detached(url))
 }

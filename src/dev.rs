@@ -27,6 +27,6 @@ mod tunnel;
 pub use crate::project::HOME;
 pub use error::Error;
 pub use lock::running_url;
-pub use port::choose as choose_port;
+pub use port::{Bound, bind};
 pub use session::{Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 pub use supervise::run;

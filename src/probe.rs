@@ -124,11 +124,8 @@ async fn until_ok(url: &str, answer: &watch::Sender<Option<String>>) {
         let instead = match client.get(url).send().await {
             Ok(response) if response.status().is_success() => return,
             Ok(response) => Some(format!("it answers {}", response.status())),
-            // Nothing listens yet.
-            Err(error) if error.is_connect() => None,
-            Err(error) if error.is_timeout() => {
-                Some("it accepts the connection but does not answer".to_owned())
-            }
+            // Nothing listens yet, or the connection waits for a server that is starting.
+            Err(error) if error.is_connect() || error.is_timeout() => None,
             Err(_) => Some("it closes the connection before it has answered".to_owned()),
         };
         if instead.is_some() {

@@ -4,6 +4,7 @@ mod contacts;
 mod debugger;
 mod failures;
 mod guard;
+mod handover;
 mod invoke;
 mod javascript;
 mod lifecycle;

@@ -1,8 +1,10 @@
 //! The command of a child.
 
 use std::ffi::{OsStr, OsString};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::Arc;
 
 /// A program, its arguments and its environment. There is no `Debug`: variables may hold secrets.
 #[derive(Clone)]
@@ -19,6 +21,8 @@ pub struct Command {
     pub without: Vec<String>,
     /// Whether a [`Child`](super::Child) gets what is sent to it as its stdin.
     pub takes_input: bool,
+    /// Sockets that a [`Child`](super::Child) inherits, under the numbers of [`descriptor`](super::descriptor).
+    pub sockets: Vec<Arc<TcpListener>>,
 }
 
 impl Command {
@@ -31,6 +35,7 @@ impl Command {
             variables: Vec::new(),
             without: Vec::new(),
             takes_input: false,
+            sockets: Vec::new(),
         }
     }
 
@@ -61,6 +66,12 @@ impl Command {
     /// With a stdin that [`Child::send`](super::Child::send) writes to.
     pub fn with_input(mut self) -> Self {
         self.takes_input = true;
+        self
+    }
+
+    /// With sockets that the child inherits.
+    pub fn with_sockets(mut self, sockets: &[Arc<TcpListener>]) -> Self {
+        self.sockets.extend_from_slice(sockets);
         self
     }
 

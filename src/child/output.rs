@@ -37,7 +37,7 @@ async fn run(command: &Command, input: &str, stderr: Stdio) -> io::Result<(Statu
     let mut process = process::Command::new(&command.program);
     command.configure(&mut process);
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
-    let (group, pipes) = Group::spawn(process)?;
+    let (group, pipes) = Group::spawn(process, &[])?;
     let mut group = KillOnDrop(group);
     let write = async {
         if let Some(mut stdin) = pipes.stdin {

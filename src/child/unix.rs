@@ -2,6 +2,7 @@
 
 mod groups;
 mod guard;
+mod sockets;
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,8 @@ use std::{env, io, process};
 pub use groups::kill_all;
 pub(super) use groups::{Group, all_ended};
 pub use guard::run as guard;
+pub use sockets::descriptor;
+pub(super) use sockets::spawning_alone;
 
 /// The command of a guard, to which the command of its child is added.
 pub(super) fn guard_command(grace: Duration, passes_input: bool) -> io::Result<process::Command> {

@@ -1,6 +1,8 @@
 //! Child processes on Windows, which has neither process groups nor signals: only short-lived ones, without a guard.
 
 use std::ffi::OsString;
+use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{io, process};
 
@@ -12,8 +14,8 @@ use super::{Pipes, Signal};
 pub(super) struct Group(Child);
 
 impl Group {
-    /// Starts `command`, whose pipes are moved out.
-    pub(super) fn spawn(command: process::Command) -> io::Result<(Self, Pipes)> {
+    /// Starts `command`, which inherits no sockets, and moves its pipes out.
+    pub(super) fn spawn(command: process::Command, _: &[Arc<TcpListener>]) -> io::Result<(Self, Pipes)> {
         let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
         let pipes =
             Pipes { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() };
@@ -36,6 +38,16 @@ pub(super) async fn all_ended() {}
 
 /// Kills nothing: no child outlives its [`Group`].
 pub fn kill_all() {}
+
+/// No socket is inherited, and no child that would has a guard to start it.
+pub fn descriptor(_: &TcpListener) -> i32 {
+    -1
+}
+
+/// Spawns a process.
+pub(super) fn spawning_alone<T>(spawn: impl FnOnce() -> T) -> T {
+    spawn()
+}
 
 /// Fails: there are no guards.
 pub(super) fn guard_command(_: Duration, _: bool) -> io::Result<process::Command> {

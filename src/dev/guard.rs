@@ -136,7 +136,7 @@ mod tests {
             studio: studio.to_owned(),
             selection,
         };
-        let address = Address { port: 2024, public: public.map(str::to_owned) };
+        let address = Address { port: 2024, sockets: Vec::new(), public: public.map(str::to_owned) };
         rules(&options, &address, &[2024], Configured::default())
     }
 

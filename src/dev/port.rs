@@ -1,7 +1,13 @@
-//! The port that the server listens on.
+//! The port and the sockets that the server listens on. They belong to this program, and every process of the server inherits
+//! them: connections that are made while it restarts wait for the next process.
 
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::error::Error;
 use super::session::Port;
@@ -10,23 +16,60 @@ use crate::project::reason;
 /// Number of ports that are tried after the first.
 const TRIED: u16 = 100;
 
-/// Chooses the port, and returns it with the program that uses the first choice, if that is another port.
+/// Pause after a connection that could not be accepted, since there may be no descriptors left.
+const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
+/// A port that this program listens on.
+pub struct Bound {
+    /// Its number.
+    pub port: u16,
+    /// The program that uses the first choice, if this is another port.
+    pub holder: Option<String>,
+    /// One for each address of the host that this machine has.
+    pub(super) sockets: Vec<Arc<TcpListener>>,
+}
+
+/// Chooses the port and listens on it.
 ///
 /// # Errors
 ///
-/// The server cannot listen there.
-pub fn choose(host: &str, port: Port) -> Result<(u16, Option<String>), Error> {
+/// It is not possible to listen there.
+pub fn bind(host: &str, port: Port) -> Result<Bound, Error> {
     let first = port.number();
-    let Err(error) = bind(host, first) else { return Ok((first, None)) };
-    let taken = error.kind() == ErrorKind::AddrInUse;
-    if taken && let Port::From(_) = port {
+    let error = match listen(host, first) {
+        Ok(sockets) => return Ok(Bound { port: first, holder: None, sockets }),
+        Err(error) => error,
+    };
+    if error.kind() == ErrorKind::AddrInUse
+        && let Port::From(_) = port
+    {
         let last = first.saturating_add(TRIED);
-        let next = (first..=last).skip(1).find(|&port| bind(host, port).is_ok());
-        if let Some(next) = next {
-            return Ok((next, Some(holder(first).unwrap_or_else(|| "another program".to_owned()))));
+        let next = (first..=last).skip(1).find_map(|port| Some((port, listen(host, port).ok()?)));
+        if let Some((port, sockets)) = next {
+            let holder = holder(first).unwrap_or_else(|| "another program".to_owned());
+            return Ok(Bound { port, holder: Some(holder), sockets });
         }
     }
     Err(refused(host, first, &error))
+}
+
+/// Closes the connections that clients make while no server runs and none is about to, until this is dropped: they would wait
+/// in vain.
+pub(super) fn close_connections(sockets: &[Arc<TcpListener>]) -> io::Result<JoinSet<()>> {
+    let mut tasks = JoinSet::new();
+    for socket in sockets {
+        let socket = socket.try_clone()?;
+        socket.set_nonblocking(true)?;
+        let socket = tokio::net::TcpListener::from_std(socket)?;
+        tasks.spawn(async move {
+            loop {
+                if socket.accept().await.is_err() {
+                    sleep(AFTER_FAILURE).await;
+                }
+            }
+        });
+    }
+    Ok(tasks)
 }
 
 /// Different free ports of this machine; fewer if there are not enough.
@@ -41,17 +84,18 @@ pub(super) fn is_loopback(host: &str) -> bool {
     addresses.is_ok_and(|mut addresses| addresses.all(|address| address.ip().is_loopback()))
 }
 
-/// Checks that the server can listen on all addresses of the host that this machine has.
-fn bind(host: &str, port: u16) -> io::Result<()> {
-    let mut done = Err(io::Error::from(ErrorKind::AddrNotAvailable));
+/// Listens on all addresses of the host that this machine has.
+fn listen(host: &str, port: u16) -> io::Result<Vec<Arc<TcpListener>>> {
+    let mut sockets = Vec::new();
+    let mut failed = io::Error::from(ErrorKind::AddrNotAvailable);
     for address in (host, port).to_socket_addrs()? {
         match TcpListener::bind(address) {
-            Ok(_) => done = Ok(()),
+            Ok(socket) => sockets.push(Arc::new(socket)),
             Err(error) if error.kind() == ErrorKind::AddrInUse => return Err(error),
-            Err(error) => done = done.or(Err(error)),
+            Err(error) => failed = error,
         }
     }
-    done
+    if sockets.is_empty() { Err(failed) } else { Ok(sockets) }
 }
 
 fn refused(host: &str, port: u16, error: &io::Error) -> Error {

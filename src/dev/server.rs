@@ -3,8 +3,9 @@
 mod javascript;
 mod python;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,7 +14,7 @@ use super::error::Error;
 use super::guard::{self, Configured};
 use super::port;
 use super::session::{Options, Session};
-use crate::child::{Child, Command};
+use crate::child::{Child, Command, descriptor};
 use crate::compiler::back::plan::Variant;
 use crate::compiler::front::keys;
 use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
@@ -23,6 +24,9 @@ pub(super) use javascript::unsupported;
 
 /// Grace period of the server, in which it finishes its runs and writes its state.
 const GRACE: Duration = Duration::from_secs(8);
+
+/// Time for open connections to finish; less than the grace period.
+const OPEN_CONNECTIONS: Duration = Duration::from_secs(3);
 
 /// The programs that run the server, with all packages installed.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +51,8 @@ impl Runtime {
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub(super) port: u16,
+    /// The sockets that the server accepts connections from.
+    pub(super) sockets: Vec<Arc<TcpListener>>,
     /// The URL of the tunnel, if there is one.
     pub(super) public: Option<String>,
 }
@@ -61,6 +67,13 @@ struct Launch<'a> {
     rules: Value,
     /// Whether it waits until it is told to serve.
     waits: bool,
+}
+
+impl Launch<'_> {
+    /// The descriptors of the sockets.
+    fn descriptors(&self) -> Vec<i32> {
+        self.address.sockets.iter().map(|socket| descriptor(socket)).collect()
+    }
 }
 
 /// Starts the server; if it `waits`, as a standby, which serves after a line on its stdin.
@@ -78,7 +91,7 @@ pub(super) fn start(
         Variant::Javascript => javascript::command(&launch),
         Variant::Mixed | Variant::Python => python::command(&launch),
     };
-    let command = environment(command, &launch);
+    let command = environment(command, &launch).with_sockets(&address.sockets);
     let command =
         bridge.iter().fold(command, |command, (name, port)| command.variable(name, port.to_string()));
     Child::start(&command, GRACE)

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::environment::Environment;
 use super::error::Error;
 use super::lock::{Lock, lock};
 use super::node_modules;
-use super::port;
+use super::port::{self, Bound};
 use super::provision;
 use super::server::{self, Address, Runtime, urls};
 use super::session::{Hooks, Options, Session};
@@ -61,6 +62,8 @@ struct Supervisor<'a> {
     hooks: &'a mut dyn Hooks,
     address: Address,
     lock: Lock,
+    /// Closes connections while no server runs.
+    closing: Option<JoinSet<()>>,
     tunnel: Option<Tunnel>,
     server: Option<Child>,
     /// The process that serves after the next change of the code.
@@ -78,14 +81,14 @@ impl<'a> Supervisor<'a> {
         hooks: &'a mut dyn Hooks,
         lock: Lock,
     ) -> Result<Self, Error> {
-        let (port, holder) = port::choose(&options.host, options.port)?;
+        let Bound { port, holder, sockets } = port::bind(&options.host, options.port)?;
         if let Some(holder) = holder {
             hooks.note(format!("port {} is in use by {holder}; using {port}", options.port.number()));
         }
         if !port::is_loopback(&options.host) {
             hooks.note(format!("other machines can reach the server at {}, port {port}", options.host));
         }
-        let address = Address { port, public: None };
+        let address = Address { port, sockets, public: None };
         let sources = Sources::new(TICK);
         Ok(Self {
             session,
@@ -93,6 +96,7 @@ impl<'a> Supervisor<'a> {
             hooks,
             address,
             lock,
+            closing: None,
             tunnel: None,
             server: None,
             standby: None,
@@ -151,6 +155,7 @@ impl<'a> Supervisor<'a> {
         if let Some(place) = lost {
             self.warn_of_lost_state(&place);
         }
+        self.closing = None;
         self.hooks.event(&Event::Starting { program: runtime.program.clone() });
         if let Some(debugger) = &self.options.debugger {
             let waits = if debugger.waits { "; the server waits for it" } else { "" };
@@ -280,6 +285,7 @@ impl<'a> Supervisor<'a> {
         let restarts = self.sources.is_watching();
         let crash = Crash { status: status.to_string(), cause, last_lines, restarts };
         self.hooks.event(&Event::Crashed(crash.clone()));
+        self.closing = port::close_connections(&self.address.sockets).ok();
         if restarts { Ok(()) } else { Err(Error::Crashed(Box::new(crash))) }
     }
 
@@ -293,6 +299,7 @@ impl<'a> Supervisor<'a> {
         if !self.sources.is_watching() {
             return Err(error);
         }
+        self.closing = port::close_connections(&self.address.sockets).ok();
         self.hooks.warn(format!("{error}; it starts again when something changes"));
         Ok(())
     }

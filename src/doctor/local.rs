@@ -8,8 +8,8 @@ use super::check::{Check, Group, Subject, Task};
 use super::{Request, SEARCH, blocking};
 use crate::compiler::back::plan::{JavascriptPackages, PythonPackages};
 use crate::compiler::server::local;
+use crate::dev;
 use crate::dev::prerequisites::{self, Found};
-use crate::dev::{self, choose_port};
 
 /// Deadline of a program, an engine or a service that is asked once.
 pub const TIMEOUT: Duration = Duration::from_secs(4);
@@ -41,7 +41,7 @@ pub(super) async fn checks(request: &Request) -> Vec<Check> {
                 None => Vec::new(),
             }
         },
-        blocking(&PORT, move || vec![self::port(&choose_port(host, port), port.number())]),
+        blocking(&PORT, move || vec![self::port(&dev::bind(host, port), port.number())]),
     );
     [python, javascript, port].into_iter().flatten().collect()
 }
@@ -118,10 +118,10 @@ fn interpreter(subject: &Subject, found: Result<Found, dev::Error>) -> Check {
     }
 }
 
-fn port(chosen: &Result<(u16, Option<String>), dev::Error>, wanted: u16) -> Check {
-    match chosen {
-        Ok((port, None)) => PORT.fine(format!("{port} is free")),
-        Ok((port, Some(holder))) => PORT.degraded(
+fn port(bound: &Result<dev::Bound, dev::Error>, wanted: u16) -> Check {
+    match bound {
+        Ok(dev::Bound { port, holder: None, .. }) => PORT.fine(format!("{port} is free")),
+        Ok(dev::Bound { port, holder: Some(holder), .. }) => PORT.degraded(
             format!("{wanted} is in use by {holder}; dev would use {port}"),
             "stop it, or choose another port with --port",
         ),

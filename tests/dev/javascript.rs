@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::guard::ask;
+use super::handover::Client;
 use super::options::refuses_foreign_pages;
 use super::{Dev, PATIENCE, Project, call, processes};
 use crate::harness::fixtures;
@@ -109,12 +110,14 @@ fn a_project_runs_and_remembers_and_leaves_nothing_behind() {
 #[test]
 fn an_edit_goes_live_and_a_mistake_is_told_and_mended() {
     let project = project();
-    let mut dev = project.ready(&[]);
+    let mut dev = project.ready(&["--host", "localhost"]);
     assert!(!names(&dev.seen).contains(&"provisioning"), "{:#?}", dev.seen);
+    let client = Client::start(&dev);
     project.edit(GRAPH, "Hello", "Bonjour");
     assert_eq!(dev.until("reloading")["changed"], json!([GRAPH]));
     dev.until("ready");
     assert_eq!(greeting(&dev), "Bonjour, Ada!");
+    client.assert_nothing_lost(&dev);
 
     project.edit(GRAPH, "  .compile();", "  .compile();\nconst mistake = = 1;");
     let crashed = dev.until("crashed");

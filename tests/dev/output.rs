@@ -41,13 +41,14 @@ class Ok(BaseHTTPRequestHandler):
         self.end_headers()
     def log_message(self, *_):
         pass
-port = json.loads(sys.argv[1])['server']['port']
-threading.Thread(target=HTTPServer(('127.0.0.1', port), Ok).serve_forever, daemon=True).start()
+server = HTTPServer(None, Ok, bind_and_activate=False)
+server.socket = socket.socket(fileno=json.loads(sys.argv[1])['sockets'][0])
+threading.Thread(target=server.serve_forever, daemon=True).start()
 ";
 
 fn project(server: &str) -> Project {
     let project = Project::of("hello");
-    project.write("server.py", format!("import json, sys, threading, time\n{server}"));
+    project.write("server.py", format!("import json, socket, sys, threading, time\n{server}"));
     for (name, text) in [("python", PYTHON), ("uv", UV)] {
         project.write(&format!("tools/{name}"), text);
         fs::set_permissions(project.path(&format!("tools/{name}")), fs::Permissions::from_mode(0o755))

@@ -19,7 +19,7 @@ fn standbys(project: &Project) -> Vec<u32> {
 }
 
 /// Waits for a standby that is none of `others`.
-fn next_standby(project: &Project, others: &[u32]) -> u32 {
+pub(super) fn next_standby(project: &Project, others: &[u32]) -> u32 {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(id) = standbys(project).into_iter().find(|id| !others.contains(id)) {

@@ -4,15 +4,17 @@
 //! reaped, and groups signalled, under one lock.
 
 use std::io;
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
-use std::sync::{LazyLock, mpsc};
+use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
 
 use rustix::process::{self, Pid, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 
+use super::sockets::spawning_with;
 use crate::child::{Pipes, Signal};
 
 /// The groups whose guards have not been reaped.
@@ -62,10 +64,13 @@ impl Reaper {
 }
 
 impl Group {
-    /// Starts `command` as the leader of a group, and moves its pipes out.
-    pub(in crate::child) fn spawn(mut command: Command) -> io::Result<(Self, Pipes)> {
+    /// Starts `command` as the leader of a group that inherits `sockets`, and moves its pipes out.
+    pub(in crate::child) fn spawn(
+        mut command: Command,
+        sockets: &[Arc<TcpListener>],
+    ) -> io::Result<(Self, Pipes)> {
         let reaper = Reaper::start()?;
-        let mut child = command.process_group(0).spawn()?;
+        let mut child = spawning_with(sockets, || command.process_group(0).spawn())?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let group = reaper.watch(child)?;
         let pipes = Pipes {

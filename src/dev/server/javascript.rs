@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::Launch;
+use super::{Launch, OPEN_CONNECTIONS};
 use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
@@ -18,8 +18,12 @@ const SERVE: &str = include_str!("serve.mjs");
 pub(super) fn command(launch: &Launch<'_>) -> Command {
     let Launch { session, options, runtime, address, rules, .. } = launch;
     let [typescript, preload, server] = local::JAVASCRIPT_FILES.map(|file| url(&runtime.home.join(file)));
-    let own =
-        json!({ "server": server, "tls": options.tls.as_ref().map(|tls| [&tls.certificate, &tls.key]) });
+    let own = json!({
+        "server": server,
+        "sockets": launch.descriptors(),
+        "patience": OPEN_CONNECTIONS.as_millis(),
+        "tls": options.tls.as_ref().map(|tls| [&tls.certificate, &tls.key]),
+    });
     let command = Command::new(&runtime.program, &session.directory);
     let command = command.arguments(options.debugger.as_ref().map(inspect));
     let command =

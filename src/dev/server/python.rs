@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Launch;
+use super::{Launch, OPEN_CONNECTIONS};
 use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
@@ -12,11 +12,8 @@ use crate::dev::{HOME, provision, standby};
 /// Runs the server in its interpreter.
 const SERVE: &str = concat!(include_str!("guard.py"), include_str!("standby.py"), include_str!("serve.py"));
 
-/// The list of the modules that the last server imported of its environment.
-const MODULES: &str = "modules.json";
-
-/// Time for open connections to finish, in seconds; less than the grace period.
-const OPEN_CONNECTIONS: u32 = 3;
+/// The modules that the last server imported, and their files.
+const MODULES: &str = "imported.json";
 
 pub(super) fn command(launch: &Launch<'_>) -> Command {
     let Launch { session, options, runtime, .. } = launch;
@@ -37,7 +34,7 @@ fn arguments(launch: &Launch<'_>) -> Value {
         "host": options.host,
         "port": address.port,
         "access_log": false,
-        "timeout_graceful_shutdown": OPEN_CONNECTIONS,
+        "timeout_graceful_shutdown": OPEN_CONNECTIONS.as_secs(),
         "log_config": log_config(&options.log_level),
     });
     if let Some(tls) = &options.tls {
@@ -52,6 +49,7 @@ fn arguments(launch: &Launch<'_>) -> Value {
         "debugger": debugger,
         "guard": rules,
         "node_guard": has_bridge.then(|| node_module(rules)),
+        "sockets": launch.descriptors(),
         "server": server,
         "standby": standby::is_possible(session, options).then(|| standby_options(launch)),
     })

@@ -1,9 +1,11 @@
 # Runs the agent server. Argument: {"path": [...], "writes_bytecode": whether the environment is agentcli's own,
 # "debugger": [host, port, waits] or null, "guard": {...}, "node_guard": URL or null, "queue": [module, class],
-# "server": {...}, "standby": null, or {"waits": whether this is a standby, "roots": directories of the project, "state": that
+# "sockets": descriptors of the sockets to accept connections from, "server": {...}, "standby": null, or {"waits": whether this is a standby, "roots": directories of the project, "state": that
 # of the server's state, "modules": file, "without": packages that a standby does not import}} as JSON.
 import asyncio
 import gc
+import socket
+import time
 from importlib.machinery import PathFinder, SourceFileLoader
 
 options = json.loads(sys.argv.pop())
@@ -27,9 +29,13 @@ if options["writes_bytecode"] and sys.dont_write_bytecode:
     write_bytecode_of_packages()
 
 standby = options["standby"]
-project = Project(standby["roots"], standby["state"]) if standby else None
+has_record = standby and os.path.exists(standby["modules"])
 if standby and standby["waits"]:
-    stand_by(options, project)
+    stand_by(options, Project(standby["roots"], standby["state"]))
+sockets = [socket.socket(fileno=descriptor) for descriptor in options["sockets"]]
+for inherited in sockets:
+    # Processes of the project may outlive this one.
+    inherited.set_inheritable(False)
 sys.path.extend(options["path"])
 
 
@@ -89,21 +95,57 @@ uvicorn.Config = Config
 
 
 class Server(uvicorn.Server):
+    """A server that ends without the pauses of its base class, and lets the next process have the connections that it has not
+    accepted."""
+
+    # In seconds. The first is for requests of the connections that were accepted last.
+    ON_THE_WAY = 0.02
+    INTERVAL = 0.005
+    wake = staticmethod(lambda: None)
+
     async def startup(self, sockets=None):
         module, queue = options["queue"]
         # Another version may have another queue, which works as it is.
         with contextlib.suppress(ImportError, AttributeError):
             wake_queue(getattr(import_module(module), queue))
-        try:
-            await super().startup(sockets)
-            if standby:
-                # In a thread, since the server refuses blocking calls by now.
-                await asyncio.to_thread(record_modules, standby["modules"], project)
-        finally:
-            gc.enable()
+        await super().startup(sockets)
+        # What is loaded stays.
+        gc.freeze()
+        gc.enable()
+        if not has_record:
+            await self.record_modules()
+
+    async def record_modules(self):
+        if standby:
+            # In a thread, since the server refuses blocking calls by now.
+            await asyncio.to_thread(record_modules, standby["modules"])
+
+    def handle_exit(self, *arguments):
+        super().handle_exit(*arguments)
+        self.wake()
+
+    async def main_loop(self):
+        loop, ticks = asyncio.get_running_loop(), asyncio.ensure_future(super().main_loop())
+        self.wake = lambda: loop.call_soon_threadsafe(ticks.cancel)
+        await asyncio.wait([ticks])
+
+    async def shutdown(self, sockets=None):
+        state = self.server_state
+        for listener in [*self.servers, *(sockets or [])]:
+            listener.close()
+        await asyncio.gather(asyncio.sleep(self.ON_THE_WAY), self.record_modules())
+        for connection in list(state.connections):
+            connection.shutdown()
+        deadline = time.monotonic() + self.config.timeout_graceful_shutdown
+        while (state.connections or state.tasks) and not self.force_exit and time.monotonic() < deadline:
+            await asyncio.sleep(self.INTERVAL)
+        for task in list(state.tasks):
+            task.cancel()
+        if not self.force_exit:
+            await self.lifespan.shutdown()
 
 
 server = Server(Config(**options["server"]))
-server.run()
+server.run(sockets)
 if not server.started:
     sys.exit(3)

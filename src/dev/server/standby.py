@@ -37,14 +37,22 @@ class OfProject(BaseException):
     """Stops the import of a module that reads a file of the project."""
 
 
-def record_modules(path, project):
-    """Writes the names of the environment's modules that this process has imported, in their order."""
+def record_modules(path):
+    """Writes the names and files of the modules that this process has imported, in their order."""
     files = {name: vars(module).get("__file__") for name, module in list(sys.modules.items()) if isinstance(module, ModuleType)}
-    names = [name for name, file in files.items() if isinstance(file, str) and not project.owns(file)]
+    files = {name: file for name, file in files.items() if isinstance(file, str)}
     with contextlib.suppress(OSError):
         with open(path + ".new", "w") as file:
-            json.dump(names, file)
+            json.dump(files, file)
         os.replace(path + ".new", path)
+
+
+def recorded_modules(path, project, without):
+    """The names of the modules that the last server has recorded, but for those of the project."""
+    files = {}
+    with contextlib.suppress(OSError), open(path) as file:
+        files = json.load(file)
+    return [name for name, file in files.items() if name.partition(".")[0] not in without and not project.owns(file)]
 
 
 def import_modules(names, project):
@@ -87,12 +95,9 @@ def in_the_background():
 def stand_by(options, project):
     """Imports the modules that the last server has recorded, and returns when it is time to serve."""
     standby, environment = options["standby"], dict(os.environ)
-    names = []
-    with contextlib.suppress(OSError), open(standby["modules"]) as file:
-        names = [name for name in json.load(file) if name.partition(".")[0] not in standby["without"]]
-    if len(standby["without"]) > MOST_ATTEMPTS:
-        names = []
+    gives_up = len(standby["without"]) > MOST_ATTEMPTS
     with in_the_background():
+        names = [] if gives_up else recorded_modules(standby["modules"], project, standby["without"])
         stopped_at = import_modules(names, project)
     if stopped_at:
         # What is half imported cannot be undone: begins again without this package.

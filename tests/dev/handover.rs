@@ -1,0 +1,82 @@
+//! Requests while the server restarts: they wait for the next process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::standby::next_standby;
+use super::{Dev, PATIENCE, Project, call, signal_process};
+
+const GRAPH: &str = "src/hello/graph.py";
+
+/// A client that creates threads all the time, each with a connection of its own.
+pub(super) struct Client {
+    is_done: Arc<AtomicBool>,
+    /// The acknowledged threads; it panics at the first request without an answer.
+    created: JoinHandle<Vec<String>>,
+}
+
+impl Client {
+    pub(super) fn start(dev: &Dev) -> Self {
+        let is_done = Arc::new(AtomicBool::new(false));
+        let (ends, url) = (is_done.clone(), format!("{}/threads", dev.url()));
+        let created = thread::spawn(move || {
+            let mut created = Vec::new();
+            while !ends.load(Ordering::Relaxed) {
+                let thread = call("POST", &url, json!({}));
+                created.push(thread["thread_id"].as_str().unwrap_or_else(|| panic!("{thread}")).to_owned());
+                thread::sleep(Duration::from_millis(50));
+            }
+            created
+        });
+        Self { is_done, created }
+    }
+
+    /// Ends it, and checks that the server still has everything that it acknowledged.
+    pub(super) fn assert_nothing_lost(self, dev: &Dev) {
+        self.is_done.store(true, Ordering::Relaxed);
+        let created = self.created.join().unwrap();
+        assert!(created.len() > 2, "{created:?}");
+        for id in created {
+            let thread = dev.call("GET", &format!("/threads/{id}"), Value::Null);
+            assert_eq!(thread["thread_id"], id, "{thread}");
+        }
+    }
+}
+
+/// Edits the greeting, and waits until a run gives the new one. Each run is answered.
+fn edit(project: &Project, dev: &Dev, old: &str, new: &str) {
+    project.edit(GRAPH, old, new);
+    let deadline = Instant::now() + PATIENCE;
+    while dev.run(json!({}))["greeting"] != format!("{new}, world!") {
+        assert!(Instant::now() < deadline, "{new} is not served: {}", dev.talk());
+    }
+}
+
+#[test]
+fn requests_wait_while_the_server_restarts() {
+    let project = Project::of("hello");
+    let mut dev = project.ready(&["--host", "localhost"]);
+    let client = Client::start(&dev);
+    let first = next_standby(&project, &[]);
+    edit(&project, &dev, "Hello", "One");
+    // Without a standby.
+    signal_process(next_standby(&project, &[first]), "KILL");
+    edit(&project, &dev, "One", "Two");
+    edit(&project, &dev, "Two", "Three");
+    client.assert_nothing_lost(&dev);
+
+    // Nobody waits for a server that has failed.
+    let url = format!("{}/ok", dev.url());
+    project.edit(GRAPH, "def greet(", "def greet((");
+    dev.until("crashed");
+    let failed = thread::spawn(move || call("GET", &url, Value::Null)).join();
+    assert!(failed.is_err(), "{failed:?}");
+    project.edit(GRAPH, "def greet((", "def greet(");
+    dev.until("ready");
+    assert_eq!(dev.run(json!({}))["greeting"], "Three, world!");
+    assert_eq!(dev.stop("INT").code(), Some(0));
+}
