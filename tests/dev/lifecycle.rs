@@ -133,8 +133,8 @@ fn one_project_is_run_once() {
 fn a_server_that_does_not_end_is_ended_at_once_when_asked_again() {
     let project = Project::of("hello");
     let source = project.read("src/hello/graph.py");
-    let stuck =
-        "import asyncio\nimport uvicorn\nuvicorn.Server.shutdown = lambda *_, **__: asyncio.sleep(600)\n";
+    let stuck = "import asyncio\nfrom uvicorn.lifespan.on import LifespanOn\n\
+                 LifespanOn.shutdown = lambda *_, **__: asyncio.sleep(600)\n";
     project.write("src/hello/graph.py", format!("{stuck}{source}"));
     let mut dev = project.ready(&["--no-reload"]);
     dev.signal("INT");
