@@ -202,6 +202,9 @@ pub const REQUIREMENTS: &[(&str, &str)] = &[
     ("websockets", ">=13.0"),
     ("zstandard", ">=0.23.0"),
 ];
+/// Distributions of which no version works beside the current server, and the requirement of the server that all of them
+/// exclude. None of them is developed any more.
+pub const INCOMPATIBLE: &[(&str, &str)] = &[("google-generativeai", "protobuf")];
 /// Directory of the server's own project, which the image has as an editable package.
 pub const OWN_PROJECT: &str = "/api";
 

@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
 use crate::compiler::front::config::Variant;
-use crate::compiler::front::workspace;
 use crate::compiler::manifests::dependency::{Dependency, Local, classify};
 use crate::compiler::manifests::marker::{Environment, MACHINES};
 use crate::compiler::manifests::requirements_txt::{self, Kind};
@@ -35,30 +34,67 @@ pub(super) fn check(context: &mut Context<'_>) {
     found.into_iter().for_each(|diagnostic| context.report(diagnostic));
 }
 
-/// The name in a requirement that the server excludes, and the versions that it needs instead.
-fn excluded(text: &str, environments: &[Environment]) -> Option<(String, &'static str)> {
-    let parts = requirement::parts(text)?;
-    let (_, required) = server::REQUIREMENTS.iter().find(|(name, _)| *name == parts.name)?;
-    let applies = match text.split_once(';') {
-        Some((_, marker)) => environments.iter().any(|it| it.holds(marker, &[]) == Some(true)),
-        None => true,
-    };
-    (applies && requirement::is_disjoint(&parts.versions?, required)?).then_some((parts.name, *required))
+/// A requirement of the project that the server excludes.
+struct Excluded {
+    /// The name in it.
+    name: String,
+    /// The package that the server needs in versions that it excludes.
+    package: &'static str,
+    /// Those versions.
+    versions: &'static str,
 }
 
-fn help(name: &str, required: &str) -> String {
-    format!("require `{name}{required}`, or choose an older server with `api_version`")
+impl Excluded {
+    fn find(text: &str, environments: &[Environment]) -> Option<Self> {
+        let parts = requirement::parts(text)?;
+        let no_version = server::INCOMPATIBLE.iter().find(|(name, _)| *name == parts.name);
+        let wanted = no_version.map_or(parts.name.as_str(), |(_, package)| package);
+        let (package, versions) = *server::REQUIREMENTS.iter().find(|(name, _)| *name == wanted)?;
+        let applies = match text.split_once(';') {
+            Some((_, marker)) => environments.iter().any(|it| it.holds(marker, &[]) == Some(true)),
+            None => true,
+        };
+        let is_excluded = no_version.is_some() || requirement::is_disjoint(&parts.versions?, versions)?;
+        (applies && is_excluded).then_some(Self { name: parts.name, package, versions })
+    }
+
+    fn is_indirect(&self) -> bool {
+        self.name != self.package
+    }
+
+    /// What the server needs, as a lowercase fragment.
+    fn needs(&self) -> String {
+        format!("the server needs `{}{}`", self.package, self.versions)
+    }
+
+    /// The same at the requirement itself.
+    fn label(&self) -> String {
+        if self.is_indirect() {
+            format!("{}, which no version of it allows", self.needs())
+        } else {
+            self.needs()
+        }
+    }
+
+    fn help(&self) -> String {
+        let change = if self.is_indirect() {
+            format!("use another package than `{}`", self.name)
+        } else {
+            format!("require `{}{}`", self.package, self.versions)
+        };
+        format!("{change}, or choose an older server with `api_version`")
+    }
 }
 
 /// Packages in `dependencies`.
 fn listed(context: &Context<'_>, environments: &[Environment]) -> Vec<Diagnostic> {
     let finding = |(index, text): (usize, &str)| {
         let Dependency::Package(text) = classify(text, context.files) else { return None };
-        let (name, required) = excluded(&text, environments)?;
-        let message = format!("the server needs `{name}{required}`, which `{}` excludes", text.trim());
+        let excluded = Excluded::find(&text, environments)?;
+        let message = format!("{}, which `{}` excludes", excluded.needs(), text.trim());
         let place = Place::Within(entry(index), 0..text.len());
         let diagnostic = Diagnostic::new(&REQUIREMENT_CONFLICTS_WITH_SERVER, place, message);
-        Some(diagnostic.help(help(&name, required)))
+        Some(diagnostic.help(excluded.help()))
     };
     context.config.entries().filter_map(finding).collect()
 }
@@ -66,20 +102,16 @@ fn listed(context: &Context<'_>, environments: &[Environment]) -> Vec<Diagnostic
 /// Requirements of a local directory.
 fn in_local(context: &Context<'_>, local: &Local, environments: &[Environment]) -> Vec<Diagnostic> {
     let files = context.files;
-    // What a lock file holds is installed without its requirements, and the server keeps its own versions.
     if !local.is_project() {
         return in_requirements_txt(context, local, environments);
-    }
-    if matches!(workspace::beside(local, context.config, files), Some(Ok(_))) {
-        return Vec::new();
     }
     let (manifest, requirements) = package::written_requirements(local, files);
     let path = paths::join(&local.path, manifest);
     let text = manifests::excerpt(&path, files);
     let finding = |requirement: &String| {
-        let (name, required) = excluded(requirement, environments)?;
-        let span = span(&text, requirement, &name);
-        Some(conflict(local, Related::new(&path, &text, span, label(&name, required)), &name, required))
+        let excluded = Excluded::find(requirement, environments)?;
+        let span = span(&text, requirement, &excluded.name);
+        Some(conflict(local, Related::new(&path, &text, span, excluded.label()), &excluded))
     };
     requirements.iter().filter_map(finding).collect()
 }
@@ -94,9 +126,9 @@ fn in_requirements_txt(
         let masked = urls::masked(&part.text);
         for item in part.entries.iter().flatten() {
             let Kind::Requirement(text) = &item.kind else { continue };
-            let Some((name, required)) = excluded(text, environments) else { continue };
-            let related = Related::new(&part.path, &masked, item.line.clone(), label(&name, required));
-            found.push(conflict(local, related, &name, required));
+            let Some(excluded) = Excluded::find(text, environments) else { continue };
+            let related = Related::new(&part.path, &masked, item.line.clone(), excluded.label());
+            found.push(conflict(local, related, &excluded));
         }
     }
     found
@@ -110,16 +142,16 @@ fn span(text: &str, requirement: &str, name: &str) -> Range<usize> {
     listed().map(|(_, span)| span).or_else(poetry).or_else(plain).unwrap_or_default()
 }
 
-fn label(name: &str, required: &str) -> String {
-    format!("the server needs `{name}{required}`")
-}
-
-fn conflict(local: &Local, related: Related, name: &str, required: &str) -> Diagnostic {
+fn conflict(local: &Local, related: Related, excluded: &Excluded) -> Diagnostic {
     let path = written(&related.path);
-    let message = format!("`{path}` excludes all versions of `{name}` that the server works with");
+    let message = if excluded.is_indirect() {
+        format!("`{path}` requires `{}`, which does not work beside the server", excluded.name)
+    } else {
+        format!("`{path}` excludes all versions of `{}` that the server works with", excluded.package)
+    };
     Diagnostic::new(&REQUIREMENT_CONFLICTS_WITH_SERVER, Place::Value(entry(local.index)), message)
         .related(related)
-        .help(help(name, required))
+        .help(excluded.help())
 }
 
 static REQUIREMENT_CONFLICTS_WITH_SERVER: Rule = Rule {
