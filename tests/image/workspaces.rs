@@ -69,7 +69,12 @@ fn assert_runs(manager: &str, install: &str, hosts: &[String]) {
         let built = build(&project, host, &tag);
         assert_eq!(built.code, 0, "{manager} on {host}: {}", built.err);
         let greeting = |image: &Container| image.run("agent")["greeting"].clone();
-        assert_eq!(greeting(&Container::start(host, &tag)), "Hello, Ada!", "{manager} on {host}");
+        let container = Container::start(host, &tag);
+        assert_eq!(greeting(&container), "Hello, Ada!", "{manager} on {host}");
+        // Only another member, and not the root, requires this package.
+        let found = container.shell("find /deps/app -type d -name is-odd -not -path '*/is-odd/*' | wc -l");
+        let is_focused = ["pnpm", "npm", "yarn-4"].contains(&manager);
+        assert_eq!(found.trim() == "0", is_focused, "{manager} on {host}: {found}");
 
         let source = root.join("packages/shared/src/index.ts");
         let text = fs::read_to_string(&source).unwrap();

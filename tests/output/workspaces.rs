@@ -1,6 +1,7 @@
 //! JavaScript workspaces: the members, and what the image and `dev` make of them.
 
 use agentcli::compiler::analyze;
+use agentcli::compiler::back::emit::dockerfile::dockerfile;
 use agentcli::compiler::back::lower::Options;
 use agentcli::compiler::back::plan::Plan;
 use agentcli::compiler::files::MemoryFiles;
@@ -32,15 +33,17 @@ fn is_member(plan: &Plan) -> bool {
 const NPM: &str = r#"{"workspaces": ["apps/*", "packages/*"]}"#;
 /// One that names a package, and is the root of no workspace.
 const NAMED: &str = r#"{"dependencies": {"@langchain/langgraph": "1.1.0"}}"#;
+const NPM_CI: &str = "npm ci --workspace apps/agent --include-workspace-root";
+const PNPM_I: &str = "pnpm i --frozen-lockfile --filter {.} --filter agent...";
 const PNPM: &str = "packages: ['apps/*', 'packages/*']";
 
 #[test]
 fn the_lock_file_of_the_root_is_installed() {
     for (manifest, lock, settings, install, here) in [
-        (NPM, "package-lock.json", None, "npm ci", "npm ci --no-audit --no-fund"),
+        (NPM, "package-lock.json", None, NPM_CI, "npm ci --no-audit --no-fund"),
         (NPM, "yarn.lock", None, "yarn install --frozen-lockfile", "yarn install --frozen-lockfile"),
         (NPM, "bun.lock", None, "bun i --frozen-lockfile", "bun install --frozen-lockfile"),
-        ("{}", "pnpm-lock.yaml", Some(PNPM), "pnpm i --frozen-lockfile", "pnpm install --frozen-lockfile"),
+        ("{}", "pnpm-lock.yaml", Some(PNPM), PNPM_I, "pnpm install --frozen-lockfile"),
         (NPM, "none", None, "npm i", "npm install --no-package-lock --no-save --no-audit --no-fund"),
     ] {
         let settings = settings.map(|text| ("pnpm-workspace.yaml", text));
@@ -149,7 +152,7 @@ fn settings_patches_and_releases_are_there_before_the_installation() {
     has(&yarn, "COPY .yarn/plugins/@yarnpkg/plugin-a.cjs /deps/app/.yarn/plugins/@yarnpkg/");
     has(&yarn, "COPY .yarn/patches/b.patch /deps/app/.yarn/patches/");
     has_not(&yarn, "a.zip");
-    in_order(&yarn, ".yarn/patches/b.patch", "YARN_NODE_LINKER=node-modules yarn install --immutable");
+    in_order(&yarn, ".yarn/patches/b.patch", "YARN_NODE_LINKER=node-modules yarn workspaces focus agent");
     assert!(yarn.notes.is_empty(), "{:?}", yarn.notes);
 
     let settings = format!("{PNPM}\npatchedDependencies:\n  c@1.0.0: patches/c.patch\n");
@@ -177,6 +180,42 @@ fn a_member_that_needs_its_source_makes_all_wait() {
     assert!(early.notes.is_empty(), "{:?}", early.notes);
     let root = r#"{"workspaces": ["apps/*", "packages/*"], "scripts": {"prepare": "husky install || true"}}"#;
     assert!(plan(&[("package.json", root), AGENT, SHARED]).notes.is_empty());
+}
+
+/// What the package does not need neither makes it wait nor is installed; what others hoist may be imported.
+#[test]
+fn only_what_the_package_needs_is_installed() {
+    const FOCUS: &str = " workspaces focus agent root\n";
+    let built = ("packages/other/package.json", r#"{"name": "other", "scripts": {"prepare": "tsc"}}"#);
+    let pnpm = ("pnpm-lock.yaml", "{}");
+    let yarn = |version: &str| {
+        format!(
+            r#"{{"name": "root", "workspaces": ["apps/*", "packages/*"], "packageManager": "yarn@{version}"}}"#
+        )
+    };
+    let (third, fourth) = (yarn("3.8.0"), yarn("4.9.1"));
+    for (manifest, file, more, command, waits) in [
+        (NPM, ("package-lock.json", "{}"), ("x", ""), NPM_CI, false),
+        ("{}", pnpm, ("pnpm-workspace.yaml", PNPM), PNPM_I, false),
+        (&fourth, ("yarn.lock", ""), ("x", ""), FOCUS, false),
+        (&third, ("yarn.lock", ""), ("x", ""), " install --immutable\n", true),
+        (
+            "{}",
+            pnpm,
+            ("pnpm-workspace.yaml", &format!("{PNPM}\nnodeLinker: hoisted")),
+            "pnpm i --frozen-lockfile\n",
+            true,
+        ),
+        (NPM, ("yarn.lock", ""), ("x", ""), "yarn install --frozen-lockfile", true),
+    ] {
+        let plan = plan(&[("package.json", manifest), file, more, AGENT, SHARED, built]);
+        let text = dockerfile(&plan);
+        assert!(text.contains(command), "{command}: {text}");
+        assert_eq!(!plan.notes.is_empty(), waits, "{command}: {:?}", plan.notes);
+    }
+    let required = ("apps/agent/package.json", r#"{"name": "agent", "devDependencies": {"other": "*"}}"#);
+    let plan = plan(&[("package.json", NPM), ("package-lock.json", "{}"), required, SHARED, built]);
+    assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
 }
 
 #[test]
@@ -278,7 +317,7 @@ fn the_javascript_half_of_a_python_server_is_installed_at_the_root() {
     let plan = plan_with(config, &Tree::new(Nested(files)), &Options::default());
     assert_eq!(plan.context.root, "../..");
     in_order(&plan, "COPY packages/shared/package.json", "WORKDIR /deps/app RUN");
-    in_order(&plan, "npm ci WORKDIR /deps/app/apps/agent", "COPY . /deps/app/");
+    in_order(&plan, &format!("{NPM_CI} WORKDIR /deps/app/apps/agent"), "COPY . /deps/app/");
     assert!(is_member(&plan));
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Unreadable;
 use super::npm_credentials::has_credentials;
 use super::package_json::{self, Manifest, strings};
-use super::package_manager::{BUNFIG, Manager, PNPM_WORKSPACE, YARNRC};
+use super::package_manager::{BUNFIG, Manager, Member, PNPM_WORKSPACE, YARNRC};
 use super::workspace::{self, Workspace};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
@@ -63,6 +63,8 @@ pub struct Installation {
     pub refuses_engines: bool,
     /// Whether there are no packages to install.
     pub is_empty: bool,
+    /// The command that installs only what the project's own package needs, if there is one.
+    focused: Option<String>,
     /// Whether npx runs [`package`](Self::package), since the program on the PATH may refuse the project.
     is_run_by_npx: bool,
 }
@@ -144,17 +146,21 @@ impl Packages {
         let required = required.cloned().chain(own).collect();
         let old = locks.iter().find_map(|lock| self.manager.package_of_lock(root, &files.text(lock)?));
         let is_old = old.is_some();
+        let package = old.unwrap_or_else(|| self.manager.package(root));
+        let focused = if locks.is_empty() { None } else { self.focused(&package, files) };
+        let needed = focused.as_ref().map(|_| self.needed());
         let has_program = all.iter().any(|file| paths::parent(file) == self.at_root(RELEASES));
         Installation {
             manager: self.manager,
             locks,
             secret,
             required,
-            needs_source: self.needs_source(files),
+            needs_source: self.needs_source(needed.as_ref(), files),
+            focused,
             refuses_engines: self.refuses_engines(files),
             unbuilt: self.unbuilt(files),
             is_empty: self.manifests.len() == 1 && root.is_empty() && root.workspaces().is_null(),
-            package: old.unwrap_or_else(|| self.manager.package(root)),
+            package,
             is_run_by_npx: is_old || self.manager.is_ambiguous() && !has_program,
             files: all,
             directories: self.manifests.into_iter().map(|(directory, _)| directory).collect(),
@@ -199,7 +205,50 @@ impl Packages {
         all.chain(settings).map(|path| self.at_root(path.trim_start_matches("~/")))
     }
 
-    fn needs_source(&self, files: &Tree) -> Option<String> {
+    /// The command for the project's own package alone, if it is a member of a workspace.
+    fn focused(&self, package: &str, files: &Tree) -> Option<String> {
+        let is_own = |(directory, _): &&(String, Manifest)| *directory == self.home;
+        let own = self.manifests[1..].iter().find(is_own)?.1.name();
+        let name = own.filter(|_| self.manifests.iter().filter(|it| it.1.name() == own).count() == 1);
+        // Packages may be imported that only others declare.
+        let settings =
+            [NPMRC, PNPM_WORKSPACE].map(|name| files.text(&self.at_root(name)).unwrap_or_default());
+        let is_hoisted =
+            self.manager.is_pnpm() && settings.iter().any(|text| text.to_lowercase().contains("hoist"));
+        // The command is part of Yarn since version 4.
+        let is_old = self.manager.is_ambiguous() && !package.rsplit('@').next()?.starts_with('4');
+        let (_, root) = &self.manifests[0];
+        // It names the packages to install.
+        let is_unnamed = self.manager.is_ambiguous() && root.name().is_none() && !root.is_empty();
+        if is_hoisted || is_old || is_unnamed {
+            return None;
+        }
+        let absolute = |path: &str| paths::components(path, &files.directory());
+        let directory = absolute(&self.home).split_off(absolute(&self.root).len()).join("/");
+        self.manager.focused_command(&Member { name, directory: &directory, root: root.name() })
+    }
+
+    /// The directories of the root, of the project's own package, and of the members that it requires.
+    fn needed(&self) -> HashSet<&str> {
+        let mut found: Vec<&(String, Manifest)> = self
+            .manifests
+            .iter()
+            .filter(|(directory, _)| [&self.root, &self.home].contains(&directory))
+            .collect();
+        let mut next = 0;
+        while let Some((_, manifest)) = found.get(next) {
+            next += 1;
+            let names: HashSet<&str> = manifest.requirements().map(|(name, _)| name).collect();
+            let is_required = |it: &&(String, Manifest)| it.1.name().is_some_and(|name| names.contains(name));
+            let known: HashSet<&str> = found.iter().map(|(directory, _)| directory.as_str()).collect();
+            let new = self.manifests.iter().filter(is_required).filter(|it| !known.contains(it.0.as_str()));
+            found.extend(new.collect::<Vec<_>>());
+        }
+        found.into_iter().map(|(directory, _)| directory.as_str()).collect()
+    }
+
+    /// Why the installation of the packages in `needed`, or else of all, needs the source.
+    fn needs_source(&self, needed: Option<&HashSet<&str>>, files: &Tree) -> Option<String> {
         if self.manifests.len() > MAX_COPIED {
             return Some(format!("its workspace has {} packages", self.manifests.len()));
         }
@@ -209,8 +258,9 @@ impl Packages {
         let mut overrides = strings(&self.settings["overrides"]).into_iter();
         let local = overrides.find(|(_, version)| self.is_elsewhere(&self.root, version));
         let local = local.map(|(name, _)| format!("`{name}` is a local package"));
-        local
-            .or_else(|| self.manifests.iter().find_map(|(directory, manifest)| self.why(directory, manifest)))
+        let is_needed = |directory: &str| needed.is_none_or(|needed| needed.contains(directory));
+        let mut installed = self.manifests.iter().filter(|(directory, _)| is_needed(directory));
+        local.or_else(|| installed.find_map(|(directory, manifest)| self.why(directory, manifest)))
     }
 
     /// Why the package in `directory` needs the source.
@@ -287,7 +337,8 @@ fn below(directory: &str, files: &Tree, found: &mut Vec<String>) {
 impl Installation {
     /// The command that installs the packages in an image.
     pub fn command(&self) -> String {
-        self.with_program(self.manager.command(!self.locks.is_empty()))
+        let all = self.manager.command(!self.locks.is_empty());
+        self.with_program(self.focused.as_deref().unwrap_or(all))
     }
 
     /// The command that installs the packages in the user's tree.

@@ -29,6 +29,17 @@ pub struct Manager {
     is_in_image: bool,
 }
 
+/// A member of a workspace.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// The name of its package, if no other member has it.
+    pub name: Option<&'a str>,
+    /// Its directory, relative to the root.
+    pub directory: &'a str,
+    /// The name of the root's package, if it has one.
+    pub root: Option<&'a str>,
+}
+
 const YARN: Manager = Manager {
     name: "yarn",
     package: ("yarn", "1"),
@@ -170,6 +181,28 @@ impl Manager {
     /// The command that installs the packages in an image.
     pub fn command(&self, has_lock: bool) -> &'static str {
         if has_lock { self.with_lock } else { self.without_lock }
+    }
+
+    /// The command that installs, by the lock file, the packages of the root of a workspace and of one member with the
+    /// members that it requires, in an image; `None` if there is none.
+    pub fn focused_command(&self, member: &Member<'_>) -> Option<String> {
+        let Member { name, directory, root } = *member;
+        let is_plain = |word: &str| {
+            word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '@'))
+        };
+        if ![directory].into_iter().chain(name).chain(root).all(is_plain) {
+            return None;
+        }
+        let install = self.with_lock;
+        match self.package.0 {
+            "pnpm" => Some(format!("{install} --filter {{.}} --filter {}...", name?)),
+            "npm" => Some(format!("{install} --workspace {directory} --include-workspace-root")),
+            "@yarnpkg/cli-dist" => {
+                let root = root.map(|root| format!(" {root}")).unwrap_or_default();
+                Some(format!("YARN_NODE_LINKER=node-modules yarn workspaces focus {}{root}", name?))
+            }
+            _ => None,
+        }
     }
 
     /// The command that installs the packages in the user's tree, where it changes none of the user's files.
