@@ -44,6 +44,13 @@ pub fn shortened(path: &str, directory: &[String]) -> String {
     normalize(&("../".repeat(up - shared) + &rest[shared..].join("/")))
 }
 
+/// `path`, which is normalised and absolute, relative to the directory with these components.
+pub fn relative(path: &str, directory: &[String]) -> String {
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let shared = parts.iter().zip(directory).take_while(|(one, other)| *one == *other).count();
+    normalize(&("../".repeat(directory.len() - shared) + &parts[shared..].join("/")))
+}
+
 /// The components of `path`, which is normalised and relative to the directory with these components.
 pub fn components(path: &str, directory: &[String]) -> Vec<String> {
     let mut parts = directory.to_vec();

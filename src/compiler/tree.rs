@@ -69,6 +69,13 @@ impl Tree {
         self.files.settle(&|files| extent(&Self::boxed(files)));
     }
 
+    /// The absolute `path` relative to the configuration's directory, if it is the project's.
+    pub fn own(&self, path: &str) -> Option<String> {
+        let relative = paths::relative(path, &self.directory());
+        let is_own = self.files.refusal(&relative).is_none() && self.kind(&relative).is_some();
+        is_own.then_some(relative)
+    }
+
     fn entries_of(&self, path: &str) -> Option<Rc<[Entry]>> {
         self.directories.get(self.short(path), |path| Some(self.files.entries(path)?.into()))
     }

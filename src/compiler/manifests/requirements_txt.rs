@@ -190,7 +190,9 @@ impl LocalEntry {
         // Installers take paths relative to their working directory, which is mostly that of the file.
         let beside = paths::join(&paths::parent(path), place);
         let place = if files.kind(&beside).is_some() { beside } else { paths::normalize(place) };
-        Self { written: written.to_owned(), path: paths::shortened(&place, &files.directory()), extras }
+        let own = if place.starts_with('/') { files.own(&place) } else { None };
+        let path = own.unwrap_or_else(|| paths::shortened(&place, &files.directory()));
+        Self { written: written.to_owned(), path, extras }
     }
 }
 

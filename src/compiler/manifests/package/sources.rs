@@ -87,9 +87,14 @@ pub fn local_path(requirement: &str, base: &str, files: &Tree) -> Option<String>
     Some(located(base, &place, files))
 }
 
-/// `place`, as written in a manifest in `base`, relative to the configuration's directory.
+/// `place`, as written in a manifest in `base`, relative to the configuration's directory. An absolute path that is not the
+/// project's stays as it is.
 pub(super) fn located(base: &str, place: &str, files: &Tree) -> String {
-    paths::shortened(&paths::join(base, place), &files.directory())
+    let path = paths::join(base, place);
+    if path.starts_with('/') {
+        return files.own(&path).unwrap_or(path);
+    }
+    paths::shortened(&path, &files.directory())
 }
 
 #[cfg(test)]
@@ -132,13 +137,15 @@ mod tests {
 
     #[test]
     fn local_urls() {
-        let files = Tree::new(MemoryFiles::default());
+        let files = Tree::new(MemoryFiles::new([("libs/x/pyproject.toml", "")]));
         for (requirement, path) in [
             ("a @ {root:uri}/../x", Some("libs/x")),
             ("a @ {root:parent:uri}/x ; os_name == 'nt'", Some("libs/x")),
             ("a[e] @ file:///${PROJECT_ROOT}/../x#egg=a", Some("libs/x")),
             ("a@file:../x", Some("libs/x")),
             ("a @ file:///srv/x", Some("/srv/x")),
+            ("a @ file:///project/libs/x", Some("libs/x")),
+            ("a @ file:///project", Some(".")),
             ("a @ https://h/x", None),
             ("a @ git+file:///srv/x", None),
             ("a>=1", None),
