@@ -10,6 +10,7 @@ mod guard;
 mod installer;
 mod interpreter;
 mod lock;
+mod missing;
 mod node;
 mod node_modules;
 mod port;

@@ -121,6 +121,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "front::workspace",
         &["files", "front::base_image", "front::config", "manifests", "paths", "server", "tree", "words"],
     ),
+    ("manifests::above", &["files", "manifests", "paths", "tree"]),
     ("manifests::dependency", &["files", "manifests", "paths", "tree"]),
     ("manifests::dockerfile", &[]),
     ("manifests::dockerignore", &[]),

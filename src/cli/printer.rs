@@ -244,6 +244,9 @@ impl<C> Printer<'_, C> {
         if crash.restarts {
             let cause = crash.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}"));
             self.say(ERROR, "error", &format!("the server ended with {}{cause}", crash.status));
+            if let Some(hint) = &crash.hint {
+                self.say(NOTE, "hint", hint);
+            }
             self.say(NOTE, "note", "it starts again when something changes");
         }
     }

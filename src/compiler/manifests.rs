@@ -1,6 +1,7 @@
 //! Readers of other people's formats, each of which returns the content of a file or where it is broken; and local
 //! dependencies, whose description is put together from them.
 
+pub mod above;
 pub mod dependency;
 pub mod dockerfile;
 pub mod dockerignore;

@@ -129,7 +129,8 @@ impl Error {
             | Self::Tunnel { hint, .. } => Some(hint.clone()),
             Self::Project(error) => error.hint(),
             Self::Watch(_) => Some("pass --no-reload".to_owned()),
-            Self::Crashed(_) | Self::Interrupted(_) | Self::NotReady { .. } | Self::Run { .. } => None,
+            Self::Crashed(crash) => crash.hint.clone(),
+            Self::Interrupted(_) | Self::NotReady { .. } | Self::Run { .. } => None,
         }
     }
 }

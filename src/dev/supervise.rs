@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::environment::Environment;
 use super::error::Error;
 use super::lock::{Lock, lock};
+use super::missing;
 use super::node_modules;
 use super::port::{self, Bound};
 use super::provision;
@@ -283,7 +284,8 @@ impl<'a> Supervisor<'a> {
         let exception = || if was_starting { traceback::last_exception(&all) } else { None };
         let (cause, last_lines) = cause.map_or_else(|| (exception(), last()), |it| (Some(it.text), it.lines));
         let restarts = self.sources.is_watching();
-        let crash = Crash { status: status.to_string(), cause, last_lines, restarts };
+        let hint = cause.as_deref().and_then(|cause| missing::hint(cause, &self.session));
+        let crash = Crash { status: status.to_string(), cause, last_lines, hint, restarts };
         self.hooks.event(&Event::Crashed(crash.clone()));
         self.closing = port::close_connections(&self.address.sockets).ok();
         if restarts { Ok(()) } else { Err(Error::Crashed(Box::new(crash))) }

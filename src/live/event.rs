@@ -223,6 +223,9 @@ pub struct Crash {
     pub cause: Option<String>,
     /// The lines about the cause, or else the last lines that it printed.
     pub last_lines: Vec<String>,
+    /// How to fix it, if known, as an imperative.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// Whether the next change of the source starts it again.
     #[serde(skip)]
     pub restarts: bool,

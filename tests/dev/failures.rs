@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::Project;
+use super::{Project, SERVER};
 
 #[test]
 fn a_broken_configuration_is_told_before_anything_starts() {
@@ -94,6 +94,27 @@ fn a_graph_raises_when_it_is_imported() {
     let crashed = dev.until("crashed");
     assert!(crashed["cause"].as_str().unwrap().contains("checkpointer"), "{crashed:#}");
     assert_eq!(dev.ended().code(), Some(1));
+}
+
+/// The configuration is in a directory without a manifest, and `validate` does not follow the import of an import.
+#[test]
+fn a_module_of_the_project_above_is_named() {
+    let project = Project::of("hello");
+    project
+        .write(".git/HEAD", "")
+        .write("server/helper.py", "import hello.graph\n\ngraph = hello.graph.graph\n");
+    project.write("server/agent.py", "from helper import graph\n");
+    let config = r#"{"dependencies": ["."], "graphs": {"agent": "./agent.py:graph"}}"#;
+    project.write("server/agent.json", config);
+    let python = SERVER.path().join("python/bin/python").display().to_string();
+    let arguments = ["--no-reload", "--no-install", "--config", "server/agent.json", "--python", &python];
+    let mut dev = project.start(&arguments);
+    let crashed = dev.until("crashed");
+    assert_eq!(crashed["cause"], "helper.py:1: ModuleNotFoundError: No module named 'hello'", "{crashed:#}");
+    let hint = "`hello` comes with `../pyproject.toml`: write `\"dependencies\": [\".\", \"..\"]`";
+    assert_eq!(crashed["hint"], hint);
+    assert_eq!(dev.ended().code(), Some(1));
+    dev.hear(hint);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use crate::compiler::front::config::Variant;
 use crate::compiler::product::Product;
-pub use local::{JavascriptPackages, Local, NodeProject, PythonPackages, ServerPackage, Watch};
+pub use local::{AboveProject, JavascriptPackages, Local, NodeProject, PythonPackages, ServerPackage, Watch};
 pub use setup::{Health, Port, Service, ServiceImage, Setup, Variable, VolumeMount};
 
 /// The whole plan.

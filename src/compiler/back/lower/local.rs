@@ -6,15 +6,17 @@ use serde_json::Value;
 use crate::compiler::back::lower::layout::DEFAULT_IGNORE;
 use crate::compiler::back::lower::{Input, contract, javascript, locked};
 use crate::compiler::back::plan::{
-    Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
+    AboveProject, Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
 };
 use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::files::Files;
 use crate::compiler::front::config::EnvConfig;
 use crate::compiler::front::workspace::Locked;
+use crate::compiler::manifests::above::Above;
 use crate::compiler::manifests::dependency::{self, Local as Dependency};
 use crate::compiler::manifests::package_version;
 use crate::compiler::server::local::JavascriptServer;
+use crate::compiler::tree::Tree;
 use crate::compiler::{paths, server};
 
 pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
@@ -78,7 +80,17 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
         without_requirements: resolved.installs_alone(),
         uses_pip: resolved.installer == Installer::Pip,
         pip_config: resolved.pip_config.clone(),
+        above: above(resolved, input.files),
     }
+}
+
+fn above(resolved: &Resolved, files: &Tree) -> Option<AboveProject> {
+    let own = resolved.locals.iter().find(|local| local.path == ".")?;
+    let found = Above::find(own, resolved.locals.iter(), files)?;
+    let help = found.help();
+    let Above { directory, manifest, requirements } = found;
+    let directories = vec![directory.clone(), paths::join(&directory, "src")];
+    Some(AboveProject { manifest, directories, requirements: requirements.into_iter().collect(), help })
 }
 
 /// The requirements that the installer does not find in the manifests of editable packages itself.

@@ -75,6 +75,22 @@ pub struct PythonPackages {
     pub uses_pip: bool,
     /// The pip configuration, if something reads it.
     pub pip_config: Option<String>,
+    /// The project above the configuration, whose packages are not installed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub above: Option<AboveProject>,
+}
+
+/// A project above a configuration without a manifest, which `dependencies` does not list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AboveProject {
+    /// The file with its requirements.
+    pub manifest: String,
+    /// Its directory, and where its code is.
+    pub directories: Vec<String>,
+    /// The names of its requirements.
+    pub requirements: Vec<String>,
+    /// How to list it, as an imperative.
+    pub help: String,
 }
 
 /// A package of the server.

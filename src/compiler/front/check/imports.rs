@@ -21,7 +21,7 @@ use crate::compiler::manifests::symbols::{Language, Module};
 use crate::compiler::manifests::{import_names, package};
 use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
-use above::Above;
+use above::Unlisted;
 use search_path::SearchPath;
 
 /// The rules of this check.
@@ -64,7 +64,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         return;
     }
     let search_path = SearchPath::read(context);
-    let above = Above::find(context);
+    let above = Unlisted::find(context);
     let mut is_above_reported = false;
     let mut installed = None;
     let mut seen = HashSet::new();
@@ -89,7 +89,7 @@ pub(super) fn check(context: &mut Context<'_>) {
             if let Some(project) = above.as_ref().filter(|project| project.provides(context, name)) {
                 // One import is enough: the help is the same for all.
                 if !std::mem::replace(&mut is_above_reported, true) {
-                    context.report(project.unlisted(&path, &module, import));
+                    context.report(project.report(&path, &module, import));
                 }
                 continue;
             }
