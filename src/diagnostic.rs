@@ -270,6 +270,13 @@ impl Diagnostic {
         }
     }
 
+    /// Lets only `validate` fail because of it.
+    #[must_use]
+    pub fn dispensable(mut self) -> Self {
+        self.is_dispensable = true;
+        self
+    }
+
     /// Adds a line that says how to fix it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {

@@ -257,6 +257,42 @@ fn a_build_command_makes_graphs() {
     assert!(run.err.contains("error[reference-not-found]"), "{}", run.err);
 }
 
+/// What is wrong there changes nothing that the command makes.
+#[test]
+fn errors_without_a_loss_fail_validate_and_are_warnings_elsewhere() {
+    let image = ["dockerfile -", "plan"];
+    let all = ["dockerfile -", "plan", "compose -"];
+    let schemes = r#""auth": {"path": "./auth.py:auth", "openapi": {"securitySchemes": {}, "security": [{"key": []}]}}"#;
+    let cases: [(&str, &str, &[&str], &[&str]); 6] = [
+        ("unknown-security-scheme", schemes, &all, &[]),
+        ("dependency-without-manifest", r#""dependencies": [".", "./empty"]"#, &all, &[]),
+        ("duplicate-key", r#""env": {"A": "1"}, "env": {"A": "1"}"#, &all, &[]),
+        ("duplicate-key", r#""env": {"A": "1"}, "env": {"A": "2"}"#, &[], &all),
+        ("wrong-type", r#""env": 5"#, &image, &["compose -"]),
+        ("path-outside-project", r#""env": "../../../../../etc/hostname""#, &image, &["compose -"]),
+    ];
+    let mut project = TestEnv::project()
+        .file("auth.py", "from langgraph_sdk import Auth\n\nauth = Auth()\n")
+        .file("empty/notes.txt", "");
+    for (code, member, warned, stopped) in cases {
+        let others = if member.contains("dependencies") { "" } else { r#""dependencies": ["."], "# };
+        let text = format!("{{{others}{member}, \"graphs\": {{\"agent\": \"./agent.py:graph\"}}}}");
+        project = project.file("agent.json", text);
+        let run = project.run("validate");
+        assert!(run.code == 1 && run.out.contains(&format!("error[{code}]")), "{code}: {}", run.out);
+        for command in warned {
+            let run = project.run(command);
+            assert_eq!(run.code, 0, "{command}: {}", run.err);
+            assert!(run.err.contains(&format!("warning[{code}]")), "{command}: {}", run.err);
+        }
+        for command in stopped {
+            let run = project.run(command);
+            assert_eq!(run.code, 1, "{command}: {}", run.err);
+            assert!(run.err.contains(&format!("error[{code}]")), "{command}: {}", run.err);
+        }
+    }
+}
+
 #[test]
 fn a_misspelt_key_fails_validate_and_stops_no_other_command() {
     let with = |key: &str, config: &str| {

@@ -10,7 +10,7 @@ use crate::compiler;
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::config::Config;
 use crate::compiler::product::Product;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Diagnostic, Pointer, Severity};
 use crate::error::Error;
 use crate::project::{self, Boundary, Project, Unreadable};
 
@@ -20,6 +20,27 @@ const FEW: usize = 16;
 /// Rules about files that do not exist.
 const NOT_FOUND: &[&str] =
     &["dependency-not-found", "env-file-not-found", "pip-config-not-found", "reference-not-found"];
+
+/// The parts of a configuration that a command does not use.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Unused<'a> {
+    /// Rules whose findings do not apply to it.
+    pub(super) rules: &'a [&'a str],
+    /// Rules whose errors may not apply to it, and are warnings.
+    pub(super) warned: &'a [&'a str],
+    /// Pointers to the keys that it does not read: errors about their values are warnings.
+    pub(super) keys: &'a [&'a str],
+}
+
+impl Unused<'_> {
+    /// Whether the command loses nothing by what an error is about.
+    fn is_dispensable(&self, diagnostic: &Diagnostic) -> bool {
+        let pointer = diagnostic.place.pointer();
+        diagnostic.is_dispensable
+            || self.warned.contains(&diagnostic.rule.code)
+            || self.keys.iter().any(|key| pointer.is_within(&Pointer::parse(key)))
+    }
+}
 
 /// The option of every command that reads one configuration.
 #[derive(Debug, clap::Args)]
@@ -42,16 +63,16 @@ impl ConfigOption {
         default.name.into()
     }
 
-    /// Loads the configuration and checks it for `server`. Findings are printed on stderr, except those of `rules`, which do
-    /// not apply to the command; errors end the command.
+    /// Loads the configuration and checks it for `server`. Findings are printed on stderr; errors about what the command
+    /// uses end it.
     pub(super) fn load(
         &self,
         env: &mut Env,
         server: &'static Product,
-        rules: &[&str],
+        unused: Unused<'_>,
     ) -> Result<(Project, Config), Error> {
         let path = self.path(env);
-        let Reading { mut checked, usable, .. } = read_for(env, &path, server, rules);
+        let Reading { mut checked, usable, .. } = read_for(env, &path, server, unused);
         // A known warning is not repeated, wherever it has moved to; an error always is.
         checked.findings.retain(|finding| {
             env.is_new(&format!("{:?}", finding.diagnostic)) || finding.diagnostic.is_error()
@@ -63,27 +84,27 @@ impl ConfigOption {
     }
 }
 
-/// A configuration that was checked without some rules.
+/// A configuration that was checked for one command.
 pub(super) struct Reading {
     pub(super) checked: Checked,
     /// Absent if there are errors.
     pub(super) usable: Option<(Project, Config)>,
-    /// Number of errors of the rules that were left out.
+    /// Number of errors that do not stop the command.
     pub(super) left_out: usize,
 }
 
-/// Reads and checks the configuration at `path` for `server` without the findings of `rules`. Errors about what a command
-/// can do without are warnings.
-pub(super) fn read_for(env: &Env, path: &Path, server: &'static Product, rules: &[&str]) -> Reading {
+/// Reads and checks the configuration at `path` for `server` and a command that does not use all of it. Errors about what
+/// it can do without are warnings.
+pub(super) fn read_for(env: &Env, path: &Path, server: &'static Product, unused: Unused<'_>) -> Reading {
     let project = Project::load(&env.directory, path, Boundary::Project);
     let (mut checked, usable) = read(project, server, &env.directory, path);
+    let all = checked.errors();
     for Finding { diagnostic, .. } in &mut checked.findings {
-        if diagnostic.is_error() && diagnostic.is_dispensable {
+        if diagnostic.is_error() && unused.is_dispensable(diagnostic) {
             diagnostic.severity = Severity::Warning;
         }
     }
-    let all = checked.errors();
-    checked.findings.retain(|finding| !rules.contains(&finding.diagnostic.rule.code));
+    checked.findings.retain(|finding| !unused.rules.contains(&finding.diagnostic.rule.code));
     let errors = checked.errors();
     Reading { usable: usable.filter(|_| errors == 0), left_out: all - errors, checked }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::check::ConfigOption;
+use super::check::{ConfigOption, Unused};
 use super::console;
 use super::env::Env;
 use super::image;
@@ -78,12 +78,23 @@ impl PlanOptions {
 
     /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
+        self.plan_without(env, &[])
+    }
+
+    /// The same for a command that makes an image and starts nothing: no image has the values of `env`.
+    pub fn plan_image(&self, env: &mut Env) -> Result<Planned, Error> {
+        self.plan_without(env, &["/env"])
+    }
+
+    fn plan_without(&self, env: &mut Env, keys: &[&str]) -> Result<Planned, Error> {
         let unbuilt = if self.build_command.is_some() { UNBUILT_RULES } else { &[] };
         let uninstalled = if self.install_command.is_some() { INSTALLATION_RULES } else { &[] };
         // They are about the base image of the configuration.
         let other: &[&str] = if self.base_image.is_some() { VERSION_RULES } else { &[] };
         let server = self.server.server(env)?;
-        let (project, mut config) = self.config.load(env, server, &[unbuilt, uninstalled, other].concat())?;
+        let rules = [unbuilt, uninstalled, other].concat();
+        let (project, mut config) =
+            self.config.load(env, server, Unused { rules: &rules, keys, ..Unused::default() })?;
         if let Some(image) = self.base_image.clone() {
             config.set_base_image(image);
         }

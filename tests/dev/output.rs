@@ -220,10 +220,15 @@ fn rules_about_images_do_not_stop_dev() {
     project.write("elsewhere/graph.py", "graph = object()\n").write("libs/tools.py", "");
     project.edit("agent.json", "\".\"", "\"./libs\"");
     project.edit("agent.json", "./src/hello/graph.py", "./elsewhere/graph.py");
+    // A wrong value of a key that only images have, and a file that only their build reads.
+    project.edit("agent.json", "{\n", "{\"base_image\": \"A B\", \"dockerfile_lines\": 5,\n");
+    project.write(".dockerignore", "[\n");
     let mut validate = Command::new(crate::harness::program());
     let output = validate.arg("validate").current_dir(project.path("")).output().unwrap();
     let found = String::from_utf8(output.stdout).unwrap();
-    assert!(found.contains("error[reference-outside-dependencies]"), "{found}");
+    let errors =
+        ["reference-outside-dependencies", "invalid-base-image", "wrong-type", "invalid-dockerignore"];
+    errors.iter().for_each(|code| assert!(found.contains(&format!("error[{code}]")), "{code}: {found}"));
     let (process, mut out) = spawn(&project, &["--json"]);
     until(&mut out, |event| event["event"] == "ready");
     end(process, out);

@@ -66,7 +66,7 @@ impl Build {
         if self.push {
             self.tags.iter().try_for_each(|name| target("", name, Duration::ZERO).map(drop))?;
         }
-        let planned = self.options.plan(env)?;
+        let planned = self.options.plan_image(env)?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
         let settings = self.settings.read(env, &planned.plan, true)?;
         let (runtime, stop) = (env.runtime()?, env.stop.clone());

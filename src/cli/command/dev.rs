@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::cli::ask::confirm;
-use crate::cli::check::ConfigOption;
+use crate::cli::check::{ConfigOption, Unused};
 use crate::cli::compile;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
@@ -16,15 +16,29 @@ use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
 use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
 
-/// Rules that only apply to images: the server on this machine follows symbolic links, reads files outside of the
-/// dependencies, and runs on a Python or Node.js of its own.
-pub(super) const IMAGE_RULES: &[&str] = &[
-    "dependency-is-link",
-    "incompatible-python",
-    "reference-outside-dependencies",
-    "untested-node",
-    "untested-python",
-];
+/// What only images need: the server on this machine follows symbolic links, reads files outside of the dependencies and
+/// of the build context, and has a version, a Python and a Node.js of its own.
+pub(super) const UNUSED: Unused<'_> = Unused {
+    rules: &[
+        "dependency-is-link",
+        "ignored-file",
+        "incompatible-python",
+        "invalid-dockerignore",
+        "reference-outside-dependencies",
+        "serde-needs-newer-server",
+        "untested-node",
+        "untested-python",
+    ],
+    warned: &["refused-node", "unsupported-syntax"],
+    keys: &[
+        "/_INTERNAL_docker_tag",
+        "/api_version",
+        "/base_image",
+        "/dockerfile_lines",
+        "/image_distro",
+        "/keep_pkg_tools",
+    ],
+};
 
 /// Timeout of an interpreter that is inspected: those of slow disks take seconds.
 const INSPECTION: Duration = Duration::from_secs(30);
@@ -154,7 +168,7 @@ impl Dev {
 
     /// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
     fn session(&self, env: &mut Env) -> Result<Session, Error> {
-        let (project, config) = self.config.load(env, <&Product>::default(), IMAGE_RULES)?;
+        let (project, config) = self.config.load(env, <&Product>::default(), UNUSED)?;
         let options = lower::Options { no_lock: self.no_lock, ..Default::default() };
         let plan = compile::lowered(&project, &config, &options);
         let directory = compile::directory_of(&env.directory.join(&project.path));

@@ -29,7 +29,7 @@ pub(crate) struct Dockerfile {
 impl Dockerfile {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let save_path = self.save.path(env, "Dockerfile")?;
-        let planned = self.options.plan(env)?;
+        let planned = self.options.plan_image(env)?;
         let Some(save_path) = save_path else {
             if !planned.plan.context.withheld.is_empty() {
                 let name = listed(planned.plan.context.withheld.iter().map(String::as_str));

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use serde_json::json;
 
 use super::check_system;
-use super::dev::{IMAGE_RULES, surroundings};
+use super::dev::{UNUSED, surroundings};
 use crate::cli::account::{AccountOptions, Target};
 use crate::cli::check::{ConfigOption, Reading, read_for};
 use crate::cli::compile;
@@ -116,7 +116,7 @@ impl Doctor {
             return None;
         }
         let path = self.config.path(env);
-        let Reading { checked, usable, left_out } = read_for(env, &path, <&Product>::default(), IMAGE_RULES);
+        let Reading { checked, usable, left_out } = read_for(env, &path, <&Product>::default(), UNUSED);
         let plan = usable.map(|(project, config)| compile::lowered(&project, &config, &Default::default()));
         let shown = path.display();
         let help = format!("run `agentcli validate {shown}`");

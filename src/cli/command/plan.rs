@@ -12,7 +12,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let planned = self.options.plan(env)?;
+        let planned = self.options.plan_image(env)?;
         let text = serde_json::to_string_pretty(&planned.plan)
             .map_err(|error| Error::Internal(error.to_string()))?;
         Ok(env.out.line(&text)?)

@@ -51,7 +51,8 @@ fn check_schemes(context: &mut Context<'_>) {
                     None if known.is_empty() => "define it in `auth.openapi.securitySchemes`".to_owned(),
                     None => format!("define it there, or use one of {}", listed(known.iter().copied())),
                 };
-                context.report(Diagnostic::new(&UNKNOWN_SECURITY_SCHEME, place, message).help(help));
+                let diagnostic = Diagnostic::new(&UNKNOWN_SECURITY_SCHEME, place, message).help(help);
+                context.report(diagnostic.dispensable());
             }
         }
     }
@@ -71,7 +72,8 @@ static UNKNOWN_SECURITY_SCHEME: Rule = Rule {
     severity: Severity::Error,
     summary: "a security requirement names an undefined scheme",
     why: "Every name in a security requirement must be a key of `auth.openapi.securitySchemes`. Otherwise the server's \
-          OpenAPI document is invalid, and clients generated from it fail.",
+          OpenAPI document is invalid, and clients generated from it fail. The server itself runs, so that only `validate` \
+          fails because of it; the other commands warn.",
     wrong: r#"{ "auth": { "path": "./auth.py:auth", "openapi": { "securitySchemes": {}, "security": [{ "key": [] }] } } }"#,
     right: r#"{ "auth": { "path": "./auth.py:auth", "openapi": { "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } }, "security": [{ "key": [] }] } } }"#,
 };

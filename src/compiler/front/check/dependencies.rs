@@ -75,6 +75,7 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     let message = format!("`{}` contains nothing to install or import", written(path));
     Some(
         Diagnostic::new(&DEPENDENCY_WITHOUT_MANIFEST, place, message)
+            .dispensable()
             .help("add a pyproject.toml or requirements.txt to it, or list the directory that has one"),
     )
 }
@@ -146,7 +147,8 @@ static DEPENDENCY_WITHOUT_MANIFEST: Rule = Rule {
     severity: Severity::Error,
     summary: "a directory with nothing to install or import",
     why: "The directory has no pyproject.toml, setup.py, requirements.txt or package.json, and no source file. Often the \
-          directory above or below it is meant.",
+          directory above or below it is meant. Only `validate` fails because of it: the other commands warn, and \
+          nothing is missing from the image.",
     wrong: r#"{ "dependencies": ["./docs"] }"#,
     right: r#"{ "dependencies": ["."] }"#,
 };

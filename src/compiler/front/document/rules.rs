@@ -29,7 +29,8 @@ pub(super) static DUPLICATE_KEY: Rule = Rule {
     code: "duplicate-key",
     severity: Severity::Error,
     summary: "an object has the same key twice",
-    why: "Only one of the values can take effect, and JSON parsers disagree on which one.",
+    why: "Only one of the values can take effect, and JSON parsers disagree on which one. If both are the same, only \
+          `validate` fails because of it.",
     wrong: r#"{ "env": ".env", "env": ".env.local" }"#,
     right: r#"{ "env": ".env.local" }"#,
 };

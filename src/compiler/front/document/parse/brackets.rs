@@ -55,12 +55,11 @@ impl Parser<'_> {
                     free.insert(Member { key_span, value });
                 }
                 Entry::Occupied(taken) => {
-                    self.report(
-                        &DUPLICATE_KEY,
-                        key_span,
-                        format!("`{}` is already defined above", taken.key()),
-                    )
-                    .help = Some("remove one of the two; only one can take effect".into());
+                    let is_same = self.text[taken.get().value.span.clone()] == self.text[value.span];
+                    let message = format!("`{}` is already defined above", taken.key());
+                    let diagnostic = self.report(&DUPLICATE_KEY, key_span, message);
+                    diagnostic.help = Some("remove one of the two; only one can take effect".into());
+                    diagnostic.is_dispensable = is_same;
                 }
             }
         }
