@@ -7,6 +7,8 @@ mod pg;
 
 use std::fmt;
 
+use sha2::{Digest as _, Sha256};
+
 pub use licensed::LICENSED;
 pub use memory::MEMORY;
 pub use pg::PG;
@@ -156,6 +158,12 @@ impl Installation {
             format!("{requirement}{}", hashes.collect::<String>())
         };
         self.lock.lines().map(line).collect()
+    }
+
+    /// SHA-256 of its packages and files, in lowercase hexadecimal.
+    pub fn digest(&self) -> String {
+        let texts = self.files.iter().map(|(_, text)| *text).chain([self.lock]);
+        hex::encode(Sha256::digest(texts.collect::<Vec<_>>().join("\0")))
     }
 }
 

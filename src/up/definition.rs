@@ -105,7 +105,8 @@ fn hash(session: &Session, service: &Service, image: &str, environment: &IndexMa
         session.setup.name,
         service.name,
         image_name(service),
-        image,
+        // Each change of the project makes another image.
+        service.packages.as_deref().unwrap_or(image),
         service.command,
         environment,
         service.ports,

@@ -52,6 +52,7 @@ fn service() -> impl Strategy<Value = Service> {
         health: None,
         after: Vec::new(),
         ends: false,
+        packages: None,
     })
 }
 
@@ -123,6 +124,7 @@ fn paths_are_not_taken_for_anything_else() {
         health: None,
         after: Vec::new(),
         ends: false,
+        packages: None,
     };
     let directory = TempDir::new().unwrap();
     file(&directory, "it's $X: #1", "A=1\n");

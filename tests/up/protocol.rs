@@ -2,11 +2,12 @@
 
 use std::fs;
 
+use crate::engine::docker;
 use crate::harness::{copy, outside};
 use crate::up::Project;
 
-/// The checks that a server fails.
-fn failed(server: &str) -> Vec<String> {
+/// A project with the checks' graphs, whose server runs.
+fn running(server: &str) -> Project {
     let directory = outside("AGENTCLI_PROTOCOL");
     let project = Project::new();
     fs::remove_dir_all(project.path("")).ok();
@@ -17,7 +18,12 @@ fn failed(server: &str) -> Vec<String> {
     project.edit("more.py", "from typing import TypedDict", "from typing_extensions import TypedDict");
     let up = project.up(&["--wait", "--server", server]);
     assert_eq!(up.code, 0, "{up:?}");
-    let answer = project.python(&directory.join("sdk_checks.py"));
+    project
+}
+
+/// The checks that the server at `url` fails.
+fn failed(project: &Project, url: &str) -> Vec<String> {
+    let answer = project.python(&outside("AGENTCLI_PROTOCOL").join("sdk_checks.py"), url);
     let failed: Vec<String> =
         answer.lines().filter_map(|line| line.strip_prefix("  - ")).map(str::to_owned).collect();
     assert!(answer.contains(&format!("ok {} of 78", 78 - failed.len())), "{answer}");
@@ -26,11 +32,29 @@ fn failed(server: &str) -> Vec<String> {
 
 #[test]
 fn the_server_in_memory_passes_all_checks_but_one() {
-    let failed = failed("memory");
+    let failed = failed(&running("memory"), "http://127.0.0.1:8000");
     assert!(failed.len() == 1 && failed[0].starts_with("threads.prune "), "{failed:?}");
 }
 
 #[test]
-fn the_server_with_a_database_passes_all_checks() {
-    assert_eq!(failed("pg-preview"), Vec::<String>::new());
+fn two_replicas_of_the_server_with_databases_pass_all_checks() {
+    let project = running("pg-preview");
+    let (host, server) = (&project.host, project.server());
+    // On the same loopback interface, where the checks wait for webhooks.
+    let network = format!("container:{server}");
+    let image = format!("{}-langgraph-api", project.name);
+    let environment = docker(host, &["inspect", "-f", "{{range .Config.Env}}{{println .}}{{end}}", &server]);
+    let mut command = vec!["run", "-d", "--network", &network];
+    for line in environment.lines().filter(|line| !line.is_empty()) {
+        command.extend(["-e", line]);
+    }
+    command.extend(["-e", "PORT=8001", &image]);
+    let second = docker(host, &command);
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/up/robin.py");
+    docker(host, &["cp", program, &format!("{server}:/tmp/robin.py")]);
+    let servers = ["127.0.0.1:8000", "127.0.0.1:8001"];
+    docker(host, &[&["exec", "-d", &server, "python3", "/tmp/robin.py", "9000"], &servers[..]].concat());
+    let failed = failed(&project, "http://127.0.0.1:9000");
+    docker(host, &["rm", "-f", second.trim()]);
+    assert_eq!(failed, Vec::<String>::new());
 }

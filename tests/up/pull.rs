@@ -131,6 +131,7 @@ impl World {
             health: None,
             after: Vec::new(),
             ends: false,
+            packages: None,
         };
         let api = format!("http://127.0.0.1:{}", self.port);
         let ports = vec![Port { host: self.port, container: 8000 }];

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use agentcli::compiler::server::setup::DATABASE_URI;
+
 use super::{PATIENCE, Project};
 use crate::engine::docker;
 
@@ -32,6 +34,14 @@ def add(state):
 
 graph = StateGraph(State).add_node("add", add).add_edge(START, "add").add_edge("add", END).compile()
 "#;
+
+/// References to authentication that cannot be loaded: no file, no such name, another object, an error.
+const BROKEN_HANDLERS: &[&str] = &[
+    "/deps/app/none.py:auth",
+    "/deps/app/auth.py:none",
+    "/deps/app/auth.py:own",
+    "/deps/app/broken.py:auth",
+];
 
 /// Everybody sees their own threads; who has no key is refused.
 const AUTH: &str = r#"
@@ -90,6 +100,7 @@ fn project() -> Project {
     project.write("agent.json", &config.to_string());
     project.write("agent.py", AGENT);
     project.write("auth.py", AUTH);
+    project.write("broken.py", "raise RuntimeError('no')\n");
     project.write("app.py", APP);
     project.write("requirements.txt", "");
     project
@@ -118,16 +129,19 @@ impl Project {
     }
 
     /// The container of the server.
-    fn server(&self) -> String {
-        let project = format!("label=com.docker.compose.project={}", self.name);
-        let service = "label=com.docker.compose.service=langgraph-api";
-        docker(&self.host, &["ps", "-q", "--filter", &project, "--filter", service]).trim().to_owned()
+    pub(super) fn server(&self) -> String {
+        self.container("langgraph-api")
     }
 
-    /// Runs a Python program in the container of the server, which it gets the address of.
-    pub(super) fn python(&self, program: &Path) -> String {
-        let arguments =
-            ["-H", &self.host, "exec", "-i", &self.server(), "python3", "-", "http://127.0.0.1:8000"];
+    fn container(&self, service: &str) -> String {
+        let project = format!("label=com.docker.compose.project={}", self.name);
+        let service = format!("label=com.docker.compose.service={service}");
+        docker(&self.host, &["ps", "-aq", "--filter", &project, "--filter", &service]).trim().to_owned()
+    }
+
+    /// Runs a Python program in the container of the server, which gets `url`.
+    pub(super) fn python(&self, program: &Path, url: &str) -> String {
+        let arguments = ["-H", &self.host, "exec", "-i", &self.server(), "python3", "-", url];
         let program = File::open(program).unwrap();
         let output = Command::new("docker").args(arguments).stdin(program).output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -136,7 +150,8 @@ impl Project {
 
     /// Asks every route for what belongs to somebody else, and without a key.
     fn assert_nobody_reaches_others(&self) {
-        let found = self.python(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/up/matrix.py"));
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/up/matrix.py");
+        let found = self.python(&program, "http://127.0.0.1:8000");
         let (requests, wrong) = found.split_once(" requests, ").unwrap();
         assert!(requests.parse::<u32>().unwrap() > 100 && wrong.trim() == "0 wrong", "{found}");
         assert_eq!(self.curl(&["-H", "x-key: ada"], "/hello").as_deref(), Some("Hello from a route"));
@@ -199,7 +214,7 @@ fn the_server_in_memory_needs_no_key_and_keeps_its_state_on_a_volume() {
 }
 
 #[test]
-fn the_server_with_a_database_needs_no_key_and_takes_up_runs_of_a_killed_one() {
+fn the_server_with_databases_needs_no_key_and_ends_runs_whatever_fails_meanwhile() {
     let project = project();
     let up = project.up(&["--wait", "--server", "pg-preview"]);
     assert_eq!(up.code, 0, "{up:?}");
@@ -208,22 +223,101 @@ fn the_server_with_a_database_needs_no_key_and_takes_up_runs_of_a_killed_one() {
     assert_eq!(project.post("ada", "/runs/wait", &run), json!({ "number": 42, "user": "10001" }));
     project.assert_nobody_reaches_others();
 
-    let thread = project.post("ada", "/threads", &json!({}))["thread_id"].as_str().unwrap().to_owned();
-    let slow = json!({ "assistant_id": "agent", "input": { "number": 1, "seconds": 5 } });
-    let run = project.post("ada", &format!("/threads/{thread}/runs"), &slow)["run_id"].clone();
-    let route = format!("/threads/{thread}/runs/{}", run.as_str().unwrap());
-    let status = || {
-        let run: Value = serde_json::from_str(&project.curl(&["-H", "x-key: ada"], &route)?).unwrap();
-        run["status"].as_str().map(str::to_owned)
-    };
-    until("the run is taken up", || status().as_deref() == Some("running"));
+    // The server of the changed project ends the run. Nothing of the database changed.
+    let run = project.start_run(5);
     docker(&project.host, &["kill", &project.server()]);
+    project.write("app.py", &format!("{APP}# changed\n"));
     let up = project.up(&["--wait", "--server", "pg-preview"]);
     assert_eq!((up.code, up.changes("langgraph-migrations")), (0, vec!["unchanged"]), "{up:?}");
-    until("the run ends", || status().as_deref() == Some("success"));
+    assert_eq!(up.changes("langgraph-api")[0], "recreated", "{up:?}");
+    until("the run of a killed server ends", || run.has_status("success"));
 
+    let server = project.server();
+    let run = project.start_run(5);
+    docker(&project.host, &["stop", &server]);
+    docker(&project.host, &["start", &server]);
+    until("the run of a stopped server ends", || run.has_status("success"));
+
+    // Nothing can be published while Redis is gone: the run waits for it.
+    let run = project.start_run(2);
+    docker(&project.host, &["stop", "-t", "0", &project.container("langgraph-redis")]);
+    until("the run is interrupted", || run.has_status("pending"));
+    docker(&project.host, &["start", &project.container("langgraph-redis")]);
+    until("the run ends without Redis for a while", || run.has_status("success"));
+
+    // No connection of before is used after a restart.
+    let database = project.container("langgraph-postgres");
+    docker(&project.host, &["restart", "-t", "0", &database]);
+    until("the database is back", || project.status(&["x-key: ada"], "/threads/search") == "200");
+    assert!(run.state()["values"]["number"] == 2);
+    let item = "/store/items?namespace=ada&key=none";
+    assert_eq!(project.curl(&["-H", "x-key: ada"], item).as_deref(), Some("null"));
+
+    project.assert_broken_handlers_do_not_start();
     project.down(&["--volumes"]);
     assert_eq!(project.left(), Vec::<String>::new());
+}
+
+/// A run of the graph.
+struct Run<'a> {
+    project: &'a Project,
+    thread: String,
+    id: String,
+}
+
+impl Run<'_> {
+    fn get(&self, route: &str) -> Option<Value> {
+        let answer = self.project.curl(&["-H", "x-key: ada"], route)?;
+        Some(serde_json::from_str(&answer).unwrap())
+    }
+
+    fn has_status(&self, status: &str) -> bool {
+        let run = self.get(&format!("/threads/{}/runs/{}", self.thread, self.id));
+        let run = run.unwrap_or_default();
+        assert_ne!(run["status"], "error", "{run}");
+        run["status"] == status
+    }
+
+    fn state(&self) -> Value {
+        self.get(&format!("/threads/{}/state", self.thread)).unwrap()
+    }
+}
+
+impl Project {
+    /// Starts a run on a new thread, and returns once it runs.
+    fn start_run(&self, seconds: u32) -> Run<'_> {
+        let text = |value: Value| value.as_str().unwrap().to_owned();
+        let thread = text(self.post("ada", "/threads", &json!({}))["thread_id"].take());
+        let run = json!({ "assistant_id": "agent", "input": { "number": 1, "seconds": seconds } });
+        let id = text(self.post("ada", &format!("/threads/{thread}/runs"), &run)["run_id"].take());
+        let run = Run { project: self, thread, id };
+        until("the run is taken up", || run.has_status("running"));
+        run
+    }
+
+    /// Starts the image with authentication that does not work. Each server ends, instead of starting without it.
+    fn assert_broken_handlers_do_not_start(&self) {
+        let image = format!("{}-langgraph-api", self.name);
+        let network = format!("{}_default", self.name);
+        let start = |path: &&str| {
+            let auth = format!("LANGGRAPH_AUTH={}", json!({ "path": path }));
+            let database = format!("DATABASE_URI={DATABASE_URI}");
+            let redis = "REDIS_URI=redis://langgraph-redis:6379";
+            let run = ["run", "-d", "--network", &network, "-e", &auth, "-e", &database, "-e", redis, &image];
+            docker(&self.host, &run).trim().to_owned()
+        };
+        let containers: Vec<String> = BROKEN_HANDLERS.iter().map(start).collect();
+        let codes = docker(&self.host, &[&["wait"], &strings(&containers)[..]].concat());
+        docker(&self.host, &[&["rm"], &strings(&containers)[..]].concat());
+        assert!(
+            codes.lines().count() == containers.len() && codes.lines().all(|code| code != "0"),
+            "{codes}"
+        );
+    }
+}
+
+fn strings(all: &[String]) -> Vec<&str> {
+    all.iter().map(String::as_str).collect()
 }
 
 fn until(what: &str, is: impl Fn() -> bool) {

@@ -19,7 +19,7 @@ pub static PG: Product = Product {
             ("/api/migrate.py", include_str!("pg/migrate.py")),
         ],
         application: "adapter:app",
-        // A killed server's runs are taken up after twice the heartbeat.
+        // A killed server's runs are taken up after two to three times the heartbeat.
         defaults: &[("LG_BG_JOB_HEARTBEAT", "5"), ("LOG_COLOR", "false"), ("PYTHONUNBUFFERED", "1")],
         variables: &[("LANGGRAPH_RUNTIME_EDITION", "pg"), ("LG_RUNTIME_PG_AUTO_MIGRATE", "false")],
     }),

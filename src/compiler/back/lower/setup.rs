@@ -97,6 +97,7 @@ fn beside(data: &setup::Service) -> Service {
         health: (!data.health.is_empty()).then(|| health(owned(data.health), data.start_period)),
         after: Vec::new(),
         ends: false,
+        packages: None,
     }
 }
 
@@ -125,6 +126,7 @@ fn server(plan: &Plan, options: &SetupOptions, fixed: Variables, after: Vec<Stri
         health: Some(health(plan.server.healthcheck.clone(), setup::SERVER_START_PERIOD)),
         after,
         ends: false,
+        packages: None,
     }
 }
 
@@ -148,9 +150,16 @@ fn with_migrations(plan: &Plan, server: Service) -> (Option<Service>, Service) {
         ports: Vec::new(),
         health: Some(health(Vec::new(), 0)),
         ends: true,
+        packages: packages(plan, &server.image),
         ..server.clone()
     };
     (Some(migrations), Service { after: vec![setup::MIGRATIONS.to_owned()], ..server })
+}
+
+/// Digest of the server's packages in an image that is built; another image can have any.
+fn packages(plan: &Plan, image: &ServiceImage) -> Option<String> {
+    let installation = plan.server.product.installation.as_ref()?;
+    matches!(image, ServiceImage::Built { .. }).then(|| installation.digest())
 }
 
 /// The volume with the server's state.

@@ -53,6 +53,9 @@ pub struct Service {
     /// Whether it ends by itself, which those after it wait for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ends: bool,
+    /// Digest of the server's packages, if it depends on them and not on the project in the image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packages: Option<String>,
 }
 
 /// The image of a service.

@@ -1,6 +1,11 @@
 """Fits langgraph-runtime-pg to the version of langgraph-api in this image, for which it was not made."""
 
+import asyncio
+import contextlib
+import os
 import sys
+import threading
+import time
 from importlib.metadata import version
 from types import SimpleNamespace
 
@@ -10,15 +15,99 @@ for package, expected in VERSIONS.items():
     if version(package) != expected:
         sys.exit(f"the image has {package} {version(package)}, and the adapter is for {expected}: build the image again")
 
-from langgraph_api.middleware.ensure_store import EnsureStoreAccessible
-from langgraph_api.serde import json_dumpb
-from langgraph_runtime_pg import database, ops
-from starlette.exceptions import HTTPException
+import psycopg
+import redis
+import sqlalchemy.exc
+from langgraph_runtime_pg import checkpoint, database, ops, queue, redis_stream, retry, store
+from psycopg_pool import AsyncConnectionPool
+
+# Before the server is imported, which reads them once. A run that one of them ends is tried again, by this server or another.
+retry.RETRIABLE_EXCEPTIONS += (
+    psycopg.OperationalError,
+    sqlalchemy.exc.InterfaceError,
+    sqlalchemy.exc.OperationalError,
+    redis.exceptions.ConnectionError,
+    redis.exceptions.TimeoutError,
+)
+
+from langgraph_api.middleware.ensure_store import EnsureStoreAccessible  # noqa: E402
+from langgraph_api.serde import json_dumpb  # noqa: E402
+from starlette.exceptions import HTTPException  # noqa: E402
+
+
+# The most connections to the database; 0 for the defaults of the runtime.
+CONNECTIONS = int(os.environ.get("LANGGRAPH_POSTGRES_POOL_MAX_SIZE") or 0)
 
 
 def create_engine(*args, create=database.create_async_engine, **options):
     """The engine with the serializer of the server, which knows users, dates and messages."""
+    if CONNECTIONS:
+        options |= {"pool_size": max(CONNECTIONS // 2, 1), "max_overflow": 0}
     return create(*args, json_serializer=lambda value: json_dumpb(value).decode(), **options)
+
+
+def create_pool(*args, **options):
+    """A pool that replaces the connections of before a restart of the database, instead of failing with each of them."""
+    if CONNECTIONS:
+        # One pool is for checkpoints, one for the store.
+        options["max_size"] = max(CONNECTIONS // 4, 1)
+    return AsyncConnectionPool(*args, check=AsyncConnectionPool.check_connection, **options)
+
+
+def fit_keys(stream, prefix):
+    """Keys and channels with a prefix, which separates the servers that share one Redis."""
+
+    def with_prefix(key):
+        return lambda *args: prefix + key(*args)
+
+    for name in ("_heartbeat_key", "_stream_key", "_control_key", "_fanout_channel", "_thread_fanout_channel"):
+        setattr(stream, name, with_prefix(getattr(stream, name)))
+    stream.QUEUE_WAKE_CHANNEL = prefix + stream.QUEUE_WAKE_CHANNEL
+    # A user who is limited to these channels may subscribe to exactly this pattern. Other channels are skipped.
+    stream.RUN_FANOUT_PATTERN = stream.THREAD_FANOUT_PATTERN = prefix + "*"
+    channel = stream._channel_str
+    stream._channel_str = lambda given: channel(given).removeprefix(prefix)
+
+
+def keep_alive(stream, queue):
+    """Heartbeats of all runs from a thread: while code of a graph blocks the event loop, no other replica takes them up."""
+
+    def runs():
+        tasks = [task for task in queue._workers_snapshot() if isinstance(task, asyncio.Task) and not task.done()]
+        return {task.get_name().removeprefix("run-").rpartition("-attempt-")[0] for task in tasks}
+
+    def beat():
+        client = redis.Redis.from_url(stream._sanitize_redis_uri(stream._require_redis_uri()), socket_timeout=5)
+        while True:
+            time.sleep(stream.heartbeat_refresh_interval_secs())
+            with contextlib.suppress(redis.exceptions.RedisError):
+                beating = runs()
+                for run in beating:
+                    client.set(stream._heartbeat_key(run), b"1", ex=stream._heartbeat_ttl_secs())
+                # Those that have ended meanwhile.
+                for run in beating - runs():
+                    client.delete(stream._heartbeat_key(run))
+
+    start = database.start_stream
+
+    async def start_with_heartbeats():
+        await start()
+        threading.Thread(target=beat, name="heartbeats", daemon=True).start()
+
+    database.start_stream = start_with_heartbeats
+    # The queue looks for runs without one after twice this time.
+    queue.bg_job_heartbeat_secs = lambda: stream.bg_job_heartbeat_secs() / 2
+
+
+def fit_streams(manager):
+    """Streams of runs of another replica, from their start."""
+    restore = manager.arestore_messages
+
+    async def restore_all(self, run_id, thread_id, message_id):
+        # Clients ask for the start with -1, which is no ID of Redis.
+        return await restore(self, run_id, thread_id, "0-0" if message_id == "-1" else message_id)
+
+    manager.arestore_messages = restore_all
 
 
 def fit_runs(runs):
@@ -79,6 +168,11 @@ def fit_store(middleware):
 
 
 database.create_async_engine = create_engine
+checkpoint.AsyncConnectionPool = store.AsyncConnectionPool = create_pool
+if prefix := os.environ.get("REDIS_KEY_PREFIX"):
+    fit_keys(redis_stream, prefix)
+keep_alive(redis_stream, queue)
+fit_streams(redis_stream.StreamManager)
 fit_store(EnsureStoreAccessible)
 fit_runs(ops.Runs)
 fit_crons(ops.Crons)
