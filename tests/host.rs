@@ -33,6 +33,8 @@ mod revisions;
 #[cfg(feature = "system-tests")]
 mod runner;
 mod serve;
+#[cfg(feature = "system-tests")]
+mod servers;
 pub(crate) mod service;
 pub(crate) mod stand_in;
 mod store;

@@ -9,6 +9,7 @@ mod dockerfile;
 mod engine;
 mod images;
 mod labels;
+mod migrations;
 mod networks;
 mod repository;
 mod tree;

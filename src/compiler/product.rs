@@ -60,6 +60,8 @@ pub struct Product {
     pub name: &'static str,
     /// What it is, as a lowercase fragment.
     pub summary: &'static str,
+    /// What it is for, as a lowercase fragment.
+    pub purpose: &'static str,
     /// Base image of Python projects, without a tag.
     pub python_image: &'static str,
     /// Base image of JavaScript projects, without a tag; absent where the server does not run them.
@@ -124,11 +126,6 @@ pub struct Refusal {
 }
 
 impl Product {
-    /// Whether something else than the server migrates its database.
-    pub fn needs_migrations(&self) -> bool {
-        matches!(self.state, State::Databases { migrations: Some(_) })
-    }
-
     /// Whether several replicas can share its state.
     pub fn has_replicas(&self) -> bool {
         matches!(self.state, State::Databases { .. })

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use agentcli::compiler::paths;
+use agentcli::compiler::product::{PRODUCTS, Product, State, USER};
 use anstyle_svg::Term;
 use regex_lite::Regex;
 use serde_json::Value;
@@ -71,6 +72,76 @@ fn checks_of_doctor_are_documented() {
     let end = start + page[start - 1..].find("\n\n").unwrap();
     let rows: String = ids.iter().map(row).collect();
     generated("docs/reference/doctor.md", &format!("{}{rows}{}", &page[..start], &page[end..]));
+}
+
+/// What each server is and does not do, from its data.
+#[test]
+fn servers_are_documented() {
+    let row = |title: &str, value: &dyn Fn(&Product) -> String| {
+        let cells: Vec<String> = PRODUCTS.iter().map(|product| value(product)).collect();
+        format!("| {title} | {} |\n", cells.join(" | "))
+    };
+    let mut table = row("", &|product| {
+        let default = if *product == *PRODUCTS[0] { " (default)" } else { "" };
+        format!("`{}`{default}", product.name)
+    });
+    table.push_str(&format!("|---{}|\n", "|---".repeat(PRODUCTS.len())));
+    table.push_str(&row("for", &|product| product.purpose.to_owned()));
+    table.push_str(&row("key", &|product| {
+        if product.keys.is_empty() { "none" } else { "a license or an API key" }.to_owned()
+    }));
+    table.push_str(&row("base image", &|product| {
+        let python = format!("`{}:VERSION{}`", product.python_image, product.tag_suffix);
+        let javascript = product.javascript_image.map(|image| format!("`{image}:VERSION`"));
+        [python].into_iter().chain(javascript).collect::<Vec<_>>().join(", ")
+    }));
+    table.push_str(&row("packages", &|product| match &product.installation {
+        Some(installation) => {
+            installation.own.iter().map(|own| format!("`{own}`")).collect::<Vec<_>>().join(", ")
+        }
+        None => "those of the base image".to_owned(),
+    }));
+    table.push_str(&row("state", &|product| match product.state {
+        State::Databases { .. } => "PostgreSQL and Redis".to_owned(),
+        State::Directory { volume, path } => format!("in memory, and on the volume `{volume}` (`{path}`)"),
+    }));
+    table.push_str(&row("replicas", &|product| {
+        if product.has_replicas() { "several" } else { "one" }.to_owned()
+    }));
+    table.push_str(&row("migrations", &|product| {
+        match product.state {
+            State::Databases { migrations: Some(_) } => "once, before the servers start",
+            State::Databases { migrations: None } => "by the server when it starts",
+            State::Directory { .. } => "none",
+        }
+        .to_owned()
+    }));
+    table.push_str(&row("user in the container", &|product| match &product.installation {
+        Some(_) => format!("{USER}, not root"),
+        None => "that of the base image".to_owned(),
+    }));
+    table.push_str(&row("`/api_version`", &|product| {
+        let version = product.installation.as_ref().map(|installation| installation.version);
+        version.map_or_else(|| "any".to_owned(), str::to_owned)
+    }));
+    table.push_str(&row("JavaScript graphs", &|product| {
+        if product.javascript_image.is_some() { "yes" } else { "refused" }.to_owned()
+    }));
+    let refusals = PRODUCTS.iter().flat_map(|product| product.refusals());
+    let refused: BTreeSet<_> = refusals.map(|refusal| (refusal.pointer, refusal.values)).collect();
+    for key in refused {
+        let (pointer, values) = key;
+        let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+        let title = format!("`{pointer}` {}", values.join(", "));
+        table.push_str(&row(title.trim_end(), &|product| {
+            let found = product.refusals().find(|refusal| (refusal.pointer, refusal.values) == key);
+            found.map_or_else(|| "yes".to_owned(), |refusal| format!("refused: {}", refusal.why))
+        }));
+    }
+    let page = text(Path::new("docs/guides/containers.md"));
+    let start = page.find("|  | `licensed`").or_else(|| page.find("| | `licensed`")).unwrap();
+    let end = start + page[start..].find("\n\n").unwrap() + 1;
+    generated("docs/guides/containers.md", &format!("{}{table}{}", &page[..start], &page[end..]));
 }
 
 #[test]

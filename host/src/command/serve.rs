@@ -144,10 +144,6 @@ impl Serve {
         raise_file_limit();
         let options = self.options(env)?;
         let server = self.server.server(env)?;
-        if server.needs_migrations() {
-            let message = format!("the service does not run the server `{}`", server.name);
-            return Err(Error::usage(message, "choose another one with --server"));
-        }
         self.server.note(env, server);
         let allowed_images = AllowedImages::new(&self.allow_image).map_err(Error::misused)?;
         let store = Store::open(&env.directory.join(&self.data)).map_err(crate::Error::from)?;

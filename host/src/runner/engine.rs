@@ -23,7 +23,7 @@ use super::labels::container_name;
 use super::labels::{self, label};
 use super::{
     Act, BuildJob, ContainerLimits, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink,
-    PullFrom, PullJob, Runner, build, images, networks,
+    PullFrom, PullJob, Runner, build, images, migrations, networks,
 };
 
 /// The reason to refuse a mount prefix. A variable may be secret, so that it is not quoted.
@@ -91,16 +91,12 @@ impl EngineRunner {
         Ok(Some(ContainerStatus { state, ..seen }))
     }
 
-    /// Refuses a second replica of a server that runs alone, and a server that this service does not run.
-    async fn check_server(&self, engine: &Engine, launch: &Launch) -> Result<(), Failure> {
+    /// The server of an image. Refuses a second replica of one that runs alone.
+    async fn server(&self, engine: &Engine, launch: &Launch) -> Result<&'static Product, Failure> {
         let name = engine.image_label(&launch.image, product::LABEL).await?;
         let server = name.as_deref().and_then(Product::named).unwrap_or_default();
-        if server.needs_migrations() {
-            let reason = format!("this service does not run the server `{}`", server.name);
-            return Err(Failure::Refused(reason));
-        }
         if launch.replica == 0 || server.has_replicas() {
-            return Ok(());
+            return Ok(server);
         }
         let reason =
             format!("the server `{}` runs as one replica; set min_scale and max_scale to 1", server.name);
@@ -110,7 +106,6 @@ impl EngineRunner {
     /// The container of a launch. What the host sets takes precedence over the secrets of the deployment.
     async fn spec(&self, launch: &Launch) -> Result<ContainerSpec, Failure> {
         let engine = self.engine().await?;
-        self.check_server(engine, launch).await?;
         let missing = || Failure::Refused(format!("the image `{}` was removed", launch.image));
         let built_in = engine.image_environment(&launch.image).await?.ok_or_else(missing)?;
         let Options { environment, host, limits, .. } = &self.options;
@@ -227,8 +222,14 @@ impl Runner for EngineRunner {
 
     fn create(&self, launch: Launch) -> Act<'_, ()> {
         async move {
-            let spec = self.spec(&launch).await?;
             let engine = self.engine().await?;
+            let server = self.server(engine, &launch).await?;
+            let spec = self.spec(&launch).await?;
+            if let product::State::Databases { migrations: Some(command) } = server.state
+                && !self.has(engine, &spec.name).await?
+            {
+                migrations::run(engine, &launch.deployment, &spec, command).await?;
+            }
             match engine.create(&spec).await {
                 // An earlier act created it, and was not recorded.
                 Err(Error::NameTaken { .. }) if self.has(engine, &spec.name).await? => Ok(()),
@@ -284,7 +285,9 @@ impl Runner for EngineRunner {
 
     fn forget<'a>(&'a self, deployment: &'a str) -> Act<'a, ()> {
         async move {
-            self.options.databases.remove(self.engine().await?, &self.options.host, deployment).await
+            let engine = self.engine().await?;
+            migrations::remove(engine, deployment).await?;
+            self.options.databases.remove(engine, &self.options.host, deployment).await
         }
         .boxed()
     }

@@ -7,6 +7,7 @@ use crate::compiler::server::{self, setup};
 pub static LICENSED: Product = Product {
     name: "licensed",
     summary: "state in PostgreSQL and Redis; needs a license or an API key when it runs",
+    purpose: "production",
     python_image: server::PYTHON_IMAGE,
     javascript_image: Some(server::JAVASCRIPT_IMAGE),
     tag_suffix: "",

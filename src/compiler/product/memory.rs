@@ -7,6 +7,7 @@ use crate::compiler::server::local;
 pub static MEMORY: Product = Product {
     name: "memory",
     summary: "state in memory and on a volume; needs no key, and runs as one replica",
+    purpose: "trying, tests and small internal tools",
     python_image: "python",
     javascript_image: None,
     tag_suffix: "-slim",

@@ -7,6 +7,7 @@ use super::{Installation, Product, Refusal, State};
 pub static PG: Product = Product {
     name: "pg-preview",
     summary: "state in PostgreSQL and Redis; needs no key; a preview",
+    purpose: "trying a server that survives crashes and has replicas",
     python_image: "python",
     javascript_image: None,
     tag_suffix: "-slim",

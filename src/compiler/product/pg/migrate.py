@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import time
 
 import psycopg
 from langgraph_runtime_pg.checkpoint import setup_checkpointer, teardown_checkpointer
@@ -24,7 +25,9 @@ async def set_up():
 def main():
     try:
         with psycopg.connect(to_psycopg_uri(), autocommit=True, connect_timeout=10) as connection:
-            connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+            # Not one statement that waits: an index that another process makes would wait for its end.
+            while not connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()[0]:
+                time.sleep(0.2)
             revision = upgrade_head()
             asyncio.run(set_up())
     except (psycopg.Error, OSError) as error:
