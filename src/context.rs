@@ -5,6 +5,7 @@
 //! grow with the size of the tree.
 
 mod archive;
+mod layer;
 mod links;
 mod pack;
 mod stream;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::compiler::manifests::dockerignore::Ignore;
 
+pub use layer::{Layer, Parent};
 pub use links::leaves;
 pub use pack::Packed;
 pub use stream::Stream;
@@ -58,7 +60,7 @@ pub struct Entry {
 pub enum Kind {
     /// A directory.
     Directory,
-    /// A file that does not come from the disk, with its contents.
+    /// A file with its contents, which do not come from the disk or were read before.
     Extra(Vec<u8>),
     /// A file on disk, with its size in bytes when it was listed.
     File(u64),
@@ -159,6 +161,22 @@ impl Listing {
     /// The entries, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Reads the files at and below `sources` now, so that their contents are sent as they are known.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub fn hold<'a>(&mut self, sources: impl Iterator<Item = &'a String> + Clone) -> Result<(), Error> {
+        for at in 0..self.entries.len() {
+            let entry = &self.entries[at];
+            let is_held = sources.clone().any(|source| entry.path.starts_with(source));
+            if is_held && matches!(entry.kind, Kind::File(_)) {
+                self.entries[at].kind = Kind::Extra(self.contents(entry)?);
+            }
+        }
+        Ok(())
     }
 
     /// Number of files.

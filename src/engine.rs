@@ -9,6 +9,7 @@
 //! short image names need `unqualified-search-registries` in Podman's configuration, a cancelled build runs to the end of
 //! the current step, and secrets and SSH agents are refused.
 
+mod again;
 mod build;
 mod call;
 mod connect;
@@ -20,7 +21,10 @@ mod error;
 mod events;
 mod exec;
 mod fresh;
+mod history;
 mod images;
+mod inputs;
+mod label;
 mod local;
 mod logs;
 mod planned;
@@ -33,16 +37,18 @@ mod stream;
 mod transfer;
 mod transport;
 
+pub use again::Again;
 pub use build::{BuildReporter, BuildRequest, Built, Settings};
 pub use connect::Engine;
 pub use containers::{Container, ContainerSpec, Failure, HealthStatus, Policy, State};
-pub use credentials::{Login, has_login};
+pub use credentials::{Login, RegistrySecret, has_login, registry as registry_of, registry_secret};
 pub use description::Description;
 pub use endpoint::EngineEnv;
 pub use error::{Error, FailedStep, Refusal};
 pub use events::{BuildEvent, Step, StepOrigin};
 pub use exec::Ended;
 pub use images::RegistryUser;
+pub use label::{LABEL as SOURCE_LABEL, SourceRecord};
 pub use local::is_socket;
 pub use push::{PushRequest, Pushed};
 pub use session::Secrets;

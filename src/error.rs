@@ -12,7 +12,7 @@
 
 use crate::engine::Refusal;
 use crate::live::Interrupted;
-use crate::{api, compose, dev, engine, invoke, lsp, project, ship, up};
+use crate::{api, compose, dev, engine, invoke, lsp, project, registry, ship, up};
 
 /// Exit code of a bug, EX_SOFTWARE in sysexits.h.
 pub const INTERNAL: u8 = 70;
@@ -105,6 +105,9 @@ pub enum Error {
     /// A file of the project cannot be read or written.
     #[error(transparent)]
     Project(#[from] project::Error),
+    /// An image registry is unreachable or refused, or has no image to start from.
+    #[error(transparent)]
+    Registry(registry::Error),
     /// The deployment failed.
     #[error(transparent)]
     Ship(ship::Error),
@@ -149,6 +152,15 @@ impl From<engine::Error> for Error {
         match error {
             engine::Error::Interrupted(interrupted) => interrupted.into(),
             error => Self::Engine(error),
+        }
+    }
+}
+
+impl From<registry::Error> for Error {
+    fn from(error: registry::Error) -> Self {
+        match error {
+            registry::Error::Interrupted(interrupted) => interrupted.into(),
+            error => Self::Registry(error),
         }
     }
 }
@@ -227,6 +239,9 @@ impl Error {
             Error::Ship(error) => ship_code(error),
             Error::NoKey { .. } => 3,
             Error::Engine(error) => engine_code(error),
+            Error::Registry(registry::Error::Unauthorized { .. }) => 3,
+            Error::Registry(registry::Error::Unavailable { .. }) => 4,
+            Error::Registry(_) => 1,
             Error::Invoke(error) => invoke_code(error),
             Error::Up(up::Error::AtWork { .. }) => 4,
             Error::Compose(_) | Error::Up(_) => 1,
@@ -260,6 +275,7 @@ impl Error {
             Error::NeedsUnix { .. } => Some("run it in the Windows Subsystem for Linux (WSL)".to_owned()),
             Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
+            Error::Registry(error) => error.hint(),
             Error::Ship(error) => error.hint(),
             Error::Up(error) => error.hint(),
             Error::Stale { command, .. } => Some(format!("run `agentcli {command}` again")),

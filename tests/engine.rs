@@ -59,6 +59,7 @@ pub(crate) fn request(root: &Path, dockerfile: &str) -> BuildRequest {
             configurations: Vec::new(),
         },
         dockerfile: "Dockerfile".to_owned(),
+        configuration: None,
         tags: Vec::new(),
         platform: None,
         pull: false,

@@ -10,7 +10,10 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("diagnostic", &[]),
     (
         "error",
-        &["api", "compose", "context", "dev", "engine", "invoke", "live", "lsp", "project", "ship", "up"],
+        &[
+            "api", "compose", "context", "dev", "engine", "invoke", "live", "lsp", "project", "registry",
+            "ship", "up",
+        ],
     ),
     ("compiler", &["diagnostic"]),
     ("context", &["compiler"]),
@@ -27,6 +30,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("dev", &["child", "compiler", "live", "probe", "project", "watch"]),
     ("up", &["compiler", "engine", "live", "probe", "watch"]),
     ("project", &["compiler", "diagnostic"]),
+    ("registry", &["api", "compiler", "context", "engine", "live"]),
     ("ship", &["api", "context", "engine", "live"]),
     (
         "cli",
@@ -46,6 +50,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "live",
             "lsp",
             "project",
+            "registry",
             "ship",
             "up",
         ],
@@ -216,8 +221,8 @@ const VENDORS: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "live", "probe", "ship",
-            "up", "watch",
+            "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "live", "probe",
+            "registry", "ship", "up", "watch",
         ],
     ),
 ];

@@ -5,9 +5,11 @@ mod fresh;
 mod locks;
 mod mixed;
 mod new;
+mod no_engine;
 mod private;
 mod push;
 mod settings;
+mod why;
 pub(crate) mod workspaces;
 
 use std::fs;

@@ -155,7 +155,7 @@ pub(super) fn innermost(error: &reqwest::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-fn tls_error(error: &reqwest::Error) -> Option<String> {
+pub(super) fn tls_error(error: &reqwest::Error) -> Option<String> {
     let mut cause: Option<&dyn StdError> = Some(error);
     while let Some(error) = cause {
         if let Some(found) = error.downcast_ref::<rustls::Error>() {
@@ -169,7 +169,7 @@ fn tls_error(error: &reqwest::Error) -> Option<String> {
 }
 
 /// The pause of a Retry-After header: a number of seconds, or a date.
-fn retry_after(value: &str, now: i64) -> Option<Duration> {
+pub(super) fn retry_after(value: &str, now: i64) -> Option<Duration> {
     let value = value.trim();
     let seconds = value.parse().map(Duration::from_secs);
     seconds.ok().or_else(|| time::until_http_date(value, now))

@@ -1,10 +1,14 @@
 //! The HTTP client of the program.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
-use super::failure::innermost;
+use super::failure::{self, innermost};
+use super::time;
 
-pub use reqwest::{Client, ClientBuilder, Error, Method, Response, Result, Url, header, redirect};
+pub use reqwest::{
+    Client, ClientBuilder, Error, Method, RequestBuilder, Response, Result, Url, header, redirect,
+};
 
 /// A builder of clients.
 pub fn builder() -> ClientBuilder {
@@ -58,6 +62,17 @@ pub async fn body_up_to(limit: usize, mut response: Response) -> Result<Option<V
 /// Why a request failed, as a fragment without addresses.
 pub fn reason(error: &Error) -> String {
     innermost(error)
+}
+
+/// Why there is no secure connection to a server that has one, as a fragment; `None` if the request failed otherwise.
+pub fn certificate_error(error: &Error) -> Option<String> {
+    failure::tls_error(error).filter(|reason| reason.contains("certificate"))
+}
+
+/// The pause that a response asks for before the next attempt.
+pub fn retry_after(headers: &header::HeaderMap) -> Option<Duration> {
+    let asked = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    failure::retry_after(asked, time::now())
 }
 
 /// Whether the server of `url` is on this machine.

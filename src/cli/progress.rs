@@ -56,6 +56,9 @@ impl Progress {
             BuildEvent::UpToDate { files, bytes } => {
                 self.say(env, "", &format!("up to date: {}", amount(*files, *bytes)));
             }
+            BuildEvent::RunsAgain { step, cause, seconds } => {
+                self.say(env, "again", &runs_again(step, cause, *seconds));
+            }
             BuildEvent::StepStarted(step) => self.started(env, step),
             BuildEvent::StepLog { line, .. } if env.verbose => self.say(env, "", &format!("| {line}")),
             BuildEvent::StepLog { id, line } => self.note(*id, line),
@@ -163,6 +166,13 @@ fn ending(cached: bool, seconds: Option<f64>) -> String {
         (false, Some(seconds)) => format!("{seconds:.1}s"),
         (false, None) => "done".to_owned(),
     }
+}
+
+/// Why a step runs again, and how long it ran the last time.
+pub(super) fn runs_again(step: &str, cause: &str, seconds: Option<f64>) -> String {
+    let last =
+        seconds.map_or_else(String::new, |seconds| format!(" ({} last time)", ending(false, Some(seconds))));
+    format!("{step}: {cause}{last}")
 }
 
 /// `12 files, 3.4 kB`

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tar::{EntryType, Header};
 
@@ -10,7 +10,7 @@ use super::{Entry, Error, Kind, Listing};
 
 /// Modification time of every entry, in seconds since 1970: 1980-01-02. A build reuses layers by content, so real times
 /// would only make equal trees differ; and a zip file, such as a wheel, cannot hold times before 1980 in any time zone.
-const MODIFIED: u64 = 315_619_200;
+pub(super) const MODIFIED: u64 = 315_619_200;
 
 impl Listing {
     /// Writes the archive to `out`.
@@ -21,33 +21,59 @@ impl Listing {
     pub fn write(&self, out: impl Write) -> Result<(), Error> {
         let mut archive = tar::Builder::new(out);
         for entry in &self.entries {
-            self.append(&mut archive, entry)?;
+            self.append(&mut archive, entry, &entry.path)?;
         }
         archive.into_inner().and_then(|mut out| out.flush()).map_err(|source| Error::Write { source })
     }
 
-    fn append<W: Write>(&self, archive: &mut tar::Builder<W>, entry: &Entry) -> Result<(), Error> {
+    /// The contents of an entry as they are sent; those of a directory and a link are empty.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn contents(&self, entry: &Entry) -> Result<Vec<u8>, Error> {
+        match &entry.kind {
+            Kind::Extra(contents) => Ok(contents.clone()),
+            Kind::File(_) => {
+                let path = self.root.join(&entry.path);
+                std::fs::read(&path).map_err(|source| Error::Read { path, source })
+            }
+            Kind::Directory | Kind::Link(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Appends an entry under `path`.
+    pub(super) fn append<W: Write>(
+        &self,
+        archive: &mut tar::Builder<W>,
+        entry: &Entry,
+        path: &Path,
+    ) -> Result<(), Error> {
         let written = match &entry.kind {
             Kind::Directory => {
-                archive.append_data(&mut header(entry, EntryType::Directory, 0), &entry.path, io::empty())
+                archive.append_data(&mut header(entry, EntryType::Directory, 0), path, io::empty())
             }
             Kind::Extra(contents) => {
                 let mut header = header(entry, EntryType::Regular, contents.len() as u64);
-                archive.append_data(&mut header, &entry.path, &contents[..])
+                archive.append_data(&mut header, path, &contents[..])
             }
-            Kind::File(_) => return self.append_file(archive, entry),
+            Kind::File(_) => return self.append_file(archive, entry, path),
             Kind::Link(target) => {
-                archive.append_link(&mut header(entry, EntryType::Symlink, 0), &entry.path, target)
+                archive.append_link(&mut header(entry, EntryType::Symlink, 0), path, target)
             }
         };
         written.map_err(|source| Error::Write { source })
     }
 
-    fn append_file<W: Write>(&self, archive: &mut tar::Builder<W>, entry: &Entry) -> Result<(), Error> {
-        let path = self.root.join(&entry.path);
-        let mut source = Source::open(path)?;
+    fn append_file<W: Write>(
+        &self,
+        archive: &mut tar::Builder<W>,
+        entry: &Entry,
+        path: &Path,
+    ) -> Result<(), Error> {
+        let mut source = Source::open(self.root.join(&entry.path))?;
         let mut header = header(entry, EntryType::Regular, source.left);
-        let written = archive.append_data(&mut header, &entry.path, &mut source);
+        let written = archive.append_data(&mut header, path, &mut source);
         match (source.failed.take(), written) {
             (Some(error), _) => Err(error),
             (None, Err(error)) => Err(Error::Write { source: error }),

@@ -21,6 +21,9 @@ use super::credentials::{Config, Credentials, registry};
 use super::error::Error;
 use super::events::{BuildEvent, StepOrigin};
 use super::fresh::{Before, Files, Freshness};
+use super::history::Recorder;
+use super::inputs::copied_before_the_source;
+use super::label::{self, SourceRecord};
 use super::progress::{BuildKit, Buildah, MAX_STEPS, Steps};
 use super::session::{Secrets, Services};
 use crate::context::{self, Context, Listing};
@@ -51,6 +54,8 @@ pub struct BuildRequest {
     pub context: Context,
     /// Path of the Dockerfile in the context.
     pub dockerfile: String,
+    /// Path of the configuration in the context, if the Dockerfile was made from one.
+    pub configuration: Option<String>,
     /// Names of the image, such as `app:1.0`.
     pub tags: Vec<String>,
     /// Target platform, such as `linux/arm64` [default: that of the engine].
@@ -111,9 +116,15 @@ impl Engine {
     /// # Errors
     ///
     /// The context cannot be read, a base image cannot be pulled, a step fails, or the engine refuses or disconnects.
-    pub async fn build(&self, request: BuildRequest, events: impl FnMut(BuildEvent)) -> Result<Built, Error> {
+    pub async fn build(
+        &self,
+        mut request: BuildRequest,
+        events: impl FnMut(BuildEvent),
+    ) -> Result<Built, Error> {
         let mut steps = Steps::new(&request.steps, events);
-        let listing = request.context.list()?;
+        let mut listing = request.context.list()?;
+        // The record of an image has to be of what is sent.
+        listing.hold(copied_before_the_source(&request.steps))?;
         let (files, bytes) = (listing.files(), listing.bytes());
         let freshness = Freshness::new(self, &request);
         let before = match &freshness {
@@ -125,13 +136,22 @@ impl Engine {
             return Ok(built);
         }
         steps.report(BuildEvent::Context { files, bytes, largest: listing.largest(LARGEST) });
+        let history = Recorder::new(self, &request, &listing)?;
+        history.iter().flat_map(Recorder::again).for_each(|event| steps.report(event));
+        if let Ok(record) = SourceRecord::new(&request, &listing)? {
+            request.settings.labels.entry(label::LABEL.to_owned()).or_insert_with(|| record.text());
+        }
         let tags = request.tags.clone();
         let (sent, digest) = freshness.is_some().then(oneshot::channel).unzip();
         let (reports, stop) = self.start(request, listing, sent);
-        let outcome = follow(reports, &self.endpoint.host, steps).await;
+        let outcome = follow(reports, &self.endpoint.host, &mut steps).await;
         // The thread closes its connections, which cancels the build if it is still running.
         drop(stop);
         let built = Built { id: outcome?, tags };
+        if let Some(history) = history {
+            let unexpected = history.record(steps.instructions_done());
+            unexpected.into_iter().for_each(|event| steps.report(event));
+        }
         let files = digest.and_then(|mut digest| digest.try_recv().ok());
         if let (Some(freshness), Some(files)) = (freshness, files) {
             freshness.record(before, &files, &built).await;
@@ -230,7 +250,7 @@ impl Engine {
 async fn follow(
     mut reports: mpsc::Receiver<Report>,
     host: &str,
-    mut steps: Steps<impl FnMut(BuildEvent)>,
+    steps: &mut Steps<impl FnMut(BuildEvent)>,
 ) -> Result<String, Error> {
     let mut image = None;
     let (mut buildkit, mut buildah) = (BuildKit::default(), Buildah::default());
@@ -248,15 +268,15 @@ async fn follow(
             Report::Context(error) => return Err(error.into()),
             Report::Warning(message) => steps.report(BuildEvent::Warning { message }),
             Report::NoSecrets(reason) => return Err(Error::NoSecrets { host: host.to_owned(), reason }),
-            Report::Failed(error) => return Err(explain(error, host, &mut buildah, &mut steps)),
+            Report::Failed(error) => return Err(explain(error, host, &mut buildah, steps)),
             Report::Engine(info) => {
                 match info.aux {
-                    Some(BuildInfoAux::BuildKit(report)) => buildkit.report(report, &mut steps),
+                    Some(BuildInfoAux::BuildKit(report)) => buildkit.report(report, steps),
                     Some(BuildInfoAux::Default(id)) => image = id.id.or(image),
                     None => {}
                 }
                 if let Some(text) = info.stream {
-                    buildah.output(&text, &mut steps);
+                    buildah.output(&text, steps);
                 }
                 if steps.are_too_many() {
                     let reason = format!("it reported more than {MAX_STEPS} steps");
@@ -265,7 +285,7 @@ async fn follow(
             }
         }
     }
-    buildah.finish(&mut steps);
+    buildah.finish(steps);
     let reason = "it reported no image ID".to_owned();
     image.ok_or_else(|| Error::Lost { host: host.to_owned(), reason })
 }

@@ -36,14 +36,16 @@ pub struct Login {
 
 /// Credentials of a registry. There is no `Debug`.
 #[derive(Clone, PartialEq)]
-enum Secret {
+pub enum RegistrySecret {
+    /// A user and a password.
     Login(Login),
+    /// A token that a token service exchanges.
     IdentityToken(String),
 }
 
 /// Credentials by host of the registry. There is no `Debug`.
 #[derive(Default)]
-pub(super) struct Credentials(BTreeMap<String, Secret>);
+pub(super) struct Credentials(BTreeMap<String, RegistrySecret>);
 
 /// The part of Docker's `config.json` that is about credentials.
 #[derive(Default, Deserialize)]
@@ -107,7 +109,7 @@ impl Config {
         own.or(Some(&self.creds_store)).map(String::as_str).filter(|name| !name.is_empty())
     }
 
-    fn stored(&self, registry: &str) -> Option<Secret> {
+    fn stored(&self, registry: &str) -> Option<RegistrySecret> {
         let exact = self.auths.get(server(registry));
         exact
             .or_else(|| self.auths.iter().find(|(key, _)| host_of(key) == registry).map(|(_, auth)| auth))?
@@ -116,16 +118,16 @@ impl Config {
 }
 
 impl Auth {
-    fn secret(&self) -> Option<Secret> {
+    fn secret(&self) -> Option<RegistrySecret> {
         if !self.identitytoken.is_empty() {
-            return Some(Secret::IdentityToken(self.identitytoken.clone()));
+            return Some(RegistrySecret::IdentityToken(self.identitytoken.clone()));
         }
         let decoded = STANDARD.decode(&self.auth).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let (user, password) = match decoded.as_deref().and_then(|text| text.split_once(':')) {
             Some((user, password)) => (user.to_owned(), password.trim_end_matches('\0').to_owned()),
             None => (self.username.clone(), self.password.clone()),
         };
-        (!user.is_empty()).then_some(Secret::Login(Login { user, password }))
+        (!user.is_empty()).then_some(RegistrySecret::Login(Login { user, password }))
     }
 }
 
@@ -134,8 +136,8 @@ impl Credentials {
     pub(super) fn of_host(&self, host: &str) -> Option<(String, String)> {
         let registry = if host == HUB_HOST { "docker.io" } else { host };
         Some(match self.0.get(registry)?.clone() {
-            Secret::Login(Login { user, password }) => (user, password),
-            Secret::IdentityToken(token) => (String::new(), token),
+            RegistrySecret::Login(Login { user, password }) => (user, password),
+            RegistrySecret::IdentityToken(token) => (String::new(), token),
         })
     }
 
@@ -153,17 +155,17 @@ impl Credentials {
     }
 }
 
-impl Secret {
+impl RegistrySecret {
     fn credentials(&self, registry: &str) -> DockerCredentials {
         let serveraddress = Some(server(registry).to_owned());
         match self.clone() {
-            Secret::Login(Login { user, password }) => DockerCredentials {
+            RegistrySecret::Login(Login { user, password }) => DockerCredentials {
                 username: Some(user),
                 password: Some(password),
                 serveraddress,
                 ..DockerCredentials::default()
             },
-            Secret::IdentityToken(token) => DockerCredentials {
+            RegistrySecret::IdentityToken(token) => DockerCredentials {
                 identitytoken: Some(token),
                 serveraddress,
                 ..DockerCredentials::default()
@@ -202,9 +204,21 @@ pub async fn has_login(env: &EngineEnv, image: &str) -> (String, Result<bool, St
     (registry, problem.map_or(Ok(stored > 0), Err))
 }
 
+/// The credentials of `docker login` for the registry of `image`. A problem with them is a warning.
+pub async fn registry_secret(env: &EngineEnv, image: &str, warn: impl Fn(String)) -> Option<RegistrySecret> {
+    let registry = registry(image);
+    match Config::read(env) {
+        Ok(config) => config.credentials([registry.clone()], env, warn).await.0.remove(&registry),
+        Err(error) => {
+            warn(format!("{error}; contacting the registry of `{image}` without credentials"));
+            None
+        }
+    }
+}
+
 /// The value of the header of a push with `login`.
 pub(super) fn login_header(login: &Login, repository: &str) -> String {
-    header(&Secret::Login(login.clone()).credentials(&registry(repository)))
+    header(&RegistrySecret::Login(login.clone()).credentials(&registry(repository)))
 }
 
 /// The value of the header of a push without credentials, which engines require.
@@ -218,7 +232,7 @@ fn header(credentials: &impl Serialize) -> String {
 }
 
 /// The registry of an image reference: its first part, if that is a host.
-pub(super) fn registry(image: &str) -> String {
+pub fn registry(image: &str) -> String {
     let host = image.split_once('/').map(|(host, _)| host);
     let host = host.filter(|host| host.contains(['.', ':']) || *host == "localhost");
     match host {
@@ -239,7 +253,7 @@ fn host_of(key: &str) -> &str {
 }
 
 /// Runs a credential helper; `None` if it has no credentials for `server`.
-async fn ask_helper(name: &str, env: &EngineEnv, server: &str) -> Result<Option<Secret>, String> {
+async fn ask_helper(name: &str, env: &EngineEnv, server: &str) -> Result<Option<RegistrySecret>, String> {
     let path =
         helper_program(name, env).ok_or_else(|| format!("`docker-credential-{name}` is not in the PATH"))?;
     let command = Command::new(path, Path::new(".")).argument("get");
@@ -256,8 +270,8 @@ async fn ask_helper(name: &str, env: &EngineEnv, server: &str) -> Result<Option<
     let answer: HelperAnswer =
         serde_json::from_str(&text).map_err(|_| "its output is not the expected JSON".to_owned())?;
     Ok(Some(match (&*answer.username, answer.secret) {
-        ("<token>", token) => Secret::IdentityToken(token),
-        (user, password) => Secret::Login(Login { user: user.to_owned(), password }),
+        ("<token>", token) => RegistrySecret::IdentityToken(token),
+        (user, password) => RegistrySecret::Login(Login { user: user.to_owned(), password }),
     }))
 }
 

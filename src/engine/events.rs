@@ -5,12 +5,51 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 /// An instruction of the Dockerfile and the configuration key that causes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepOrigin {
     /// The instruction as the Dockerfile has it, such as `RUN make`; continuation lines may be joined.
     pub instruction: String,
     /// JSON Pointer to the configuration key.
     pub key: Option<String>,
+    /// Purpose of its step in a few words.
+    pub purpose: String,
+    /// Paths of the build context that it copies; `.` for all of it.
+    pub sources: Vec<String>,
+    /// Stages that it starts from, copies from or mounts.
+    pub stages: Vec<String>,
+}
+
+impl StepOrigin {
+    /// Its purpose without details.
+    pub(super) fn title(&self) -> &str {
+        self.purpose.split([',', ';', ':']).next().unwrap_or_default()
+    }
+
+    /// Whether it runs a command.
+    pub(super) fn is_command(&self) -> bool {
+        self.word(0).is_some_and(|word| word.eq_ignore_ascii_case("run"))
+    }
+
+    /// The argument that it declares.
+    pub(super) fn argument(&self) -> Option<&str> {
+        let is_declaration = self.word(0)?.eq_ignore_ascii_case("arg");
+        self.word(1).filter(|_| is_declaration)?.split('=').next()
+    }
+
+    /// The name of the stage that it starts; empty for one without a name.
+    pub(super) fn starts_stage(&self) -> Option<&str> {
+        let is_start = self.word(0)?.eq_ignore_ascii_case("from");
+        is_start.then(|| self.word(3).unwrap_or_default())
+    }
+
+    /// The image that it starts a stage from, which may be another stage.
+    pub(super) fn base_image(&self) -> Option<&str> {
+        self.starts_stage().and_then(|_| self.word(1))
+    }
+
+    fn word(&self, index: usize) -> Option<&str> {
+        self.instruction.split_whitespace().nth(index)
+    }
 }
 
 /// An event of a build. Each step starts once and then ends once, with [`BuildEvent::StepDone`] or
@@ -34,6 +73,15 @@ pub enum BuildEvent {
         files: u64,
         /// Their size in bytes.
         bytes: u64,
+    },
+    /// A step before the source runs again since the last build of this name.
+    RunsAgain {
+        /// Purpose of the step in a few words.
+        step: String,
+        /// What changed, as a fragment.
+        cause: String,
+        /// Duration when it ran the last time, if known.
+        seconds: Option<f64>,
     },
     /// A step started.
     StepStarted(Step),

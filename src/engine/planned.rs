@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use super::build::{BuildRequest, Settings};
 use super::events::StepOrigin;
 use crate::compiler::back::emit::dockerfile;
-use crate::compiler::back::plan::{Action, Plan, Step};
+use crate::compiler::back::plan::{Action, Mount, Plan, Step};
+use crate::compiler::manifests::dockerfile::{Instruction, instructions};
 use crate::compiler::manifests::dockerignore::Ignore;
+use crate::compiler::paths;
 use crate::context::Context;
 
 /// Path of the Dockerfile in the build context. The engine reads it there, so it is in the image, too.
@@ -35,6 +37,7 @@ impl BuildRequest {
             platform: None,
             pull: false,
             no_cache: false,
+            configuration: Some(paths::normalize(&format!("{}/{}", plan.context.project, plan.config.name))),
             images: vec![plan.server.image.clone()],
             images_known: !plan.has_lines_from_outside(),
             steps: plan.steps.iter().flat_map(origins).collect(),
@@ -45,10 +48,38 @@ impl BuildRequest {
 
 /// The instructions of a step, with where they come from.
 fn origins(step: &Step) -> Vec<StepOrigin> {
-    let instructions = match &step.action {
-        Action::Lines { lines } => lines.clone(),
-        _ => vec![dockerfile::instruction(step)],
+    let origin = |instruction: String, sources| StepOrigin {
+        instruction,
+        key: Some(step.key.clone()),
+        purpose: step.why.clone(),
+        sources,
+        stages: stages(&step.action),
     };
-    let origin = |instruction| StepOrigin { instruction, key: Some(step.key.clone()) };
-    instructions.into_iter().map(origin).collect()
+    match &step.action {
+        Action::Lines { lines } => {
+            let parsed = |line: &String| instructions(std::slice::from_ref(line)).unwrap_or_default();
+            let sources = |line: &String| parsed(line).iter().flat_map(Instruction::sources).collect();
+            lines.iter().map(|line| origin(line.clone(), sources(line))).collect()
+        }
+        Action::Copy { from: None, sources, .. } => {
+            vec![origin(dockerfile::instruction(step), sources.clone())]
+        }
+        _ => vec![origin(dockerfile::instruction(step), Vec::new())],
+    }
+}
+
+/// The stages that an action needs; the image of a new stage may be one.
+fn stages(action: &Action) -> Vec<String> {
+    match action {
+        Action::Copy { from: Some(stage), .. } => vec![stage.clone()],
+        Action::From { image, .. } => vec![image.clone()],
+        Action::Run { mounts, .. } => mounts
+            .iter()
+            .filter_map(|mount| match mount {
+                Mount::Bind { from, .. } => Some(from.clone()),
+                Mount::Cache { .. } | Mount::Secret { .. } => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
 }

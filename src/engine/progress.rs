@@ -16,6 +16,7 @@ use anstream::adapter::strip_str;
 use super::credentials::HUB_HOST;
 use super::error::{Error, FailedStep, is_unauthorized};
 use super::events::{BuildEvent, Step, StepOrigin};
+use super::history::Done;
 use origin::Origins;
 
 pub(super) use buildah::Buildah;
@@ -37,11 +38,15 @@ const MAX_TEXT: usize = 16 * 1024;
 pub(super) struct Steps<F> {
     steps: Vec<State>,
     origins: Origins,
+    /// The instructions that are done.
+    done: Vec<Done>,
     events: F,
 }
 
 struct State {
     step: Step,
+    /// Index of its instruction.
+    origin: Option<usize>,
     started: Instant,
     /// Number of times that it was reported as running.
     reported: u32,
@@ -54,7 +59,7 @@ struct State {
 
 impl<F: FnMut(BuildEvent)> Steps<F> {
     pub(super) fn new(origins: &[StepOrigin], events: F) -> Self {
-        Self { steps: Vec::new(), origins: Origins::new(origins), events }
+        Self { steps: Vec::new(), origins: Origins::new(origins), done: Vec::new(), events }
     }
 
     pub(super) fn report(&mut self, event: BuildEvent) {
@@ -64,10 +69,13 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
     /// Starts a step and returns its index.
     fn start(&mut self, step: Step) -> usize {
         let id = self.steps.len();
-        let key = self.origins.key(&step);
+        let origin = self.origins.find(&step);
+        let key = origin.and_then(|(_, origin)| origin.key.clone());
+        let origin = origin.map(|(index, _)| index);
         let step = Step { id, key, name: cut(&step.name).to_owned(), ..step };
         self.steps.push(State {
             step: step.clone(),
+            origin,
             started: Instant::now(),
             reported: 0,
             ended: false,
@@ -107,6 +115,9 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
     fn done(&mut self, id: usize, cached: bool, seconds: Option<f64>) {
         self.steps[id].last_lines = VecDeque::new();
         if !std::mem::replace(&mut self.steps[id].ended, true) {
+            let State { origin, started, .. } = &self.steps[id];
+            let ran = seconds.unwrap_or_else(|| started.elapsed().as_secs_f64());
+            self.done.extend(origin.map(|index| Done { index, cached, seconds: ran }));
             self.report(BuildEvent::StepDone { id, cached, seconds });
         }
     }
@@ -118,6 +129,11 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
         if !std::mem::replace(&mut state.ended, true) && !is_stopped(reason) {
             self.report(BuildEvent::StepFailed { id, reason: reason.to_owned() });
         }
+    }
+
+    /// The instructions that are done so far.
+    pub(super) fn instructions_done(&self) -> &[Done] {
+        &self.done
     }
 
     /// Whether no build has as many steps.

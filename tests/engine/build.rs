@@ -46,6 +46,7 @@ fn origin(instruction: &str, key: &str) -> StepOrigin {
     StepOrigin {
         instruction: instruction.to_owned(),
         key: Some(key.to_owned()).filter(|key| !key.is_empty()),
+        ..StepOrigin::default()
     }
 }
 

@@ -67,6 +67,7 @@ fn told(events: &[BuildEvent]) -> Vec<String> {
     let tell = |event: &BuildEvent| match event {
         BuildEvent::Context { .. } => "context".to_owned(),
         BuildEvent::UpToDate { .. } => "up to date".to_owned(),
+        BuildEvent::RunsAgain { step, cause, .. } => format!("again {step} {cause}"),
         BuildEvent::StepStarted(step) => {
             let kind = if step.internal { "internal" } else { "step" };
             format!("{} start {kind} {}/{} {}", step.id, number(step.number), number(step.total), step.name)

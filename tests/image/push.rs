@@ -18,9 +18,30 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn new(copy: Copy, host: &str, registry: &str, password: &str) -> Self {
-        let auth = STANDARD.encode(format!("{USER}:{password}"));
-        let config = json!({ "auths": { registry: { "auth": auth } } }).to_string();
+        Self::with_registries(copy, host, &[registry], password)
+    }
+
+    pub(super) fn with_registries(copy: Copy, host: &str, registries: &[&str], password: &str) -> Self {
+        let auth = json!({ "auth": STANDARD.encode(format!("{USER}:{password}")) });
+        let auths: serde_json::Map<_, _> =
+            registries.iter().map(|registry| ((*registry).to_owned(), auth.clone())).collect();
+        let config = json!({ "auths": auths }).to_string();
         Self { copy, host: host.to_owned(), login: TestEnv::empty().file("config.json", config) }
+    }
+
+    /// Runs a `docker` command on another engine or this one, with the login.
+    pub(super) fn docker(&self, host: &str, arguments: &[&str]) {
+        let config = self.login.path("").display().to_string();
+        let mut command = std::process::Command::new("docker");
+        let output = command.args(["--config", &config, "-H", host]).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Runs without an engine.
+    pub(super) fn alone(&self, arguments: &str) -> Output {
+        let config = self.login.path("").display().to_string();
+        let env = TestEnv::inside(self.copy.directory.path());
+        env.variable("DOCKER_HOST", "unix:///none").variable("DOCKER_CONFIG", &config).run(arguments)
     }
 
     pub(super) fn run(&self, arguments: &str) -> Output {

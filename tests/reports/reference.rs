@@ -192,12 +192,12 @@ fn events_are_documented() {
         events(&items("src/engine/events.rs"), "BuildEvent", "_").into_iter().map(|(_, event)| event);
     let deploy = TestEnv::empty().run("schema deploy-events").out;
     let deploy = of_schema(&serde_json::from_str(&deploy).unwrap());
-    let built = deploy.iter().find(|event| event.name == "built").unwrap();
-    let built = Documented {
-        name: built.name.clone(),
-        description: built.description.clone(),
-        fields: built.fields.clone(),
+    let of_deploy = |name: &str| {
+        let event = deploy.iter().find(|event| event.name == name).unwrap();
+        let Documented { name, description, fields } = event;
+        Documented { name: name.clone(), description: description.clone(), fields: fields.clone() }
     };
+    let results = ["built", "push", "pushed"].map(of_deploy);
     let page = format!(
         "# Events\n\nWith `--json`, `dev`, `up`, `down`, `deploy` and `host serve` print events as JSON Lines: one object \
          per line on stdout, whose\n`event` is its kind. `build --progress json` does the same. Ignore events and fields \
@@ -206,7 +206,7 @@ fn events_are_documented() {
          ## build\n\n{}\n## deploy\n\n`agentcli schema deploy-events` prints the JSON Schema.\n\n{}\n\
          ## host serve\n\nThe only event is `ready`, with the `url` of the service, and the one of `deployments`, in which NAME is that of one.\n",
         table(servers),
-        table(builds.chain([built])),
+        table(builds.chain(results)),
         table(deploy)
     );
     generated("docs/reference/events.md", &page);

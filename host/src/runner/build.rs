@@ -71,7 +71,8 @@ fn report(event: &BuildEvent, log: &LogSink) {
         BuildEvent::StepLog { line, .. } => log(LogLevel::Info, line),
         BuildEvent::StepFailed { reason, .. } => log(LogLevel::Error, reason),
         BuildEvent::Warning { message } => log(LogLevel::Warning, message),
-        BuildEvent::StepStarted(_)
+        BuildEvent::RunsAgain { .. }
+        | BuildEvent::StepStarted(_)
         | BuildEvent::StepProgress { .. }
         | BuildEvent::StepRunning { .. }
         | BuildEvent::StepDone { .. } => {}

@@ -1,22 +1,26 @@
 //! `agentcli build`
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::dockerfile::warn_if_stale;
 use crate::cli::build_settings::BuildSettings;
-use crate::cli::compile::PlanOptions;
+use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::image;
 use crate::cli::printer::Printer;
-use crate::cli::progress::Style;
+use crate::cli::progress::{Style, runs_again, size};
 use crate::cli::setup;
 use crate::compiler::back::emit::dockerfile;
-use crate::engine::{BuildReporter as _, BuildRequest, Built, Engine, PushRequest, Pushed};
+use crate::engine::{
+    Again, BuildEvent, BuildReporter as _, BuildRequest, Built, Engine, PushRequest, Pushed, Settings,
+};
 use crate::error::Error;
 use crate::live::Reporter as _;
+use crate::registry::{Replaced, Replacement};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -30,9 +34,21 @@ pub(crate) struct Build {
     #[arg(short, long = "tag", value_name = "TAG", value_parser = image::name, required = true)]
     tags: Vec<String>,
 
+    /// Explain which steps before the source would run again since the last build, without building
+    #[arg(long, conflicts_with = "push")]
+    why: bool,
+
     /// Push the image under each of its names, with the credentials of `docker login`
     #[arg(long)]
     push: bool,
+
+    /// Replace the source in the image of the registry, without a container engine
+    #[arg(long, requires = "push")]
+    no_engine: bool,
+
+    /// Image to start from without an engine [default: the one of the first name, or else of the tag latest]
+    #[arg(long, value_name = "IMAGE", value_parser = image::name, requires = "no_engine")]
+    from: Option<String>,
 
     /// Comma-separated target platforms; with several, the images are named TAG-OS-ARCH
     #[arg(long, value_name = "PLATFORM", value_delimiter = ',')]
@@ -69,6 +85,12 @@ impl Build {
         let planned = self.options.plan_image(env)?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
         let settings = self.settings.read(env, &planned.plan, true)?;
+        if self.why {
+            return self.explain(env, &planned, settings);
+        }
+        if self.no_engine {
+            return self.replace(env, &planned, settings);
+        }
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
         let engine = setup::engine(env, &runtime)?;
         let requests = self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? })?;
@@ -83,6 +105,68 @@ impl Build {
             print_built(printer.env, &built, self.progress == Style::Json)?;
             if self.push {
                 runtime.block_on(push(&engine, &built, silence, &mut printer))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the image from one in the registry.
+    fn replace(&self, env: &mut Env, planned: &Planned, settings: Settings) -> Result<(), Error> {
+        let requests = self.requests(&BuildRequest { settings, ..image::request(env, planned, &[])? })?;
+        let [request] = &requests[..] else {
+            return Err(Error::usage("--no-engine makes one image", "pass one platform at a time"));
+        };
+        let (runtime, stop, started) = (env.runtime()?, env.stop.clone(), Instant::now());
+        let (sender, mut events) = mpsc::unbounded_channel();
+        let (engine_env, policy) = (env.engine(), env.retry_policy);
+        let from = self.from.as_deref();
+        let replacement = Replacement { request, from, env: &engine_env, policy, events: sender };
+        let mut printer = Printer::new(env, self.progress == Style::Json, ());
+        let done = runtime.block_on(async {
+            let mut run = std::pin::pin!(replacement.run(&stop));
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(event) = events.recv() => printer.event(&event),
+                    done = &mut run => break done,
+                }
+            }
+        });
+        while let Ok(event) = events.try_recv() {
+            printer.event(&event);
+        }
+        // The threads of name resolution cannot be interrupted.
+        runtime.shutdown_background();
+        let Replaced { images, sent } = done?;
+        let seconds = started.elapsed().as_secs_f64();
+        printer.note(format!("sent {} in {seconds:.1} s", size(sent)));
+        images.into_iter().for_each(|image| printer.pushed(image));
+        Ok(())
+    }
+
+    /// Prints which steps would run again, and why.
+    fn explain(&self, env: &mut Env, planned: &Planned, settings: Settings) -> Result<(), Error> {
+        let requests = self.requests(&BuildRequest { settings, ..image::request(env, planned, &[])? })?;
+        for request in requests {
+            let name = &request.tags[0];
+            let again = request.again(&env.engine())?;
+            if self.progress == Style::Json {
+                for Again { step, cause, seconds, .. } in again.unwrap_or_default() {
+                    let event = BuildEvent::RunsAgain { step, cause, seconds };
+                    env.out.line(&json!(event).to_string())?;
+                }
+                continue;
+            }
+            match again.as_deref() {
+                None => {
+                    env.out.line(&format!("{name}: no build of this name is recorded on this machine"))?
+                }
+                Some([]) => env.out.line(&format!("{name}: no step before the source runs again"))?,
+                Some(again) => {
+                    for Again { step, cause, seconds, .. } in again {
+                        env.out.line(&runs_again(step, cause, *seconds))?;
+                    }
+                }
             }
         }
         Ok(())

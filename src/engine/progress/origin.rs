@@ -11,13 +11,14 @@ struct Stage {
     name: String,
     /// Whether it starts from an image, which BuildKit counts as a step, rather than from `scratch` or an earlier stage.
     pulls: bool,
-    instructions: Vec<StepOrigin>,
+    /// With their indices among all instructions.
+    instructions: Vec<(usize, StepOrigin)>,
 }
 
 impl Origins {
     pub(super) fn new(origins: &[StepOrigin]) -> Self {
         let mut stages: Vec<Stage> = Vec::new();
-        for origin in origins {
+        for (index, origin) in origins.iter().enumerate() {
             let words: Vec<&str> = origin.instruction.split_whitespace().collect();
             if keyword(&origin.instruction) == "FROM" || stages.is_empty() {
                 let named = words.iter().position(|word| word.eq_ignore_ascii_case("as"));
@@ -29,34 +30,35 @@ impl Origins {
                 stages.push(Stage { name, pulls, instructions: Vec::new() });
             }
             if let Some(stage) = stages.last_mut() {
-                stage.instructions.push(origin.clone());
+                stage.instructions.push((index, origin.clone()));
             }
         }
         Self { stages }
     }
 
-    /// The key of the instruction of a step: found by the number, since BuildKit expands variables in the text; if the
+    /// The instruction of a step and its index: found by the number, since BuildKit expands variables in the text; if the
     /// totals differ, by the text.
-    pub(super) fn key(&self, step: &Step) -> Option<String> {
+    pub(super) fn find(&self, step: &Step) -> Option<(usize, &StepOrigin)> {
         let stage =
             self.stages.iter().filter(|stage| step.stage.as_ref().is_none_or(|own| *own == stage.name));
         let by_number = stage.filter_map(|stage| stage.numbered(step)).next();
-        let same = |it: &&StepOrigin| it.instruction.split_whitespace().eq(step.name.split_whitespace());
+        let same =
+            |it: &&(usize, StepOrigin)| it.1.instruction.split_whitespace().eq(step.name.split_whitespace());
         let by_text = || self.stages.iter().flat_map(|stage| &stage.instructions).find(same);
-        by_number.or_else(by_text).and_then(|origin| origin.key.clone())
+        by_number.or_else(by_text).map(|(index, origin)| (*index, origin))
     }
 }
 
 impl Stage {
     /// The instruction with the number of `step`, as BuildKit or Buildah counts.
-    fn numbered(&self, step: &Step) -> Option<&StepOrigin> {
+    fn numbered(&self, step: &Step) -> Option<&(usize, StepOrigin)> {
         let at = (step.number? as usize).checked_sub(1)?;
         let total = step.total? as usize;
-        let layers: Vec<&StepOrigin> =
-            self.instructions.iter().filter(|origin| self.counts(origin)).collect();
-        let all: Vec<&StepOrigin> = self.instructions.iter().collect();
+        let layers: Vec<&(usize, StepOrigin)> =
+            self.instructions.iter().filter(|(_, origin)| self.counts(origin)).collect();
+        let all: Vec<&(usize, StepOrigin)> = self.instructions.iter().collect();
         let found = [layers, all].into_iter().find(|counted| counted.len() == total)?.get(at).copied()?;
-        Some(found).filter(|origin| keyword(&origin.instruction) == keyword(&step.name))
+        Some(found).filter(|(_, origin)| keyword(&origin.instruction) == keyword(&step.name))
     }
 
     /// Whether BuildKit counts the instruction.
