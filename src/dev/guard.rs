@@ -19,6 +19,8 @@ const LOCALHOST: &str = r"(?:[a-z0-9_-]+\.)*localhost";
 const IPV4: &str = r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}";
 const IPV6: &str = r"\[[0-9a-f:.]+\]";
 const LOOPBACK: &str = r"127(?:\.[0-9]{1,3}){3}|\[::1\]";
+/// Addresses that requests of this machine come from.
+const PEERS: &str = r"(?:::ffff:)?127(?:\.[0-9]{1,3}){3}|::1";
 
 /// What is reported of a refused request before and after its host or origin.
 const NO_HOST: (&str, &str) =
@@ -29,6 +31,9 @@ const NO_ORIGIN: (&str, &str) = (
 );
 const NULL_ORIGIN: (&str, &str) =
     ("refused a request from a page with the origin", "open the page from http://localhost, not from a file");
+
+/// What is reported of the studio's header where it does not count.
+const NOT_HERE: &str = "of a request that comes from another machine or through a tunnel; what `auth` asks for is needed there";
 
 /// Origins that the configuration allows.
 #[derive(Debug, Default, PartialEq)]
@@ -69,6 +74,12 @@ pub(super) fn rules(options: &Options, address: &Address, ports: &[u16], configu
         "origins": origins,
         "pattern": configured.pattern,
         "hidden": local::JAVASCRIPT_TEST_ROUTES,
+        "here": {
+            "hosts": format!(r"(?:{LOCALHOST}\.?|{LOOPBACK})(?::[0-9]*)?"),
+            "peers": PEERS,
+            "header": local::STUDIO_HEADER,
+            "ignored": format!("ignored the header `{}` {NOT_HERE}", local::STUDIO_HEADER),
+        },
         "refusals": {
             "host": refusal(421, NO_HOST),
             "origin": refusal(403, NO_ORIGIN),

@@ -78,9 +78,33 @@ impl<'a> Target<'a> {
     }
 }
 
+const AUTH: &str = r#"
+from langgraph_sdk import Auth
+
+auth = Auth()
+
+
+@auth.authenticate
+async def authenticate(headers):
+    if b"x-deny" in headers:
+        raise Auth.exceptions.HTTPException(status_code=401, detail="denied")
+    return "user"
+"#;
+
+const JAVASCRIPT_AUTH: &str = r#"
+import { Auth, HTTPException } from "@langchain/langgraph-sdk/auth";
+
+export const auth = new Auth().authenticate(async (request) => {
+  if (request.headers.has("x-deny")) throw new HTTPException(401, { message: "denied" });
+  return "user";
+});
+"#;
+
 #[test]
 fn foreign_pages_cannot_use_the_python_server() {
     let project = Project::of("hello");
+    project.write("auth.py", AUTH);
+    project.edit("agent.json", r#""graphs""#, r#""auth": { "path": "./auth.py:auth" }, "graphs""#);
     project.edit("src/hello/graph.py", "    return {", "    open('ran.txt', 'a').write('x')\n    return {");
     let target = Target::start(&project);
     let described = target.dev.call("GET", "/openapi.json", Value::Null);
@@ -97,6 +121,8 @@ fn foreign_pages_cannot_use_the_python_server() {
 #[test]
 fn foreign_pages_cannot_use_the_javascript_server() {
     let project = javascript();
+    project.write("auth.mjs", JAVASCRIPT_AUTH);
+    project.edit("agent.json", r#""graphs""#, r#""auth": { "path": "./auth.mjs:auth" }, "graphs""#);
     let graph = project.read(GRAPH);
     let graph = graph.replace("(state) => (", "(state) => (appendFileSync('ran.txt', 'x'), ");
     project.write(GRAPH, format!("import {{ appendFileSync }} from 'node:fs';\n{graph}"));

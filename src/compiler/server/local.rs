@@ -85,6 +85,8 @@ pub const JAVASCRIPT_FILES: [&str; 3] = [
 pub const JAVASCRIPT_SETTINGS: &[&str] = &["graphs", "auth", "http", "ui", "ui_config"];
 /// Routes that the JavaScript server has for its own tests, and that need no authentication.
 pub const JAVASCRIPT_TEST_ROUTES: &[&str] = &["/internal/truncate"];
+/// Header by which the studio is let past the project's own authentication.
+pub const STUDIO_HEADER: &str = "x-auth-scheme";
 /// Further variables for the JavaScript server.
 pub const JAVASCRIPT_VARIABLES: &[(&str, &str)] = &[("NODE_ENV", "development")];
 

@@ -12,6 +12,8 @@ const hostPattern = whole(rules.hosts);
 const loopback = whole(rules.loopback);
 // As the server matches it.
 const pattern = rules.pattern ? new RegExp(rules.pattern) : undefined;
+const ownHosts = whole(rules.here.hosts);
+const ownPeers = whole(rules.here.peers);
 const reported = new Set();
 
 function isAllowed(origin, hosts) {
@@ -46,12 +48,25 @@ function isHidden(request) {
   }
 }
 
-function report(what, values, remedy) {
-  const shown = values
-    .join(", ")
-    .slice(0, LONGEST_REPORTED)
-    .replace(/[^ -~]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
-  const message = `${what} \`${shown}\`; ${remedy}`;
+// Whether a request comes from this machine, and not through a tunnel.
+function isHere(request) {
+  const { host: hosts = [] } = request.headersDistinct;
+  return ownPeers.test(request.socket.remoteAddress ?? "") && hosts.every((host) => ownHosts.test(host.toLowerCase()));
+}
+
+// Leaves the header by which the studio passes the project's authentication to requests of this machine.
+function withholdStudio(request) {
+  const { header, ignored } = rules.here;
+  if (!(header in request.headers) || isHere(request)) return;
+  report(ignored);
+  delete request.headers[header];
+  const raw = request.rawHeaders;
+  for (let at = raw.length - 2; at >= 0; at -= 2) {
+    if (raw[at].toLowerCase() === header) raw.splice(at, 2);
+  }
+}
+
+function report(message) {
   if (!reported.has(message) && reported.size < MOST_REPORTED) {
     reported.add(message);
     process.stdout.write(`${message}\n`);
@@ -59,12 +74,21 @@ function report(what, values, remedy) {
   return message;
 }
 
+// What is reported of a refused request.
+function explained(what, values, remedy) {
+  const shown = values
+    .join(", ")
+    .slice(0, LONGEST_REPORTED)
+    .replace(/[^ -~]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+  return `${what} \`${shown}\`; ${remedy}`;
+}
+
 // The status and text of an answer to a request that the server does not get.
 function refusal(request) {
   const [reason, values] = refused(request) ?? [];
   if (reason) {
     const [status, what, remedy] = rules.refusals[reason];
-    return [status, report(what, values, remedy)];
+    return [status, report(explained(what, values, remedy))];
   }
   if (isHidden(request)) return [404, http.STATUS_CODES[404]];
 }
@@ -86,9 +110,13 @@ for (const { prototype } of [http.Server, https.Server]) {
   const { emit } = prototype;
   prototype.emit = function (event, request, response) {
     if (event === "listening" && rules.ports.includes(this.address()?.port)) guarded.add(this);
-    const refused = REQUESTS.includes(event) && guarded.has(this) ? refusal(request) : undefined;
-    if (!refused) return emit.apply(this, arguments);
-    answer(response, ...refused);
-    return true;
+    if (!REQUESTS.includes(event) || !guarded.has(this)) return emit.apply(this, arguments);
+    const refused = refusal(request);
+    if (refused) {
+      answer(response, ...refused);
+      return true;
+    }
+    withholdStudio(request);
+    return emit.apply(this, arguments);
   };
 }

@@ -15,13 +15,32 @@ class Guard:
         self.loopback = re.compile(rules["loopback"])
         self.pattern = re.compile(rules["pattern"]) if rules["pattern"] else None
         self.reported = set()
+        here = rules["here"]
+        self.own_hosts = re.compile(here["hosts"])
+        self.own_peers = re.compile(here["peers"])
+        self.studio = here["header"].encode()
 
     async def __call__(self, scope, receive, send):
-        refused = None if scope["type"] == "lifespan" else self.refused(scope["headers"])
-        if refused is None:
-            await self.app(scope, receive, send)
-        else:
-            await self.refuse(scope, receive, send, *refused)
+        if scope["type"] == "lifespan":
+            return await self.app(scope, receive, send)
+        refused = self.refused(scope["headers"])
+        if refused:
+            return await self.refuse(scope, receive, send, *refused)
+        await self.app(self.without_studio(scope), receive, send)
+
+    def without_studio(self, scope):
+        """Leaves the header by which the studio passes the project's authentication to requests of this machine."""
+        headers = scope["headers"]
+        if all(name != self.studio for name, _ in headers) or self.is_here(scope):
+            return scope
+        self.report(self.rules["here"]["ignored"])
+        return {**scope, "headers": [(name, value) for name, value in headers if name != self.studio]}
+
+    def is_here(self, scope):
+        """Whether a request comes from this machine, and not through a tunnel."""
+        peer = (scope.get("client") or [""])[0]
+        hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
+        return bool(self.own_peers.fullmatch(peer)) and all(map(self.own_hosts.fullmatch, hosts))
 
     def refused(self, headers):
         """What refuses a request with these headers, and their values, if anything does."""
@@ -45,14 +64,17 @@ class Guard:
             or (self.pattern is not None and self.pattern.fullmatch(origin) is not None)
         )
 
+    def report(self, message):
+        if message not in self.reported and len(self.reported) < self.MOST_REPORTED:
+            self.reported.add(message)
+            print(message, flush=True)
+
     async def refuse(self, scope, receive, send, reason, values):
         status, what, remedy = self.rules["refusals"][reason]
         shown = ", ".join(values)[: self.LONGEST_REPORTED]
         shown = "".join(c if " " <= c <= "~" else f"\\x{ord(c):02x}" for c in shown)
         message = f"{what} `{shown}`; {remedy}"
-        if message not in self.reported and len(self.reported) < self.MOST_REPORTED:
-            self.reported.add(message)
-            print(message, flush=True)
+        self.report(message)
         answer = "http.response"
         if scope["type"] == "websocket":
             await receive()

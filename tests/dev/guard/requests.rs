@@ -84,6 +84,7 @@ pub(super) fn are_judged(target: &Target) {
     hosts(target);
     test_routes_do_not_exist(target);
     streams(target);
+    the_studio_passes_on_this_machine_only(target);
     reports_are_bounded(target);
 }
 
@@ -162,6 +163,24 @@ fn test_routes_do_not_exist(target: &Target) {
         assert_eq!(response.status, 404, "{path}: {response:?}");
     }
     assert_eq!(target.ask("GET", "/deploy", &[], "").status, 404);
+}
+
+/// The studio's header replaces what `auth` asks for, unless the request comes through a tunnel or from elsewhere.
+fn the_studio_passes_on_this_machine_only(target: &Target) {
+    let status = |host: &str, headers: &[(&str, &str)]| {
+        let headers = [&[("Host", host), ("X-Deny", "1")], headers].concat();
+        super::ask(target.port, "POST", "/threads/search", &headers, "{}").status
+    };
+    let studio = [("X-Auth-Scheme", "langsmith")];
+    for host in ["localhost:1", "app.localhost", "127.0.0.1", "[::1]:1"] {
+        assert_eq!(status(host, &[]), 401, "{host}");
+        assert_eq!(status(host, &studio), 200, "{host}");
+    }
+    for host in ["192.168.1.5:1", "[fe80::1]", "10.0.0.1"] {
+        assert_eq!(status(host, &studio), 401, "{host}");
+        assert_eq!(status(host, &[studio[0], studio[0]]), 401, "{host}");
+    }
+    assert_eq!(target.dev.talk().matches("ignored the header `x-auth-scheme` of a request").count(), 1);
 }
 
 fn streams(target: &Target) {
