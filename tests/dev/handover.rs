@@ -66,7 +66,13 @@ fn requests_wait_while_the_server_restarts() {
     // Without a standby.
     signal_process(next_standby(&project, &[first]), "KILL");
     edit(&project, &dev, "One", "Two");
-    edit(&project, &dev, "Two", "Three");
+    // Edits while the old server ends, while the new one starts, and at once afterwards.
+    for (event, old, new) in [("reloading", "Two", "Three"), ("starting", "Three", "Four")] {
+        dev.within(Duration::ZERO);
+        project.edit(GRAPH, old, &format!("{new} at first"));
+        dev.until(event);
+        edit(&project, &dev, &format!("{new} at first"), new);
+    }
     client.assert_nothing_lost(&dev);
 
     // Nobody waits for a server that has failed.
@@ -77,6 +83,17 @@ fn requests_wait_while_the_server_restarts() {
     assert!(failed.is_err(), "{failed:?}");
     project.edit(GRAPH, "def greet((", "def greet(");
     dev.until("ready");
-    assert_eq!(dev.run(json!({}))["greeting"], "Three, world!");
+    assert_eq!(dev.run(json!({}))["greeting"], "Four, world!");
+
+    // Ctrl-C in the midst of a restart.
+    let thread = dev.call("POST", "/threads", json!({}))["thread_id"].as_str().unwrap().to_owned();
+    dev.within(Duration::ZERO);
+    project.edit(GRAPH, "Four", "Five");
+    dev.until("reloading");
     assert_eq!(dev.stop("INT").code(), Some(0));
+    assert_eq!(project.processes(), [""; 0]);
+    let dev = project.ready(&[]);
+    assert_eq!(dev.run(json!({}))["greeting"], "Five, world!");
+    assert_eq!(dev.call("GET", &format!("/threads/{thread}"), Value::Null)["thread_id"], thread);
+    dev.stop("INT");
 }
