@@ -33,7 +33,8 @@ const NULL_ORIGIN: (&str, &str) =
     ("refused a request from a page with the origin", "open the page from http://localhost, not from a file");
 
 /// What is reported of the studio's header where it does not count.
-const NOT_HERE: &str = "of a request that comes from another machine or through a tunnel; what `auth` asks for is needed there";
+const NOT_HERE: &str =
+    "of a request that comes from another machine or through a tunnel; what `auth` asks for is needed there";
 
 /// Origins that the configuration allows.
 #[derive(Debug, Default, PartialEq)]
