@@ -66,16 +66,24 @@ fn signals_end_every_wait_for_an_engine_that_hangs() {
         ("deploy", "pushing", "/push", &push, "removing the temporary tag"),
     ] {
         let start = || {
+            // A run that is killed leaves its tag, which the next one would restore.
+            remove_tags(&engine, &registry);
             let relay = HangingEngine::start(&engine, request);
             let running = start(&stage, &host.url(), &relay.host, arguments);
             running.wait_for(phase, || relay.hangs()).with(relay)
         };
         assert_stops((name, phase, 130), start, |what| assert!(what.contains(note), "{what}"));
     }
-    for id in docker(&engine, &["images", "-q", &format!("{}/*/*", registry.address)]).lines() {
-        docker(&engine, &["rmi", "-f", id]);
-    }
+    remove_tags(&engine, &registry);
     assert!(deployments(&host).iter().all(|found| revisions(&host, found).is_empty()));
+}
+
+/// Removes the names in the registry from the images on the engine.
+fn remove_tags(engine: &str, registry: &Registry) {
+    let names = format!("{}/*/*", registry.address);
+    for name in docker(engine, &["images", "--format", "{{.Repository}}:{{.Tag}}", &names]).lines() {
+        docker(engine, &["rmi", name]);
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 # Runs the agent server. Argument: {"path": [...], "writes_bytecode": whether the environment is agentcli's own,
 # "debugger": [host, port, waits] or null, "guard": {...}, "node_guard": URL or null, "queue": [module, class],
-# "sockets": descriptors of the sockets to accept connections from, "server": {...}, "standby": null, or {"waits": whether this is a standby, "roots": directories of the project, "state": that
-# of the server's state, "modules": file, "without": packages that a standby does not import}} as JSON.
+# "sockets": descriptors of the sockets to accept connections from, "server": {...}, "standby": null, or {"waits": whether
+# this is a standby, "roots": directories of the project, "state": that of the server's state, "modules": file, "without":
+# packages that a standby does not import}} as JSON.
 import asyncio
 import gc
 import socket
