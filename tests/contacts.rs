@@ -8,11 +8,14 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use agentcli_host::Store;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::engine::{docker, hosts};
+use crate::engine::{docker, hosts, remove_labelled};
 use crate::harness::{TestEnv, copy, fixtures, free_port, program};
+use crate::host::serve::first_line;
 use crate::host::service::{Host, KEY};
 
 /// Reports the addresses of a program to the file that follows. The program stays the child of its caller.
@@ -58,20 +61,25 @@ fn run(
 ) -> (Output, BTreeSet<String>) {
     let logs = TempDir::new().unwrap();
     let log = logs.path().join("trace");
-    let all = [prefix, TRACE, &[log.to_str().unwrap(), program()], arguments].concat();
-    let mut child = Command::new(all[0])
-        .args(&all[1..])
-        .current_dir(directory)
-        .envs(variables.iter().copied())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut command = traced(directory, prefix, arguments, &log);
+    let mut child = command.envs(variables.iter().copied()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let id = child.id();
     let output = child.wait_with_output().unwrap();
     (output, contacts(&log, id))
+}
+
+/// The program with these arguments, which reports to `log`.
+fn traced(directory: &Path, prefix: &[&str], arguments: &[&str], log: &Path) -> Command {
+    let all = [prefix, TRACE, &[log.to_str().unwrap(), program()], arguments].concat();
+    let mut command = Command::new(all[0]);
+    command
+        .args(&all[1..])
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
 }
 
 /// A network namespace in which only the loopback interface is there.
@@ -143,11 +151,13 @@ fn commands_of_the_engine_contact_only_it_and_the_server() {
     let home = home.path().to_str().unwrap();
     let variables = [("DOCKER_HOST", &*host), ("HOME", home), ("XDG_CACHE_HOME", home)];
     let up = format!("up --no-pull --wait --port {port} --project-name {name}");
+    let invoke = format!(r#"invoke agent {{"name":"Ada"}} --project-name {name}"#);
     let down = format!("down --volumes --project-name {name}");
     let build = format!("build --no-pull --tag {image}");
     let expected = [
         (build.as_str(), BTreeSet::from([engine.clone()])),
-        (&up, BTreeSet::from([engine.clone(), server])),
+        (&up, BTreeSet::from([engine.clone(), server.clone()])),
+        (&invoke, BTreeSet::from([engine.clone(), server])),
         (&down, BTreeSet::from([engine.clone()])),
         ("doctor", BTreeSet::from([engine])),
     ];
@@ -182,4 +192,53 @@ fn commands_of_the_service_contact_only_it() {
         );
         assert_eq!(contacts, BTreeSet::from([host.address().to_string()]), "{arguments}");
     }
+}
+
+#[test]
+fn the_service_contacts_only_the_engine_and_this_machine() {
+    let engine = hosts().remove(0);
+    let socket = engine.strip_prefix("unix://").unwrap();
+    let (project, home) = (TempDir::new().unwrap(), TestEnv::empty());
+    copy(&fixtures("databases"), project.path());
+    let key = home.run("host keys create --data data").out;
+    let log = home.path("trace");
+    let words = "host serve --data data --listen 127.0.0.1:0 --proxy 127.0.0.1:0 --json";
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut service = traced(&home.path("."), &[], &words, &log).env("DOCKER_HOST", &engine).spawn().unwrap();
+    let ready: Value = serde_json::from_str(&first_line(&mut service)).unwrap();
+    let url = ready["url"].as_str().unwrap();
+    let api = url.strip_prefix("http://").unwrap().to_owned();
+    let proxy = ready["deployments"].as_str().unwrap().rsplit(':').next().unwrap();
+    let proxy = format!("127.0.0.1:{proxy}");
+
+    let at_home = home.path("");
+    let variables = [("HOME", at_home.to_str().unwrap())];
+    let account = format!("--host-url {url} --api-key {}", key.trim());
+    let mut found = Vec::new();
+    for (arguments, expected) in [
+        (format!("deploy --remote --yes --name traced {account}"), vec![api.clone()]),
+        (
+            format!("manifests - --deployment traced --image registry.example/agent:1 {account}"),
+            vec![api.clone()],
+        ),
+        (format!(r#"invoke agent {{"name":"Ada"}} --deployment traced {account}"#), vec![api, proxy]),
+    ] {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let (output, contacts) = run(project.path(), &[], &words, &variables, "");
+        found.push((arguments.replace(key.trim(), "KEY"), output, contacts, expected));
+    }
+    let id = service.id();
+    kill_process(Pid::from_child(&service), Signal::TERM).unwrap();
+    let ended = service.wait().unwrap();
+    let host = Store::attach(&home.path("data")).unwrap().host_id().unwrap();
+    remove_labelled(&engine, &format!("agentcli.host={host}"));
+    assert!(ended.success());
+    for (arguments, output, contacts, expected) in found {
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        assert_eq!(contacts, BTreeSet::from_iter(expected), "{arguments}");
+    }
+    let contacts = contacts(&log, id);
+    assert!(contacts.contains(socket), "{contacts:?}");
+    let is_here = |contact: &String| contact == socket || contact.starts_with("127.0.0.1:");
+    assert!(contacts.iter().all(is_here), "{contacts:?}");
 }

@@ -32,7 +32,7 @@ mod referee;
 mod revisions;
 #[cfg(feature = "system-tests")]
 mod runner;
-mod serve;
+pub(crate) mod serve;
 #[cfg(feature = "system-tests")]
 mod servers;
 pub(crate) mod service;

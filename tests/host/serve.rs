@@ -24,7 +24,7 @@ fn run(mut command: Command, env: &TestEnv, arguments: &[&str]) -> Child {
 }
 
 /// The first line that it says.
-pub(super) fn first_line(child: &mut Child) -> String {
+pub(crate) fn first_line(child: &mut Child) -> String {
     lines(child.stdout.take().unwrap()).recv_timeout(PATIENCE).unwrap_or_else(|_| {
         child.kill().ok();
         panic!("it does not say where it is")
