@@ -26,8 +26,22 @@ def write_bytecode_of_packages():
     sys.dont_write_bytecode = False
 
 
+def write_no_bytecode_of_new_files():
+    """Python takes the bytecode of an edit for that of the next one, if both are of the same size and second."""
+    SECONDS = 2
+    set_data = SourceFileLoader.set_data
+
+    def set_data_of_old_files(self, path, data, **settings):
+        is_package = self.path.startswith(sys.prefix + os.sep)
+        if is_package or time.time() - os.stat(self.path).st_mtime > SECONDS:
+            set_data(self, path, data, **settings)
+
+    SourceFileLoader.set_data = set_data_of_old_files
+
+
 if options["writes_bytecode"] and sys.dont_write_bytecode:
     write_bytecode_of_packages()
+write_no_bytecode_of_new_files()
 
 standby = options["standby"]
 has_record = standby and os.path.exists(standby["modules"])
