@@ -57,6 +57,20 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Room of the host, from the bottom to the top, and the others that it may use. `main` and `lib` are not rooms.
+const HOST_ROOMS: &[(&str, &[&str])] = &[
+    ("lock", &[]),
+    ("net", &["lock"]),
+    ("proxy", &["lock", "net"]),
+    ("store", &["lock", "net"]),
+    ("runner", &["lock", "net", "store"]),
+    ("registry", &["lock", "net", "runner", "store"]),
+    ("reconcile", &["lock", "net", "proxy", "registry", "runner", "store"]),
+    ("api", &["lock", "net", "registry", "runner", "store"]),
+    ("service", &["api", "net", "proxy", "reconcile", "registry", "runner", "store"]),
+    ("command", &["api", "net", "registry", "runner", "service", "store"]),
+];
+
 /// Module of the compiler, and the other modules that it may use. A module without a row is an error.
 const MODULES: &[(&str, &[&str])] = &[
     ("back::emit", &["back::plan", "manifests::dockerignore"]),
@@ -362,6 +376,38 @@ fn rooms_use_only_what_they_may() {
             let uses = code.contains(&format!("use {vendor}::")) || code.contains(&format!(" {vendor}::"));
             assert!(!uses || owners.iter().any(|owner| is_in(&path, owner)), "{path} uses {vendor}");
         }
+    }
+}
+
+#[test]
+fn rooms_of_the_host_use_only_what_they_may() {
+    let rooms: BTreeMap<&str, &[&str]> = HOST_ROOMS.iter().copied().collect();
+    for File { path, code } in sources_below("host/src") {
+        let room = room(&path, "host/src/").unwrap();
+        if matches!(room, "lib" | "main") {
+            continue;
+        }
+        let may =
+            rooms.get(room).unwrap_or_else(|| panic!("{path}: a room that tests/house.rs does not know"));
+        for other in used(&code, "crate::") {
+            // What `lib` hands on to other packages, files name by its room.
+            assert!(other == room || may.contains(&other.as_str()), "{path} uses {other}");
+        }
+    }
+}
+
+#[test]
+fn rooms_make_no_circle() {
+    for (package, rooms) in [("src", ROOMS), ("host/src", HOST_ROOMS)] {
+        let mut left: Vec<_> = rooms.to_vec();
+        loop {
+            let names: Vec<&str> = left.iter().map(|(room, _)| *room).collect();
+            left.retain(|(_, uses)| uses.iter().any(|other| names.contains(other)));
+            if left.len() == names.len() {
+                break;
+            }
+        }
+        assert_eq!(left, [], "circles between rooms of {package}");
     }
 }
 

@@ -1,8 +1,7 @@
 //! The API: its routes, their handlers, and the rules for what clients send.
 
-pub(crate) mod answer;
+mod answer;
 mod body;
-mod codehost;
 mod deployments;
 mod listener;
 mod logs;
@@ -11,13 +10,13 @@ mod merge;
 mod name;
 pub(crate) mod openapi;
 mod page;
-pub(crate) mod query;
-pub(crate) mod receiving;
-pub(crate) mod repositories;
+mod query;
+mod receiving;
+mod repositories;
 mod revisions;
 pub(crate) mod routes;
 mod rules;
-pub(crate) mod templates;
+pub(crate) mod shared;
 mod transfer;
 pub(crate) mod uploads;
-pub(crate) mod webhook;
+mod webhook;

@@ -13,7 +13,7 @@
 
 mod api;
 mod command;
-mod error;
+mod lock;
 mod net;
 pub mod proxy;
 pub mod reconcile;
@@ -22,24 +22,17 @@ pub mod runner;
 mod service;
 mod store;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use api::openapi::openapi;
-pub use api::repositories::Repositories;
 pub use api::routes::{Basis, OPEN_ROUTES, ROUTES, Route};
+pub use api::shared::Options;
 pub use api::uploads::LARGEST_UPLOAD;
-pub use api::webhook::Webhook;
 pub use command::run;
-pub use error::Error;
 pub use net::keys::token;
+pub use net::limits::{Limits, RegistryLimits};
 pub use net::tls::{Tls, TlsError};
-pub use registry::{Login, Registry, RegistryLimits};
+pub use registry::{Login, Registry};
 pub use runner::AllowedImages;
-pub use service::{Limits, Options, Service};
+pub use runner::code_host::{Repositories, Webhook};
+pub use service::{Error, Service};
 pub use store::quota::Quota;
 pub use store::{Access, Broken, DEFAULT_TENANT, Error as StoreError, Inspection, Store, TenantQuota};
-
-/// Locks `mutex`, even if it is poisoned: locked data is changed in one step, so a panic leaves it consistent.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -7,7 +7,7 @@ mod decide;
 mod journal;
 mod level;
 mod load;
-pub(crate) mod log_buffer;
+mod log_buffer;
 mod memory;
 mod routing;
 mod shares;

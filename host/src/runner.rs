@@ -3,6 +3,7 @@
 pub(crate) mod allowed_images;
 pub(crate) mod archive;
 mod build;
+pub(crate) mod code_host;
 mod confined;
 mod databases;
 mod dockerfile;
@@ -12,6 +13,7 @@ mod labels;
 mod migrations;
 mod networks;
 mod repository;
+pub(crate) mod templates;
 mod tree;
 
 use std::fs::File;
@@ -23,11 +25,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use agentcli::api::wire::LogLevel;
-use agentcli::engine::Login;
+use agentcli::compiler::product::Product;
+use agentcli::engine::{EngineEnv, Login};
 
 pub use allowed_images::AllowedImages;
 pub use databases::{CONNECTIONS, Databases};
-pub use engine::{EngineRunner, Options};
+pub use engine::EngineRunner;
 pub use labels::{container_name, image_tag};
 
 /// The result of an act, which the runner's tests can replace.
@@ -241,4 +244,28 @@ pub struct Launch {
     pub memory: Option<u64>,
     /// Time that the server has to stop.
     pub grace: Duration,
+}
+
+/// Settings of the runner. There is no `Debug`: values of the environment may be secret.
+pub struct Options {
+    /// The engine.
+    pub engine: EngineEnv,
+    /// ID of this host, which tells its containers from those of others.
+    pub host: String,
+    /// Whether base images are pulled before a build, and images although they are there.
+    pub pull: bool,
+    /// The images that tenants may use although they are not public.
+    pub allowed_images: AllowedImages,
+    /// Variables for all servers, such as the keys of the user.
+    pub environment: Vec<(String, String)>,
+    /// Directory for the trees of builds.
+    pub builds: PathBuf,
+    /// Maximum size of a fetched repository, in bytes.
+    pub repository_limit: u64,
+    /// The databases that the servers share.
+    pub databases: Databases,
+    /// Limits of a container.
+    pub limits: ContainerLimits,
+    /// The server of the images that it builds.
+    pub server: &'static Product,
 }

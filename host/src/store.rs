@@ -4,20 +4,26 @@
 //! between two changes. A change that has been answered is on the disk.
 
 mod access;
+mod archives;
+mod blobs;
+mod broken;
 mod deliveries;
 mod deployments;
 mod desired;
+mod digest;
 mod directory;
 mod ignored;
 mod images;
 mod inspect;
 mod logs;
 mod migrations;
+mod needs;
 pub(crate) mod persist;
 pub(crate) mod private;
 pub(crate) mod quota;
 mod quotas;
 mod revisions;
+pub(crate) mod state;
 mod uploads;
 mod vault;
 
@@ -25,47 +31,31 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use tokio::sync::oneshot;
 
-use super::lock;
+use crate::lock::lock;
 pub use access::{Access, DEFAULT_TENANT};
+pub(crate) use archives::{archive_id, archive_path};
+pub(crate) use blobs::names;
+pub use broken::Broken;
 pub(crate) use deployments::{Conflict, Selection};
 pub(crate) use desired::RevisionDetails;
+pub(crate) use digest::{Digest, is_digest};
 pub use directory::Error;
 use directory::Lock;
 pub(crate) use images::Manifest;
 pub use inspect::Inspection;
-pub(crate) use logs::{Line, LogKind, Order, cut};
+pub(crate) use logs::{Line, LineOrigin, LogKind, Order, cut};
+pub(crate) use needs::{IMAGES, INDEXES, Needs, kept, needs};
 pub use quotas::TenantQuota;
 use vault::Vault;
 
 /// Maximum number of idle connections for reads.
 const READERS: usize = 4;
 
-/// Timeout for a lock of another process, such as a backup.
-const BUSY: Duration = Duration::from_secs(10);
-
 type Change = Box<dyn FnOnce(&mut Connection) + Send>;
-
-/// The database could not be read or changed.
-#[derive(Debug, thiserror::Error)]
-pub enum Broken {
-    /// SQLite failed.
-    #[error("the database failed: {}", reason(.0))]
-    Database(#[from] rusqlite::Error),
-    /// A record is not what this program wrote.
-    #[error("the database has a record that cannot be read")]
-    Record(#[from] serde_json::Error),
-    /// The secrets of a deployment were not encrypted with the key in the data directory.
-    #[error("the secrets cannot be decrypted: secret.key is not the key that encrypted them")]
-    Secrets,
-    /// The database is closed.
-    #[error("the service is stopping")]
-    Closed,
-}
 
 /// The database.
 pub struct Store {
@@ -191,7 +181,7 @@ impl Store {
     fn reader(&self) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let reader = Connection::open_with_flags(self.directory.database(), flags)?;
-        reader.busy_timeout(BUSY)?;
+        reader.busy_timeout(migrations::BUSY)?;
         Ok(reader)
     }
 }
@@ -204,12 +194,6 @@ impl Drop for Store {
         // It only ends early by a panic, which has been reported.
         self.writer.take().map(JoinHandle::join);
     }
-}
-
-/// The reason of SQLite without its details, which may be a path of this machine or a value.
-fn reason(error: &rusqlite::Error) -> String {
-    let text = error.sqlite_error().map(ToString::to_string);
-    text.unwrap_or_else(|| "it has something else than expected".to_owned()).to_lowercase()
 }
 
 fn transact<T, E: From<Broken>>(

@@ -6,6 +6,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use agentcli::api::Vocabulary;
+
 use crate::store::Broken;
 use crate::store::quota::Exceeded;
 
@@ -94,4 +96,17 @@ impl IntoResponse for Refusal {
 /// `value` as JSON.
 pub(crate) fn json_response(status: StatusCode, value: &Value) -> Response {
     (status, [(header::CACHE_CONTROL, "no-store")], Json(value)).into_response()
+}
+
+/// The part of a list from `offset` on, in a dialect.
+pub(super) fn page(vocabulary: Vocabulary, offset: usize, resources: Vec<Value>) -> Response {
+    let next = offset.saturating_add(resources.len());
+    let fields = [("resources", Value::Array(resources)), ("offset", next.into())];
+    spoken(vocabulary, StatusCode::OK, fields.into_iter().collect())
+}
+
+/// A record or a page in a dialect.
+pub(super) fn spoken(vocabulary: Vocabulary, status: StatusCode, mut record: Value) -> Response {
+    vocabulary.exchange(&mut record);
+    json_response(status, &record)
 }

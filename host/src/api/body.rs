@@ -12,7 +12,7 @@ use serde_path_to_error::Segment;
 use agentcli::api::wire::expected;
 
 use super::answer::{Detail, Refusal};
-use crate::service::Shared;
+use super::shared::Shared;
 
 /// Maximum size of a body except uploads, in bytes.
 const LARGEST: usize = 1 << 20;

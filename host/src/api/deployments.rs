@@ -14,15 +14,13 @@ use agentcli::api::wire::{
     Object, Source,
 };
 
-use super::answer::{Refusal, json_response};
+use super::answer::{Refusal, page, spoken};
 use super::body::{self, ParsedBody};
 use super::query::{Ids, Query};
-use super::routes::Tenant;
 use super::rules::Occasion;
+use super::shared::{Shared, Tenant};
 use super::{listener, merge, name, repositories, rules, uploads};
-use crate::proxy::HostName;
-use crate::registry;
-use crate::service::Shared;
+use crate::net::host_name::HostName;
 use crate::store::quota::Quota;
 use crate::store::{Conflict, Selection, Tx};
 use agentcli::api::time;
@@ -51,7 +49,7 @@ pub(super) async fn list(
     let resources = shared.store.read(|tx| tx.deployments(&tenant, &selection, offset, limit));
     let mut resources = resources.map_err(Refusal::from)?;
     resources.iter_mut().for_each(|deployment| add_url(&shared, deployment));
-    Ok(page(&shared, offset, resources))
+    Ok(page(shared.options.vocabulary, offset, resources))
 }
 
 /// `POST /v2/deployments`
@@ -134,7 +132,7 @@ fn insert(
         let config = &deployment.source_revision_config;
         uploads::check(tx, &deployment.id, config.source_tarball_path.as_deref())?;
         let source = deployment.source.clone();
-        registry::check(shared, tx, &deployment, &source)?;
+        rules::pushed_image(shared, tx, &deployment, &source)?;
         tx.add_revision(&mut deployment, source, None)?;
     }
     tx.deployment(&deployment.tenant_id, &deployment.id)?.ok_or_else(|| missing(&deployment.id))
@@ -232,7 +230,7 @@ fn apply(
     tx.save(&mut deployment)?;
     quotas.check(tx)?;
     if let Some(source) = source {
-        registry::check(shared, tx, &deployment, &source)?;
+        rules::pushed_image(shared, tx, &deployment, &source)?;
         tx.add_revision(&mut deployment, source, None)?;
     }
     find(tx, &deployment.tenant_id, &deployment.id)
@@ -314,7 +312,7 @@ pub(super) fn find(tx: &Tx<'_>, tenant: &str, id: &str) -> Result<Deployment, Re
 pub(super) fn shown(shared: &Shared, status: StatusCode, deployment: &Deployment) -> Response {
     let mut record = json!(deployment);
     add_url(shared, &mut record);
-    spoken(shared, status, record)
+    spoken(shared.options.vocabulary, status, record)
 }
 
 /// Gives the record of a deployment its address, unless the user sets that.
@@ -329,17 +327,4 @@ fn add_url(shared: &Shared, record: &mut Value) {
 /// The error of a deployment that does not exist, or belongs to another tenant.
 fn missing(id: &str) -> Refusal {
     Refusal::missing("Deployment", id)
-}
-
-/// The part of a list from `offset` on.
-pub(super) fn page(shared: &Shared, offset: usize, resources: Vec<Value>) -> Response {
-    let next = offset.saturating_add(resources.len());
-    let fields = [("resources", Value::Array(resources)), ("offset", next.into())];
-    spoken(shared, StatusCode::OK, fields.into_iter().collect())
-}
-
-/// A record or a page in the dialect of the service.
-pub(super) fn spoken(shared: &Shared, status: StatusCode, mut record: Value) -> Response {
-    shared.options.vocabulary.exchange(&mut record);
-    json_response(status, &record)
 }

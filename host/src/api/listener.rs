@@ -7,10 +7,9 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::json;
 
-use super::answer::Refusal;
-use super::deployments::{page, spoken};
+use super::answer::{Refusal, page, spoken};
 use super::query::{Ids, Query};
-use crate::service::Shared;
+use super::shared::Shared;
 use agentcli::api::wire::{Listener, Source, SourceConfig};
 
 /// `GET /v2/listeners`
@@ -19,14 +18,14 @@ pub(super) async fn list(State(shared): State<Arc<Shared>>, uri: Uri) -> Result<
     let (offset, limit) = query.page(100, 20);
     query.done()?;
     let listeners = shared.options.listeners.iter().skip(offset).take(limit);
-    Ok(page(&shared, offset, listeners.map(|listener| json!(listener)).collect()))
+    Ok(page(shared.options.vocabulary, offset, listeners.map(|listener| json!(listener)).collect()))
 }
 
 /// `GET /v2/listeners/{listener_id}`
 pub(super) async fn get(State(shared): State<Arc<Shared>>, ids: Ids) -> Result<Response, Refusal> {
     let id = ids.get("listener_id");
     let found = find(&shared, id).ok_or_else(|| Refusal::missing("Listener", id))?;
-    Ok(spoken(&shared, StatusCode::OK, json!(found)))
+    Ok(spoken(shared.options.vocabulary, StatusCode::OK, json!(found)))
 }
 
 fn find<'a>(shared: &'a Shared, id: &str) -> Option<&'a Listener> {

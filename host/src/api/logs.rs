@@ -12,9 +12,8 @@ use agentcli::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequ
 
 use super::answer::{Detail, Refusal, json_response};
 use super::query::{Ids, Query};
-use super::routes::Tenant;
+use super::shared::{Shared, Tenant};
 use super::{body, deployments, revisions};
-use crate::service::Shared;
 use crate::store::{Line, LogKind, Order};
 use agentcli::api::time;
 

@@ -16,8 +16,7 @@ use agentcli::kubernetes::{self, Manifests, Refused, Request};
 use super::answer::Refusal;
 use super::deployments;
 use super::query::{Ids, Query};
-use super::routes::Tenant;
-use crate::service::Shared;
+use super::shared::{Shared, Tenant};
 use crate::store::{RevisionDetails, Tx};
 
 /// `GET /v2/deployments/{deployment_id}/manifests`

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use agentcli::api::Vocabulary;
 
 use super::answer::json_response;
-use crate::service::Shared;
+use super::shared::Shared;
 
 const DESCRIPTION: &str = include_str!("openapi/description.json");
 

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use sha2::{Digest as _, Sha256};
 
-use crate::service::Shared;
+use super::shared::Shared;
 
 /// Scripts, styles and calls of this service only, nothing inline, no frames, and no text that becomes HTML.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \

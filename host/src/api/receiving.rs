@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 use super::answer::Refusal;
-use crate::lock;
+use crate::lock::lock;
 use crate::store::Store;
 use crate::store::quota::{Exceeded, Quota};
 

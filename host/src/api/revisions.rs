@@ -10,13 +10,10 @@ use serde_json::json;
 
 use agentcli::api::wire::{Deployment, LogLevel, Revision, RevisionStatus};
 
-use super::answer::Refusal;
-use super::deployments::{page, spoken};
+use super::answer::{Refusal, page, spoken};
 use super::query::{Ids, Query};
-use super::routes::Tenant;
-use super::{deployments, uploads};
-use crate::registry;
-use crate::service::Shared;
+use super::shared::{Shared, Tenant};
+use super::{deployments, rules, uploads};
 use crate::store::{LogKind, Tx};
 
 /// `GET /v2/deployments/{deployment_id}/revisions`
@@ -45,7 +42,7 @@ pub(super) async fn list(
         }
         Ok::<_, Refusal>(tx.revisions(id, statuses.as_deref(), offset, limit)?)
     })?;
-    Ok(page(&shared, offset, resources.iter().map(|revision| json!(revision)).collect()))
+    Ok(page(shared.options.vocabulary, offset, resources.iter().map(|revision| json!(revision)).collect()))
 }
 
 /// `GET /v2/deployments/{deployment_id}/revisions/{revision_id}`
@@ -56,7 +53,7 @@ pub(super) async fn get(
 ) -> Result<Response, Refusal> {
     let (deployment, id) = (ids.get("deployment_id"), ids.get("revision_id"));
     let revision = shared.store.read(|tx| find(tx, &tenant, deployment, id))?;
-    Ok(spoken(&shared, StatusCode::OK, json!(revision)))
+    Ok(spoken(shared.options.vocabulary, StatusCode::OK, json!(revision)))
 }
 
 /// A revision of a deployment of a tenant.
@@ -99,7 +96,7 @@ fn repeat(
     let mut changed = deployments::find(tx, tenant, deployment)?;
     changed.source_revision_config = revision.source_revision_config;
     if kept.is_none() {
-        registry::check(shared, tx, &changed, &revision.source)?;
+        rules::pushed_image(shared, tx, &changed, &revision.source)?;
     }
     tx.add_revision(&mut changed, revision.source, kept.as_deref())?;
     deployments::find(tx, tenant, deployment)
@@ -116,7 +113,7 @@ pub(super) async fn interrupt(
         .change(move |tx| stop(tx, &tenant, ids.get("deployment_id"), ids.get("revision_id")))
         .await?;
     shared.wake.notify_one();
-    Ok(spoken(&shared, StatusCode::OK, json!(revision)))
+    Ok(spoken(shared.options.vocabulary, StatusCode::OK, json!(revision)))
 }
 
 fn stop(tx: &Tx<'_>, tenant: &str, deployment: &str, id: &str) -> Result<Revision, Refusal> {

@@ -12,6 +12,7 @@ use axum::{Extension, Router};
 use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
+use super::shared::{Shared, Tenant};
 use super::{
     deployments, listener, logs, manifests, openapi, page, repositories, revisions, transfer, uploads,
     webhook,
@@ -19,7 +20,6 @@ use super::{
 use crate::net::connection::Seat;
 use crate::net::keys;
 use crate::registry;
-use crate::service::Shared;
 
 /// The basis of the behaviour of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,13 +98,9 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
         .layer(middleware::from_fn_with_state(shared.clone(), authorized))
         .merge(open_table())
         .merge(page::router())
-        .merge(registry::router())
+        .merge(registry::router(shared.distribution.clone()))
         .with_state(shared)
 }
-
-/// UUID of the tenant whose key a request has.
-#[derive(Clone)]
-pub(super) struct Tenant(pub(super) String);
 
 async fn authorized(
     State(shared): State<Arc<Shared>>,

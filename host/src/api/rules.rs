@@ -7,17 +7,17 @@ use uuid::Uuid;
 
 use agentcli::api::rules::{IMMUTABLE, READ_ONLY};
 use agentcli::api::wire::{
-    DeploymentType, ResourceSpec, Secret, SecretReference, Source, SourceConfig, SourceRevisionConfig,
+    Deployment, DeploymentType, ResourceSpec, Secret, SecretReference, Source, SourceConfig,
+    SourceRevisionConfig,
 };
 
 use super::answer::{Detail, Refusal};
 use super::query::not_a_uuid;
-use super::{codehost, templates};
+use super::shared::Shared;
 use crate::net::address;
-use crate::proxy::HostName;
-use crate::registry;
-use crate::runner::allowed_images;
-use crate::service::Shared;
+use crate::net::host_name::HostName;
+use crate::runner::{allowed_images, code_host, templates};
+use crate::store::{Tx, is_digest};
 
 /// Maximum number of replicas of a deployment: there is one machine.
 const MAX_REPLICAS: u32 = 100;
@@ -123,7 +123,8 @@ pub(super) fn source_config(
         )));
     }
     if let Some(url) = &given.repo_url {
-        codehost::check_url(url)?;
+        code_host::check_url(url)
+            .map_err(|reason| Refusal::bad(format!("source_config.repo_url must {reason}.")))?;
     }
     if let Some(url) = &given.custom_url {
         custom_url(shared, url)?;
@@ -296,9 +297,25 @@ pub(super) fn revision_config(
         }
     }
     if *source == Source::InternalTemplate {
-        templates::check(shared, whole)?;
+        template(shared, whole)?;
     }
     whole.image_uri.as_deref().map_or(Ok(()), |image| image_uri(shared, source, image))
+}
+
+/// Checks that a revision names the configuration of a template.
+fn template(shared: &Shared, config: &SourceRevisionConfig) -> Result<(), Refusal> {
+    let Some(templates) = &shared.options.templates else {
+        return Err(Refusal::bad("This service has no templates; it was started without --templates."));
+    };
+    let path = config.graph_config_path.as_deref().unwrap_or_default();
+    if templates::find(templates, path).is_some() {
+        return Ok(());
+    }
+    let field = shared.options.vocabulary.field("source_revision_config", "graph_config_path");
+    Err(Refusal::bad(format!(
+        "source_revision_config.{field} must be the configuration in a template, TEMPLATE/PATH; the templates are: {}.",
+        templates::names(templates).join(", ")
+    )))
 }
 
 /// The required field of a revision from `source`.
@@ -333,7 +350,7 @@ fn image_uri(shared: &Shared, source: &Source, image: &str) -> Result<(), Refusa
             "source_revision_config.image_uri must be REPOSITORY[:TAG] or REPOSITORY@sha256:DIGEST: {reason}."
         ))
     })?;
-    if !name.digest.is_none_or(registry::is_digest) {
+    if !name.digest.is_none_or(is_digest) {
         return Err(Refusal::bad(
             "source_revision_config.image_uri must be REPOSITORY[:TAG] or REPOSITORY@sha256:DIGEST.",
         ));
@@ -351,6 +368,22 @@ fn image_uri(shared: &Shared, source: &Source, image: &str) -> Result<(), Refusa
             )))
         }
         _ => Ok(()),
+    }
+}
+
+/// Fails if a revision would run an image of the registry that is not in the repository of its deployment.
+pub(super) fn pushed_image(
+    shared: &Shared,
+    tx: &Tx<'_>,
+    deployment: &Deployment,
+    source: &Source,
+) -> Result<(), Refusal> {
+    match shared.distribution.missing_image(tx, deployment, source)? {
+        None => Ok(()),
+        Some(place) => Err(Refusal::bad(format!(
+            "source_revision_config.image_uri must be a digest in {place}, and it is not there, or not any more; push the \
+             image first."
+        ))),
     }
 }
 

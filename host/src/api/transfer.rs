@@ -15,14 +15,9 @@ use agentcli::api::wire::{
 
 use super::answer::{Refusal, json_response};
 use super::query::Ids;
-use super::routes::Tenant;
+use super::shared::{Shared, Tenant};
 use super::{body, deployments, uploads};
-use crate::registry;
-use crate::registry::Registry;
-use crate::service::Shared;
-
-/// Content type of archives.
-pub(super) const ARCHIVE: &str = "application/gzip";
+use crate::registry::{self, Registry};
 
 /// User name for a push token; it does not matter.
 const PUSHER: &str = "token";
@@ -92,7 +87,7 @@ pub(super) async fn upload_url(
     }
     let upload = uploads::expect(&shared.store, &tenant, id).await?;
     let host = host(&shared, &headers);
-    let kind = [(header::CONTENT_TYPE.to_string(), Redacted::new(ARCHIVE))];
+    let kind = [(header::CONTENT_TYPE.to_string(), Redacted::new(uploads::ARCHIVE))];
     let url = format!("{}://{host}/v2/uploads/{}?token={}", shared.scheme(), upload.id, upload.token);
     let answer = UploadUrl {
         upload_url: Redacted::new(url),

@@ -1,9 +1,7 @@
-//! Uploaded archives: files in the data directory.
+//! Uploads of archives.
 
-use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,21 +17,20 @@ use uuid::Uuid;
 use super::answer::Refusal;
 use super::query::{Ids, Query};
 use super::receiving::replaced;
-use super::transfer::ARCHIVE;
+use super::shared::Shared;
 use crate::net::keys;
-use crate::service::Shared;
 use crate::store::persist::{persist, system_error};
 use crate::store::quota::Quota;
-use crate::store::{Broken, Store, Tx};
+use crate::store::{Store, Tx, archive_id, archive_path};
 
 /// Maximum size of an archive, in bytes.
 pub const LARGEST_UPLOAD: u64 = 209_715_200;
 
+/// Content type of archives.
+pub(super) const ARCHIVE: &str = "application/gzip";
+
 /// Accepted content types.
 const KINDS: [&str; 4] = [ARCHIVE, "application/x-gzip", "application/octet-stream", "application/tar+gzip"];
-
-/// File name extension of an archive.
-pub(crate) const EXTENSION: &str = ".tar.gz";
 
 /// An upload address.
 pub(super) struct Place {
@@ -48,7 +45,7 @@ pub(super) struct Place {
 /// Creates an upload address for a deployment of a tenant.
 pub(super) async fn expect(store: &Store, tenant: &str, deployment: &str) -> Result<Place, Refusal> {
     let (id, token) = (Uuid::new_v4().to_string(), keys::token());
-    let path = format!("uploads/{deployment}/{id}{EXTENSION}");
+    let path = archive_path(deployment, &id);
     let place = Place { id, token, path };
     let (id, token, deployment) = (place.id.clone(), place.token.clone(), deployment.to_owned());
     let tenant = tenant.to_owned();
@@ -62,7 +59,7 @@ pub(super) async fn expect(store: &Store, tenant: &str, deployment: &str) -> Res
     };
     let removed = store.change(add).await?;
     for id in removed {
-        fs::remove_file(file(store, &id)).ok();
+        fs::remove_file(store.archive(&id)).ok();
     }
     Ok(place)
 }
@@ -70,7 +67,7 @@ pub(super) async fn expect(store: &Store, tenant: &str, deployment: &str) -> Res
 /// Checks that `path` is an uploaded archive of this deployment.
 pub(super) fn check(tx: &Tx<'_>, deployment: &str, path: Option<&str>) -> Result<(), Refusal> {
     let Some(path) = path else { return Ok(()) };
-    let received = match id_of(path).filter(|id| path == format!("uploads/{deployment}/{id}{EXTENSION}")) {
+    let received = match archive_id(path).filter(|id| path == archive_path(deployment, id)) {
         Some(id) => tx.is_received(deployment, id)?,
         None => None,
     };
@@ -80,58 +77,6 @@ pub(super) fn check(tx: &Tx<'_>, deployment: &str, path: Option<&str>) -> Result
         None => "it is not an object_path of this deployment",
     };
     Err(Refusal::bad(format!("source_revision_config.source_tarball_path cannot be used: {reason}.")))
-}
-
-/// Opens the archive at `path`, as revisions name it; `None` if it was removed.
-pub(crate) fn open(store: &Store, path: &str) -> io::Result<Option<File>> {
-    let Some(id) = id_of(path) else { return Ok(None) };
-    match File::open(file(store, id)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        opened => opened.map(Some),
-    }
-}
-
-fn id_of(path: &str) -> Option<&str> {
-    let id = path.rsplit('/').next()?.strip_suffix(EXTENSION)?;
-    Uuid::parse_str(id).is_ok().then_some(id)
-}
-
-fn file(store: &Store, id: &str) -> PathBuf {
-    store.uploads().join(format!("{id}{EXTENSION}"))
-}
-
-/// Removes the archives of deleted deployments.
-pub(crate) fn tidy(store: &Store) -> Result<(), Broken> {
-    // Listed before the addresses are read: an archive that is received meanwhile has its address.
-    let files = files(store);
-    let known = store.read(|tx| tx.uploads())?;
-    remove(&files, |name| id_of(name).is_none_or(|id| known.iter().any(|known| known == id)));
-    Ok(())
-}
-
-/// Removes everything but received archives, at the start of the service: what uploads left that were cut off.
-pub(crate) fn tidy_at_start(store: &Store) -> Result<(), Broken> {
-    let received: HashSet<String> = store.read(|tx| tx.received_uploads())?.into_iter().collect();
-    remove(&files(store), |name| id_of(name).is_some_and(|id| received.contains(id)));
-    Ok(())
-}
-
-/// Records the sizes of archives that an older version received.
-pub(crate) async fn measure(store: &Arc<Store>) -> Result<(), Broken> {
-    let files = store.clone();
-    let size = move |id: &str| fs::metadata(file(&files, id)).map_or(0, |found| found.len());
-    store.change(move |tx| tx.measure_uploads(size)).await
-}
-
-fn files(store: &Store) -> Vec<PathBuf> {
-    fs::read_dir(store.uploads()).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-}
-
-fn remove(files: &[PathBuf], is_kept: impl Fn(&str) -> bool) {
-    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    for file in files.iter().filter(|file| !is_kept(&name(file))) {
-        fs::remove_file(file).ok();
-    }
 }
 
 /// `PUT /v2/uploads/{upload_id}?token=…`
@@ -164,7 +109,7 @@ pub(super) async fn put(
     };
     let synced = tokio::task::spawn_blocking(move || new.as_file().sync_all().map(|()| new)).await;
     let new = synced.map_err(io::Error::other).flatten().map_err(full)?;
-    let path = file(&shared.store, &id);
+    let path = shared.store.archive(&id);
     // A revision that names the archive is created before or after the change, so it has one archive for ever.
     let change = move |tx: &Tx<'_>| {
         let (tenant, _) = tx.upload_owner(&id)?;

@@ -11,50 +11,17 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use agentcli::api::wire::{Deployment, Redacted, Repository, Source};
+use agentcli::api::wire::{Deployment, Redacted, Source};
 
 use super::answer::{Refusal, json_response};
+use super::body;
 use super::query::Ids;
-use super::repositories::Repositories;
-use super::{body, codehost};
-use crate::service::Shared;
+use super::shared::Shared;
+use crate::runner::code_host::{self, Webhook};
 use crate::store::Tx;
 
 /// Maximum size of a body, in bytes: pushes list up to thousands of commits.
 const LARGEST: usize = 4 << 20;
-
-/// Minimum length of a secret.
-const SHORTEST: usize = 16;
-
-/// Field of a repository record with the secret. It is never returned.
-const FIELD: &str = "webhook_secret";
-
-/// A repository that sends webhooks.
-pub struct Webhook {
-    /// Name of the tenant whose deployments it concerns.
-    tenant: String,
-    integration_id: String,
-    url: String,
-    secret: Redacted,
-}
-
-impl Webhook {
-    /// Moves the secrets out of repositories. The error is a fragment.
-    pub fn take(repositories: &mut Repositories) -> Result<Vec<Self>, String> {
-        let mut webhooks = Vec::new();
-        for (tenant, repository) in repositories.iter_mut() {
-            let Some(value) = repository.other.remove(FIELD) else { continue };
-            let secret = value.as_str().filter(|secret| secret.len() >= SHORTEST);
-            let wrong =
-                || format!("{FIELD} of {} is not a text of at least {SHORTEST} bytes", repository.name);
-            let secret = Redacted::new(secret.ok_or_else(wrong)?);
-            let Repository { host_integration_id, url, .. } = repository;
-            let (tenant, integration_id) = (tenant.clone(), host_integration_id.clone());
-            webhooks.push(Self { tenant, integration_id, url: url.clone(), secret });
-        }
-        Ok(webhooks)
-    }
-}
 
 /// The proof that a code host sent a request.
 enum Proof {
@@ -137,14 +104,14 @@ impl Push {
     }
 
     fn is_of(&self, url: &str) -> bool {
-        self.repository.all().chain(self.project.all()).any(|known| codehost::is_same(known, url))
+        self.repository.all().chain(self.project.all()).any(|known| code_host::is_same(known, url))
     }
 
     /// Whether the push is to the branch of a deployment of a tenant, and the deployment has another commit.
     fn concerns(&self, deployment: &Deployment, tenant: &str, proved: &[Proved]) -> bool {
         let config = &deployment.source_revision_config;
         let is_own =
-            |url: &String| proved.iter().any(|it| it.tenant == tenant && codehost::is_same(&it.url, url));
+            |url: &String| proved.iter().any(|it| it.tenant == tenant && code_host::is_same(&it.url, url));
         let is_branch =
             |branch: &String| self.reference == *branch || self.reference == format!("refs/heads/{branch}");
         deployment.source_config.repo_url.as_ref().is_some_and(is_own)

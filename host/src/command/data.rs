@@ -6,7 +6,8 @@ use agentcli::cli::console::count;
 use agentcli::cli::env::Env;
 use agentcli::error::Error;
 
-use crate::Store;
+use crate::service;
+use crate::store::Store;
 
 /// Check the data directory
 ///
@@ -47,7 +48,7 @@ pub(super) struct Restore {
 
 /// Opens an existing data directory.
 pub(super) fn open(env: &Env, data: &Path) -> Result<Store, Error> {
-    Ok(Store::attach(&existing(env, data)?).map_err(crate::Error::from)?)
+    Ok(Store::attach(&existing(env, data)?).map_err(service::Error::from)?)
 }
 
 /// The path of an existing data directory.
@@ -64,7 +65,7 @@ fn existing(env: &Env, data: &Path) -> Result<PathBuf, Error> {
 
 impl Check {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let found = open(env, &self.data)?.inspect().map_err(crate::Error::from)?;
+        let found = open(env, &self.data)?.inspect().map_err(service::Error::from)?;
         env.out.line(&format!(
             "version {}, {}, {}, {}",
             found.version,
@@ -88,13 +89,13 @@ impl Check {
 impl Backup {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let copied = open(env, &self.data)?.copy_to(&env.directory.join(&self.target));
-        Ok(copied.map_err(crate::Error::from)?)
+        Ok(copied.map_err(service::Error::from)?)
     }
 }
 
 impl Restore {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let copy = existing(env, &self.copy)?;
-        Ok(Store::restore(&copy, &env.directory.join(&self.data)).map_err(crate::Error::from)?)
+        Ok(Store::restore(&copy, &env.directory.join(&self.data)).map_err(service::Error::from)?)
     }
 }

@@ -6,7 +6,9 @@ use agentcli::cli::env::Env;
 use agentcli::error::Error;
 
 use super::data;
-use crate::{DEFAULT_TENANT, Store, token};
+use crate::net::keys::token;
+use crate::service;
+use crate::store::{DEFAULT_TENANT, Store};
 
 /// Manage the API keys of the service, also while it runs
 #[derive(Debug, clap::Args)]
@@ -60,7 +62,7 @@ impl Data {
     }
 
     fn open(&self, env: &Env) -> Result<Store, Error> {
-        Ok(Store::attach(&env.directory.join(&self.data)).map_err(crate::Error::from)?)
+        Ok(Store::attach(&env.directory.join(&self.data)).map_err(service::Error::from)?)
     }
 }
 
@@ -70,18 +72,18 @@ impl Keys {
         match self.command {
             Command::Create { data, tenant } => {
                 let key = token();
-                runtime.block_on(data.open(env)?.add_key(&tenant, &key)).map_err(crate::Error::from)?;
+                runtime.block_on(data.open(env)?.add_key(&tenant, &key)).map_err(service::Error::from)?;
                 Ok(env.out.line(&key)?)
             }
             Command::List { data } => {
-                for key in data::open(env, &data.data)?.keys().map_err(crate::Error::from)? {
+                for key in data::open(env, &data.data)?.keys().map_err(service::Error::from)? {
                     env.out.line(&format!("{}  {}  {}", key.id, key.created_at, key.tenant))?;
                 }
                 Ok(())
             }
             Command::Revoke { data, id } => {
                 let revoked = runtime.block_on(data::open(env, &data.data)?.revoke_key(&id));
-                match revoked.map_err(crate::Error::from)? {
+                match revoked.map_err(service::Error::from)? {
                     true => Ok(()),
                     false => Err(Error::usage(
                         format!("there is no key with the ID `{id}`"),

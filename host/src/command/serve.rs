@@ -10,8 +10,14 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::runtime::Builder;
 
-use crate::runner::{self, CONNECTIONS, ContainerLimits, Databases, EngineRunner};
-use crate::{AllowedImages, Limits, Login, Options, Registry, Repositories, Service, Store, Tls, Webhook};
+use crate::api::shared::Options;
+use crate::net::limits::Limits;
+use crate::net::tls::Tls;
+use crate::registry::{Login, Registry};
+use crate::runner::code_host::{Repositories, Webhook};
+use crate::runner::{self, AllowedImages, CONNECTIONS, ContainerLimits, Databases, EngineRunner};
+use crate::service::{self, Service};
+use crate::store::Store;
 use agentcli::api::Vocabulary;
 use agentcli::api::wire::Redacted;
 use agentcli::cli::account::Dialect;
@@ -146,7 +152,7 @@ impl Serve {
         let server = self.server.server(env)?;
         self.server.note(env, server);
         let allowed_images = AllowedImages::new(&self.allow_image).map_err(Error::misused)?;
-        let store = Store::open(&env.directory.join(&self.data)).map_err(crate::Error::from)?;
+        let store = Store::open(&env.directory.join(&self.data)).map_err(service::Error::from)?;
         let runner = Arc::new(self.runner(env, &store, allowed_images, server)?);
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
         let runtime = env.runtime_of(Builder::new_multi_thread().worker_threads(threads))?;
@@ -187,7 +193,7 @@ impl Serve {
         }
         let options = runner::Options {
             engine: env.engine(),
-            host: store.host_id().map_err(crate::Error::from)?,
+            host: store.host_id().map_err(service::Error::from)?,
             pull: self.pull,
             allowed_images,
             environment: Vec::new(),
@@ -197,7 +203,7 @@ impl Serve {
             limits: ContainerLimits { memory: self.memory_limit << 20, pids: self.pids_limit },
             server,
         };
-        Ok(EngineRunner::new(options).map_err(crate::Error::Runner)?)
+        Ok(EngineRunner::new(options).map_err(service::Error::Runner)?)
     }
 
     fn options(&self, env: &mut Env) -> Result<Options, Error> {
@@ -235,7 +241,7 @@ impl Serve {
             return Ok(None);
         };
         let tls = Tls::load(env.directory.join(certificate), env.directory.join(key));
-        Ok(Some(tls.map_err(crate::Error::from)?))
+        Ok(Some(tls.map_err(service::Error::from)?))
     }
 
     fn registry(&self, env: &Env) -> Result<Option<Registry>, Error> {

@@ -5,7 +5,8 @@ use agentcli::error::Error;
 
 use super::data;
 use super::keys::Data;
-use crate::Quota;
+use crate::service;
+use crate::store::quota::Quota;
 
 /// Manage the quotas of the tenants, also while the service runs
 #[derive(Debug, clap::Args)]
@@ -58,7 +59,7 @@ impl Tenants {
     pub(crate) fn run(self, env: &mut Env) -> Result<(), Error> {
         match self.command {
             Command::List { data } => {
-                for it in data::open(env, data.path())?.quotas().map_err(crate::Error::from)? {
+                for it in data::open(env, data.path())?.quotas().map_err(service::Error::from)? {
                     let (name, used, most) = (it.quota.name(), it.used, it.most);
                     env.out.line(&format!("{}  {name}  {used} of {most}", it.tenant))?;
                 }
@@ -69,7 +70,7 @@ impl Tenants {
                 let runtime = env.runtime()?;
                 for (quota, most) in quotas {
                     let set = runtime.block_on(store.set_quota(&tenant, quota, most));
-                    if !set.map_err(crate::Error::from)? {
+                    if !set.map_err(service::Error::from)? {
                         return Err(Error::usage(
                             format!("there is no tenant `{tenant}`"),
                             "run `agentcli host tenants list`",

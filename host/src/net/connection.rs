@@ -14,9 +14,9 @@ use tokio::net::TcpListener;
 
 use super::accept::{Accepted, Acceptor, finish};
 use super::counts::{Counted, Counts};
+use super::limits::Limits;
 use super::tls::Tls;
-use crate::lock;
-use crate::service::Limits;
+use crate::lock::lock;
 
 /// Timeout for pending responses when the service stops.
 const GRACE: Duration = Duration::from_secs(3);

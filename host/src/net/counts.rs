@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 
-use crate::lock;
+use crate::lock::lock;
 
 /// Counts by key.
 pub(crate) struct Counts<K: Eq + Hash>(Arc<Mutex<HashMap<K, usize>>>);

@@ -18,7 +18,7 @@ use tokio_rustls::server::TlsStream;
 
 use agentcli::project;
 
-use crate::lock;
+use crate::lock::lock;
 
 /// The only protocol that both listeners speak.
 const ALPN: &[u8] = b"http/1.1";

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::lock;
+use crate::lock::lock;
 use crate::net::accept::prepare;
 
 /// The body of a request to a backend.

@@ -13,15 +13,15 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::Options;
 use super::attempt::{Failure, Outgoing};
 use super::backend::Open;
 use super::body::{Counted, Guard, Permit, ResponseBody};
 use super::headers::{self, Client};
-use super::host_name::HostName;
+use super::options::Options;
 use super::refusal::Refusal;
 use super::routes::{Choice, Routes, Table};
 use super::usage::{Held, Visit};
+use crate::net::host_name::HostName;
 
 /// The most responses that a request may lose on new connections before it is given up: each may have killed a server.
 const MAX_LOST: usize = 2;

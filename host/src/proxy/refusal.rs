@@ -8,7 +8,7 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER
 use hyper::{Response, StatusCode};
 
 use super::body::ResponseBody;
-use super::host_name::{HostName, InvalidHost};
+use crate::net::host_name::{HostName, InvalidHost};
 
 /// Seconds after which a client should try again when nothing is known about the wait.
 const RETRY_SECONDS: u16 = 5;

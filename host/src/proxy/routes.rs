@@ -10,9 +10,9 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::backend::{Backend, Open};
-use super::host_name::HostName;
 use super::refusal::Refusal;
 use super::usage::{Activity, Usage, Visit};
+use crate::net::host_name::HostName;
 
 /// Where the requests of a deployment or of a revision go.
 #[derive(Clone, Debug, PartialEq, Eq)]

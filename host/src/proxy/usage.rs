@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::lock;
+use crate::lock::lock;
 
 /// The requests of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]

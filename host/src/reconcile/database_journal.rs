@@ -11,14 +11,13 @@ use agentcli::project;
 use futures_util::FutureExt as _;
 
 use super::level::level;
-use super::log_buffer::{LineOrigin, LogBuffer, LogLine};
+use super::log_buffer::{LogBuffer, LogLine};
 use super::{Desired, Journal, Output, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
-use crate::api::repositories::Repositories;
-use crate::api::{templates, uploads};
 use crate::registry::Distribution;
-use crate::runner::archive as archives;
+use crate::runner::code_host::Repositories;
 use crate::runner::{BuildJob, Launch, Origin, PullFrom, PullJob, image_tag};
-use crate::store::{Broken, LogKind, RevisionDetails, Store, Tx, cut};
+use crate::runner::{archive as archives, templates};
+use crate::store::{Broken, LineOrigin, LogKind, RevisionDetails, Store, Tx, cut};
 
 /// Number of nanoseconds of a millisecond.
 const NANOSECONDS: i64 = 1_000_000;
@@ -84,7 +83,9 @@ impl DatabaseJournal {
         let mut config = revision.source_revision_config;
         let origin = match (&revision.source, config.source_tarball_path, config.repo_ref) {
             (Source::InternalSource, Some(path), _) => {
-                let archive = uploads::open(&self.store, &path)
+                let archive = self
+                    .store
+                    .open_archive(&path)
                     .map_err(|error| format!("cannot read the archive: {}", project::reason(&error)))?;
                 Origin::Archive(Arc::new(archive.ok_or("the archive was removed; upload it again")?))
             }
@@ -254,7 +255,7 @@ impl Journal for DatabaseJournal {
         async move {
             self.change(move |tx| tx.forget(&id)).await?;
             self.registry.remove(deployment).await;
-            uploads::tidy(&self.store).map_err(|broken| broken.to_string())
+            self.store.tidy_archives().map_err(|broken| broken.to_string())
         }
         .boxed()
     }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use agentcli::api::wire::LogLevel;
 
-use crate::lock;
-use crate::store::{Broken, LogKind, Store, Tx};
+use crate::lock::lock;
+use crate::store::{Broken, LineOrigin, LogKind, Store, Tx};
 
 /// Maximum size of the lines that wait, and of those of one revision, in bytes. Further ones are dropped.
 const MOST: usize = 32 << 20;
@@ -33,17 +33,6 @@ pub(super) struct LogLine {
     /// In milliseconds since 1970.
     pub(super) time: i64,
     pub(super) origin: Option<LineOrigin>,
-}
-
-/// The container that a line is of.
-pub(crate) struct LineOrigin {
-    pub(crate) container: String,
-    /// The time of the line in nanoseconds since 1970.
-    pub(crate) time: i64,
-    /// Whether it is older than the line before it.
-    pub(crate) is_set_back: bool,
-    /// The time at which it was read, in nanoseconds since 1970.
-    pub(crate) now: i64,
 }
 
 impl LogLine {

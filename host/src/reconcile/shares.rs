@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::lock;
+use crate::lock::lock;
 
 /// Number of tenants whose shares can be used up at a time before others wait.
 const TENANTS: usize = 4;

@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 
+use super::distribution::Distribution;
 use super::fault::Fault;
-use super::{Distribution, Shared};
 use crate::net::keys;
 
 /// The repository of a request, which its credentials permit to use.
@@ -30,25 +30,25 @@ pub(super) struct Holder {
     may_push: bool,
 }
 
-impl FromRequestParts<Arc<Shared>> for Holder {
+impl FromRequestParts<Arc<Distribution>> for Holder {
     type Rejection = Fault;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Fault> {
-        shared.distribution.holder(&parts.headers)?.ok_or_else(Fault::unauthorized)
+    async fn from_request_parts(parts: &mut Parts, registry: &Arc<Distribution>) -> Result<Self, Fault> {
+        registry.holder(&parts.headers)?.ok_or_else(Fault::unauthorized)
     }
 }
 
-impl FromRequestParts<Arc<Shared>> for Access {
+impl FromRequestParts<Arc<Distribution>> for Access {
     type Rejection = Fault;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Fault> {
-        let holder = Holder::from_request_parts(parts, shared).await?;
-        let params = RawPathParams::from_request_parts(parts, shared).await;
+    async fn from_request_parts(parts: &mut Parts, registry: &Arc<Distribution>) -> Result<Self, Fault> {
+        let holder = Holder::from_request_parts(parts, registry).await?;
+        let params = RawPathParams::from_request_parts(parts, registry).await;
         let params = params.map_err(|_| Fault::bad("NAME_INVALID", "The path is not UTF-8."))?;
         let mut values = params.iter().map(|(_, value)| value.to_owned());
         let (name, object) = (values.next().unwrap_or_default(), values.next().unwrap_or_default());
         // Whether another repository exists is not told.
-        let named = shared.store.read(|tx| tx.deployment_named(&name))?;
+        let named = registry.store.read(|tx| tx.deployment_named(&name))?;
         let reads = [Method::GET, Method::HEAD].contains(&parts.method);
         if named.as_ref() == Some(&holder.deployment) && (reads || holder.may_push) {
             return Ok(Self { deployment: holder.deployment, name, object });

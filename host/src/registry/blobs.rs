@@ -1,23 +1,23 @@
-//! The files of blobs. In the directory of a deployment, a blob has the 64 digits of its digest as its name; files that begin
+//! The files of blobs, and the uploads of them. In the directory of a deployment, a blob has the 64 digits of its digest as its name; files that begin
 //! with a dot are of uploads in progress.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use sha2::{Digest as _, Sha256};
 use tempfile::{Builder, NamedTempFile};
 
-use super::RegistryLimits;
-use super::digest::Digest;
 use super::fault::Fault;
-use crate::lock;
+use crate::lock::lock;
+use crate::net::limits::RegistryLimits;
 use crate::store::persist::persist;
 use crate::store::private;
 use crate::store::quota::{Exceeded, Quota};
+use crate::store::{Digest, names};
 
 /// Prefix of the files of uploads.
 pub(super) const UPLOAD: &str = ".upload-";
@@ -196,15 +196,45 @@ impl Blobs {
     }
 }
 
+/// The uploads that wait for their next request.
+pub(super) struct Uploads {
+    /// By their ID, with the time of the last request.
+    waiting: Mutex<HashMap<String, (Upload, Instant)>>,
+    patience: Duration,
+}
+
+impl Uploads {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self { waiting: Mutex::default(), patience }
+    }
+
+    pub(super) fn count(&self, deployment: &str) -> usize {
+        lock(&self.waiting).values().filter(|(upload, _)| upload.deployment == deployment).count()
+    }
+
+    pub(super) fn put(&self, id: &str, upload: Upload) {
+        lock(&self.waiting).insert(id.to_owned(), (upload, Instant::now()));
+    }
+
+    /// Takes the upload of a request, which no other request has meanwhile.
+    pub(super) fn take(&self, deployment: &str, id: &str) -> Result<Upload, Fault> {
+        let mut waiting = lock(&self.waiting);
+        let found = waiting.get(id);
+        let is_own = found.is_some_and(|(upload, _)| upload.deployment == deployment);
+        let taken = if is_own { waiting.remove(id) } else { None };
+        taken.map(|(upload, _)| upload).ok_or_else(Fault::unknown_upload)
+    }
+
+    /// Removes the uploads that do not go on.
+    pub(super) fn remove_old(&self) {
+        lock(&self.waiting).retain(|_, (_, since)| since.elapsed() < self.patience);
+    }
+}
+
 /// The files in a directory, with their names.
 fn entries(directory: &Path) -> Vec<(PathBuf, String)> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned())).collect()
-}
-
-/// The names in a directory.
-pub(super) fn names(directory: &Path) -> Vec<String> {
-    entries(directory).into_iter().map(|(_, name)| name).collect()
 }
 
 /// Whether a file was neither written nor used for some time. One from the future was, after the clock was set.

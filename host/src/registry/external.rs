@@ -59,9 +59,3 @@ impl Registry {
         image.strip_prefix(&self.address()).is_some_and(|rest| rest.starts_with('/'))
     }
 }
-
-/// Whether `text` is `sha256:` and 64 hexadecimal digits.
-pub(crate) fn is_digest(text: &str) -> bool {
-    let hex = text.strip_prefix("sha256:").unwrap_or_default();
-    hex.len() == 64 && hex.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
-}

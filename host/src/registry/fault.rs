@@ -1,17 +1,17 @@
-//! Errors in the form of the distribution specification.
+//! Responses of the registry: errors in the form of the distribution specification, and what was created.
 
 use std::io;
 
+use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use agentcli::project;
 
-use crate::api::answer::json_response;
-use crate::store::Broken;
 use crate::store::persist::system_error;
 use crate::store::quota::Exceeded;
+use crate::store::{Broken, Digest};
 
 /// An error: its status, its code and its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,11 +104,24 @@ impl From<Broken> for Fault {
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let errors = json!({ "errors": [{ "code": self.code, "message": self.message }] });
-        let mut response = json_response(self.status, &errors);
+        let mut response = (self.status, [(header::CACHE_CONTROL, "no-store")], Json(errors)).into_response();
         if self.status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Basic realm=\"agentcli\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
         response
     }
+}
+
+/// The answer to a blob or a manifest that is kept.
+pub(super) fn created(place: &str, digest: &Digest) -> Response {
+    let headers = [("location", place), ("docker-content-digest", digest.as_str()), ("content-length", "0")];
+    (StatusCode::CREATED, headers).into_response()
+}
+
+/// Does what would block other requests in another thread.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)?
 }

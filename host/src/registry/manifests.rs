@@ -10,12 +10,9 @@ use axum::response::{IntoResponse as _, Response};
 use agentcli::api::time;
 
 use super::access::Access;
-use super::digest::Digest;
-use super::fault::Fault;
-use super::parse::{Needs, valid_needs};
-use super::routes::{blocking, created};
-use super::{Shared, repository};
-use crate::store::{Manifest, Tx};
+use super::distribution::{Distribution, repository};
+use super::fault::{Fault, blocking, created};
+use crate::store::{Digest, IMAGES, INDEXES, Manifest, Needs, Tx, needs};
 
 /// Maximum size of a manifest, in bytes.
 const LARGEST: usize = 4 << 20;
@@ -27,8 +24,11 @@ const MAX_MANIFESTS: usize = 1000;
 const MAX_TAG: usize = 128;
 
 /// `GET /v2/images/{name}/manifests/{reference}`
-pub(super) async fn get(State(shared): State<Arc<Shared>>, access: Access) -> Result<Response, Fault> {
-    let found = shared.store.read(|tx| tx.manifest(&access.deployment, &access.object))?;
+pub(super) async fn get(
+    State(registry): State<Arc<Distribution>>,
+    access: Access,
+) -> Result<Response, Fault> {
+    let found = registry.store.read(|tx| tx.manifest(&access.deployment, &access.object))?;
     let missing = || Fault::missing("MANIFEST_UNKNOWN", "The manifest is not in this repository.");
     let Manifest { digest, kind, content, .. } = found.ok_or_else(missing)?;
     let headers = [
@@ -41,17 +41,17 @@ pub(super) async fn get(State(shared): State<Arc<Shared>>, access: Access) -> Re
 
 /// `PUT /v2/images/{name}/manifests/{reference}`
 pub(super) async fn put(
-    State(shared): State<Arc<Shared>>,
+    State(registry): State<Arc<Distribution>>,
     access: Access,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Fault> {
     let kind = kind(&headers);
-    let content = content(&shared, body).await?;
+    let content = content(&registry, body).await?;
     let digest = Digest::of(&content);
     let tag = tag(&access.object, &digest)?;
     let Needs { blobs: needed, manifests } = valid_needs(&kind, &content)?;
-    let (blobs, deployment) = (shared.distribution.blobs.clone(), access.deployment.clone());
+    let (blobs, deployment) = (registry.blobs.clone(), access.deployment.clone());
     // From here on, the blobs stay for a while even if no manifest needs them.
     blocking(move || {
         needed.iter().try_for_each(|(part, size)| match blobs.touch(&deployment, part) {
@@ -68,7 +68,7 @@ pub(super) async fn put(
         made: time::now(),
     };
     let deployment = access.deployment.clone();
-    shared.store.change(move |tx| add(tx, &deployment, &manifest, &manifests, tag.as_deref())).await?;
+    registry.store.change(move |tx| add(tx, &deployment, &manifest, &manifests, tag.as_deref())).await?;
     Ok(created(&format!("/v2/{}/manifests/{}", repository(&access.name), digest.as_str()), &digest))
 }
 
@@ -100,8 +100,8 @@ fn unknown_part(part: &Digest, size: u64, found: Option<u64>) -> Fault {
     }
 }
 
-async fn content(shared: &Shared, body: Body) -> Result<axum::body::Bytes, Fault> {
-    let read = tokio::time::timeout(shared.options.limits.body, axum::body::to_bytes(body, LARGEST)).await;
+async fn content(registry: &Distribution, body: Body) -> Result<axum::body::Bytes, Fault> {
+    let read = tokio::time::timeout(registry.limits.body, axum::body::to_bytes(body, LARGEST)).await;
     let too_large = |_| Fault::too_large(format!("A manifest may have {LARGEST} bytes at most."));
     // If the connection broke, nobody receives this.
     read.map_err(|_| Fault::timeout())?.map_err(too_large)
@@ -129,4 +129,15 @@ fn tag(reference: &str, digest: &Digest) -> Result<Option<String>, Fault> {
 fn invalid_tag() -> Fault {
     let message = format!("A tag has 1 to {MAX_TAG} letters, digits, `_`, `.` and `-`.");
     Fault::new(StatusCode::BAD_REQUEST, "MANIFEST_INVALID", message)
+}
+
+/// The blobs and manifests that a manifest references.
+fn valid_needs(kind: &str, content: &[u8]) -> Result<Needs, Fault> {
+    if !IMAGES.contains(&kind) && !INDEXES.contains(&kind) {
+        let message =
+            format!("The Content-Type must be one of {}, {}.", IMAGES.join(", "), INDEXES.join(", "));
+        return Err(Fault::bad("MANIFEST_INVALID", message));
+    }
+    needs(kind, content)
+        .map_err(|reason| Fault::bad("MANIFEST_INVALID", format!("The manifest is invalid: {reason}.")))
 }

@@ -7,21 +7,22 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use futures_util::stream;
 
 use super::access::{Access, Holder};
-use super::digest::Digest;
-use super::fault::Fault;
-use super::{NAMESPACE, Shared, manifests, uploads};
+use super::distribution::{Distribution, NAMESPACE};
+use super::fault::{Fault, blocking};
+use super::{manifests, uploads};
+use crate::store::Digest;
 
 /// Number of bytes that are read together.
 const PIECE: usize = 256 << 10;
 
 /// The routes. Each requires credentials of its own, and no API key.
-pub(crate) fn router() -> Router<Arc<Shared>> {
+pub(crate) fn router<S>(distribution: Arc<Distribution>) -> Router<S> {
     let upload = get(uploads::status).patch(uploads::append).put(uploads::finish).delete(uploads::cancel);
     let repositories = Router::new()
         .route("/{name}/blobs/{digest}", get(blob))
@@ -30,7 +31,8 @@ pub(crate) fn router() -> Router<Arc<Shared>> {
         .route("/{name}/manifests/{reference}", get(manifests::get).put(manifests::put))
         .fallback(unknown)
         .method_not_allowed_fallback(async || Fault::unsupported());
-    Router::new().route("/v2/", get(check)).nest(&format!("/v2/{NAMESPACE}"), repositories)
+    let routes = Router::new().route("/v2/", get(check)).nest(&format!("/v2/{NAMESPACE}"), repositories);
+    routes.with_state(distribution)
 }
 
 /// `GET /v2/`: whether the credentials are valid.
@@ -44,9 +46,13 @@ async fn unknown(_: Holder) -> Fault {
 }
 
 /// `GET /v2/images/{name}/blobs/{digest}`
-async fn blob(State(shared): State<Arc<Shared>>, access: Access, method: Method) -> Result<Response, Fault> {
+async fn blob(
+    State(registry): State<Arc<Distribution>>,
+    access: Access,
+    method: Method,
+) -> Result<Response, Fault> {
     let digest = Digest::parse(&access.object).ok_or_else(Fault::unknown_blob)?;
-    let (blobs, deployment) = (shared.distribution.blobs.clone(), access.deployment);
+    let (blobs, deployment) = (registry.blobs.clone(), access.deployment);
     let headers = |size: u64| {
         [
             ("content-type", "application/octet-stream".to_owned()),
@@ -78,17 +84,4 @@ fn content(file: File) -> Body {
         let next = (!piece.is_empty()).then(|| (Bytes::from(piece), file));
         std::io::Result::Ok(next)
     }))
-}
-
-/// The answer to a blob or a manifest that is kept.
-pub(super) fn created(place: &str, digest: &Digest) -> Response {
-    let headers = [("location", place), ("docker-content-digest", digest.as_str()), ("content-length", "0")];
-    (StatusCode::CREATED, headers).into_response()
-}
-
-/// Does what would block other requests in another thread.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)?
 }

@@ -1,14 +1,12 @@
 //! Removing what no revision needs any more.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use agentcli::api::time;
 
-use super::Distribution;
-use super::digest::Digest;
-use super::parse::{Needs, needs};
-use crate::store::{Broken, Manifest, Tx};
+use super::distribution::Distribution;
+use crate::store::{Broken, Digest, Tx, kept};
 
 /// Interval of the sweeps that find pushes which were given up.
 const INTERVAL: Duration = Duration::from_secs(600);
@@ -47,7 +45,7 @@ impl Distribution {
     /// Removes the manifests and blobs of a deployment that no revision needs, unless they are new: an image is pushed before
     /// its revision is created.
     pub(crate) async fn sweep(&self, deployment: &str) -> Result<(), Broken> {
-        let (id, age) = (deployment.to_owned(), self.limits.unused);
+        let (id, age) = (deployment.to_owned(), self.limits.registry.unused);
         let Some(used) = self.store.change(move |tx| sweep_manifests(tx, &id, age)).await? else {
             return Ok(());
         };
@@ -80,21 +78,4 @@ fn sweep_manifests(tx: &Tx<'_>, deployment: &str, age: Duration) -> Result<Optio
         }
     }
     Ok(Some(used))
-}
-
-/// The manifests to keep, with their references: those that a revision needs, those newer than `before`, and those in an
-/// index of either.
-pub(crate) fn kept(manifests: &[Manifest], before: i64) -> HashMap<&str, Needs> {
-    let is_root = |manifest: &&Manifest| manifest.is_needed || manifest.made > before;
-    let mut open: Vec<&Manifest> = manifests.iter().filter(is_root).collect();
-    let mut kept = HashMap::new();
-    while let Some(manifest) = open.pop() {
-        // All were read when they were pushed.
-        let needs = needs(&manifest.kind, &manifest.content).unwrap_or_default();
-        let is_part = |it: &&Manifest| needs.manifests.iter().any(|(digest, _)| digest.as_str() == it.digest);
-        let parts = manifests.iter().filter(is_part).filter(|it| !kept.contains_key(it.digest.as_str()));
-        open.extend(parts);
-        kept.insert(manifest.digest.as_str(), needs);
-    }
-    kept
 }

@@ -12,7 +12,7 @@ use tar::{Archive, Entry, EntryType};
 
 use agentcli::context;
 
-use names::Names;
+use names::{Names, broken};
 
 /// Maximum unpacked size, in bytes, against compression bombs.
 const UNPACKED: u64 = 4 << 30;
@@ -70,10 +70,6 @@ pub(crate) fn check(file: impl Read, config: &str) -> Result<Contents, String> {
         return Err(format!("the archive does not hold the configuration, `{config}`"));
     }
     Ok(tree.contents)
-}
-
-fn broken(error: io::Error) -> String {
-    format!("the archive cannot be read as a tar.gz: {error}")
 }
 
 /// The unpacked tree.

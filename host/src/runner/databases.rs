@@ -5,6 +5,7 @@ mod commands;
 mod helper;
 mod postgres;
 mod redis;
+mod text;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex as Locked;
@@ -18,11 +19,11 @@ use url::Url;
 use agentcli::compiler::server::setup;
 use agentcli::engine::{Container, Engine, Error, State};
 
-use self::commands::Script;
 use self::helper::{Helper, ROLE};
+use self::text::{decoded, printed};
 use super::labels::{self, label};
 use super::{Failure, networks, with_last_lines};
-use crate::lock;
+use crate::lock::lock;
 
 /// Default maximum number of connections of a deployment to PostgreSQL: what a whole server permits by default.
 pub const CONNECTIONS: u32 = 100;
@@ -82,6 +83,15 @@ enum Preparation {
     /// One of them was started, and may be new.
     Outdated,
     Done,
+}
+
+/// A script of psql, with the database that it runs in [default: that of the host], and its values.
+#[derive(Clone, Copy, Default)]
+struct Script<'a> {
+    text: &'a str,
+    database: Option<&'a str>,
+    name: &'a str,
+    verifier: &'a str,
 }
 
 impl Databases {
@@ -405,14 +415,4 @@ fn database(deployment: &str) -> String {
 /// The prefix of a deployment's keys.
 fn key_prefix(deployment: &str) -> String {
     format!("{}:", database(deployment))
-}
-
-/// The output of a command in one line.
-fn printed(output: &str) -> String {
-    output.trim().replace('\n', " ")
-}
-
-/// A part of a URL without its percent encoding.
-fn decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

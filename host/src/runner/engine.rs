@@ -1,7 +1,6 @@
 //! The runner on a container engine.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -13,46 +12,19 @@ use agentcli::compiler::back::plan::Port;
 use agentcli::compiler::front::keys;
 use agentcli::compiler::product::{self, Product};
 use agentcli::compiler::server::{self, local, setup};
-use agentcli::engine::{ContainerSpec, Engine, EngineEnv, Error, Policy, State};
+use agentcli::engine::{ContainerSpec, Engine, Error, Policy, State};
 use agentcli::probe::{self, Checker};
 
-use crate::AllowedImages;
-
-use super::databases::Databases;
 use super::labels::container_name;
 use super::labels::{self, label};
 use super::{
-    Act, BuildJob, ContainerLimits, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink,
-    PullFrom, PullJob, Runner, build, images, migrations, networks,
+    Act, BuildJob, ContainerState, ContainerStatus, Failure, Launch, LineSink, LogSink, Options, PullFrom,
+    PullJob, Runner, build, images, migrations, networks,
 };
 
 /// The reason to refuse a mount prefix. A variable may be secret, so that it is not quoted.
 const WRONG_PREFIX: &str = "the mount prefix is not a path; set MOUNT_PREFIX or `http.mount_prefix` to a path that starts \
                             with `/`, without spaces and the characters ?, #, @ and \\";
-
-/// Settings of the runner. There is no `Debug`: values of the environment may be secret.
-pub struct Options {
-    /// The engine.
-    pub engine: EngineEnv,
-    /// ID of this host, which tells its containers from those of others.
-    pub host: String,
-    /// Whether base images are pulled before a build, and images although they are there.
-    pub pull: bool,
-    /// The images that tenants may use although they are not public.
-    pub allowed_images: AllowedImages,
-    /// Variables for all servers, such as the keys of the user.
-    pub environment: Vec<(String, String)>,
-    /// Directory for the trees of builds.
-    pub builds: PathBuf,
-    /// Maximum size of a fetched repository, in bytes.
-    pub repository_limit: u64,
-    /// The databases that the servers share.
-    pub databases: Databases,
-    /// Limits of a container.
-    pub limits: ContainerLimits,
-    /// The server of the images that it builds.
-    pub server: &'static Product,
-}
 
 /// A runner on a container engine, which it connects to when it is first needed.
 pub struct EngineRunner {

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension as _, params, params_from_iter};
 use serde_json::Value;
 
 use super::{Broken, Tx};
-use crate::proxy::HostName;
+use crate::net::host_name::HostName;
 
 /// The reason to refuse a deployment.
 pub(crate) enum Conflict {

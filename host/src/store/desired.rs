@@ -6,9 +6,9 @@ use agentcli::api::time;
 use agentcli::api::wire::{self, Deployment, DeploymentStatus, RevisionStatus, Secret, Source as From};
 use rusqlite::{OptionalExtension as _, params};
 
+use super::state::{Desired, Phase, Revision, Scale, Source};
 use super::{Broken, Tx};
-use crate::proxy::HostName;
-use crate::reconcile::{Desired, Phase, Revision, Scale, Source};
+use crate::net::host_name::HostName;
 
 /// Number of revisions that are considered, the newest; older ones only if they have an image or are in progress.
 const CONSIDERED: i64 = 20;

@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
+use super::archives::EXTENSION;
 use super::directory::{Directory, Error};
-use super::private;
-use super::{Broken, Store, Tx};
-use crate::api::uploads::EXTENSION;
-use crate::registry;
+use super::{Broken, Store, Tx, blobs, private};
 
 /// Number of copies of the database after which a backup fails, each after a file that the one before names was removed.
 const ATTEMPTS: usize = 20;
@@ -39,17 +37,17 @@ impl Store {
     ///
     /// The database failed.
     pub fn inspect(&self) -> Result<Inspection, Broken> {
-        let (uploads, registry) = (self.uploads(), self.registry());
+        let registry = self.registry();
         self.read(|tx| {
             let mut found = tx.counts()?;
             found.problems = tx.damages()?;
             found.problems.extend(tx.sealed_wrongly()?);
             for id in tx.received_uploads()? {
-                if !uploads.join(format!("{id}{EXTENSION}")).exists() {
+                if !self.archive(&id).exists() {
                     found.problems.push(format!("the archive {id} is missing"));
                 }
             }
-            found.problems.extend(registry::problems(&registry, tx)?);
+            found.problems.extend(blobs::problems(&registry, tx)?);
             Ok(found)
         })
     }
@@ -95,7 +93,7 @@ impl Store {
         let archives = tx.received_uploads()?.into_iter();
         let archives =
             archives.map(|id| Directory::at(Path::new("")).uploads().join(format!("{id}{EXTENSION}")));
-        let blobs = registry::named_blobs(&tx)?.into_iter();
+        let blobs = blobs::named_blobs(&tx)?.into_iter();
         let registry = Directory::at(Path::new("")).registry();
         let blobs = blobs.map(|(deployment, blob)| registry.join(deployment).join(blob.digits()));
         Ok(archives.chain(blobs).collect())

@@ -9,7 +9,6 @@ use rusqlite::types::Value as Sql;
 
 use super::quota::Quota;
 use super::{Broken, Tx};
-use crate::reconcile::log_buffer::LineOrigin;
 
 /// Maximum number of entries of a log, and of their bytes; the oldest are removed.
 const LENGTH: i64 = 10_000;
@@ -56,6 +55,17 @@ impl Line {
             other: Object::new(),
         }
     }
+}
+
+/// The container that a line is of.
+pub(crate) struct LineOrigin {
+    pub(crate) container: String,
+    /// The time of the line in nanoseconds since 1970.
+    pub(crate) time: i64,
+    /// Whether it is older than the line before it.
+    pub(crate) is_set_back: bool,
+    /// The time at which it was read, in nanoseconds since 1970.
+    pub(crate) now: i64,
 }
 
 impl Tx<'_> {

@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::BUSY;
 use super::directory::{Directory, Error};
 use super::private;
+
+/// Timeout for a lock of another process, such as a backup.
+pub(super) const BUSY: Duration = Duration::from_secs(10);
 
 /// The changes of the schema, oldest first. The version of a database is the number of those that it has.
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql"), include_str!("limits.sql")];

@@ -8,8 +8,8 @@ use rusqlite::{OptionalExtension as _, params, params_from_iter};
 use uuid::Uuid;
 
 use super::ignored;
+use super::state::Phase;
 use super::{Broken, LogKind, Tx};
-use crate::reconcile::Phase;
 
 /// Field of a revision with its number in the deployment, from 1, which the specification does not know.
 const NUMBER: &str = "number";

@@ -1,7 +1,7 @@
 //! Extension records of archives, which hold names that are too long for the header of an entry. They are not read by the
 //! `tar` crate, which has no limit for their size.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use tar::{Entry, EntryType};
@@ -38,7 +38,7 @@ impl Names {
             ));
         }
         let mut bytes = Vec::new();
-        entry.read_to_end(&mut bytes).map_err(super::broken)?;
+        entry.read_to_end(&mut bytes).map_err(broken)?;
         match kind {
             EntryType::GNULongName => once(&mut self.path, &bytes)?,
             EntryType::GNULongLink => once(&mut self.target, &bytes)?,
@@ -103,4 +103,9 @@ fn pairs(mut bytes: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
         bytes = &bytes[length..];
     }
     Some(pairs)
+}
+
+/// The error of an archive that cannot be read.
+pub(super) fn broken(error: io::Error) -> String {
+    format!("the archive cannot be read as a tar.gz: {error}")
 }

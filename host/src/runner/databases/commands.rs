@@ -2,18 +2,10 @@
 
 use agentcli::engine::Engine;
 
-use super::{COMMAND_LIMIT, Checked, Databases, database, postgres, printed, redis};
-use crate::lock;
+use super::text::printed;
+use super::{COMMAND_LIMIT, Checked, Databases, Script, database, postgres, redis};
+use crate::lock::lock;
 use crate::runner::Failure;
-
-/// A script of psql, with the database that it runs in [default: that of the host], and its values.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Script<'a> {
-    pub(super) text: &'a str,
-    pub(super) database: Option<&'a str>,
-    pub(super) name: &'a str,
-    pub(super) verifier: &'a str,
-}
 
 impl Databases {
     /// Creates the users of these deployments in Redis, or sets their passwords and permissions.

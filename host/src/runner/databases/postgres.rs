@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::{digest, hmac, pbkdf2};
 use url::Url;
 
-use super::decoded;
+use super::text::decoded;
 
 /// Options of the server in a container of the host: connections for ten deployments that use all of theirs.
 pub(super) const SETTINGS: [&str; 2] = ["-c", "max_connections=1000"];

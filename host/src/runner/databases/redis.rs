@@ -3,7 +3,7 @@
 use ring::digest;
 use url::Url;
 
-use super::decoded;
+use super::text::decoded;
 
 /// The user of the host in its own Redis.
 const HOST_USER: &str = "host";

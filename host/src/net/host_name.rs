@@ -52,7 +52,7 @@ impl HostName {
 
     /// Returns the host that a request is for, and the Host header to forward: the authority of an absolute-form target
     /// takes precedence over the header (RFC 9112, section 3.2.2).
-    pub(super) fn of(request: &Parts) -> Result<(Self, HeaderValue), InvalidHost> {
+    pub(crate) fn of(request: &Parts) -> Result<(Self, HeaderValue), InvalidHost> {
         let mut headers = request.headers.get_all(HOST).iter();
         let header = headers.next();
         if headers.next().is_some() {

@@ -3,11 +3,6 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use agentcli::api::wire::SourceRevisionConfig;
-
-use super::answer::Refusal;
-use crate::service::Shared;
-
 /// The directory of a template and the configuration in it, by a path `TEMPLATE/CONFIGURATION`.
 pub(crate) fn find(templates: &Path, path: &str) -> Option<(PathBuf, String)> {
     let (name, config) = path.split_once('/')?;
@@ -17,23 +12,8 @@ pub(crate) fn find(templates: &Path, path: &str) -> Option<(PathBuf, String)> {
     is_there.then(|| (directory, config.to_owned()))
 }
 
-/// Checks that a revision names the configuration of a template.
-pub(super) fn check(shared: &Shared, config: &SourceRevisionConfig) -> Result<(), Refusal> {
-    let Some(templates) = &shared.options.templates else {
-        return Err(Refusal::bad("This service has no templates; it was started without --templates."));
-    };
-    let path = config.graph_config_path.as_deref().unwrap_or_default();
-    if find(templates, path).is_some() {
-        return Ok(());
-    }
-    let field = shared.options.vocabulary.field("source_revision_config", "graph_config_path");
-    Err(Refusal::bad(format!(
-        "source_revision_config.{field} must be the configuration in a template, TEMPLATE/PATH; the templates are: {}.",
-        names(templates).join(", ")
-    )))
-}
-
-fn names(templates: &Path) -> Vec<String> {
+/// The names of all templates.
+pub(crate) fn names(templates: &Path) -> Vec<String> {
     let entries = fs::read_dir(templates).into_iter().flatten().flatten();
     let directories = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<_> =

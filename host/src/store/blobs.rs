@@ -1,21 +1,20 @@
-//! Checks of the data of the registry.
+//! The blobs of pushed images: which ones the database needs, and whether their files are whole.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use super::blobs::names;
 use super::digest::Digest;
-use super::sweep::kept;
-use crate::store::{Broken, Manifest, Tx};
+use super::needs::kept;
+use super::{Broken, Manifest, Tx};
 
 /// Number of bytes that are read together.
 const PIECE: usize = 1 << 20;
 
 /// Problems of the pushed images in the directory `root`, as lowercase fragments. Reads all blobs that revisions need.
-pub(crate) fn problems(root: &Path, tx: &Tx<'_>) -> Result<Vec<String>, Broken> {
+pub(super) fn problems(root: &Path, tx: &Tx<'_>) -> Result<Vec<String>, Broken> {
     // Listed before the deployments: that of a new directory is known.
     let directories = names(root);
     let known = tx.deployment_ids()?;
@@ -46,7 +45,7 @@ pub(crate) fn problems(root: &Path, tx: &Tx<'_>) -> Result<Vec<String>, Broken> 
 }
 
 /// The blobs that revisions need, with the IDs of their deployments.
-pub(crate) fn named_blobs(tx: &Tx<'_>) -> Result<Vec<(String, Digest)>, Broken> {
+pub(super) fn named_blobs(tx: &Tx<'_>) -> Result<Vec<(String, Digest)>, Broken> {
     let mut named = Vec::new();
     for deployment in tx.deployment_ids()? {
         let blobs = needed_blobs(&tx.manifests(&deployment)?);
@@ -62,6 +61,12 @@ fn needed_blobs(manifests: &[Manifest]) -> Vec<Digest> {
     blobs.sort_by(|a, b| a.as_str().cmp(b.as_str()));
     blobs.dedup();
     blobs
+}
+
+/// The names in a directory.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 fn digest_of(path: &Path) -> io::Result<Digest> {

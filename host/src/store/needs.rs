@@ -1,16 +1,18 @@
 //! Manifests, and the blobs and manifests that they reference.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 
+use super::Manifest;
 use super::digest::Digest;
-use super::fault::Fault;
 
 /// The media types of manifests of an image.
-const IMAGES: [&str; 2] =
+pub(crate) const IMAGES: [&str; 2] =
     ["application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json"];
 
 /// The media types of lists of manifests.
-const INDEXES: [&str; 2] =
+pub(crate) const INDEXES: [&str; 2] =
     ["application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"];
 
 /// Maximum number of layers, or of manifests in an index.
@@ -75,13 +77,19 @@ fn parts(parts: impl Iterator<Item = Part>) -> Result<Vec<(Digest, u64)>, String
     Ok(parsed)
 }
 
-/// The same as the answer to a request.
-pub(super) fn valid_needs(kind: &str, content: &[u8]) -> Result<Needs, Fault> {
-    if !IMAGES.contains(&kind) && !INDEXES.contains(&kind) {
-        let message =
-            format!("The Content-Type must be one of {}, {}.", IMAGES.join(", "), INDEXES.join(", "));
-        return Err(Fault::bad("MANIFEST_INVALID", message));
+/// The manifests to keep, with their references: those that a revision needs, those newer than `before`, and those in an
+/// index of either.
+pub(crate) fn kept(manifests: &[Manifest], before: i64) -> HashMap<&str, Needs> {
+    let is_root = |manifest: &&Manifest| manifest.is_needed || manifest.made > before;
+    let mut open: Vec<&Manifest> = manifests.iter().filter(is_root).collect();
+    let mut kept = HashMap::new();
+    while let Some(manifest) = open.pop() {
+        // All were read when they were pushed.
+        let needs = needs(&manifest.kind, &manifest.content).unwrap_or_default();
+        let is_part = |it: &&Manifest| needs.manifests.iter().any(|(digest, _)| digest.as_str() == it.digest);
+        let parts = manifests.iter().filter(is_part).filter(|it| !kept.contains_key(it.digest.as_str()));
+        open.extend(parts);
+        kept.insert(manifest.digest.as_str(), needs);
     }
-    needs(kind, content)
-        .map_err(|reason| Fault::bad("MANIFEST_INVALID", format!("The manifest is invalid: {reason}.")))
+    kept
 }

@@ -2,8 +2,6 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::external::is_digest;
-
 /// `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Digest(String);
@@ -13,11 +11,11 @@ impl Digest {
         is_digest(text).then(|| Self(text.to_owned()))
     }
 
-    pub(super) fn of(content: &[u8]) -> Self {
+    pub(crate) fn of(content: &[u8]) -> Self {
         Self::finish(Sha256::new_with_prefix(content))
     }
 
-    pub(super) fn finish(hash: Sha256) -> Self {
+    pub(crate) fn finish(hash: Sha256) -> Self {
         Self(format!("sha256:{}", hex::encode(hash.finalize())))
     }
 
@@ -29,4 +27,10 @@ impl Digest {
     pub(crate) fn digits(&self) -> &str {
         self.0.rsplit(':').next().unwrap_or_default()
     }
+}
+
+/// Whether `text` is `sha256:` and 64 hexadecimal digits.
+pub(crate) fn is_digest(text: &str) -> bool {
+    let hex = text.strip_prefix("sha256:").unwrap_or_default();
+    hex.len() == 64 && hex.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
 }
