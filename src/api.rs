@@ -20,9 +20,10 @@ mod upload;
 mod vocabulary;
 pub mod wire;
 
-pub use client::{Account, Client, LogSource};
+pub use client::{Client, LogSource};
 pub use error::{Call, Error};
 pub use filter::DeploymentFilter;
 pub use retry::RetryPolicy;
+pub use transport::Account;
 pub use upload::Archive;
 pub use vocabulary::Vocabulary;

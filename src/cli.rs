@@ -17,6 +17,7 @@ pub mod environment;
 pub mod fix;
 mod guard;
 pub mod image;
+pub mod input;
 mod printer;
 pub mod progress;
 pub mod report;

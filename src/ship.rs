@@ -14,6 +14,7 @@ mod placement;
 mod rehearse;
 mod request;
 mod service;
+mod shipment;
 mod shown;
 mod source;
 

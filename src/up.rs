@@ -17,6 +17,7 @@ mod rebuild;
 mod reconcile;
 mod replaced;
 mod request;
+mod run;
 mod running;
 mod session;
 mod stop;

@@ -20,8 +20,8 @@ use std::{env, fs};
 
 use agentcli::api::RetryPolicy;
 use agentcli::cli;
-use agentcli::cli::ask::Input;
 use agentcli::cli::env::{Env, Stream};
+use agentcli::cli::input::Input;
 pub(crate) use lines::lines;
 #[cfg(feature = "system-tests")]
 pub(crate) use machine::{copy, outside, python};

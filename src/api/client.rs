@@ -6,31 +6,18 @@ use serde_json::Value;
 
 use super::failure::{Failure, Outcome};
 use super::retry::Attempts;
-use super::transport::{Request, Transport};
+use super::transport::{Account, Request, Transport};
 use super::wire::{
     Agent, Deployment, DeploymentCreation, DeploymentPatch, Listener, LogPage, LogRequest, Page, PushToken,
-    PushTokenRequest, Redacted, Repository, Revision, UploadUrl, UploadUrlRequest,
+    PushTokenRequest, Repository, Revision, UploadUrl, UploadUrlRequest,
 };
-use super::{Archive, Call, DeploymentFilter, Error, RetryPolicy, Vocabulary, pages, rules, upload};
+use super::{Archive, Call, DeploymentFilter, Error, RetryPolicy, pages, rules, upload};
 
 /// Path of the deployments.
 const DEPLOYMENTS: &str = "/v2/deployments";
 
 /// Path of the listeners.
 const LISTENERS: &str = "/v2/listeners";
-
-/// A service and the credentials of its caller.
-#[derive(Clone, Debug)]
-pub struct Account {
-    /// Address of the service, such as `https://host`.
-    pub host: String,
-    /// The API key, which is sent to this address only.
-    pub key: Redacted,
-    /// UUID of the workspace, if the key has several.
-    pub tenant: Option<String>,
-    /// API dialect of the service.
-    pub vocabulary: Vocabulary,
-}
 
 /// A log of a deployment.
 #[derive(Clone, Debug)]

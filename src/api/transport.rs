@@ -10,15 +10,28 @@ use serde_json::Value;
 use super::failure::{Failure, Secrets, is_json, media_type};
 use super::http::{self, body_up_to, is_loopback};
 use super::time::parse_http_date;
-use super::vocabulary::is_public_service;
-use super::wire::expected;
-use super::{Account, Call, Error};
+use super::vocabulary::{Vocabulary, is_public_service};
+use super::wire::{Redacted, expected};
+use super::{Call, Error};
 
 /// Maximum size of a response, in bytes.
 const MAX_RESPONSE: usize = 32 << 20;
 
 /// Timeout to connect.
 const CONNECT: Duration = Duration::from_secs(10);
+
+/// A service and the credentials of its caller.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Address of the service, such as `https://host`.
+    pub host: String,
+    /// The API key, which is sent to this address only.
+    pub key: Redacted,
+    /// UUID of the workspace, if the key has several.
+    pub tenant: Option<String>,
+    /// API dialect of the service.
+    pub vocabulary: Vocabulary,
+}
 
 /// A request to the service.
 pub(super) struct Request {

@@ -11,8 +11,8 @@ use clap::ColorChoice;
 use terminal_size::terminal_size;
 use tokio::runtime::{Builder, Runtime};
 
-use super::ask::Input;
 use super::environment;
+use super::input::Input;
 use crate::api::RetryPolicy;
 use crate::engine::EngineEnv;
 use crate::error::{Error, OutputError};

@@ -17,16 +17,18 @@ use url::form_urlencoded;
 
 use super::call::whole;
 use super::connect::{Engine, root_cause};
-use super::credentials::{Config, Credentials, registry};
+use super::credentials::{Config, Credentials};
 use super::error::Error;
-use super::events::{BuildEvent, StepOrigin};
+use super::events::BuildEvent;
 use super::fresh::{Before, Files, Freshness};
-use super::history::Recorder;
 use super::inputs::copied_before_the_source;
 use super::label::{self, SourceRecord};
 use super::progress::{BuildKit, Buildah, MAX_STEPS, Steps};
-use super::session::{Secrets, Services};
-use crate::context::{self, Context, Listing};
+use super::recorder::Recorder;
+use super::reference::registry;
+use super::request::{BuildRequest, Built, Settings};
+use super::session::Services;
+use crate::context::{self, Listing};
 use crate::live::Reporter;
 
 /// Shows builds beside other events.
@@ -46,58 +48,6 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Number of reports that are buffered.
 const WAITING: usize = 64;
-
-/// An image to build. There is no `Debug`: secrets have values.
-#[derive(Clone)]
-pub struct BuildRequest {
-    /// The build context.
-    pub context: Context,
-    /// Path of the Dockerfile in the context.
-    pub dockerfile: String,
-    /// Path of the configuration in the context, if the Dockerfile was made from one.
-    pub configuration: Option<String>,
-    /// Names of the image, such as `app:1.0`.
-    pub tags: Vec<String>,
-    /// Target platform, such as `linux/arm64` [default: that of the engine].
-    pub platform: Option<String>,
-    /// Whether to pull newer base images.
-    pub pull: bool,
-    /// Whether to build without the engine's cache.
-    pub no_cache: bool,
-    /// The base images of the Dockerfile; credentials are looked up for their registries only.
-    pub images: Vec<String>,
-    /// Whether the Dockerfile reads nothing but `images` and the context. If so, and without `pull` and `no_cache`, an
-    /// image that is up to date is not built again.
-    pub images_known: bool,
-    /// All instructions of the Dockerfile, in order, with the configuration keys that cause them.
-    pub steps: Vec<StepOrigin>,
-    /// Settings of the build.
-    pub settings: Settings,
-}
-
-/// Settings of a build, as of `docker build`. There is no `Debug`: secrets have values.
-#[derive(Clone, Default)]
-pub struct Settings {
-    /// Values of the `ARG` instructions.
-    pub arguments: BTreeMap<String, String>,
-    /// Labels of the image.
-    pub labels: BTreeMap<String, String>,
-    /// Host names and their addresses, as `HOST:IP`.
-    pub hosts: Vec<String>,
-    /// Network of the `RUN` instructions: `default`, `host` or `none`.
-    pub network: Option<String>,
-    /// Secrets and SSH agents.
-    pub secrets: Secrets,
-}
-
-/// An image.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Built {
-    /// Its ID, `sha256:` and 64 hexadecimal digits.
-    pub id: String,
-    /// Its names.
-    pub tags: Vec<String>,
-}
 
 /// A report of the build thread.
 enum Report {

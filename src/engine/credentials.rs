@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::connect::Engine;
 use super::endpoint::{EngineEnv, read_json};
 use super::error::Error;
+use super::reference::registry;
 use crate::child::{self, Command};
 use crate::live::Event;
 
@@ -229,16 +230,6 @@ pub(super) fn anonymous_header() -> String {
 /// Credentials as the value of a header.
 fn header(credentials: &impl Serialize) -> String {
     URL_SAFE.encode(serde_json::to_vec(credentials).unwrap_or_default())
-}
-
-/// The registry of an image reference: its first part, if that is a host.
-pub fn registry(image: &str) -> String {
-    let host = image.split_once('/').map(|(host, _)| host);
-    let host = host.filter(|host| host.contains(['.', ':']) || *host == "localhost");
-    match host {
-        None | Some("docker.io" | "index.docker.io" | "registry-1.docker.io") => "docker.io".to_owned(),
-        Some(host) => host.to_owned(),
-    }
 }
 
 /// The name of a registry in `config.json` and for helpers.

@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::credentials::registry;
 use super::events::Step;
 use super::local::SCHEME;
+use super::reference::registry;
 use crate::compiler::server::CONSTRAINTS;
 use crate::context;
 use crate::live::Interrupted;

@@ -10,9 +10,9 @@ use bollard::models::ImageInspect;
 use futures_util::future::join_all;
 use sha2::{Digest as _, Sha256};
 
-use super::build::{BuildRequest, Built, Settings};
 use super::connect::Engine;
 use super::records::{Record, Records};
+use super::request::{BuildRequest, Built, Settings};
 use crate::context::Listing;
 
 /// Version of the digest; it changes if the same inputs make another image.

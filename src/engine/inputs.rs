@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::build::BuildRequest;
 use super::events::StepOrigin;
+use super::request::BuildRequest;
 use crate::context::{self, Listing};
 
 /// The path that stands for the whole context.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::build::BuildRequest;
 use super::inputs::Inputs;
+use super::request::BuildRequest;
 use crate::context::{self, Listing};
 
 /// The label.

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::build::{BuildRequest, Settings};
 use super::events::StepOrigin;
+use super::request::{BuildRequest, Settings};
 use crate::compiler::back::emit::dockerfile;
 use crate::compiler::back::plan::{Action, Mount, Plan, Step};
 use crate::compiler::manifests::dockerfile::{Instruction, instructions};

@@ -1,4 +1,4 @@
-//! CPU, memory and replicas.
+//! CPU, memory, storage and replicas.
 
 use serde_json::{Value, json};
 
@@ -6,6 +6,9 @@ use super::{Refused, Scope, metadata};
 
 /// CPU utilisation at which the autoscaler adds replicas, in percent of the request.
 const UTILIZATION: u32 = 80;
+
+/// Default storage of the state, in Gi.
+const STORAGE: u64 = 10;
 
 /// The largest amount of any resource, in its unit.
 const LARGEST: f64 = 1e9;
@@ -79,6 +82,19 @@ pub(super) fn check_amount(field: &str, amount: f64) -> Result<(), Refused> {
             "change the resources",
         )),
     }
+}
+
+/// The claim of the volume `name` for the state.
+pub(super) fn claim(scope: &Scope<'_>, name: &str) -> Result<Value, Refused> {
+    let storage = scope.request.resources.db_storage_gi.unwrap_or(STORAGE);
+    check_amount("db_storage_gi", storage as f64)?;
+    Ok(json!({
+        "metadata": { "name": name },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": format!("{storage}Gi") } },
+        },
+    }))
 }
 
 /// `2` or `500m`, at least `1m`.

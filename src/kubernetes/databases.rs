@@ -2,12 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::compute::{Compute, check_amount};
+use super::compute::{Compute, check_amount, claim};
 use super::{Refused, Scope, container, metadata, secrets, server};
 use crate::compiler::server::{cluster, setup};
 
-/// Default storage of the database, in Gi.
-const STORAGE: u64 = 10;
 /// Name of the volume of the database.
 const DATA: &str = "data";
 
@@ -50,19 +48,6 @@ pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
         "volumeClaimTemplates": [claim(scope, DATA)?],
     });
     Ok([server::service(scope, &name, component, ("postgres", cluster::POSTGRES_PORT))?, object])
-}
-
-/// The claim of the volume `name` for the state.
-pub(super) fn claim(scope: &Scope<'_>, name: &str) -> Result<Value, Refused> {
-    let storage = scope.request.resources.db_storage_gi.unwrap_or(STORAGE);
-    check_amount("db_storage_gi", storage as f64)?;
-    Ok(json!({
-        "metadata": { "name": name },
-        "spec": {
-            "accessModes": ["ReadWriteOnce"],
-            "resources": { "requests": { "storage": format!("{storage}Gi") } },
-        },
-    }))
 }
 
 /// The Service and the Deployment of Redis, which keeps nothing.

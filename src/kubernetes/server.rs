@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::compute::{Compute, Scale};
+use super::compute::{Compute, Scale, claim};
 use super::pod::{self, Main};
-use super::{Refused, Scope, databases, metadata};
+use super::{Refused, Scope, metadata};
 use crate::api::wire::ResourceSpec;
 use crate::compiler::product::USER;
 use crate::compiler::server::{self, cluster};
@@ -71,7 +71,7 @@ pub(super) fn alone(scope: &Scope<'_>, volume: &str, path: &str) -> Result<Vec<V
         "serviceName": name,
         "selector": { "matchLabels": metadata::selector(scope, SERVER) },
         "template": template,
-        "volumeClaimTemplates": [databases::claim(scope, volume)?],
+        "volumeClaimTemplates": [claim(scope, volume)?],
     });
     Ok(vec![service(scope, &name, SERVER, (pod::PORT, SERVICE_PORT))?, object])
 }

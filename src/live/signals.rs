@@ -3,11 +3,10 @@
 use std::io;
 use std::thread;
 
-use super::stop::{Level, Stop};
-
-/// Raises `stop` at each signal, on a thread that no work of the program can block. The third ends the process.
+/// Calls `raise` at each signal, on a thread that no work of the program can block. If it returns false, the signal ends the
+/// process.
 #[cfg(unix)]
-pub(super) fn listen(stop: Stop) -> io::Result<()> {
+pub(super) fn listen(raise: impl Fn() -> bool + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
@@ -15,18 +14,17 @@ pub(super) fn listen(stop: Stop) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
-            if stop.level() == Level::Forced {
+            if !raise() {
                 emulate_default_handler(signal).ok();
             }
-            stop.raise();
         }
     })?;
     Ok(())
 }
 
-/// Raises `stop` at each Ctrl-C, on a thread that no work of the program can block. The third ends the process.
+/// Calls `raise` at each Ctrl-C, on a thread that no work of the program can block. If it returns false, the process ends.
 #[cfg(windows)]
-pub(super) fn listen(stop: Stop) -> io::Result<()> {
+pub(super) fn listen(raise: impl Fn() -> bool + Send + 'static) -> io::Result<()> {
     use tokio::runtime::Builder;
     use tokio::signal::windows::ctrl_c;
 
@@ -34,10 +32,9 @@ pub(super) fn listen(stop: Stop) -> io::Result<()> {
     let mut presses = runtime.block_on(async { ctrl_c() })?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         while runtime.block_on(presses.recv()).is_some() {
-            if stop.level() == Level::Forced {
+            if !raise() {
                 std::process::exit(INTERRUPTED);
             }
-            stop.raise();
         }
     })?;
     Ok(())

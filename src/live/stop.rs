@@ -64,7 +64,12 @@ impl Stop {
         if !std::mem::take(&mut self.listens) {
             return Ok(());
         }
-        signals::listen(self.clone())
+        let stop = self.clone();
+        signals::listen(move || {
+            let goes_on = stop.level() != Level::Forced;
+            stop.raise();
+            goes_on
+        })
     }
 
     /// Raises the level by one, as a signal does.

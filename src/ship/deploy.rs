@@ -1,10 +1,10 @@
 //! From a request to a deployed revision.
 
 use super::event::{self, Hooks};
-use super::follow::NewRevision;
 use super::image::Route;
 use super::name::check_new;
 use super::request::{Destination, Request, Target};
+use super::shipment::{NewRevision, Shipment};
 use super::{Error, Service};
 use crate::api::wire::{
     Deployment, DeploymentCreation, DeploymentPatch, DeploymentStatus, Source, SourceConfig,
@@ -17,13 +17,6 @@ use crate::live::Event;
 enum Outcome {
     Created(Deployment),
     Found(Deployment),
-}
-
-/// One run.
-pub(super) struct Shipment<'a, H> {
-    pub(super) request: &'a Request,
-    pub(super) service: Service,
-    pub(super) hooks: &'a mut H,
 }
 
 /// Deploys the project and waits until the revision is deployed.

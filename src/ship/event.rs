@@ -1,6 +1,6 @@
 //! The events of a deployment, and the interface to its caller.
 
-use super::follow::NewRevision;
+use super::shipment::NewRevision;
 use crate::api::wire::{Deployment, LogEntry};
 use crate::engine::BuildReporter;
 use crate::live::Event;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::deploy::Shipment;
 use super::event::{Hooks, log_entry, result};
+use super::shipment::{NewRevision, Shipment};
 use super::{Error, LogPass, ShownEntries};
 use crate::api::LogSource;
 use crate::api::wire::{
@@ -22,13 +22,6 @@ const LAST_ENTRIES: u32 = 30;
 
 /// Number of log entries of one request.
 const PAGE: u32 = 100;
-
-/// A revision that was just created.
-pub(super) struct NewRevision {
-    /// The deployment, since the revision was created.
-    pub(super) deployment: Deployment,
-    pub(super) id: String,
-}
 
 /// The log of a remote build, as far as it was read.
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! How the project gets to the service; as an image, built here and pushed to the service's registry or the user's.
 
-use super::deploy::Shipment;
 use super::event::Hooks;
 use super::name::slug;
 use super::request::{Destination, Method, Placement};
+use super::shipment::Shipment;
 use super::{Error, Request};
 use crate::api::wire::{Deployment, Source, SourceConfig};
 use crate::engine::{self, BuildRequest, Engine, Login, PushRequest};

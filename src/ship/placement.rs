@@ -1,8 +1,8 @@
 //! The cluster of a new deployment from an external image: the listener, its namespace, and the secrets that pull the image.
 
-use super::deploy::Shipment;
 use super::event::Hooks;
 use super::request::Destination;
+use super::shipment::Shipment;
 use super::{Error, Placement};
 use crate::api;
 use crate::api::wire::{ImagePullSecret, Listener, ListenerConfig, ResourceSpec, SourceConfig};

@@ -1,9 +1,9 @@
 //! A dry run: the planned changes, none of which is applied.
 
-use super::deploy::Shipment;
 use super::event::Hooks;
 use super::image::{ExternalImage, PLATFORM, Route};
 use super::request::Destination;
+use super::shipment::Shipment;
 use super::{Error, Request};
 use crate::engine::Engine;
 use crate::live::Event;

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 
 use super::Error;
-use super::deploy::Shipment;
 use super::event::Hooks;
 use super::request::Request;
+use super::shipment::Shipment;
 use crate::api::wire::{Deployment, SourceRevisionConfig};
 use crate::api::{Archive, Client};
 use crate::context::Packed;

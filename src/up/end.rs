@@ -6,8 +6,8 @@ use tokio::time::{sleep, timeout};
 
 use super::error::Error;
 use super::labels;
+use super::run::Run;
 use super::stop::{GRACE, is_running, service, stop};
-use super::supervise::Run;
 use crate::engine::{Container, Engine, State};
 use crate::live::{Change, Event, Stop};
 

@@ -10,11 +10,11 @@ use super::check::explain_port;
 use super::definition::{self, Definition};
 use super::error::Error;
 use super::labels::{self, label};
+use super::run::Run;
 use super::session::Mode;
 use super::stop::GRACE;
 use crate::engine::{self, Container, Engine, HealthStatus, State};
 use crate::live::{Change, Event};
-use crate::up::supervise::Run;
 
 /// Interval between checks of the containers.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -144,7 +144,7 @@ impl Run<'_> {
         };
         for (one, change) in open.iter().zip(done) {
             if change == Change::Recreated {
-                self.remember_replaced(one, &of(one));
+                self.replaced.remember(one, &of(one));
             }
             if matches!(change, Change::Created | Change::Recreated) {
                 self.renewed.insert(one.service.clone());

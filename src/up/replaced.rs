@@ -8,24 +8,11 @@ use tokio::time::timeout;
 
 use super::definition::Definition;
 use super::labels;
-use super::supervise::Run;
 use crate::engine::{Container, Engine};
 use crate::live::Stop;
 
 /// Timeout for the removal of one image.
 const REMOVAL: Duration = Duration::from_secs(10);
-
-impl Run<'_> {
-    /// Remembers the images of containers that are being replaced, if they were built for this project.
-    pub(super) fn remember_replaced(&mut self, definition: &Definition, containers: &[Container]) {
-        let Some(name) = &definition.built else { return };
-        let is_built = |it: &&Container| {
-            it.labels.contains_key(labels::OURS) && it.labels.get(labels::BUILT) == Some(name)
-        };
-        let images = containers.iter().filter(is_built).filter_map(|it| it.labels.get(labels::IMAGE));
-        self.replaced.extend(images.cloned());
-    }
-}
 
 /// Images that newer ones have replaced, until they are removed.
 #[derive(Default)]
@@ -35,6 +22,16 @@ pub struct Replaced {
 }
 
 impl Replaced {
+    /// Adds the images of containers that are being replaced, if they were built for this project.
+    pub(super) fn remember(&mut self, definition: &Definition, containers: &[Container]) {
+        let Some(name) = &definition.built else { return };
+        let is_built = |it: &&Container| {
+            it.labels.contains_key(labels::OURS) && it.labels.get(labels::BUILT) == Some(name)
+        };
+        let images = containers.iter().filter(is_built).filter_map(|it| it.labels.get(labels::IMAGE));
+        self.extend(images.cloned());
+    }
+
     /// Adds images by their IDs.
     pub fn extend(&mut self, ids: impl IntoIterator<Item = String>) {
         self.ids.extend(ids);

@@ -15,9 +15,10 @@ use super::logs::Logs;
 use super::rebuild::{Rebuild, Step};
 use super::reconcile::{by_service, has_succeeded};
 use super::replaced::Replaced;
+use super::run::Run;
 use super::session::{Hooks, Mode, Options, Session};
 use super::stop::{is_running, service};
-use super::turn::{Turn, turn};
+use super::turn::turn;
 use crate::engine::Engine;
 use crate::live::{Event, Happening, Sources, Stop};
 use crate::probe::Probe;
@@ -75,32 +76,6 @@ pub async fn run(
         (Ok(()), ended) => ended,
         (done, _) => done,
     }
-}
-
-/// One project that is run.
-pub(super) struct Run<'a> {
-    pub(super) engine: Engine,
-    pub(super) session: Session,
-    pub(super) options: &'a Options,
-    pub(super) hooks: &'a mut dyn Hooks,
-    pub(super) changes: Changes,
-    /// The services that did not run before this run started them.
-    pub(super) started: HashSet<String>,
-    /// The services whose containers this run created.
-    pub(super) renewed: HashSet<String>,
-    pub(super) replaced: Replaced,
-    /// Whether everything runs on behalf of this run, and so ends with it.
-    pub(super) owns_all: bool,
-    /// Held while something is changed.
-    turn: Option<Turn>,
-    logs: Logs,
-    rebuild: Option<Rebuild>,
-    /// A changed project whose build failed.
-    kept: Option<Session>,
-    /// Whether the server exited, and a change is awaited.
-    is_server_down: bool,
-    is_ready: bool,
-    sources: Sources,
 }
 
 impl Run<'_> {

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::cli::ask::Input;
 use crate::cli::env::Env;
+use crate::cli::input::Input;
 use crate::error::{Error, OutputError};
 use crate::lsp;
 
