@@ -17,7 +17,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::api::wire::{Redacted, ResourceSpec, SecretReference};
+use crate::api::wire::{Redacted, ResourceSpec, SecretReference, Tier, TierSpec};
 use crate::compiler::product::{Product, State};
 use crate::compiler::server::{PORT, cluster, setup};
 
@@ -132,6 +132,7 @@ impl<'a> Scope<'a> {
         let has_redis = has_databases && !is_referred(&[setup::REDIS_URI.0]);
         let variables = secrets::variables(request, notes)?;
         let resources = &request.resources;
+        let is_set = |tier| resources.tier(tier) != TierSpec::default();
         let unknown =
             resources.other.keys().map(|name| format!("ignoring the unknown resource field `{name}`"));
         notes.extend(unknown);
@@ -139,8 +140,8 @@ impl<'a> Scope<'a> {
             request,
             has_database,
             has_redis,
-            has_queue: server::has_queue(resources),
-            is_distributed: distributed::is_asked_for(resources),
+            has_queue: is_set(Tier::Queue),
+            is_distributed: is_set(Tier::Orchestrator) || is_set(Tier::Executor),
             drain: drain(request, notes),
             variables,
         })

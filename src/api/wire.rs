@@ -25,8 +25,8 @@ pub use problem::expected;
 pub use problem::{Detail, Location, Problem, ValidationError};
 pub use redacted::Redacted;
 pub use resources::{
-    ContainerResources, ContainerSpec, EnvironmentVariable, ImagePullSecret, ResourceSpec, Volume,
-    VolumeMount,
+    ContainerResources, ContainerSpec, EnvironmentVariable, ImagePullSecret, ResourceSpec, Tier, TierSpec,
+    Volume, VolumeMount,
 };
 pub use transfer::{PushToken, PushTokenRequest, UploadUrl, UploadUrlRequest};
 pub use words::{

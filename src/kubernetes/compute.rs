@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Refused, Scope, metadata};
+use crate::api::wire::{Tier, TierSpec};
 
 /// CPU utilisation at which the autoscaler adds replicas, in percent of the request.
 const UTILIZATION: u32 = 80;
@@ -13,46 +14,23 @@ const STORAGE: u64 = 10;
 /// The largest amount of any resource, in its unit.
 const LARGEST: f64 = 1e9;
 
-/// Requests and limits of a container. CPU is in cores, memory in Mi.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Compute {
-    pub(super) cpu: Option<f64>,
-    pub(super) cpu_limit: Option<f64>,
-    pub(super) memory: Option<u64>,
-    pub(super) memory_limit: Option<u64>,
-}
-
-impl Compute {
-    /// The same, and those of `other` where there is neither a request nor a limit.
-    pub(super) fn or(self, other: Self) -> Self {
-        let (cpu, cpu_limit) = match (self.cpu, self.cpu_limit) {
-            (None, None) => (other.cpu, other.cpu_limit),
-            own => own,
-        };
-        let (memory, memory_limit) = match (self.memory, self.memory_limit) {
-            (None, None) => (other.memory, other.memory_limit),
-            own => own,
-        };
-        Self { cpu, cpu_limit, memory, memory_limit }
-    }
-
-    /// The member `resources` of a container; null if nothing is set. A limit that is not set is twice the request.
-    pub(super) fn resources(self, prefix: &str) -> Result<Value, Refused> {
-        let cpu_limit = self.cpu_limit.or(self.cpu.map(|cpu| cpu * 2.0));
-        let memory_limit = self.memory_limit.or(self.memory.map(|memory| memory.saturating_mul(2)));
-        let field = |name: &str| format!("{prefix}{name}");
-        check((&field("cpu"), &field("cpu_limit")), self.cpu, cpu_limit)?;
-        let number = |memory: u64| memory as f64;
-        let fields = (&*field("memory_mb"), &*field("memory_limit_mb"));
-        check(fields, self.memory.map(number), memory_limit.map(number))?;
-        let amounts = |cpu: Option<f64>, memory: Option<u64>| match (cpu, memory) {
-            (None, None) => Value::Null,
-            _ => json!({ "cpu": cpu.map(cores), "memory": memory.map(|it| format!("{it}Mi")) }),
-        };
-        match (amounts(self.cpu, self.memory), amounts(cpu_limit, memory_limit)) {
-            (Value::Null, Value::Null) => Ok(Value::Null),
-            (requests, limits) => Ok(json!({ "requests": requests, "limits": limits })),
-        }
+/// The member `resources` of a container of a tier; null if nothing is set. A limit that is not set is twice the request.
+pub(super) fn resources(tier: Tier, spec: TierSpec) -> Result<Value, Refused> {
+    let TierSpec { cpu, memory, .. } = spec;
+    let cpu_limit = spec.cpu_limit.or(cpu.map(|cpu| cpu * 2.0));
+    let memory_limit = spec.memory_limit.or(memory.map(|memory| memory.saturating_mul(2)));
+    let field = |name: &str| format!("{}{name}", tier.prefix());
+    check((&field("cpu"), &field("cpu_limit")), cpu, cpu_limit)?;
+    let number = |memory: u64| memory as f64;
+    let fields = (&*field("memory_mb"), &*field("memory_limit_mb"));
+    check(fields, memory.map(number), memory_limit.map(number))?;
+    let amounts = |cpu: Option<f64>, memory: Option<u64>| match (cpu, memory) {
+        (None, None) => Value::Null,
+        _ => json!({ "cpu": cpu.map(cores), "memory": memory.map(|it| format!("{it}Mi")) }),
+    };
+    match (amounts(cpu, memory), amounts(cpu_limit, memory_limit)) {
+        (Value::Null, Value::Null) => Ok(Value::Null),
+        (requests, limits) => Ok(json!({ "requests": requests, "limits": limits })),
     }
 }
 
@@ -111,13 +89,10 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The scale that the fields `PREFIXmin_scale` and `PREFIXmax_scale` ask for. Nothing starts a server at its first
+    /// The scale that the fields `min_scale` and `max_scale` of a tier ask for. Nothing starts a server at its first
     /// request, so at least one replica runs.
-    pub(super) fn new(
-        prefix: &str,
-        (min, max): (Option<u32>, Option<u32>),
-        notes: &mut Vec<String>,
-    ) -> Result<Self, Refused> {
+    pub(super) fn new(tier: Tier, spec: TierSpec, notes: &mut Vec<String>) -> Result<Self, Refused> {
+        let (prefix, (min, max)) = (tier.prefix(), spec.scale);
         let asked = min.unwrap_or_else(|| max.unwrap_or(1).min(1));
         let max = max.unwrap_or(asked);
         if asked > max {
@@ -144,16 +119,17 @@ impl Scale {
         self,
         scope: &Scope<'_>,
         (name, component): (&str, &str),
-        (prefix, cpu): (&str, Option<f64>),
+        (tier, spec): (Tier, TierSpec),
     ) -> Result<Option<Value>, Refused> {
         if self.min == self.max {
             return Ok(None);
         }
-        if cpu.is_none() {
+        if spec.cpu.is_none() {
             return Err(Refused::new(
                 format!("cannot scale between {} and {} replicas without a CPU request", self.min, self.max),
                 format!(
-                    "set the resource field `{prefix}cpu`, which the autoscaler compares the use of CPU with"
+                    "set the resource field `{}cpu`, which the autoscaler compares the use of CPU with",
+                    tier.prefix()
                 ),
             ));
         }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::compute::{Compute, check_amount, claim};
+use super::compute::{check_amount, claim, resources};
 use super::{Refused, Scope, container, metadata, secrets, server};
+use crate::api::wire::Tier;
 use crate::compiler::server::{cluster, setup};
 
 /// Name of the volume of the database.
@@ -13,12 +14,6 @@ const DATA: &str = "data";
 pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
     let it = &scope.request.resources;
     let (name, component, data) = (scope.name("postgres"), "postgres", &setup::POSTGRES);
-    let compute = Compute {
-        cpu: it.db_cpu,
-        cpu_limit: it.db_cpu_limit,
-        memory: it.db_memory_mb,
-        memory_limit: it.db_memory_limit_mb,
-    };
     let (_, directory) = setup::DATA;
     let own = |(variable, _): &&(&str, &str)| *variable != cluster::PASSWORD_VARIABLE;
     let mut variables: Vec<Value> = data
@@ -35,7 +30,11 @@ pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
         check_amount("db_max_connections", connections.into())?;
         arguments.extend(["-c".to_owned(), format!("{}={connections}", cluster::CONNECTIONS)]);
     }
-    let mut container = beside(data, ("postgres", cluster::POSTGRES_PORT), compute.resources("db_")?);
+    let mut container = beside(
+        data,
+        ("postgres", cluster::POSTGRES_PORT),
+        resources(Tier::Database, it.tier(Tier::Database))?,
+    );
     container["args"] = arguments.into();
     container["env"] = variables.into();
     container["volumeMounts"] = json!([{ "name": DATA, "mountPath": directory }]);
@@ -54,13 +53,8 @@ pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
 pub(super) fn redis(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
     let it = &scope.request.resources;
     let (name, component) = (scope.name("redis"), "redis");
-    let compute = Compute {
-        cpu: it.redis_cpu,
-        cpu_limit: it.redis_cpu_limit,
-        memory: it.redis_memory_mb,
-        memory_limit: it.redis_memory_limit_mb,
-    };
-    let container = beside(&setup::REDIS, ("redis", cluster::REDIS_PORT), compute.resources("redis_")?);
+    let container =
+        beside(&setup::REDIS, ("redis", cluster::REDIS_PORT), resources(Tier::Redis, it.tier(Tier::Redis))?);
     let mut object = metadata::object(scope, ("apps/v1", "Deployment"), name.clone(), component)?;
     object["spec"] = json!({
         "replicas": 1,

@@ -19,8 +19,7 @@ const DEADLINE: u32 = 900;
 pub(super) fn job(scope: &Scope<'_>) -> Result<Value, Refused> {
     let variables =
         vec![(cluster::JOBS_VARIABLE, "0".to_owned()), (cluster::CRONS_VARIABLE, "false".to_owned())];
-    let compute = server::compute(&scope.request.resources);
-    let server = Main { variables, has_service: false, ..server::main(scope, compute) };
+    let server = Main { variables, has_service: false, ..server::main(scope) };
     let (migrating, last) = match scope.request.server.state {
         State::Databases { migrations: Some(command) } => {
             let mut container = Main { command, name: MIGRATIONS, ..server }.container(scope)?;

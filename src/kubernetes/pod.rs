@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::compute::Compute;
+use super::compute::resources;
 use super::{Refused, Scope, container, digest, metadata, secrets};
-use crate::api::wire::ContainerSpec;
+use crate::api::wire::{ContainerSpec, Tier, TierSpec};
 use crate::compiler::server::{self, cluster, setup};
 
 /// Name of the port of the server.
@@ -29,13 +29,13 @@ pub(super) struct Main<'a> {
     pub(super) check: Value,
     /// Whether a Service sends requests to it.
     pub(super) has_service: bool,
-    pub(super) compute: (&'a str, Compute),
+    pub(super) resources: (Tier, TierSpec),
 }
 
 impl Main<'_> {
     /// The container.
     pub(super) fn container(&self, scope: &Scope<'_>) -> Result<Value, Refused> {
-        let (prefix, compute) = self.compute;
+        let (tier, spec) = self.resources;
         let (name, port) = self.port;
         let pre_stop = json!({ "preStop": { "exec": { "command": ["sleep", PRE_STOP.to_string()] } } });
         let (startup, ready, live) = probes(&self.check);
@@ -50,7 +50,7 @@ impl Main<'_> {
             "readinessProbe": ready,
             "livenessProbe": live,
             "lifecycle": if self.has_service { pre_stop } else { Value::Null },
-            "resources": compute.resources(prefix)?,
+            "resources": resources(tier, spec)?,
             "volumeMounts": scope.request.resources.volume_mounts,
         }))
     }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use agentcli::api::rules::{IMMUTABLE, READ_ONLY};
 use agentcli::api::wire::{
     Deployment, DeploymentType, ResourceSpec, Secret, SecretReference, Source, SourceConfig,
-    SourceRevisionConfig,
+    SourceRevisionConfig, Tier,
 };
 
 use super::answer::{Detail, Refusal};
@@ -136,7 +136,7 @@ pub(super) fn source_config(
         let loc = ["body", "source_config", "deployment_type"];
         return Err(Refusal::invalid(&loc, msg, "literal_error"));
     }
-    whole.resource_spec.as_ref().map_or(Ok(()), scale)
+    whole.resource_spec.as_ref().map_or(Ok(()), resources)
 }
 
 /// Hosts below `localhost` belong to names of deployments, and the addresses of this service to nobody.
@@ -157,21 +157,24 @@ fn custom_url(shared: &Shared, text: &str) -> Result<(), Refusal> {
     if is_own { Err(wrong()) } else { Ok(()) }
 }
 
-fn scale(spec: &ResourceSpec) -> Result<(), Refusal> {
-    let ranges = [
-        ("", spec.min_scale, spec.max_scale),
-        ("queue_", spec.queue_min_scale, spec.queue_max_scale),
-        ("orchestrator_", spec.orchestrator_min_scale, spec.orchestrator_max_scale),
-        ("executor_", spec.executor_min_scale, spec.executor_max_scale),
-    ];
-    not_negative(spec)?;
+/// Checks amounts and numbers of replicas. CPU is a float that may be negative; other resources are unsigned integers.
+fn resources(spec: &ResourceSpec) -> Result<(), Refusal> {
+    let tiers = Tier::ALL.map(|tier| (tier.prefix(), spec.tier(tier)));
+    let amounts = tiers
+        .iter()
+        .flat_map(|(prefix, tier)| [(prefix, "cpu", tier.cpu), (prefix, "cpu_limit", tier.cpu_limit)]);
+    let mut negative =
+        amounts.filter_map(|(prefix, field, cpu)| Some((prefix, field, cpu.filter(|cpu| *cpu < 0.0)?)));
+    if let Some((prefix, field, cpu)) = negative.next() {
+        return Err(Refusal::bad(format!("resource_spec.{prefix}{field}, {cpu}, must not be less than 0.")));
+    }
     if spec.min_scale.max(spec.max_scale).is_some_and(|count| count > MAX_REPLICAS) {
         return Err(Refusal::bad(format!(
             "resource_spec.min_scale and resource_spec.max_scale must be at most {MAX_REPLICAS}."
         )));
     }
-    for (prefix, least, most) in ranges {
-        if let (Some(least), Some(most)) = (least, most)
+    for (prefix, tier) in tiers {
+        if let (Some(least), Some(most)) = tier.scale
             && least > most
         {
             return Err(Refusal::bad(format!(
@@ -180,31 +183,6 @@ fn scale(spec: &ResourceSpec) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-/// CPU is a float that may be negative; other resources are unsigned integers.
-fn not_negative(spec: &ResourceSpec) -> Result<(), Refusal> {
-    let cores = [
-        ("cpu", spec.cpu),
-        ("cpu_limit", spec.cpu_limit),
-        ("queue_cpu", spec.queue_cpu),
-        ("queue_cpu_limit", spec.queue_cpu_limit),
-        ("orchestrator_cpu", spec.orchestrator_cpu),
-        ("orchestrator_cpu_limit", spec.orchestrator_cpu_limit),
-        ("executor_cpu", spec.executor_cpu),
-        ("executor_cpu_limit", spec.executor_cpu_limit),
-        ("redis_cpu", spec.redis_cpu),
-        ("redis_cpu_limit", spec.redis_cpu_limit),
-        ("db_cpu", spec.db_cpu),
-        ("db_cpu_limit", spec.db_cpu_limit),
-    ];
-    match cores.into_iter().find_map(|(field, amount)| Some((field, amount.filter(|amount| *amount < 0.0)?)))
-    {
-        None => Ok(()),
-        Some((field, amount)) => {
-            Err(Refusal::bad(format!("resource_spec.{field}, {amount}, must not be less than 0.")))
-        }
-    }
 }
 
 /// Checks that a patch does not change fields that are set at creation.

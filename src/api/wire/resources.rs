@@ -2,6 +2,108 @@
 
 use super::{Object, Redacted, optional_fields};
 
+/// A part of a deployment with resources of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// The server.
+    Server,
+    /// The queue workers.
+    Queue,
+    /// The orchestrator of the distributed runtime.
+    Orchestrator,
+    /// The executors of the distributed runtime.
+    Executor,
+    /// Redis, which has no scale.
+    Redis,
+    /// The database, which has no scale.
+    Database,
+}
+
+impl Tier {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Server, Self::Queue, Self::Orchestrator, Self::Executor, Self::Redis, Self::Database];
+
+    /// The prefix of the names of its fields.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Server => "",
+            Self::Queue => "queue_",
+            Self::Orchestrator => "orchestrator_",
+            Self::Executor => "executor_",
+            Self::Redis => "redis_",
+            Self::Database => "db_",
+        }
+    }
+}
+
+/// Resources of each replica of a tier, and their number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TierSpec {
+    /// CPU request in cores.
+    pub cpu: Option<f64>,
+    /// CPU limit in cores.
+    pub cpu_limit: Option<f64>,
+    /// Memory request in MB.
+    pub memory: Option<u64>,
+    /// Memory limit in MB.
+    pub memory_limit: Option<u64>,
+    /// Minimum and maximum number of replicas.
+    pub scale: (Option<u32>, Option<u32>),
+}
+
+impl TierSpec {
+    /// The same, and those of `other` where nothing is set: of CPU and of memory neither a request nor a limit.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let (cpu, cpu_limit) = match (self.cpu, self.cpu_limit) {
+            (None, None) => (other.cpu, other.cpu_limit),
+            own => own,
+        };
+        let (memory, memory_limit) = match (self.memory, self.memory_limit) {
+            (None, None) => (other.memory, other.memory_limit),
+            own => own,
+        };
+        let scale = (self.scale.0.or(other.scale.0), self.scale.1.or(other.scale.1));
+        Self { cpu, cpu_limit, memory, memory_limit, scale }
+    }
+}
+
+impl ResourceSpec {
+    /// The resources of a tier.
+    pub fn tier(&self, tier: Tier) -> TierSpec {
+        macro_rules! fields {
+            (@scale) => { (None, None) };
+            (@scale $min:ident $max:ident) => { (self.$min, self.$max) };
+            ($cpu:ident $cpu_limit:ident $memory:ident $memory_limit:ident $($min:ident $max:ident)?) => {
+                TierSpec {
+                    cpu: self.$cpu,
+                    cpu_limit: self.$cpu_limit,
+                    memory: self.$memory,
+                    memory_limit: self.$memory_limit,
+                    scale: fields!(@scale $($min $max)?),
+                }
+            };
+        }
+        match tier {
+            Tier::Server => fields!(cpu cpu_limit memory_mb memory_limit_mb min_scale max_scale),
+            Tier::Queue => fields!(
+                queue_cpu queue_cpu_limit queue_memory_mb queue_memory_limit_mb queue_min_scale queue_max_scale
+            ),
+            Tier::Orchestrator => fields!(
+                orchestrator_cpu orchestrator_cpu_limit orchestrator_memory_mb orchestrator_memory_limit_mb
+                orchestrator_min_scale orchestrator_max_scale
+            ),
+            Tier::Executor => fields!(
+                executor_cpu executor_cpu_limit executor_memory_mb executor_memory_limit_mb
+                executor_min_scale executor_max_scale
+            ),
+            Tier::Redis => fields!(redis_cpu redis_cpu_limit redis_memory_mb redis_memory_limit_mb),
+            Tier::Database => fields!(db_cpu db_cpu_limit db_memory_mb db_memory_limit_mb),
+        }
+    }
+}
+
 optional_fields! {
     /// Resources of a deployment. CPU is in cores, memory in MB, storage in Gi.
     ResourceSpec {
