@@ -5,7 +5,7 @@
 //! docs/deployment-service.md lists both.
 //!
 //! - The handlers of the `api` change the database of the `store`, in one transaction each, and wake the reconciler.
-//! - The [`reconcile`]r compares the database with the containers of the engine, and does what [`reconcile::decide`] says.
+//! - The `reconcile`r compares the database with the containers of the engine, and does what `reconcile::decide` says.
 //! - The [`runner`] does single acts on the engine.
 //! - The [`proxy`] takes requests to the containers.
 //! - The `registry` takes the images that clients push.
@@ -16,7 +16,7 @@ mod command;
 mod lock;
 mod net;
 pub mod proxy;
-pub mod reconcile;
+mod reconcile;
 mod registry;
 pub mod runner;
 mod service;

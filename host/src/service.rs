@@ -15,7 +15,7 @@ use crate::net::connection;
 use crate::net::counts::Counts;
 use crate::net::tls::TlsError;
 use crate::proxy::{self, Proxy, Routes};
-use crate::reconcile::{DatabaseJournal, Reconciler};
+use crate::reconcile::{Reconciler, Recorder};
 use crate::registry::Distribution;
 use crate::runner::Runner;
 use crate::store::{self, Store};
@@ -24,7 +24,7 @@ use crate::store::{self, Store};
 pub struct Service<R> {
     listener: TcpListener,
     proxy: Proxy,
-    reconciler: Reconciler<DatabaseJournal, R>,
+    reconciler: Reconciler<R>,
     shared: Arc<Shared>,
 }
 
@@ -52,8 +52,8 @@ impl<R: Runner> Service<R> {
         let distribution = Distribution::new(store.clone(), address, registry, options.limits);
         let distribution = Arc::new(distribution.map_err(Error::Runner)?);
         let (templates, repositories) = (options.templates.clone(), Arc::new(options.repositories.clone()));
-        let journal = DatabaseJournal::new(store.clone(), distribution.clone(), templates, repositories)?;
-        let reconciler = Reconciler::new(Arc::new(journal), runner, routes);
+        let recorder = Recorder::new(store.clone(), distribution.clone(), templates, repositories)?;
+        let reconciler = Reconciler::new(recorder, runner, routes, options.notices.clone());
         let wake = reconciler.wake();
         let shared = Arc::new(Shared {
             store,

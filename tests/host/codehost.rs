@@ -178,6 +178,7 @@ async fn repository_is_deployed_and_a_push_deploys_its_commit() {
         templates: None,
         listeners: Vec::new(),
         limits: Limits::default(),
+        notices: Arc::new(|_| ()),
     };
     let service = Service::bind(options, store, Arc::new(host.runner())).await.unwrap();
     let (url, proxy) = (format!("http://{}", service.address()), service.proxy_address());

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use super::service::{Answer, Host, PATIENCE};
+use super::stand_in::StandIn;
 use super::store::Process;
 use super::tenants::OTHER;
 use super::{created, deployed};
@@ -345,10 +345,10 @@ fn a_revision_runs_what_was_pushed_for_its_deployment() {
 #[test]
 fn images_of_old_revisions_are_removed() {
     // Whatever no revision needs goes at once, so all are pushed before.
-    let removed = Arc::<Mutex<Vec<String>>>::default();
+    let mut engine = StandIn::default();
     let host = Host::start(|options| {
         options.limits.registry.unused = Duration::ZERO;
-        options.runner.removed = removed.clone();
+        engine = options.runner.clone();
     });
     let id = created(&host, "app");
     let client = Client::new(&host, &id, "app");
@@ -364,7 +364,7 @@ fn images_of_old_revisions_are_removed() {
         !files(&host, &id).contains(&digest(layers[0].as_bytes())[7..].to_owned())
     });
     // So are the names by which the engine pulled them.
-    let is_removed = |image: &String| removed.lock().unwrap().contains(&client.image(image));
+    let is_removed = |image: &String| engine.acts().contains(&format!("untag {}", client.image(image)));
     until("the name of the first image stays", || is_removed(&images[0]));
     assert!(!images[1..].iter().any(is_removed));
     for (image, layer) in images.iter().zip(&layers).skip(1) {

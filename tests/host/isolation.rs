@@ -10,7 +10,7 @@ use agentcli_host::runner::{
 use super::runner::{OwnHost, READY, create};
 use crate::engine::{docker, hosts, try_docker};
 use crate::harness::free_port;
-use crate::host::reconcile::until;
+use crate::host::runner::until;
 
 /// It listens on a port, and has the clients of both databases.
 const IMAGE: &str = "langchain/langgraph-debugger";

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::copy;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -13,8 +13,6 @@ use agentcli::compiler::product::MEMORY;
 use agentcli::context::Context;
 use agentcli::engine::EngineEnv;
 use agentcli_host::AllowedImages;
-use agentcli_host::proxy::{Options as ProxyOptions, Proxy, Routes};
-use agentcli_host::reconcile::{Phase, Source};
 use agentcli_host::runner::{
     BuildJob, ContainerLimits, ContainerState, ContainerStatus, Databases, EngineRunner, Failure, Launch,
     LogSink, Options, Origin, PullFrom, PullJob, Runner, container_name, image_tag,
@@ -24,7 +22,7 @@ use tempfile::TempDir;
 
 use crate::engine::{docker, hosts, remove_labelled, try_docker};
 use crate::harness::{fixtures, free_port};
-use crate::host::reconcile::{Book, Running, deployment, until};
+use crate::host::service::Host;
 
 /// Timeout for a server to become healthy.
 pub(super) const READY: Duration = Duration::from_secs(300);
@@ -134,6 +132,16 @@ pub(super) fn log() -> (LogSink, Arc<Mutex<Vec<String>>>) {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let kept = lines.clone();
     (Arc::new(move |_, line| kept.lock().unwrap().push(line.to_owned())), lines)
+}
+
+/// Waits until `is_done`.
+pub(super) async fn until(what: &str, patience: Duration, is_done: impl Fn() -> bool) {
+    let wait = async {
+        while !is_done() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(patience, wait).await.unwrap_or_else(|_| panic!("{what} did not happen"));
 }
 
 /// Creates a container. While the databases start, the act fails and is tried again, as the reconciler does.
@@ -383,54 +391,69 @@ pub(super) fn ask(proxy: SocketAddr, host: &str) -> Option<Value> {
     serde_json::from_slice(&output.stdout).ok()
 }
 
-#[tokio::test]
-async fn archive_is_deployed_answers_at_its_host_and_is_rolled_back() {
-    let host = OwnHost::new();
-    let runner = Arc::new(host.runner());
+#[test]
+fn archive_is_deployed_answers_at_its_host_and_is_rolled_back() {
+    let engine = hosts().remove(0);
+    let host = Host::on_engine(&engine);
+    let own = OwnHost { engine: engine.clone(), id: host.id(), directory: TempDir::new().unwrap() };
     let project = TempDir::new().unwrap();
     crate::harness::copy(&fixtures("databases"), project.path());
-    host.job(project.path()).await;
-    let archive = host.directory.path().join("source.tar.gz");
-    let book = Book::new(deployment(&host.launch().deployment, &host.name()));
-    let book = Arc::new(book.of_archive(&host.id, archive));
-    let routes = Arc::<Routes>::default();
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let any = (IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into();
-    let proxy = Proxy::bind(any, routes.clone(), ProxyOptions::default()).await.unwrap();
-    let address = proxy.address().unwrap();
-    let serving = tokio::spawn(proxy.serve(async { stopped.await.unwrap_or_default() }));
-    let running = Running::start(&book, &runner, &routes);
-    let name = format!("{}.localhost", host.name());
-    let version = async || {
-        let name = name.clone();
-        let answer = tokio::task::spawn_blocking(move || ask(address, &name)).await.unwrap();
-        answer.map(|answer| answer["version"].clone())
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let name = own.name();
+    let creation = json!({
+        "name": name,
+        "source": "internal_source",
+        "source_config": { "deployment_type": "dev" },
+        "source_revision_config": {},
+        "secrets": [],
+    });
+    let made = host.expect(201, "POST", "/v2/deployments", Some(&creation));
+    let path = format!("/v2/deployments/{}", made["id"].as_str().unwrap());
+    let revision = |deployment: &Value| {
+        format!("{path}/revisions/{}", deployment["latest_revision_id"].as_str().unwrap())
     };
-    let deployed = async |revision: &str| {
-        let is_over = || !book.phase(revision).is_current() && !book.phase(revision).is_waiting();
-        until(revision, READY, is_over).await;
-        assert_eq!(book.phase(revision), Phase::Deployed, "{:?}\n{:#?}", book.reason(revision), book.lines());
+    let deploy = || {
+        let place = host.expect(200, "POST", &format!("{path}/upload-url"), Some(&json!({})));
+        runtime.block_on(own.job(project.path()));
+        let archive = fs::read(own.directory.path().join("source.tar.gz")).unwrap();
+        let url = place["upload_url"].as_str().unwrap();
+        host.send("PUT", url, &[], Some(("application/gzip", archive))).unwrap();
+        let config =
+            json!({ "source_tarball_path": place["object_path"], "graph_config_path": "agent.json" });
+        let patch = json!({ "revision_source": "internal_source", "source_revision_config": config });
+        revision(&host.expect(200, "PATCH", &path, Some(&patch)))
     };
+    let deployed = |revision: &str| {
+        let deadline = Instant::now() + READY;
+        loop {
+            let record = host.expect(200, "GET", revision, None);
+            match record["status"].as_str().unwrap() {
+                "DEPLOYED" => return,
+                status if status.ends_with("FAILED") || Instant::now() > deadline => panic!("{record}"),
+                _ => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    };
+    let version = || ask(host.proxy(), &format!("{name}.localhost")).map(|answer| answer["version"].clone());
 
-    book.deploy("r1", Source::Build);
-    deployed("r1").await;
-    assert_eq!(version().await, Some(json!(1)));
+    let first = deploy();
+    deployed(&first);
+    assert_eq!(version(), Some(json!(1)));
     let graph = project.path().join("graph.py");
     let text = fs::read_to_string(&graph).unwrap().replace("VERSION = 1", "VERSION = 2");
     fs::write(&graph, text).unwrap();
-    host.job(project.path()).await;
-    book.deploy("r2", Source::Build);
-    deployed("r2").await;
-    assert_eq!(version().await, Some(json!(2)));
-    let kept = Source::Kept(image_tag(&host.id, &host.name(), 1));
-    book.deploy("r3", kept);
-    deployed("r3").await;
-    assert_eq!(version().await, Some(json!(1)));
+    deployed(&deploy());
+    assert_eq!(version(), Some(json!(2)));
+    deployed(&revision(&host.expect(200, "POST", &format!("{first}/redeploy"), None)));
+    assert_eq!(version(), Some(json!(1)));
 
-    book.delete();
-    until("the deletion", READY, || book.is_empty()).await;
-    assert_eq!(runner.observe().await.unwrap(), []);
-    running.stop().await;
-    stop.send(()).unwrap();
-    serving.await.unwrap();
+    assert_eq!(host.ask("DELETE", &path, None).status, 204);
+    let runner = own.runner();
+    let deadline = Instant::now() + READY;
+    let mut left = runtime.block_on(runner.observe()).unwrap();
+    while !left.is_empty() {
+        assert!(Instant::now() < deadline, "{left:?}");
+        std::thread::sleep(Duration::from_millis(100));
+        left = runtime.block_on(runner.observe()).unwrap();
+    }
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::runner::{OwnHost, READY, create, log};
 use crate::engine::{docker, try_docker};
 use crate::harness::{copy, outside};
-use crate::host::reconcile::until;
+use crate::host::runner::until;
 
 /// The checks of the protocol in the directory that AGENTCLI_PROTOCOL names, of which the hooks reach one replica only.
 #[tokio::test]

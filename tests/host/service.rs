@@ -81,6 +81,7 @@ impl Knobs {
                 templates: None,
                 listeners: Vec::new(),
                 limits: Limits::default(),
+                notices: Arc::new(|_| ()),
             },
         }
     }
@@ -106,7 +107,11 @@ pub(crate) struct Answer {
 impl Host {
     /// Starts one that is quick and does nothing wrong, but for what `change` says.
     pub(crate) fn start(change: impl FnOnce(&mut Knobs)) -> Self {
-        let data = TempDir::new().unwrap();
+        Self::start_in(TempDir::new().unwrap(), change)
+    }
+
+    /// The same with a data directory that another one may have left.
+    pub(crate) fn start_in(data: TempDir, change: impl FnOnce(&mut Knobs)) -> Self {
         let mut knobs = Knobs::new(data.path());
         change(&mut knobs);
         let Knobs { runner, options, .. } = knobs;
@@ -252,8 +257,14 @@ impl Host {
     }
 }
 
-impl Drop for Host {
-    fn drop(&mut self) {
+impl Host {
+    /// Ends it; what it leaves.
+    pub(crate) fn stop(mut self) -> TempDir {
+        self.end();
+        std::mem::replace(&mut self.data, TempDir::new().unwrap())
+    }
+
+    fn end(&mut self) {
         drop(self.end.take());
         let Some(thread) = self.thread.take() else { return };
         let deadline = Instant::now() + PATIENCE;
@@ -264,6 +275,12 @@ impl Drop for Host {
             assert!(thread.is_finished(), "the service does not end");
             assert!(thread.join().is_ok(), "the service panicked");
         }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

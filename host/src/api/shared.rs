@@ -41,6 +41,8 @@ pub struct Options {
     pub listeners: Vec<Listener>,
     /// Limits for clients.
     pub limits: Limits,
+    /// Receives notices for the operator, as lowercase fragments: trouble, and its end.
+    pub notices: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// State shared by all requests.

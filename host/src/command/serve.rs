@@ -1,5 +1,6 @@
 //! `agentcli host serve`
 
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -224,6 +225,8 @@ impl Serve {
             templates: self.templates(env)?,
             listeners: records(env, self.listeners.as_deref(), "listeners")?,
             limits: Limits::default(),
+            // Stderr may be closed.
+            notices: Arc::new(|notice| drop(writeln!(io::stderr(), "note: {notice}"))),
         })
     }
 

@@ -7,7 +7,7 @@ use crate::runner::{ContainerState, ContainerStatus};
 
 /// An act that brings the observed state closer to the wanted one. Each may be lost or repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
+pub(super) enum Action {
     /// Changes the phase of a revision by compare-and-set.
     Advance {
         /// ID of the deployment.

@@ -11,10 +11,11 @@ use agentcli::api::time;
 use agentcli::api::wire::LogLevel;
 
 use super::action::Action;
-use super::journal::{Journal, Output, PhaseChange, Stage};
+use super::recorder::Recorder;
 use super::shares::Shares;
 use super::state::{Phase, Revision, Source};
 use crate::runner::{ContainerState, ContainerStatus, Failure, LogSink, Runner, with_last_lines};
+use crate::store::LogKind;
 
 /// Numbers of acts of a tenant at a time: of builds and pulls, of those that may have to wait for the databases, of probes,
 /// and of others. Stopping takes as long as its grace, and is not limited.
@@ -63,8 +64,8 @@ pub(super) struct Task {
 }
 
 /// Does acts.
-pub(super) struct Acts<J, R> {
-    journal: Arc<J>,
+pub(super) struct Acts<R> {
+    recorder: Arc<Recorder>,
     runner: Arc<R>,
     transfers: Shares,
     starts: Shares,
@@ -72,10 +73,10 @@ pub(super) struct Acts<J, R> {
     calls: Shares,
 }
 
-impl<J: Journal, R: Runner> Acts<J, R> {
-    pub(super) fn new(journal: Arc<J>, runner: Arc<R>) -> Self {
+impl<R: Runner> Acts<R> {
+    pub(super) fn new(recorder: Arc<Recorder>, runner: Arc<R>) -> Self {
         let [transfers, starts, probes, calls] = [TRANSFERS, STARTS, PROBES, CALLS].map(Shares::new);
-        Self { journal, runner, transfers, starts, probes, calls }
+        Self { recorder, runner, transfers, starts, probes, calls }
     }
 
     /// Does an act to its end.
@@ -103,39 +104,40 @@ impl<J: Journal, R: Runner> Acts<J, R> {
     }
 
     async fn act(&self, task: &Task) -> Result<Outcome, Failed> {
-        let (journal, runner) = (&self.journal, &self.runner);
+        let (recorder, runner) = (&self.recorder, &self.runner);
         match &task.action {
             Action::Advance { revision, from, to, .. } => {
-                self.advance(revision, *from, *to, None).await?;
+                // If it is not `from`, a user was faster, and the next decision starts from there.
+                recorder.advance(revision, *from, *to, None).await?;
             }
             Action::Build { revision, .. } => {
-                let job = journal.build_job(revision).await.map_err(Failed::Refused)?;
+                let job = recorder.build_job(revision).await.map_err(Failed::Refused)?;
                 let tag = job.tag.clone();
-                limited(runner.build(job, self.sink(revision, Stage::Build))).await?;
-                journal.set_image(revision, Some(tag)).await?;
+                limited(runner.build(job, self.sink(revision, LogKind::Build))).await?;
+                recorder.set_image(revision, Some(tag)).await?;
                 return Ok(Outcome::Attempted);
             }
             Action::Pull { revision, image, .. } => {
-                let mut job = journal.pull_job(revision, image).await?;
+                let mut job = recorder.pull_job(revision, image)?;
                 job.image = runner.resolve(&job).await?;
                 let tag = job.tag.clone();
                 let is_foreign =
                     task.revision.as_ref().is_some_and(|it| matches!(it.source, Source::Image(_)));
                 // Before the pull: whatever happens, the name is removed some time. One that was there is the user's.
                 if is_foreign && (job.from.is_ours() || !runner.has_image(&job.image).await?) {
-                    journal.set_pulled(revision, &job.image).await?;
+                    recorder.set_pulled(revision, &job.image).await?;
                 }
-                limited(runner.pull(job, self.sink(revision, Stage::Deploy))).await?;
-                journal.set_image(revision, Some(tag)).await?;
+                limited(runner.pull(job, self.sink(revision, LogKind::Deploy))).await?;
+                recorder.set_image(revision, Some(tag)).await?;
                 return Ok(Outcome::Attempted);
             }
             Action::Create { revision, replica, .. } => {
-                runner.create(journal.launch(revision, *replica).await?).await?;
+                runner.create(recorder.launch(revision, *replica)?).await?;
                 return Ok(Outcome::Attempted);
             }
             Action::Start { revision, container, attempts, .. } => {
                 let error = task.revision.as_ref().and_then(|revision| revision.last_error.clone());
-                journal.set_attempts(revision, *attempts, error).await?;
+                recorder.set_attempts(revision, *attempts, error).await?;
                 runner.start(container).await?;
                 return Ok(Outcome::Attempted);
             }
@@ -151,7 +153,7 @@ impl<J: Journal, R: Runner> Acts<J, R> {
                     Some(status) => runner.version(status).await,
                     None => None,
                 };
-                journal.switch(deployment, from.as_deref(), to, version).await?;
+                recorder.switch(deployment, from.as_deref(), to, version).await?;
             }
             // The loop drains, since it has the routes.
             Action::Drain { .. } => {}
@@ -167,20 +169,20 @@ impl<J: Journal, R: Runner> Acts<J, R> {
             }
             Action::Fail { revision, reason, container, .. } => {
                 let reason = self.explained(reason, container.as_deref()).await;
-                self.advance(revision, Phase::Deploying, Phase::DeployFailed, Some(reason)).await?;
+                self.recorder.advance(revision, Phase::Deploying, Phase::DeployFailed, Some(reason)).await?;
             }
             Action::RemoveImage { deployment, revision, image } => {
                 runner.remove_image(image).await?;
-                journal.set_image(revision, None).await?;
+                recorder.set_image(revision, None).await?;
                 self.remove_names(deployment).await?;
             }
             Action::RemoveUnknownImage { image } => runner.remove_image(image).await?,
-            Action::ForgetImage { revision, .. } => journal.set_image(revision, None).await?,
-            Action::ForgetKept { revision, .. } => journal.forget_kept(revision).await?,
+            Action::ForgetImage { revision, .. } => recorder.set_image(revision, None).await?,
+            Action::ForgetKept { revision, .. } => recorder.forget_kept(revision).await?,
             Action::Forget { deployment } => {
                 self.remove_names(deployment).await?;
                 runner.forget(deployment).await?;
-                journal.forget(deployment).await?;
+                recorder.forget(deployment).await?;
             }
         }
         Ok(Outcome::Done)
@@ -188,11 +190,11 @@ impl<J: Journal, R: Runner> Acts<J, R> {
 
     /// Removes the names by which images were pulled and pushed, once no revision needs them.
     async fn remove_names(&self, deployment: &str) -> Result<(), Failed> {
-        for name in self.journal.unused_names(deployment).await? {
+        for name in self.recorder.unused_names(deployment)? {
             match self.runner.remove_image(&name).await {
                 Err(Failure::Unavailable(reason)) => return Err(Failed::Later(reason)),
                 // The engine keeps what somebody else uses.
-                Err(Failure::Refused(_)) | Ok(()) => self.journal.forget_name(deployment, &name).await?,
+                Err(Failure::Refused(_)) | Ok(()) => self.recorder.forget_name(deployment, &name).await?,
             }
         }
         Ok(())
@@ -200,35 +202,26 @@ impl<J: Journal, R: Runner> Acts<J, R> {
 
     /// Records the failure of an act that cannot succeed as it is.
     async fn refused(&self, action: &Action, attempts: u32, reason: String) -> Result<Outcome, String> {
-        let (revision, stage, attempts) = match action {
-            Action::Build { revision, .. } => (revision, Stage::Build, attempts),
+        let (revision, kind, attempts) = match action {
+            Action::Build { revision, .. } => (revision, LogKind::Build, attempts),
             Action::Pull { revision, .. } | Action::Create { revision, .. } => {
-                (revision, Stage::Deploy, attempts)
+                (revision, LogKind::Deploy, attempts)
             }
-            Action::Start { revision, attempts, .. } => (revision, Stage::Deploy, *attempts),
+            Action::Start { revision, attempts, .. } => (revision, LogKind::Deploy, *attempts),
             _ => return Ok(Outcome::Later(reason)),
         };
-        self.journal.log(revision, stage, LogLevel::Error, &reason);
+        self.recorder.log(revision, kind, LogLevel::Error, &reason);
         // A build of an image that was lost belongs to a revision that was built before: it is an attempt like a pull.
-        if stage == Stage::Build
-            && self.advance(revision, Phase::Building, Phase::BuildFailed, Some(reason.clone())).await?
+        if kind == LogKind::Build
+            && self
+                .recorder
+                .advance(revision, Phase::Building, Phase::BuildFailed, Some(reason.clone()))
+                .await?
         {
             return Ok(Outcome::Done);
         }
-        self.journal.set_attempts(revision, attempts.saturating_add(1), Some(reason)).await?;
+        self.recorder.set_attempts(revision, attempts.saturating_add(1), Some(reason)).await?;
         Ok(Outcome::Attempted)
-    }
-
-    async fn advance(
-        &self,
-        revision: &str,
-        from: Phase,
-        to: Phase,
-        reason: Option<String>,
-    ) -> Result<bool, String> {
-        let change = PhaseChange { revision: revision.to_owned(), from, to, reason };
-        // If it was not `from`, a user was faster, and the next decision starts from there.
-        self.journal.advance(change).await
     }
 
     /// A reason with the last lines of a container.
@@ -238,23 +231,23 @@ impl<J: Journal, R: Runner> Acts<J, R> {
         with_last_lines(reason, &lines)
     }
 
-    fn sink(&self, revision: &str, stage: Stage) -> LogSink {
-        let (journal, revision) = (self.journal.clone(), revision.to_owned());
-        Arc::new(move |level, line| journal.log(&revision, stage, level, line))
+    fn sink(&self, revision: &str, kind: LogKind) -> LogSink {
+        let (recorder, revision) = (self.recorder.clone(), revision.to_owned());
+        Arc::new(move |level, line| recorder.log(&revision, kind, level, line))
     }
 
     /// Copies the lines of a container to the log of its revision until it ends.
     pub(super) async fn follow(&self, status: &ContainerStatus) {
         let (revision, container) = (&status.revision, &status.name);
         loop {
-            let Ok(last) = self.journal.logged_until(revision, container).await else { return };
+            let Ok(last) = self.recorder.logged_until(revision, container) else { return };
             // After the clock was set back, new lines are older than the last one.
             let after = last.min(now());
-            let (journal, revision, name) = (self.journal.clone(), revision.clone(), container.clone());
+            let (recorder, revision, name) = (self.recorder.clone(), revision.clone(), container.clone());
             let previous = AtomicI64::new(last);
-            let line = Box::new(move |time, text| {
+            let line = Box::new(move |time, text: String| {
                 let is_set_back = time < previous.swap(time, Ordering::Relaxed);
-                journal.log_output(&revision, &name, Output { time, text, is_set_back });
+                recorder.log_output(&revision, &name, (time, &text), is_set_back);
             });
             tokio::select! {
                 // The engine may be gone: the next tick follows again.

@@ -13,22 +13,22 @@ use super::action::Action;
 use super::state::{Container, Desired, Health, Observed, Phase, Revision, Source, State};
 
 /// Grace of a container whose deployment is not known.
-pub const DEFAULT_GRACE: Duration = Duration::from_secs(180);
+pub(super) const DEFAULT_GRACE: Duration = Duration::from_secs(180);
 
 /// Time to stop beyond the grace, in which the server itself kills what is left.
-pub const STOP_MARGIN: Duration = Duration::from_secs(10);
+pub(super) const STOP_MARGIN: Duration = Duration::from_secs(10);
 
 /// Time that a new server has to become healthy.
-pub const START_LIMIT: Duration = Duration::from_secs(300);
+pub(super) const START_LIMIT: Duration = Duration::from_secs(300);
 
 /// Number of failed pulls and starts after which a revision that is being deployed fails.
-pub const MAX_ATTEMPTS: u32 = 5;
+pub(super) const MAX_ATTEMPTS: u32 = 5;
 
 /// Time without requests after which a deployment with a minimum scale of 0 is stopped.
-pub const IDLE: Duration = Duration::from_secs(15 * 60);
+pub(super) const IDLE: Duration = Duration::from_secs(15 * 60);
 
 /// Number of revisions of a deployment, the newest, whose images are kept.
-pub const KEPT_IMAGES: usize = 5;
+pub(super) const KEPT_IMAGES: usize = 5;
 
 /// Time of failing probes after which the container of a deployed revision is replaced.
 const HUNG: Duration = Duration::from_secs(120);
@@ -45,7 +45,7 @@ const STARTING_PROBE: Duration = Duration::from_millis(200);
 const PROBE: Duration = Duration::from_secs(10);
 
 /// The acts that are due at `now`.
-pub fn decide(desired: &[Desired], observed: &Observed, now: Duration) -> Vec<Action> {
+pub(super) fn decide(desired: &[Desired], observed: &Observed, now: Duration) -> Vec<Action> {
     let mut actions = Vec::new();
     for deployment in desired {
         let mut containers: Vec<&Container> =

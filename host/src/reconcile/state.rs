@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-pub use crate::store::state::{Desired, Phase, Revision, Scale, Source};
+pub(super) use crate::store::state::{Desired, Phase, Revision, Scale, Source};
 
 /// Maximum number of replicas, whatever is recorded.
 const MAX_REPLICAS: u32 = 100;
@@ -37,54 +37,54 @@ impl Scale {
 
 /// The observed state.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub(super) struct Observed {
     /// The containers of this host.
-    pub containers: Vec<Container>,
+    pub(super) containers: Vec<Container>,
     /// The tags of the images of this host.
-    pub images: HashSet<String>,
+    pub(super) images: HashSet<String>,
     /// By ID of a revision: the time at which its last build, pull, creation or start ended.
-    pub attempted: HashMap<String, Duration>,
+    pub(super) attempted: HashMap<String, Duration>,
     /// By ID of a deployment or a revision: the time of the last request to its host.
-    pub requested: HashMap<String, Duration>,
+    pub(super) requested: HashMap<String, Duration>,
     /// By ID of a deployment whose number of replicas may change: its load.
-    pub loads: HashMap<String, Load>,
+    pub(super) loads: HashMap<String, Load>,
 }
 
 /// The number of open requests of a deployment, as an average over a short time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
+pub(super) struct Load {
     /// The present average.
-    pub present: usize,
+    pub(super) present: usize,
     /// The highest average over the stabilization window; `None` if it was not observed that long.
-    pub highest: Option<usize>,
+    pub(super) highest: Option<usize>,
 }
 
 /// A container of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Container {
+pub(super) struct Container {
     /// Its name, which is its key.
-    pub name: String,
+    pub(super) name: String,
     /// ID of its deployment.
-    pub deployment: String,
+    pub(super) deployment: String,
     /// ID of its revision.
-    pub revision: String,
+    pub(super) revision: String,
     /// Its number in the revision, from 0.
-    pub replica: u32,
+    pub(super) replica: u32,
     /// Its state.
-    pub state: State,
+    pub(super) state: State,
     /// The address of its server on this machine, if it runs.
-    pub address: Option<SocketAddr>,
+    pub(super) address: Option<SocketAddr>,
     /// The result of the last probe.
-    pub health: Health,
+    pub(super) health: Health,
     /// Number of open requests, streams and upgraded connections, as the proxy counts them.
-    pub open: usize,
+    pub(super) open: usize,
     /// The time since which it gets no new requests, if it is being drained.
-    pub draining: Option<Duration>,
+    pub(super) draining: Option<Duration>,
 }
 
 /// The state of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub(super) enum State {
     /// It was never started.
     Created,
     /// It runs.
@@ -105,7 +105,7 @@ pub enum State {
 
 /// The health of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
+pub(super) enum Health {
     /// It was not probed.
     Unknown,
     /// The last probe succeeded.
@@ -124,7 +124,7 @@ pub enum Health {
 
 impl Container {
     /// Whether it runs and its last probe succeeded.
-    pub fn is_healthy(&self) -> bool {
+    pub(super) fn is_healthy(&self) -> bool {
         matches!((self.state, self.health), (State::Running { .. }, Health::Healthy { .. }))
     }
 }

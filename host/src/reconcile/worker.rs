@@ -13,13 +13,14 @@ use agentcli::api::wire::LogLevel;
 use super::action::{Action, Key};
 use super::acts::{Acts, Outcome, Task};
 use super::decide::decide;
-use super::journal::{Journal, Stage};
 use super::memory::Memory;
+use super::recorder::Recorder;
 use super::routing::Published;
 use super::state::{Container, Desired, Revision, State};
 use super::troubles::Troubles;
 use crate::proxy::Routes;
 use crate::runner::{ContainerState, ContainerStatus, Runner};
+use crate::store::LogKind;
 
 /// Intervals of the decisions when nothing happens, and while servers start.
 const TICK: Duration = Duration::from_secs(1);
@@ -31,13 +32,17 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Pause before an act that could not be done is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// Receives notices for the operator of the host.
+pub(super) type Notices = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Keeps what runs in line with what is recorded.
-pub struct Reconciler<J, R> {
-    journal: Arc<J>,
+pub(crate) struct Reconciler<R> {
+    recorder: Arc<Recorder>,
     runner: Arc<R>,
     routes: Arc<Routes>,
     wake: Arc<Notify>,
-    acts: Arc<Acts<J, R>>,
+    acts: Arc<Acts<R>>,
+    notices: Notices,
     memory: Memory,
     published: Published,
     /// Acts in progress; further ones about the same thing wait for their end.
@@ -69,16 +74,18 @@ enum Ended {
     Followed(ContainerState),
 }
 
-impl<J: Journal, R: Runner> Reconciler<J, R> {
+impl<R: Runner> Reconciler<R> {
     /// A reconciler that writes `routes`. Its decisions begin with [`Reconciler::run`].
-    pub fn new(journal: Arc<J>, runner: Arc<R>, routes: Arc<Routes>) -> Self {
-        let acts = Arc::new(Acts::new(journal.clone(), runner.clone()));
+    pub(crate) fn new(recorder: Recorder, runner: Arc<R>, routes: Arc<Routes>, notices: Notices) -> Self {
+        let recorder = Arc::new(recorder);
+        let acts = Arc::new(Acts::new(recorder.clone(), runner.clone()));
         Self {
-            journal,
+            recorder,
             runner,
             routes,
             wake: Arc::default(),
             acts,
+            notices,
             memory: Memory::default(),
             published: Published::default(),
             busy: HashMap::new(),
@@ -91,12 +98,12 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
     }
 
     /// Makes it decide at once, after a change of the record.
-    pub fn wake(&self) -> Arc<Notify> {
+    pub(crate) fn wake(&self) -> Arc<Notify> {
         self.wake.clone()
     }
 
     /// Reconciles until `end`. Acts in progress are dropped; the containers run on, and are found by the next process.
-    pub async fn run(mut self, end: impl Future<Output = ()>) {
+    pub(crate) async fn run(mut self, end: impl Future<Output = ()>) {
         let mut end = std::pin::pin!(end);
         loop {
             let trouble = tokio::select! {
@@ -104,7 +111,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
                 () = &mut end => return,
             };
             self.troubles.set(None, trouble);
-            self.troubles.notices().iter().for_each(|notice| self.journal.notice(notice));
+            self.troubles.notices().iter().for_each(|notice| (self.notices)(notice));
             tokio::select! {
                 () = self.event() => sleep(PAUSE).await,
                 () = &mut end => return,
@@ -131,7 +138,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
         while let Some(ended) = self.running.try_join_next_with_id() {
             self.reap(ended);
         }
-        let mut desired = self.journal.desired().await?;
+        let mut desired = self.recorder.desired().await?;
         let statuses = self.runner.observe().await.map_err(|failure| failure.to_string())?;
         let images = self.runner.images().await.map_err(|failure| failure.to_string())?;
         let observed = self.memory.observed(&desired, &statuses, images, &self.routes);
@@ -291,7 +298,7 @@ impl<J: Journal, R: Runner> Reconciler<J, R> {
     fn log(&mut self, revision: String, reason: &str) {
         let reason = &without_places(reason);
         if self.logged.get(&revision).is_none_or(|logged| logged != reason) {
-            self.journal.log(&revision, Stage::Deploy, LogLevel::Warning, reason);
+            self.recorder.log(&revision, LogKind::Deploy, LogLevel::Warning, reason);
             self.logged.insert(revision, reason.to_owned());
         }
     }

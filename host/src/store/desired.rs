@@ -63,7 +63,7 @@ impl Tx<'_> {
                 number: row.get::<_, i64>(1)?.unsigned_abs(),
                 phase: Phase::from(&record.status),
                 source: source(&record, row.get(4)?),
-                // The journal knows the host.
+                // The recorder knows the host.
                 tag: String::new(),
                 image: row.get(3)?,
                 attempts: row.get(5)?,

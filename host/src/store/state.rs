@@ -8,60 +8,60 @@ use crate::net::host_name::HostName;
 
 /// A deployment as it is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Desired {
+pub(crate) struct Desired {
     /// UUID.
-    pub id: String,
+    pub(crate) id: String,
     /// ID of its tenant.
-    pub tenant: String,
+    pub(crate) tenant: String,
     /// Name, unique on this host.
-    pub name: String,
+    pub(crate) name: String,
     /// Hosts that it is reached by besides its name.
-    pub hosts: Vec<HostName>,
+    pub(crate) hosts: Vec<HostName>,
     /// Whether the user deleted it; it is forgotten when nothing of it is left.
-    pub is_deleted: bool,
+    pub(crate) is_deleted: bool,
     /// Number of replicas.
-    pub scale: Scale,
+    pub(crate) scale: Scale,
     /// Time that its server has to finish open requests, and then its runs.
-    pub grace: Duration,
+    pub(crate) grace: Duration,
     /// Revisions, oldest first.
-    pub revisions: Vec<Revision>,
+    pub(crate) revisions: Vec<Revision>,
     /// ID of the revision that gets the traffic.
-    pub active: Option<String>,
+    pub(crate) active: Option<String>,
 }
 
 /// Limits of the number of replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scale {
+pub(crate) struct Scale {
     /// Minimum; 0 stops an idle deployment until the next request.
-    pub min: u32,
+    pub(crate) min: u32,
     /// Maximum.
-    pub max: u32,
+    pub(crate) max: u32,
 }
 
 /// A revision as it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Revision {
+pub(crate) struct Revision {
     /// UUID.
-    pub id: String,
+    pub(crate) id: String,
     /// Number in its deployment, from 1.
-    pub number: u64,
+    pub(crate) number: u64,
     /// Status.
-    pub phase: Phase,
+    pub(crate) phase: Phase,
     /// Where its image comes from.
-    pub source: Source,
+    pub(crate) source: Source,
     /// The tag that its image has, or would have.
-    pub tag: String,
+    pub(crate) tag: String,
     /// The same, once the image is built or pulled and until it is removed.
-    pub image: Option<String>,
+    pub(crate) image: Option<String>,
     /// Number of failed pulls and starts since it was last switched to.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// Reason of the last failure.
-    pub last_error: Option<String>,
+    pub(crate) last_error: Option<String>,
 }
 
 /// The source of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum Source {
     /// It is built.
     Build,
     /// It is pulled by this reference.
@@ -72,7 +72,7 @@ pub enum Source {
 
 /// Status of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// It was just created.
     Creating,
     /// It waits for another revision of its deployment.
@@ -101,17 +101,17 @@ pub enum Phase {
 
 impl Phase {
     /// Whether it waits for its turn.
-    pub fn is_waiting(self) -> bool {
+    pub(crate) fn is_waiting(self) -> bool {
         matches!(self, Self::Creating | Self::Queued)
     }
 
     /// Whether it is being built or deployed, which one revision of a deployment is at a time.
-    pub fn is_current(self) -> bool {
+    pub(crate) fn is_current(self) -> bool {
         matches!(self, Self::AwaitingBuild | Self::Building | Self::AwaitingDeploy | Self::Deploying)
     }
 
     /// Whether a revision may go from this phase to `next`.
-    pub fn may_become(self, next: Self) -> bool {
+    pub(crate) fn may_become(self, next: Self) -> bool {
         match next {
             Self::Creating => false,
             Self::Queued | Self::CreateFailed => self == Self::Creating,

@@ -1,6 +1,5 @@
-//! The record of the reconciler: the database.
+//! The record of the reconciler, in the database. Each writing is one transaction, and may be repeated. Errors are fragments.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +7,11 @@ use std::time::Duration;
 use agentcli::api::time;
 use agentcli::api::wire::{LogLevel, Source};
 use agentcli::project;
-use futures_util::FutureExt as _;
 
+use super::decide::STOP_MARGIN;
 use super::level::level;
 use super::log_buffer::{LogBuffer, LogLine};
-use super::{Desired, Journal, Output, Phase, PhaseChange, Recorded, STOP_MARGIN, Stage};
+use super::state::{Desired, Phase};
 use crate::registry::Distribution;
 use crate::runner::code_host::Repositories;
 use crate::runner::{BuildJob, Launch, Origin, PullFrom, PullJob, image_tag};
@@ -26,7 +25,7 @@ const NANOSECONDS: i64 = 1_000_000;
 const MEGABYTE: u64 = 1 << 20;
 
 /// The record.
-pub(crate) struct DatabaseJournal {
+pub(crate) struct Recorder {
     store: Arc<Store>,
     /// Directory of the templates.
     templates: Option<PathBuf>,
@@ -37,8 +36,8 @@ pub(crate) struct DatabaseJournal {
     lines: LogBuffer,
 }
 
-impl DatabaseJournal {
-    /// The journal in `store`.
+impl Recorder {
+    /// The record in `store`.
     ///
     /// # Errors
     ///
@@ -54,15 +53,15 @@ impl DatabaseJournal {
         Ok(Self { store, templates, repositories, registry, host, lines })
     }
 
-    /// Changes the database; the error is a fragment.
-    fn change<T: Send + 'static>(
+    /// Changes the database.
+    async fn change<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Tx<'_>) -> Result<T, Broken> + Send + 'static,
-    ) -> Recorded<'_, T> {
-        async move { self.store.change(change).await.map_err(|broken| broken.to_string()) }.boxed()
+    ) -> Result<T, String> {
+        self.store.change(change).await.map_err(|broken| broken.to_string())
     }
 
-    /// Reads the database; the error is a fragment.
+    /// Reads the database.
     fn read<T>(&self, read: impl FnOnce(&Tx<'_>) -> Result<T, Broken>) -> Result<T, String> {
         self.store.read(read).map_err(|broken| broken.to_string())
     }
@@ -114,7 +113,8 @@ impl DatabaseJournal {
         })
     }
 
-    fn container(&self, id: &str, replica: u32) -> Result<Launch, String> {
+    /// The container of a replica of a revision.
+    pub(super) fn launch(&self, id: &str, replica: u32) -> Result<Launch, String> {
         let RevisionDetails { deployment, revision, number, image } = self.details(id)?;
         let secrets = self.read(|tx| tx.secrets(&deployment.id, id))?;
         let value =
@@ -142,39 +142,39 @@ fn local_name(name: &str, id: &str) -> String {
     format!("{name}.{}", id.split('-').next().unwrap_or_default())
 }
 
-impl Journal for DatabaseJournal {
-    fn desired(&self) -> Recorded<'_, Vec<Desired>> {
-        async {
-            // Lines that could not be written before.
-            self.lines.flush();
-            if self.store.read(|tx| tx.has_new())? {
-                self.store.change(|tx| tx.prepare()).await?;
-            }
-            let mut desired = self.store.read(|tx| tx.desired())?;
-            for deployment in &mut desired {
-                for revision in &mut deployment.revisions {
-                    revision.tag = self.tag(&deployment.name, &deployment.id, revision.number);
-                }
-            }
-            Ok(desired)
+impl Recorder {
+    /// All deployments, deleted ones included until they are forgotten.
+    pub(super) async fn desired(&self) -> Result<Vec<Desired>, String> {
+        // Lines that could not be written before.
+        self.lines.flush();
+        if self.read(|tx| tx.has_new())? {
+            self.change(|tx| tx.prepare()).await?;
         }
-        .map(|done| done.map_err(|broken: Broken| broken.to_string()))
-        .boxed()
+        let mut desired = self.read(|tx| tx.desired())?;
+        for deployment in &mut desired {
+            for revision in &mut deployment.revisions {
+                revision.tag = self.tag(&deployment.name, &deployment.id, revision.number);
+            }
+        }
+        Ok(desired)
     }
 
-    fn advance(&self, change: PhaseChange) -> Recorded<'_, bool> {
+    /// Changes the phase of a revision if it is `from`, with the reason of a failure; returns whether it was.
+    pub(super) async fn advance(
+        &self,
+        revision: &str,
+        from: Phase,
+        to: Phase,
+        reason: Option<String>,
+    ) -> Result<bool, String> {
+        let revision = revision.to_owned();
         self.change(move |tx| {
-            let PhaseChange { revision, from, to, reason } = change;
             let is_changed = tx.advance(&revision, from, to, reason.as_deref())?;
             match (to, &reason) {
                 _ if !is_changed => {}
                 (Phase::Deploying, _) => {
-                    tx.log(
-                        &revision,
-                        LogKind::Deploy,
-                        &LogLevel::Info,
-                        &format!("deploying revision {revision}"),
-                    )?;
+                    let line = format!("deploying revision {revision}");
+                    tx.log(&revision, LogKind::Deploy, &LogLevel::Info, &line)?;
                 }
                 (Phase::DeployFailed, Some(reason)) => {
                     tx.log(&revision, LogKind::Deploy, &LogLevel::Error, reason)?;
@@ -183,148 +183,143 @@ impl Journal for DatabaseJournal {
             }
             Ok(is_changed)
         })
+        .await
     }
 
-    fn switch<'a>(
-        &'a self,
-        deployment: &'a str,
-        from: Option<&'a str>,
-        to: &'a str,
+    /// Makes `to` the active revision if `from` is and `to` is `DEPLOYING`; it becomes `DEPLOYED`, with no attempts and no
+    /// error, and its server has this version.
+    pub(super) async fn switch(
+        &self,
+        deployment: &str,
+        from: Option<&str>,
+        to: &str,
         version: Option<String>,
-    ) -> Recorded<'a, bool> {
+    ) -> Result<(), String> {
         let (deployment, from, to) = (deployment.to_owned(), from.map(str::to_owned), to.to_owned());
         self.change(move |tx| {
-            let is_switched = tx.switch(&deployment, from.as_deref(), &to, version)?;
-            if is_switched {
+            if tx.switch(&deployment, from.as_deref(), &to, version)? {
                 tx.log(&to, LogKind::Deploy, &LogLevel::Info, &format!("revision {to} is deployed"))?;
             }
-            Ok(is_switched)
-        })
-    }
-
-    fn set_image<'a>(&'a self, revision: &'a str, image: Option<String>) -> Recorded<'a, ()> {
-        async move {
-            let (id, is_gone) = (revision.to_owned(), image.is_none());
-            self.change(move |tx| tx.set_image(&id, image.as_deref())).await?;
-            if is_gone && let Ok(details) = self.details(revision) {
-                self.registry.sweep(&details.deployment.id).await.map_err(|broken| broken.to_string())?;
-            }
             Ok(())
+        })
+        .await
+    }
+
+    /// Records the tag of the image of a revision, or that it is gone.
+    pub(super) async fn set_image(&self, revision: &str, image: Option<String>) -> Result<(), String> {
+        let (id, is_gone) = (revision.to_owned(), image.is_none());
+        self.change(move |tx| tx.set_image(&id, image.as_deref())).await?;
+        if is_gone && let Ok(details) = self.details(revision) {
+            self.registry.sweep(&details.deployment.id).await.map_err(|broken| broken.to_string())?;
         }
-        .boxed()
+        Ok(())
     }
 
-    fn set_pulled<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, ()> {
+    /// Records the name by which the image of a revision is about to be pulled.
+    pub(super) async fn set_pulled(&self, revision: &str, image: &str) -> Result<(), String> {
         let (revision, image) = (revision.to_owned(), image.to_owned());
-        self.change(move |tx| tx.set_pulled(&revision, &image))
+        self.change(move |tx| tx.set_pulled(&revision, &image)).await
     }
 
-    fn unused_names<'a>(&'a self, deployment: &'a str) -> Recorded<'a, Vec<String>> {
-        let names = self.read(|tx| {
+    /// The names by which images of a deployment were pulled and pushed, and which no revision needs any more.
+    pub(super) fn unused_names(&self, deployment: &str) -> Result<Vec<String>, String> {
+        self.read(|tx| {
             let mut names = tx.unused_names(deployment)?;
             if let Some((name, tags)) = tx.deleted_tags(deployment)? {
                 names.extend(self.registry.pushed_names(&name, &tags));
             }
             Ok(names)
-        });
-        async move { names }.boxed()
+        })
     }
 
-    fn forget_name<'a>(&'a self, deployment: &'a str, name: &'a str) -> Recorded<'a, ()> {
+    /// Records that one of these names is removed.
+    pub(super) async fn forget_name(&self, deployment: &str, name: &str) -> Result<(), String> {
         let (deployment, name) = (deployment.to_owned(), name.to_owned());
-        self.change(move |tx| tx.forget_name(&deployment, &name))
+        self.change(move |tx| tx.forget_name(&deployment, &name)).await
     }
 
-    fn set_attempts<'a>(
-        &'a self,
-        revision: &'a str,
+    /// Records the number of failed attempts of a revision and, if there is one, the last error.
+    pub(super) async fn set_attempts(
+        &self,
+        revision: &str,
         attempts: u32,
         error: Option<String>,
-    ) -> Recorded<'a, ()> {
+    ) -> Result<(), String> {
         let revision = revision.to_owned();
-        self.change(move |tx| tx.set_attempts(&revision, attempts, error.as_deref()))
+        self.change(move |tx| tx.set_attempts(&revision, attempts, error.as_deref())).await
     }
 
-    fn forget_kept<'a>(&'a self, revision: &'a str) -> Recorded<'a, ()> {
+    /// Records that the image of the revision that this one repeats is gone.
+    pub(super) async fn forget_kept(&self, revision: &str) -> Result<(), String> {
         let revision = revision.to_owned();
-        self.change(move |tx| tx.forget_kept(&revision))
+        self.change(move |tx| tx.forget_kept(&revision)).await
     }
 
-    fn forget<'a>(&'a self, deployment: &'a str) -> Recorded<'a, ()> {
+    /// Removes a deleted deployment.
+    pub(super) async fn forget(&self, deployment: &str) -> Result<(), String> {
         let id = deployment.to_owned();
-        async move {
-            self.change(move |tx| tx.forget(&id)).await?;
-            self.registry.remove(deployment).await;
-            self.store.tidy_archives().map_err(|broken| broken.to_string())
-        }
-        .boxed()
+        self.change(move |tx| tx.forget(&id)).await?;
+        self.registry.remove(deployment).await;
+        self.store.tidy_archives().map_err(|broken| broken.to_string())
     }
 
-    fn build_job<'a>(&'a self, revision: &'a str) -> Recorded<'a, BuildJob> {
-        async move {
-            let job = self.job(revision)?;
-            let Origin::Archive(archive) = job.origin.clone() else { return Ok(job) };
-            let config = job.config.clone();
-            let check = move || archives::check(&*archive, &config);
-            let contents = tokio::task::spawn_blocking(check)
-                .await
-                .map_err(|_| "the check of the archive stopped")??;
-            let line =
-                format!("received {} files, {} bytes, with {}", contents.files, contents.bytes, job.config);
-            self.log(revision, Stage::Build, LogLevel::Info, &line);
-            Ok(job)
-        }
-        .boxed()
+    /// The build of a revision.
+    pub(super) async fn build_job(&self, revision: &str) -> Result<BuildJob, String> {
+        let job = self.job(revision)?;
+        let Origin::Archive(archive) = job.origin.clone() else { return Ok(job) };
+        let config = job.config.clone();
+        let check = move || archives::check(&*archive, &config);
+        let contents =
+            tokio::task::spawn_blocking(check).await.map_err(|_| "the check of the archive stopped")??;
+        let line =
+            format!("received {} files, {} bytes, with {}", contents.files, contents.bytes, job.config);
+        self.log(revision, LogKind::Build, LogLevel::Info, &line);
+        Ok(job)
     }
 
-    fn pull_job<'a>(&'a self, revision: &'a str, image: &'a str) -> Recorded<'a, PullJob> {
-        async move {
-            let RevisionDetails { deployment, number, .. } = self.details(revision)?;
-            let tag = self.tag(&deployment.name, &deployment.id, number);
-            let repository = tag.rsplit_once(':').map_or("", |(repository, _)| repository);
-            let is_kept = image.strip_prefix(repository).is_some_and(|rest| rest.starts_with(':'));
-            let (image, from) = if is_kept {
-                (image.to_owned(), PullFrom::Engine)
-            } else {
-                self.registry.pull(&deployment, image).map_err(|broken| broken.to_string())?
-            };
-            Ok(PullJob { image, tag, from })
-        }
-        .boxed()
-    }
-
-    fn launch<'a>(&'a self, revision: &'a str, replica: u32) -> Recorded<'a, Launch> {
-        async move { self.container(revision, replica) }.boxed()
-    }
-
-    fn log(&self, revision: &str, stage: Stage, level: LogLevel, line: &str) {
-        let kind = match stage {
-            Stage::Build => LogKind::Build,
-            Stage::Deploy => LogKind::Deploy,
+    /// The pull of the image of a revision.
+    pub(super) fn pull_job(&self, revision: &str, image: &str) -> Result<PullJob, String> {
+        let RevisionDetails { deployment, number, .. } = self.details(revision)?;
+        let tag = self.tag(&deployment.name, &deployment.id, number);
+        let repository = tag.rsplit_once(':').map_or("", |(repository, _)| repository);
+        let is_kept = image.strip_prefix(repository).is_some_and(|rest| rest.starts_with(':'));
+        let (image, from) = if is_kept {
+            (image.to_owned(), PullFrom::Engine)
+        } else {
+            self.registry.pull(&deployment, image).map_err(|broken| broken.to_string())?
         };
+        Ok(PullJob { image, tag, from })
+    }
+
+    /// Adds a line to the log of a revision, later.
+    pub(super) fn log(&self, revision: &str, kind: LogKind, level: LogLevel, line: &str) {
         let (revision, text) = (revision.to_owned(), cut(line).into_owned());
         self.lines.push(LogLine { revision, kind, level, text, time: time::now(), origin: None });
     }
 
-    fn log_output(&self, revision: &str, container: &str, output: Output) {
-        let Output { time, text, is_set_back } = output;
+    /// Adds a line of a container to the log of its revision, later, unless a line of that time or a later one was added and
+    /// the clock was not set back. `received` is the time in nanoseconds since 1970 at which the engine received it; `is_set_back`
+    /// says that it is older than the line before it, since the clock was set back.
+    pub(super) fn log_output(
+        &self,
+        revision: &str,
+        container: &str,
+        (received, text): (i64, &str),
+        is_set_back: bool,
+    ) {
         let now = time::now().saturating_mul(NANOSECONDS);
         self.lines.push(LogLine {
             revision: revision.to_owned(),
             kind: LogKind::Deploy,
-            level: level(&text),
-            text: cut(&text).into_owned(),
-            time: time / NANOSECONDS,
-            origin: Some(LineOrigin { container: container.to_owned(), time, is_set_back, now }),
+            level: level(text),
+            text: cut(text).into_owned(),
+            time: received / NANOSECONDS,
+            origin: Some(LineOrigin { container: container.to_owned(), time: received, is_set_back, now }),
         });
     }
 
-    fn logged_until<'a>(&'a self, revision: &'a str, container: &'a str) -> Recorded<'a, i64> {
-        async move { self.read(|tx| tx.logged_until(revision, container)) }.boxed()
-    }
-
-    fn notice(&self, message: &str) {
-        // Stderr may be closed.
-        writeln!(std::io::stderr(), "note: {message}").ok();
+    /// The time of the last line of a container, in nanoseconds since 1970; 0 without any.
+    pub(super) fn logged_until(&self, revision: &str, container: &str) -> Result<i64, String> {
+        self.read(|tx| tx.logged_until(revision, container))
     }
 }
