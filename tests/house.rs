@@ -396,19 +396,43 @@ fn rooms_of_the_host_use_only_what_they_may() {
     }
 }
 
+/// Those of the nodes that are in a circle, or use one that is.
+fn in_circles(mut nodes: Vec<(&str, Vec<String>)>) -> Vec<String> {
+    loop {
+        let left: Vec<String> = nodes.iter().map(|(name, _)| (*name).to_owned()).collect();
+        nodes.retain(|(_, uses)| uses.iter().any(|other| left.contains(other)));
+        if nodes.len() == left.len() {
+            return left;
+        }
+    }
+}
+
 #[test]
 fn rooms_make_no_circle() {
-    for (package, rooms) in [("src", ROOMS), ("host/src", HOST_ROOMS)] {
-        let mut left: Vec<_> = rooms.to_vec();
-        loop {
-            let names: Vec<&str> = left.iter().map(|(room, _)| *room).collect();
-            left.retain(|(_, uses)| uses.iter().any(|other| names.contains(other)));
-            if left.len() == names.len() {
-                break;
-            }
-        }
-        assert_eq!(left, [], "circles between rooms of {package}");
+    for rooms in [ROOMS, HOST_ROOMS] {
+        let node = |&(room, uses): &(&'static str, &[&str])| {
+            (room, uses.iter().map(|&other| other.to_owned()).collect())
+        };
+        assert_eq!(in_circles(rooms.iter().map(node).collect()), [""; 0]);
     }
+}
+
+/// A file and those below its own folder may use each other: it is their face.
+#[test]
+fn files_of_the_host_make_no_circle() {
+    let files = sources_below("host/src");
+    let module = |path: &str| path.trim_start_matches("host/src/").trim_end_matches(".rs").to_owned();
+    let modules: Vec<String> = files.iter().map(|file| module(&file.path)).collect();
+    let uses = |own: &str, code: &str| -> Vec<String> {
+        let folder = own.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let beside = used(code, "super::").into_iter().map(|name| format!("{folder}/{name}"));
+        let in_rooms = HOST_ROOMS.iter().flat_map(|(room, _)| {
+            used(code, &format!("crate::{room}::")).into_iter().map(move |name| format!("{room}/{name}"))
+        });
+        beside.chain(in_rooms).filter(|other| other != own && modules.contains(other)).collect()
+    };
+    let nodes = files.iter().zip(&modules).map(|(file, own)| (own.as_str(), uses(own, &file.code))).collect();
+    assert_eq!(in_circles(nodes), [""; 0]);
 }
 
 /// The module of the compiler for a path below `src/compiler/` or a Rust path below `crate::compiler::`.

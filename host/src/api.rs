@@ -2,6 +2,7 @@
 
 mod answer;
 mod body;
+mod call;
 mod deployments;
 mod listener;
 mod logs;

@@ -10,6 +10,8 @@
 //! - The [`proxy`] takes requests to the containers.
 //! - The `registry` takes the images that clients push.
 //! - `net` accepts the connections of all of them; `service` starts and ends them, and `command` is the command line.
+//!
+//! `HOST_ROOMS` in `tests/house.rs` says which of them may use which.
 
 mod api;
 mod command;

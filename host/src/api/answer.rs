@@ -64,6 +64,11 @@ impl Refusal {
         Self::Plain(StatusCode::BAD_REQUEST, detail.into())
     }
 
+    /// 401: no key of the request is known.
+    pub(super) fn unauthorized() -> Self {
+        Self::Plain(StatusCode::UNAUTHORIZED, "Invalid API key.".to_owned())
+    }
+
     /// 404: the resource does not exist.
     pub(super) fn missing(kind: &str, id: &str) -> Self {
         Self::Plain(StatusCode::NOT_FOUND, format!("{kind} ID {id} not found."))

@@ -1,9 +1,6 @@
 //! Deployments.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
@@ -16,9 +13,10 @@ use agentcli::api::wire::{
 
 use super::answer::{Refusal, page, spoken};
 use super::body::{self, ParsedBody};
-use super::query::{Ids, Query};
+use super::call::Call;
+use super::query::Query;
 use super::rules::Occasion;
-use super::shared::{Shared, Tenant};
+use super::shared::Shared;
 use super::{listener, merge, name, repositories, rules, uploads};
 use crate::net::host_name::HostName;
 use crate::store::quota::Quota;
@@ -26,11 +24,7 @@ use crate::store::{Conflict, Selection, Tx};
 use agentcli::api::time;
 
 /// `GET /v2/deployments`
-pub(super) async fn list(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    uri: Uri,
-) -> Result<Response, Refusal> {
+pub(super) async fn list(Call { shared, tenant, .. }: Call, uri: Uri) -> Result<Response, Refusal> {
     let mut query = Query::parse(&uri);
     let (offset, limit) = query.page(100, 20);
     let selection = Selection {
@@ -53,11 +47,7 @@ pub(super) async fn list(
 }
 
 /// `POST /v2/deployments`
-pub(super) async fn create(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(super) async fn create(Call { shared, tenant, .. }: Call, request: Request) -> Result<Response, Refusal> {
     let ParsedBody { record, value } = body::read::<DeploymentCreation>(&shared, request).await?;
     rules::settable(&value, Occasion::Creation)?;
     let tags = tags(&record.other)?;
@@ -188,22 +178,13 @@ fn tags(other: &Object) -> Result<Vec<String>, Refusal> {
 }
 
 /// `GET /v2/deployments/{deployment_id}`
-pub(super) async fn get(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
-) -> Result<Response, Refusal> {
+pub(super) async fn get(Call { shared, tenant, ids }: Call) -> Result<Response, Refusal> {
     let deployment = shared.store.read(|tx| find(tx, &tenant, ids.get("deployment_id")))?;
     Ok(shown(&shared, StatusCode::OK, &deployment))
 }
 
 /// `PATCH /v2/deployments/{deployment_id}`
-pub(super) async fn patch(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(super) async fn patch(Call { shared, tenant, ids }: Call, request: Request) -> Result<Response, Refusal> {
     let id = ids.get("deployment_id").to_owned();
     let ParsedBody { record: patch, value } = body::read::<DeploymentPatch>(&shared, request).await?;
     rules::settable(&value, Occasion::Patch)?;
@@ -287,12 +268,7 @@ fn revised(
 }
 
 /// `DELETE /v2/deployments/{deployment_id}`
-pub(super) async fn delete(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
-    uri: Uri,
-) -> Result<Response, Refusal> {
+pub(super) async fn delete(Call { shared, tenant, ids }: Call, uri: Uri) -> Result<Response, Refusal> {
     let mut query = Query::parse(&uri);
     query.boolean("delete_tracing_project");
     query.boolean("force");

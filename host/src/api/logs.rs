@@ -1,9 +1,6 @@
 //! Logs of builds and servers.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::json;
@@ -11,8 +8,8 @@ use serde_json::json;
 use agentcli::api::wire::{Cursor, LogEntry, LogLevel, LogOrder, LogPage, LogRequest, Object};
 
 use super::answer::{Detail, Refusal, json_response};
-use super::query::{Ids, Query};
-use super::shared::{Shared, Tenant};
+use super::call::Call;
+use super::query::Query;
 use super::{body, deployments, revisions};
 use crate::store::{Line, LogKind, Order};
 use agentcli::api::time;
@@ -22,12 +19,7 @@ const MOST: u32 = 1000;
 const USUAL: u32 = 50;
 
 /// `GET /v2/deployments/{deployment_id}/revisions/{revision_id}/logs`
-pub(super) async fn get(
-    State(shared): State<Arc<Shared>>,
-    Extension(tenant): Extension<Tenant>,
-    ids: Ids,
-    uri: Uri,
-) -> Result<Response, Refusal> {
+pub(super) async fn get(call: Call, uri: Uri) -> Result<Response, Refusal> {
     let mut query = Query::parse(&uri);
     let kind = query.word("type", &["deploy", "build"]);
     let limit = query.integer("limit", 1..=i64::from(MOST), USUAL as usize);
@@ -45,49 +37,27 @@ pub(super) async fn get(
     query.done()?;
     let filter = filter?;
     let kind = if kind.as_deref() == Some("build") { LogKind::Build } else { LogKind::Deploy };
-    filter.answer(&shared, &tenant, ids.get("deployment_id"), Some(ids.get("revision_id")), kind)
+    filter.answer(&call, call.ids.get("deployment_id"), Some(call.ids.get("revision_id")), kind)
 }
 
 /// `POST /v1/projects/{project_id}/deploy_logs`; a project is a deployment.
-pub(super) async fn server_log(
-    State(shared): State<Arc<Shared>>,
-    Extension(tenant): Extension<Tenant>,
-    ids: Ids,
-    request: Request,
-) -> Result<Response, Refusal> {
-    let filter = EntryFilter::read(&shared, request).await?;
-    filter.answer(&shared, &tenant, ids.get("project_id"), None, LogKind::Deploy)
+pub(super) async fn server_log(call: Call, request: Request) -> Result<Response, Refusal> {
+    EntryFilter::read(&call, request).await?.answer(&call, call.ids.get("project_id"), None, LogKind::Deploy)
 }
 
 /// `POST /v1/projects/{project_id}/revisions/{revision_id}/deploy_logs`
-pub(super) async fn revision_log(
-    State(shared): State<Arc<Shared>>,
-    Extension(tenant): Extension<Tenant>,
-    ids: Ids,
-    request: Request,
-) -> Result<Response, Refusal> {
-    one(&shared, &tenant, &ids, request, LogKind::Deploy).await
+pub(super) async fn revision_log(call: Call, request: Request) -> Result<Response, Refusal> {
+    one(&call, request, LogKind::Deploy).await
 }
 
 /// `POST /v1/projects/{project_id}/revisions/{revision_id}/build_logs`
-pub(super) async fn build_log(
-    State(shared): State<Arc<Shared>>,
-    Extension(tenant): Extension<Tenant>,
-    ids: Ids,
-    request: Request,
-) -> Result<Response, Refusal> {
-    one(&shared, &tenant, &ids, request, LogKind::Build).await
+pub(super) async fn build_log(call: Call, request: Request) -> Result<Response, Refusal> {
+    one(&call, request, LogKind::Build).await
 }
 
-async fn one(
-    shared: &Shared,
-    tenant: &Tenant,
-    ids: &Ids,
-    request: Request,
-    kind: LogKind,
-) -> Result<Response, Refusal> {
-    let filter = EntryFilter::read(shared, request).await?;
-    filter.answer(shared, tenant, ids.get("project_id"), Some(ids.get("revision_id")), kind)
+async fn one(call: &Call, request: Request, kind: LogKind) -> Result<Response, Refusal> {
+    let filter = EntryFilter::read(call, request).await?;
+    filter.answer(call, call.ids.get("project_id"), Some(call.ids.get("revision_id")), kind)
 }
 
 /// A filter of entries.
@@ -105,8 +75,8 @@ struct EntryFilter {
 }
 
 impl EntryFilter {
-    async fn read(shared: &Shared, request: Request) -> Result<Self, Refusal> {
-        let asked = body::read::<LogRequest>(shared, request).await?;
+    async fn read(call: &Call, request: Request) -> Result<Self, Refusal> {
+        let asked = body::read::<LogRequest>(&call.shared, request).await?;
         Self::new("body", &asked.record)
     }
 
@@ -168,8 +138,7 @@ impl EntryFilter {
     /// an empty page is the last.
     fn answer(
         &self,
-        shared: &Shared,
-        Tenant(tenant): &Tenant,
+        call: &Call,
         deployment: &str,
         revision: Option<&str>,
         kind: LogKind,
@@ -178,10 +147,10 @@ impl EntryFilter {
             LogOrder::Descending => Order::NewestBefore(self.after.unwrap_or(u64::MAX)),
             _ => Order::OldestAfter(self.after.unwrap_or(0)),
         };
-        let lines = shared.store.read(|tx| {
+        let lines = call.shared.store.read(|tx| {
             match revision {
-                None => drop(deployments::find(tx, tenant, deployment)?),
-                Some(id) => drop(revisions::find(tx, tenant, deployment, id)?),
+                None => drop(deployments::find(tx, &call.tenant, deployment)?),
+                Some(id) => drop(revisions::find(tx, &call.tenant, deployment, id)?),
             }
             let takes = |line: &Line| self.takes(line);
             Ok::<_, Refusal>(tx.read_log(deployment, revision, kind, order, self.limit, takes)?)

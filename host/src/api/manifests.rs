@@ -1,9 +1,5 @@
 //! Kubernetes manifests of deployments.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::extract::State;
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 
@@ -14,18 +10,13 @@ use agentcli::compiler::server::cluster;
 use agentcli::kubernetes::{self, Manifests, Refused, Request};
 
 use super::answer::Refusal;
+use super::call::Call;
 use super::deployments;
-use super::query::{Ids, Query};
-use super::shared::{Shared, Tenant};
+use super::query::Query;
 use crate::store::{RevisionDetails, Tx};
 
 /// `GET /v2/deployments/{deployment_id}/manifests`
-pub(super) async fn get(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
-    uri: Uri,
-) -> Result<Response, Refusal> {
+pub(super) async fn get(Call { shared, tenant, ids }: Call, uri: Uri) -> Result<Response, Refusal> {
     let mut query = Query::parse(&uri);
     let given = Given {
         name: query.text("name"),

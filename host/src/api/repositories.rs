@@ -1,9 +1,5 @@
 //! The repositories that the operator lists.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::json;
@@ -11,8 +7,8 @@ use serde_json::json;
 use agentcli::api::wire::{Source, SourceConfig};
 
 use super::answer::{Refusal, json_response};
-use super::query::Ids;
-use super::shared::{Shared, Tenant};
+use super::call::Call;
+use super::shared::Shared;
 
 /// Path of the repositories of an integration, in the dialect of the specification.
 pub(super) const PATH: &str = "/v1/integrations/forge/codehost/";
@@ -40,12 +36,7 @@ pub(super) fn check(
 }
 
 /// `GET /v1/integrations/forge/codehost/{integration_id}/repos`
-pub(super) async fn list(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    uri: Uri,
-    ids: Ids,
-) -> Result<Response, Refusal> {
+pub(super) async fn list(Call { shared, tenant, ids }: Call, uri: Uri) -> Result<Response, Refusal> {
     if !uri.path().starts_with(&shared.options.vocabulary.path(PATH)) {
         return Err(Refusal::Plain(StatusCode::NOT_FOUND, "Not Found".to_owned()));
     }

@@ -1,9 +1,5 @@
 //! Revisions of a deployment.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::json;
@@ -11,18 +7,14 @@ use serde_json::json;
 use agentcli::api::wire::{Deployment, LogLevel, Revision, RevisionStatus};
 
 use super::answer::{Refusal, page, spoken};
-use super::query::{Ids, Query};
-use super::shared::{Shared, Tenant};
+use super::call::Call;
+use super::query::Query;
+use super::shared::Shared;
 use super::{deployments, rules, uploads};
 use crate::store::{LogKind, Tx};
 
 /// `GET /v2/deployments/{deployment_id}/revisions`
-pub(super) async fn list(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
-    uri: Uri,
-) -> Result<Response, Refusal> {
+pub(super) async fn list(Call { shared, tenant, ids }: Call, uri: Uri) -> Result<Response, Refusal> {
     let id = ids.get("deployment_id");
     let mut query = Query::parse(&uri);
     let (offset, limit) = query.page(100, 20);
@@ -46,11 +38,7 @@ pub(super) async fn list(
 }
 
 /// `GET /v2/deployments/{deployment_id}/revisions/{revision_id}`
-pub(super) async fn get(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
-) -> Result<Response, Refusal> {
+pub(super) async fn get(Call { shared, tenant, ids }: Call) -> Result<Response, Refusal> {
     let (deployment, id) = (ids.get("deployment_id"), ids.get("revision_id"));
     let revision = shared.store.read(|tx| find(tx, &tenant, deployment, id))?;
     Ok(spoken(shared.options.vocabulary, StatusCode::OK, json!(revision)))
@@ -63,11 +51,7 @@ pub(super) fn find(tx: &Tx<'_>, tenant: &str, deployment: &str, id: &str) -> Res
 }
 
 /// `POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy`
-pub(super) async fn redeploy(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
-) -> Result<Response, Refusal> {
+pub(super) async fn redeploy(Call { shared, tenant, ids }: Call) -> Result<Response, Refusal> {
     let service = shared.clone();
     let deployment = shared
         .store
@@ -103,11 +87,7 @@ fn repeat(
 }
 
 /// `POST /v2/deployments/{deployment_id}/revisions/{revision_id}/interruption`
-pub(super) async fn interrupt(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
-) -> Result<Response, Refusal> {
+pub(super) async fn interrupt(Call { shared, tenant, ids }: Call) -> Result<Response, Refusal> {
     let revision = shared
         .store
         .change(move |tx| stop(tx, &tenant, ids.get("deployment_id"), ids.get("revision_id")))

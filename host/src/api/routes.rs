@@ -12,7 +12,8 @@ use axum::{Extension, Router};
 use agentcli::api::Vocabulary;
 
 use super::answer::Refusal;
-use super::shared::{Shared, Tenant};
+use super::call::Tenant;
+use super::shared::Shared;
 use super::{
     deployments, listener, logs, manifests, openapi, page, repositories, revisions, transfer, uploads,
     webhook,
@@ -118,7 +119,7 @@ async fn authorized(
         request.extensions_mut().insert(Tenant(tenant));
         return Ok(next.run(request).await);
     }
-    Err(Refusal::Plain(StatusCode::UNAUTHORIZED, "Invalid API key.".to_owned()))
+    Err(Refusal::unauthorized())
 }
 
 async fn unknown() -> Refusal {

@@ -74,7 +74,3 @@ impl Shared {
         record["source"].as_str().unwrap_or_default().to_owned()
     }
 }
-
-/// UUID of the tenant whose key a request has.
-#[derive(Clone)]
-pub(super) struct Tenant(pub(super) String);

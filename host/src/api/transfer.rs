@@ -1,10 +1,8 @@
 //! Transfer of images and archives: credentials for the registry, and upload addresses.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use axum::Extension;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use serde_json::json;
@@ -14,8 +12,8 @@ use agentcli::api::wire::{
 };
 
 use super::answer::{Refusal, json_response};
-use super::query::Ids;
-use super::shared::{Shared, Tenant};
+use super::call::Call;
+use super::shared::Shared;
 use super::{body, deployments, uploads};
 use crate::registry::{self, Registry};
 
@@ -27,9 +25,7 @@ const ANYBODY: &str = "anonymous";
 
 /// `POST /v2/deployments/{deployment_id}/push-token`
 pub(super) async fn push_token(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
+    Call { shared, tenant, ids }: Call,
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -72,9 +68,7 @@ fn token_of(registry: &Registry, deployment: &str) -> PushToken {
 
 /// `POST /v2/deployments/{deployment_id}/upload-url`
 pub(super) async fn upload_url(
-    State(shared): State<Arc<Shared>>,
-    Extension(Tenant(tenant)): Extension<Tenant>,
-    ids: Ids,
+    Call { shared, tenant, ids }: Call,
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refusal> {
