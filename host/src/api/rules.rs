@@ -168,7 +168,8 @@ fn resources(spec: &ResourceSpec) -> Result<(), Refusal> {
     if let Some((prefix, field, cpu)) = negative.next() {
         return Err(Refusal::bad(format!("resource_spec.{prefix}{field}, {cpu}, must not be less than 0.")));
     }
-    if spec.min_scale.max(spec.max_scale).is_some_and(|count| count > MAX_REPLICAS) {
+    let (least, most) = spec.tier(Tier::Server).scale;
+    if least.max(most).is_some_and(|count| count > MAX_REPLICAS) {
         return Err(Refusal::bad(format!(
             "resource_spec.min_scale and resource_spec.max_scale must be at most {MAX_REPLICAS}."
         )));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentcli::api::time;
-use agentcli::api::wire::{LogLevel, Source};
+use agentcli::api::wire::{LogLevel, Source, Tier};
 use agentcli::project;
 
 use super::decide::STOP_MARGIN;
@@ -120,8 +120,8 @@ impl Recorder {
         let value =
             |secret: agentcli::api::wire::Secret| Some((secret.name, secret.value?.expose().to_owned()));
         let grace = self.read(|tx| tx.grace_of(id))?;
-        let spec = deployment.source_config.resource_spec.unwrap_or_default();
-        let memory = spec.memory_limit_mb.or(spec.memory_mb);
+        let server = deployment.source_config.resource_spec.unwrap_or_default().tier(Tier::Server);
+        let memory = server.memory_limit.or(server.memory);
         Ok(Launch {
             revision: revision.id,
             number,
@@ -130,7 +130,7 @@ impl Recorder {
             name: local_name(&deployment.name, &deployment.id),
             deployment: deployment.id,
             environment: secrets.into_iter().filter_map(value).collect(),
-            cpus: spec.cpu_limit.or(spec.cpu),
+            cpus: server.cpu_limit.or(server.cpu),
             memory: memory.map(|amount| amount.saturating_mul(MEGABYTE)),
             grace: Duration::from_secs(grace.into()) + STOP_MARGIN,
         })

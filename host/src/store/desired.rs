@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agentcli::api::time;
-use agentcli::api::wire::{self, Deployment, DeploymentStatus, RevisionStatus, Secret, Source as From};
+use agentcli::api::wire::{self, Deployment, DeploymentStatus, RevisionStatus, Secret, Source as From, Tier};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::state::{Desired, Phase, Revision, Scale, Source};
@@ -72,10 +72,10 @@ impl Tx<'_> {
         }
         let Deployment { id, tenant_id: tenant, name, source_config, .. } = deployment;
         let hosts = source_config.custom_url.iter().filter_map(|url| HostName::of_url(url)).collect();
-        let spec = source_config.resource_spec.unwrap_or_default();
+        let (min, max) = source_config.resource_spec.unwrap_or_default().tier(Tier::Server).scale;
         let is_zero = source_config.deployment_type.is_some_and(|kind| kind.word() == SCALE_TO_ZERO);
-        let min = spec.min_scale.unwrap_or(u32::from(!is_zero));
-        let max = spec.max_scale.unwrap_or(min.max(1));
+        let min = min.unwrap_or(u32::from(!is_zero));
+        let max = max.unwrap_or(min.max(1));
         let scale = Scale { min, max };
         Ok(Desired { id, tenant, name, hosts, is_deleted, scale, grace, revisions, active })
     }
