@@ -28,10 +28,14 @@ pub const VARIABLE: &str = "AGENTCLI_SERVER";
 /// The label of an image with the name of its server, unless that is the default.
 pub const LABEL: &str = "agentcli.server";
 
+/// The program that runs the server in an image.
+pub const SERVE: &str = "/api/serve.py";
+
 /// Files of every server that agentcli installs, by their path in the image.
 pub const FILES: &[(&str, &str)] = &[
     ("/api/healthcheck.py", include_str!("product/healthcheck.py")),
     ("/api/logging.json", include_str!("product/logging.json")),
+    (SERVE, concat!(include_str!("server/prompt.py"), include_str!("product/serve.py"))),
 ];
 
 /// Environment variables of every server that agentcli installs, which overrule those of the container.

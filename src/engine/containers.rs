@@ -11,7 +11,7 @@ use bollard::models::{
 };
 use bollard::query_parameters::{
     CreateContainerOptions, InspectContainerOptions, KillContainerOptions, ListContainersOptions,
-    RemoveContainerOptions, StartContainerOptions, StopContainerOptions,
+    RemoveContainerOptions, RenameContainerOptions, StartContainerOptions, StopContainerOptions,
 };
 use jiff::Timestamp;
 use tokio::time::sleep;
@@ -189,6 +189,17 @@ impl Engine {
         let what = format!("stop the container `{name}`");
         let deadline = grace.saturating_add(DEADLINE);
         unless_status(self.call_within(deadline, &what, stop).await, NOTHING_TO_DO)
+    }
+
+    /// Gives a container another name. Succeeds if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The name is in use, or the engine refuses or disconnects.
+    pub async fn rename(&self, id: &str, name: &str) -> Result<(), Error> {
+        let options = RenameContainerOptions { name: name.to_owned() };
+        let rename = self.docker.rename_container(id, options);
+        unless_status(self.call(&format!("rename a container to `{name}`"), rename).await, &[404])
     }
 
     /// Kills a container.

@@ -22,6 +22,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Interval between our own health checks of starting containers, for engines without a start interval.
 const HEALTH_CHECK: Duration = Duration::from_millis(300);
 
+/// Grace period of a container that is replaced, in which a server answers its open requests, gives up its runs and writes its
+/// state. Nothing else of the project waits for it.
+const WRITING: Duration = Duration::from_secs(12);
+
 /// Number of last lines that are shown of a service that failed.
 const LAST_LINES: usize = 20;
 
@@ -304,7 +308,11 @@ async fn start(
         )
     };
     let keep = found.iter().filter(is_same).find(usable);
-    for other in found.iter().filter(|container| Some(*container) != keep) {
+    let others = found.iter().filter(|container| Some(*container) != keep);
+    // Those that run serve until there is a container in their place.
+    let serves = |container: &&Container| keep.is_none() && matches!(container.state, State::Running(_));
+    let (serving, useless): (Vec<&Container>, Vec<&Container>) = others.partition(serves);
+    for other in useless {
         remove(engine, &other.id).await?;
     }
     let change = match keep {
@@ -314,15 +322,40 @@ async fn start(
         }
         Some(_) => Change::Started,
         None => {
-            engine.create(&one.spec).await?;
+            create_beside(engine, one, &serving).await?;
             if found.is_empty() { Change::Created } else { Change::Recreated }
         }
     };
+    for other in &serving {
+        engine.stop(&other.id, WRITING).await?;
+    }
     let started = engine.start_container(&one.spec.name, &one.spec.ports).await;
+    // Not before, since nobody serves meanwhile.
+    for other in serving {
+        engine.remove(&other.id).await?;
+    }
     match started {
         Ok(()) => Ok(change),
         Err(error) => Err(explain_port(engine, &one.service, error).await),
     }
+}
+
+/// Creates the container of a service while others serve, one of which has its name.
+async fn create_beside(
+    engine: &Engine,
+    one: &Definition,
+    serving: &[&Container],
+) -> Result<(), engine::Error> {
+    let name = &one.spec.name;
+    let named = serving.iter().find(|container| container.name == *name);
+    if let Some(container) = named {
+        engine.rename(&container.id, &format!("{:.12}_{name}", container.id)).await?;
+    }
+    let created = engine.create(&one.spec).await;
+    if let (Err(_), Some(container)) = (&created, named) {
+        engine.rename(&container.id, name).await.ok();
+    }
+    created.map(drop)
 }
 
 async fn remove(engine: &Engine, id: &str) -> Result<(), engine::Error> {

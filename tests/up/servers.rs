@@ -214,6 +214,48 @@ fn the_server_in_memory_needs_no_key_and_keeps_its_state_on_a_volume() {
 }
 
 #[test]
+fn an_edit_replaces_the_server_at_once_and_loses_nothing_that_it_acknowledged() {
+    let project = project();
+    let mut up = project.start(&["--watch", "--server", "memory"]);
+    up.until_event("ready");
+    let old = project.server();
+    // A run that cannot be interrupted, and a client that waits for it.
+    let run = project.start_run(60);
+    let url = format!("http://127.0.0.1:{}/threads/{}/runs/{}/join", project.port, run.thread, run.id);
+    let mut client = Command::new("curl").args(["-s", "-H", "x-key: ada", &url]).spawn().unwrap();
+    let thread = project.post("ada", "/threads", &json!({}))["thread_id"].as_str().unwrap().to_owned();
+    let began = docker(&project.host, &["info", "-f", "{{.SystemTime}}"]);
+
+    project.edit("agent.py", "\"number\", 0) + 1", "\"number\", 0) + 2");
+    up.until_event("reloading");
+    up.until_event("ready");
+    let of_run = json!({ "assistant_id": "agent", "input": { "number": 40 } });
+    assert_eq!(project.post("ada", "/runs/wait", &of_run)["number"], 42);
+    assert!(run.get(&format!("/threads/{thread}")).is_some());
+    until("the run starts again", || run.has_status("running"));
+    client.kill().ok();
+    client.wait().unwrap();
+
+    let ended = docker(&project.host, &["info", "-f", "{{.SystemTime}}"]);
+    let filter = format!("label=com.docker.compose.project={}", project.name);
+    let format = "{{.Action}} {{.ID}} {{.Actor.Attributes.exitCode}}";
+    let events =
+        ["events", "--since", began.trim(), "--until", ended.trim(), "--filter", &filter, "--format", format];
+    let events = docker(&project.host, &events);
+    let at = |action: &str, is_old: bool| {
+        let is = |line: &str| line.starts_with(&format!("{action} ")) && line.contains(&old) == is_old;
+        events.lines().position(is).unwrap_or_else(|| panic!("no {action}: {events}"))
+    };
+    // The new container is there before the old one is told to stop, and starts before that is removed.
+    let order =
+        [at("create", false), at("kill", true), at("die", true), at("start", false), at("destroy", true)];
+    assert!(order.is_sorted(), "{events}");
+    assert_eq!(events.lines().nth(at("die", true)).unwrap().split(' ').next_back(), Some("0"), "{events}");
+    up.signal("-INT");
+    assert_eq!(up.code(), 0);
+}
+
+#[test]
 fn the_server_with_databases_needs_no_key_and_ends_runs_whatever_fails_meanwhile() {
     let project = project();
     let up = project.up(&["--wait", "--server", "pg-preview"]);

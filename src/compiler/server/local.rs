@@ -107,9 +107,6 @@ pub const OLDEST_PYTHON: (u64, u64) = (3, 11);
 
 /// The ASGI application.
 pub const APPLICATION: &str = "langgraph_api.server:app";
-/// The class whose `put` adds a run, and whose `next` looks for the runs to start: at intervals, of which it skips the wait
-/// if the argument `wait` is false.
-pub const QUEUE: [&str; 2] = ["langgraph_runtime_inmem.ops", "Runs"];
 /// Log formatter of the server.
 pub const LOG_FORMATTER: &str = "langgraph_api.logging.Formatter";
 /// Loggers that the log level applies to.

@@ -10,7 +10,13 @@ use crate::dev::guard::node_module;
 use crate::dev::{HOME, provision, standby};
 
 /// Runs the server in its interpreter.
-const SERVE: &str = concat!(include_str!("guard.py"), include_str!("standby.py"), include_str!("serve.py"));
+const SERVE: &str = concat!(
+    include_str!("guard.py"),
+    include_str!("standby.py"),
+    include_str!("prepare.py"),
+    include_str!("../../compiler/server/prompt.py"),
+    include_str!("serve.py")
+);
 
 /// The modules that the last server imported, and their files.
 const MODULES: &str = "imported.json";
@@ -45,7 +51,6 @@ fn arguments(launch: &Launch<'_>) -> Value {
     json!({
         "path": path.collect::<Vec<_>>(),
         "writes_bytecode": provision::is_own(&runtime.program, &session.directory),
-        "queue": local::QUEUE,
         "debugger": debugger,
         "guard": rules,
         "node_guard": has_bridge.then(|| node_module(rules)),

@@ -6,7 +6,7 @@ use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command};
 use crate::compiler::paths;
-use crate::compiler::product::{FILES, Installation, LABEL, State, USER, VARIABLES};
+use crate::compiler::product::{FILES, Installation, LABEL, SERVE, State, USER, VARIABLES};
 use crate::compiler::server::{self, local, setup};
 
 /// Where the files of the server are.
@@ -18,8 +18,9 @@ const REQUIREMENTS: &str = "/api/requirements.txt";
 /// The program that starts the server.
 const START: &str = "/api/start";
 
-/// Time for open responses when the server is stopped, in seconds: less than the 10 after which engines kill it.
-const GRACE: &str = "5";
+/// Time for open responses when the server is stopped, in seconds: with the 5 that it gives its runs then, less than the 10 after
+/// which engines kill it.
+const GRACE: &str = "3";
 
 /// Installs the server in the current stage, first of all, so that all projects share the layer.
 pub(super) fn install(input: &Input<'_>, build: &mut Build) {
@@ -54,7 +55,7 @@ fn start_program(installation: &Installation) -> Vec<String> {
     let variables = VARIABLES.iter().chain(installation.variables);
     let variables = variables.map(|(name, value)| format!("export {name}={value}"));
     let server = format!(
-        "exec python3 -m uvicorn {} --app-dir {DIRECTORY} --host 0.0.0.0 --port \"${{{}:-{}}}\" --no-access-log \
+        "exec python3 {SERVE} {} --app-dir {DIRECTORY} --host 0.0.0.0 --port \"${{{}:-{}}}\" --no-access-log \
          --lifespan on --log-config {DIRECTORY}/logging.json --timeout-graceful-shutdown {GRACE}",
         installation.application,
         setup::PORT_VARIABLE,
