@@ -2,6 +2,7 @@
 
 mod javascript;
 mod python;
+mod resolution;
 
 use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use crate::compiler::front::keys;
 use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
 use crate::live::{self, Urls};
 
-pub(super) use javascript::unsupported;
+pub(super) use javascript::{resolution_files, unsupported};
 
 /// Grace period of the server, in which it finishes its runs and writes its state.
 const GRACE: Duration = Duration::from_secs(8);

@@ -1,8 +1,10 @@
-//! The standby: a second process of the Python server, which has imported the packages of the environment and no file of the
-//! project. When the code changes, it becomes the server, which takes half of the time of a new process.
+//! The standby: a second process of the server, which has imported the packages of the environment and no file of the project.
+//! When the code changes, it becomes the server, which takes a small part of the time of a new process.
 
 use std::fs;
+use std::path::PathBuf;
 
+use super::environment::changed_at;
 use super::server::{self, Address, Runtime};
 use super::session::{Options, Session};
 use crate::child::Child;
@@ -14,11 +16,17 @@ const LEAST_MEMORY: u64 = 2 << 20;
 /// The line that lets a standby serve.
 const SERVE: &str = "serve\n";
 
+/// A standby, and the files of the project that decide what it has imported, with the times of their last change.
+pub(super) struct Standby {
+    process: Child,
+    read: Vec<(PathBuf, Option<u128>)>,
+}
+
 /// Whether servers of this project can have a standby. A debugger belongs to one process, and a server with a JavaScript part
-/// starts more than one.
+/// beside the Python one starts more than one.
 pub(super) fn is_possible(session: &Session, options: &Options) -> bool {
-    let is_python = session.plan.server.variant == Variant::Python;
-    options.reload && options.standby && options.debugger.is_none() && is_python
+    let is_one_process = session.plan.server.variant != Variant::Mixed;
+    options.reload && options.standby && options.debugger.is_none() && is_one_process
 }
 
 /// Starts a standby, unless memory is scarce. Without one, the next restart takes longer.
@@ -27,16 +35,29 @@ pub(super) fn start(
     options: &Options,
     runtime: &Runtime,
     address: &Address,
-) -> Option<Child> {
-    let is_useful = is_possible(session, options) && has_memory();
-    is_useful.then(|| server::start(session, options, runtime, address, true).ok()).flatten()
+) -> Option<Standby> {
+    if !is_possible(session, options) || !has_memory() {
+        return None;
+    }
+    let is_javascript = session.plan.server.variant == Variant::Javascript;
+    let files = if is_javascript { server::resolution_files(session) } else { Vec::new() };
+    let read = files.into_iter().map(|file| {
+        let changed = changed_at(&file);
+        (file, changed)
+    });
+    let read = read.collect();
+    let process = server::start(session, options, runtime, address, true).ok()?;
+    Some(Standby { process, read })
 }
 
-/// Lets a standby serve; none if it has ended.
-pub(super) async fn serve(standby: Option<Child>) -> Option<Child> {
-    let mut standby = standby?;
-    standby.send(SERVE).await.ok()?;
-    Some(standby)
+/// Lets a standby serve; none if it has ended, or has read what is different now.
+pub(super) async fn serve(standby: Option<Standby>) -> Option<Child> {
+    let Standby { mut process, read } = standby?;
+    if read.iter().any(|(file, changed)| changed_at(file) != *changed) {
+        return None;
+    }
+    process.send(SERVE).await.ok()?;
+    Some(process)
 }
 
 /// Whether there is enough memory, which only Linux tells.

@@ -14,7 +14,7 @@ use super::port::{self, Bound};
 use super::provision;
 use super::server::{self, Address, Runtime, urls};
 use super::session::{Hooks, Options, Session};
-use super::standby;
+use super::standby::{self, Standby};
 use super::state;
 use super::traceback::{self, plain};
 use super::tunnel::Tunnel;
@@ -68,7 +68,7 @@ struct Supervisor<'a> {
     tunnel: Option<Tunnel>,
     server: Option<Child>,
     /// The process that serves after the next change of the code.
-    standby: Option<Child>,
+    standby: Option<Standby>,
     /// Whether the server was the standby.
     was_standby: bool,
     sources: Sources,

@@ -5,6 +5,7 @@ use std::{fs, thread};
 
 use serde_json::json;
 
+use super::javascript::{self, GRAPH as TYPESCRIPT};
 use super::{Dev, PATIENCE, Project, processes, signal_process};
 
 const GRAPH: &str = "src/hello/graph.py";
@@ -130,6 +131,70 @@ fn a_standby_reads_no_file_of_the_project() {
     dev.until("ready");
     assert_eq!((greeting(&dev).as_str(), version(&dev).as_str()), ("second, world!", "200 two"));
     dev.hear(&format!("read by {standby}"));
+    dev.stop("INT");
+}
+
+/// The process that answers, and what the package has read.
+fn server_and_notes(dev: &Dev) -> (u32, String) {
+    let greeting = dev.run(json!({ "name": "" }))["greeting"].as_str().unwrap().to_owned();
+    let (process, notes) = greeting.split_once(' ').unwrap();
+    (process.parse().unwrap(), notes.to_owned())
+}
+
+#[test]
+fn a_javascript_standby_serves_edits_and_reads_no_file_of_the_project() {
+    let project = javascript::project();
+    let package = "node_modules/agentcli-test-notes";
+    let manifest = r#"{ "name": "agentcli-test-notes", "type": "module", "exports": "./index.js" }"#;
+    let reads =
+        "import { readFileSync } from 'node:fs';\nexport const text = readFileSync('notes.txt', 'utf8');\n";
+    project.write(&format!("{package}/package.json"), manifest).write(&format!("{package}/index.js"), reads);
+    project.write("notes.txt", "first").write("tsconfig.json", "{}\n");
+    project.edit(TYPESCRIPT, "import {", "import { text } from 'agentcli-test-notes';\nimport {");
+    project.edit(TYPESCRIPT, "Hello, ${state.name}!", "${process.pid} ${text} Zero");
+    let mut dev = project.ready(&[]);
+    let edit = |dev: &mut Dev, old: &str, new: &str| {
+        project.edit(TYPESCRIPT, old, new);
+        dev.until("reloading");
+        dev.until("ready");
+        server_and_notes(dev)
+    };
+    assert_eq!(server_and_notes(&dev).1, "first Zero");
+
+    // The first standby finds out which package reads the project, and ends.
+    let deadline = Instant::now() + PATIENCE;
+    let record = project.path(".agentcli/imported-javascript.json");
+    while !fs::read_to_string(&record).is_ok_and(|text| text.contains("notes\"]")) {
+        assert!(Instant::now() < deadline, "no package is left out: {:?}", fs::read_to_string(&record));
+        thread::sleep(Duration::from_millis(20));
+    }
+    project.write("notes.txt", "second");
+    assert_eq!(edit(&mut dev, "Zero", "One").1, "second One");
+    let second = next_standby(&project, &[]);
+    project.write("notes.txt", "third");
+    assert_eq!(edit(&mut dev, "One", "Two"), (second, "third Two".to_owned()));
+
+    // What the loader has read is different now.
+    let third = next_standby(&project, &[second]);
+    project.write("tsconfig.json", "{ \"compilerOptions\": { \"strict\": true } }\n");
+    let (server, notes) = edit(&mut dev, "Two", "Three");
+    assert!(server != third && notes == "third Three", "{server} {notes}");
+
+    // A standby that was killed, an edit while one becomes the server, and two in a row.
+    let fourth = next_standby(&project, &[second, third]);
+    signal_process(fourth, "KILL");
+    assert_eq!(edit(&mut dev, "Three", "Four").1, "third Four");
+    let fifth = next_standby(&project, &[second, third, fourth]);
+    project.edit(TYPESCRIPT, "Four", "Five");
+    dev.until("starting");
+    assert_eq!(edit(&mut dev, "Five", "Six").1, "third Six");
+    next_standby(&project, &[second, third, fourth, fifth]);
+    assert_eq!(dev.stop("INT").code(), Some(0));
+    assert_eq!(project.processes(), [""; 0]);
+
+    let mut dev = project.ready(&["--no-standby"]);
+    assert_eq!(edit(&mut dev, "Six", "Seven").1, "third Seven");
+    assert_eq!(standbys(&project), [0; 0]);
     dev.stop("INT");
 }
 

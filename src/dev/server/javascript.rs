@@ -1,19 +1,23 @@
 //! The command that starts the JavaScript server, and the features that it lacks.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{Launch, OPEN_CONNECTIONS};
+use super::{Launch, OPEN_CONNECTIONS, resolution};
 use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
 use crate::dev::guard::node_module;
 use crate::dev::session::{Debugger, Options, Session};
+use crate::dev::{HOME, standby};
 
 /// Runs the server in Node.js.
-const SERVE: &str = include_str!("serve.mjs");
+const SERVE: &str = concat!(include_str!("standby.mjs"), include_str!("serve.mjs"));
+
+/// The packages that the project's files imported, as the last server recorded them.
+const MODULES: &str = "imported-javascript.json";
 
 pub(super) fn command(launch: &Launch<'_>) -> Command {
     let Launch { session, options, runtime, address, rules, .. } = launch;
@@ -23,6 +27,7 @@ pub(super) fn command(launch: &Launch<'_>) -> Command {
         "sockets": launch.descriptors(),
         "patience": OPEN_CONNECTIONS.as_millis(),
         "tls": options.tls.as_ref().map(|tls| [&tls.certificate, &tls.key]),
+        "standby": standby::is_possible(session, options).then(|| standby_options(launch)),
     });
     let command = Command::new(&runtime.program, &session.directory);
     let command = command.arguments(options.debugger.as_ref().map(inspect));
@@ -31,7 +36,29 @@ pub(super) fn command(launch: &Launch<'_>) -> Command {
     let command = command.arguments(["--input-type=module", "--eval", SERVE, "--"]);
     let command =
         command.argument(own.to_string()).argument(settings(session, options, address.port).to_string());
+    let command = if launch.waits { command.with_input() } else { command };
     command.variable(local::LOG_LEVEL, log_level(&options.log_level))
+}
+
+/// What the server and its standby need to know of each other.
+fn standby_options(launch: &Launch<'_>) -> Value {
+    let directory = &launch.session.directory;
+    let root = directory.join(&launch.session.plan.local.watch.root);
+    json!({
+        "waits": launch.waits,
+        "roots": [directory, &root.canonicalize().unwrap_or(root)],
+        "modules": directory.join(HOME).join(MODULES),
+    })
+}
+
+/// The configuration of the project that a standby reads without reading its code.
+pub(in crate::dev) fn resolution_files(session: &Session) -> Vec<PathBuf> {
+    let graphs = session.plan.local.contract.values().filter_map(Value::as_object).flatten();
+    let paths = graphs.filter_map(|(_, graph)| graph.as_str().or_else(|| graph["path"].as_str()));
+    let files = paths.filter_map(|path| path.split(':').next());
+    let directories = files.filter_map(|path| Some(session.directory.join(path).parent()?.to_owned()));
+    let directories: Vec<PathBuf> = directories.chain([session.directory.clone()]).collect();
+    resolution::files(&directories)
 }
 
 /// The server's own options.

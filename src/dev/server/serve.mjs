@@ -1,15 +1,17 @@
 // Runs the agent server. Arguments: {"server": the URL of its module, "sockets": descriptors of the sockets to accept
-// connections from, "patience": milliseconds for open connections to finish, "tls": [certificate, key] or null}, and last,
-// where the server's preload script looks for them, the server's own options; both as JSON.
+// connections from, "patience": milliseconds for open connections to finish, "tls": [certificate, key] or null, "standby": null,
+// or {"waits": whether this is a standby, "roots": directories of the project, "modules": file of the record}}, and last, where
+// the server's preload script looks for them, the server's own options; both as JSON.
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
-import { syncBuiltinESMExports } from "node:module";
 import net from "node:net";
-import { setTimeout } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 
-const [{ server, sockets, patience, tls }, options] = process.argv.slice(-2).map((text) => JSON.parse(text));
+const [{ server, sockets, patience, tls, standby }, options] = process.argv.slice(-2).map((text) => JSON.parse(text));
 process.env.PORT = String(options.port);
+if (standby?.waits) await standBy(server, standby);
+const imports = standby && new Imports(standby.modules);
 
 // The server knows only HTTP; until it listens, what makes HTTP servers makes HTTPS servers.
 const { createServer } = http;
@@ -38,15 +40,51 @@ net.Server.prototype.listen = function (port, ...settings) {
 function end() {
   const closed = accepting.map((server) => new Promise((resolve) => server.close(resolve)));
   setInterval(() => accepting[0]?.closeIdleConnections(), 20);
-  return Promise.race([Promise.all(closed), setTimeout(patience)]);
+  return Promise.race([Promise.all(closed), sleep(patience)]);
+}
+
+// Lets a run start, and its answer end, at once: by itself, the server looks for both at intervals.
+const INTERVAL = 500;
+// The queue passes over runs of the current millisecond.
+const NEXT_MILLISECOND = 2;
+function wakeQueue(runs, { readers }) {
+  const { put, next } = runs;
+  let added, wake;
+  const renew = () => (added = new Promise((resolve) => (wake = resolve)));
+  renew();
+  runs.put = async function (...settings) {
+    const all = await put.apply(this, settings);
+    setTimeout(() => (wake(), renew()), NEXT_MILLISECOND);
+    return all;
+  };
+  runs.next = async function* () {
+    for (;;) {
+      const isAdded = added;
+      for await (const one of next.call(this)) {
+        yield one;
+        // Asked for the next one, the server has finished this one.
+        const { run_id: id } = one.run;
+        readers[id]?.push({ topic: `run:${id}:control`, data: "done" });
+      }
+      await Promise.race([isAdded, sleep(INTERVAL)]);
+    }
+  };
+}
+
+async function start() {
+  const { startServer } = await import(server);
+  const { FileSystemRuns, StreamManager } = await import(new URL("storage/ops.mjs", server));
+  // Older versions have another queue, which works as it is.
+  if (FileSystemRuns) wakeQueue(FileSystemRuns.prototype, StreamManager);
+  const { cleanup } = await startServer(options);
+  imports?.record();
+  return cleanup;
 }
 
 try {
-  const { startServer } = await import(server);
-  const { cleanup } = await startServer(options);
-  for (const signal of ["SIGINT", "SIGTERM"]) {
-    process.once(signal, () => end().then(cleanup).finally(() => process.exit(0)));
-  }
+  const cleanup = await start();
+  const finish = () => end().then(cleanup).finally(() => (imports?.record(), process.exit(0)));
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, finish);
 } catch (error) {
   console.error(error?.stack ?? error);
   process.exit(1);
