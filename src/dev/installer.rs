@@ -1,6 +1,5 @@
 //! The commands of uv and pip.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::interpreter::{on_path, others};
@@ -20,32 +19,52 @@ pub(super) fn uv(packages: &PythonPackages, surroundings: &Surroundings) -> Opti
     on_path("uv", surroundings).filter(|_| !packages.uses_pip)
 }
 
-/// The command that creates an empty environment at `home` with the interpreter `base`. Without uv, it contains pip.
-pub(super) fn create(uv: Option<&Path>, base: &Path, home: &Path, directory: &Path) -> Command {
+/// The command that creates an environment at `home` with the interpreter `base`: with pip if it `has_pip`, which takes Python
+/// seconds to install, else empty.
+pub(super) fn create(
+    uv: Option<&Path>,
+    base: &Path,
+    home: &Path,
+    has_pip: bool,
+    directory: &Path,
+) -> Command {
     let command = match uv {
-        None => Command::new(base, directory).arguments(["-m", "venv"]),
+        None => Command::new(base, directory)
+            .arguments(["-m", "venv", "--clear"])
+            .arguments((!has_pip).then_some("--without-pip")),
         Some(uv) => Command::new(uv, directory).arguments(["venv", "--quiet", "--python"]).argument(base),
     };
     command.argument(home).without("VIRTUAL_ENV")
 }
 
-/// Whether the environment at `home` contains pip: uv, which notes its version there, creates those without.
-pub(super) fn has_pip(home: &Path) -> bool {
-    let settings = fs::read_to_string(home.join("pyvenv.cfg")).unwrap_or_default();
-    !settings.lines().any(|line| line.starts_with("uv ="))
+/// Whether something in the environment at `home` can install packages into it.
+pub(super) fn has_installer(home: &Path, packages: &PythonPackages) -> bool {
+    let has = |program: &str| home.join("bin").join(program).is_file();
+    has("pip") || has("uv") && !packages.uses_pip
 }
 
-/// The command that installs uv into the environment at `home`. Building it from source would take minutes.
-pub(super) fn get_uv(home: &Path, directory: &Path) -> Command {
-    pip(&home.join("bin/python"), directory).arguments(["--only-binary", ":all:", "uv"])
+/// The command that installs uv into the environment at `home`, with the pip of the interpreter `with`. Building it from source
+/// would take minutes.
+pub(super) fn get_uv(with: &Path, home: &Path, directory: &Path) -> Command {
+    let python = home.join("bin/python");
+    let pip = if with == python {
+        pip(&python, directory)
+    } else {
+        // Since pip 22.3.
+        pip_of(with, directory, &["--python".into(), python])
+    };
+    pip.arguments(["--only-binary", ":all:", "uv"])
 }
 
 fn pip(python: &Path, directory: &Path) -> Command {
+    pip_of(python, directory, &[])
+}
+
+fn pip_of(python: &Path, directory: &Path, options: &[PathBuf]) -> Command {
     let quiet = ["--disable-pip-version-check", "--progress-bar", "off", "--no-input"];
-    Command::new(python, directory)
-        .arguments(["-m", "pip", "install"])
-        .arguments(quiet)
-        .without("VIRTUAL_ENV")
+    let command = Command::new(python, directory).arguments(["-m", "pip"]);
+    let command = options.iter().fold(command, |command, option| command.argument(option));
+    command.argument("install").arguments(quiet).without("VIRTUAL_ENV")
 }
 
 impl Installer {

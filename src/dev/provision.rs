@@ -172,13 +172,14 @@ async fn install(
         inspect(&python, directory, required, options.selection.timeout).await.is_ok_and(has_version);
     // An installer keeps the versions that it finds, also those of a lock file.
     let was_locked = !is_locked && constraints.exists();
-    if !is_usable || was_locked || (uv.is_none() && !installer::has_pip(&home)) {
+    if !is_usable || was_locked || (uv.is_none() && !installer::has_installer(&home, packages)) {
         fs::remove_dir_all(&home).ok();
-        run(&installer::create(uv.as_deref(), &base.path, &home, directory), hooks).await?;
+        let create = installer::create(uv.as_deref(), &base.path, &home, packages.uses_pip, directory);
+        run(&create, hooks).await?;
     }
     let installer = match uv {
         None if packages.uses_pip => Installer::Pip,
-        None => uv_or_pip(&home, directory, hooks).await?,
+        None => uv_or_pip(&base.path, &home, directory, hooks).await?,
         Some(uv) => Installer::Uv(uv),
     };
     let debugger = options.debugger.is_some();
@@ -256,21 +257,34 @@ async fn warn_of_old_server(
     Ok(())
 }
 
-/// uv, which pip installs into our environment at `home`; pip itself if that fails.
-async fn uv_or_pip(home: &Path, directory: &Path, hooks: &mut dyn Hooks) -> Result<Installer, Error> {
+/// uv, which the pip of the interpreter `base` installs into our environment at `home`, or one that is installed there first;
+/// the latter itself if both fail.
+async fn uv_or_pip(
+    base: &Path,
+    home: &Path,
+    directory: &Path,
+    hooks: &mut dyn Hooks,
+) -> Result<Installer, Error> {
     let uv = home.join("bin/uv");
-    if !uv.is_file() {
-        let message = "installing uv".to_owned();
-        hooks.event(&Event::Provisioning { message, done: false });
-        let (status, last) = attempt(&installer::get_uv(home, directory), hooks).await?;
-        if !status.is_success() {
-            let cause = last.iter().rfind(|line| line.starts_with("ERROR: "));
-            let cause = cause.map_or_else(String::new, |line| line.replacen("ERROR", "", 1));
-            hooks.note(format!("cannot install uv, installing with pip instead{cause}"));
-            return Ok(Installer::Pip);
-        }
+    if uv.is_file() {
+        return Ok(Installer::Uv(uv));
     }
-    Ok(Installer::Uv(uv))
+    let message = "installing uv".to_owned();
+    hooks.event(&Event::Provisioning { message, done: false });
+    let (status, _) = attempt(&installer::get_uv(base, home, directory), hooks).await?;
+    if status.is_success() && uv.is_file() {
+        return Ok(Installer::Uv(uv));
+    }
+    run(&installer::create(None, base, home, true, directory), hooks).await?;
+    let (status, last) =
+        attempt(&installer::get_uv(&home.join("bin/python"), home, directory), hooks).await?;
+    if status.is_success() {
+        return Ok(Installer::Uv(uv));
+    }
+    let cause = last.iter().rfind(|line| line.starts_with("ERROR: "));
+    let cause = cause.map_or_else(String::new, |line| line.replacen("ERROR", "", 1));
+    hooks.note(format!("cannot install uv, installing with pip instead{cause}"));
+    Ok(Installer::Pip)
 }
 
 /// Runs an installer, and reports its output as progress.
