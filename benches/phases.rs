@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
-use agentcli::compiler::analyze;
 use agentcli::compiler::back::emit::dockerfile;
-use agentcli::compiler::back::lower::{self, Options};
+use agentcli::compiler::back::lower;
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::front::config::Config;
 use agentcli::compiler::front::dialect::Dialect;
 use agentcli::compiler::front::document::{self, Document};
 use agentcli::compiler::front::{check, schema};
 use agentcli::compiler::tree::Tree;
+use agentcli::compiler::{Options, analyze};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/valid");

@@ -5,21 +5,27 @@ pub mod files;
 pub mod finding;
 pub mod front;
 pub mod manifests;
+mod options;
 pub mod paths;
 pub mod product;
 pub mod server;
 pub mod tree;
+mod unused;
 pub mod urls;
 pub mod words;
 
+pub use options::Options;
+pub use unused::Unused;
+
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule};
+use back::lower;
+use back::plan::Plan;
 use finding::{Checked, Finding};
 use front::config::Config;
 use front::dialect::Dialect;
 use front::document::Document;
 use front::source::Source;
 use front::{check, document, extent, schema, secrecy};
-use product::Product;
 use tree::Tree;
 
 /// The result of checking a configuration.
@@ -47,22 +53,54 @@ impl Analysis {
     }
 }
 
-/// Reads and checks the configuration `text` from the file `name`, with `files` as the tree around it, for the default server.
-pub fn analyze(name: &str, text: &str, files: &Tree) -> Analysis {
-    analyze_for(<&Product>::default(), name, text, files)
+/// A configuration that was compiled for one command.
+pub struct Compiled {
+    /// Its text, and the findings about it.
+    pub checked: Checked,
+    /// Number of errors that do not stop the command; they are warnings.
+    pub left_out: usize,
+    /// The configuration without the parts that are wrong.
+    pub config: Config,
+    /// Absent if there are errors.
+    pub plan: Option<Plan>,
 }
 
-/// The same for `server`.
-pub fn analyze_for(server: &'static Product, name: &str, text: &str, files: &Tree) -> Analysis {
+impl Compiled {
+    /// A configuration that has no text to compile.
+    pub fn of(checked: Checked) -> Self {
+        Self { checked, left_out: 0, config: Config::default(), plan: None }
+    }
+}
+
+/// Compiles the configuration in `source`, with `files` as the tree around it, for a command with these `options` that does
+/// not use all of it.
+pub fn compile(source: Source, files: &Tree, options: &Options, unused: Unused<'_>) -> Compiled {
+    let analysis = analyze_for(options, &source.name, &source.text, files);
+    let (mut checked, config) = analysis.located(source);
+    let left_out = unused.leave_out(options, &mut checked);
+    let name = paths::file_name(&checked.source.name);
+    let plan = (checked.errors() == 0).then(|| lower::lower(&config, files, name, options));
+    Compiled { checked, left_out, config, plan }
+}
+
+/// Reads and checks the configuration `text` from the file `name`, with `files` as the tree around it, for the default server.
+pub fn analyze(name: &str, text: &str, files: &Tree) -> Analysis {
+    analyze_for(&Options::default(), name, text, files)
+}
+
+/// The same with `options`: they replace values of the text before these are checked.
+pub fn analyze_for(options: &Options, name: &str, text: &str, files: &Tree) -> Analysis {
     let (document, mut diagnostics) = document::parse(text);
     let mut config = Config::default();
     if !matches!(document.root.kind, document::Kind::Hole) {
         let dialect = Dialect::of(name);
         let shape = schema::check(&document, dialect);
-        diagnostics.extend(shape.diagnostics);
-        config = Config { server, ..Config::new(shape.value, dialect) };
+        let is_kept = |it: &Diagnostic| options.replacing(&it.place).is_none();
+        diagnostics.extend(shape.diagnostics.into_iter().filter(is_kept));
+        config = options.laid_over(Config::new(shape.value, dialect));
         files.settle_for(&|files| extent::extent(&config, files));
-        diagnostics.extend(check::check(&document, &config, files, &shape.removed));
+        let found = check::check(&document, &config, files, &shape.removed);
+        diagnostics.extend(found.into_iter().map(|it| of_options(it, options)));
         check::leave_foreign(&mut diagnostics);
     }
     if diagnostics.is_empty() {
@@ -81,6 +119,14 @@ pub fn analyze_for(server: &'static Product, name: &str, text: &str, files: &Tre
         (span.start, span.end, diagnostic.rule.code)
     });
     Analysis { document, config, diagnostics }
+}
+
+/// A finding about a value that an option replaces points to that option.
+fn of_options(diagnostic: Diagnostic, options: &Options) -> Diagnostic {
+    match options.replacing(&diagnostic.place) {
+        Some(option) => Diagnostic { place: Place::Option(option), fix: None, ..diagnostic },
+        None => diagnostic,
+    }
 }
 
 /// Masks passwords and tokens of URLs in messages about the places that hold them, and removes all details from

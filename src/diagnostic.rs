@@ -115,6 +115,8 @@ impl fmt::Display for Pointer {
 pub enum Place {
     /// The file as a whole: it could not be read, or is empty.
     File,
+    /// An option of the command line, such as `--base-image`, that replaces a value of the file.
+    Option(&'static str),
     /// A byte range of the text, for syntax errors.
     Span(Range<usize>),
     /// The key of the member at this pointer.
@@ -137,7 +139,7 @@ impl Place {
     /// The pointer for machine-readable formats; the root for places without one.
     pub fn pointer(&self) -> Pointer {
         match self {
-            Place::File | Place::Span(_) => Pointer::root(),
+            Place::File | Place::Option(_) | Place::Span(_) => Pointer::root(),
             Place::Key(pointer) | Place::Value(pointer) | Place::Within(pointer, _) => pointer.clone(),
         }
     }

@@ -54,7 +54,7 @@ pub use images::RegistryUser;
 pub use label::{LABEL as SOURCE_LABEL, SourceRecord};
 pub use local::is_socket;
 pub use push::{PushRequest, Pushed};
-pub use reference::registry as registry_of;
+pub use reference::registry_and_repository;
 pub use request::{BuildRequest, Built, Settings};
 pub use session::Secrets;
 pub use shared::Shared;

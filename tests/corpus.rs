@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agentcli::compiler::analyze;
 use agentcli::compiler::back::emit::dockerfile::dockerfile;
-use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::tree::Tree;
+use agentcli::compiler::{Options, analyze};
 use agentcli::project::DiskFiles;
 use serde_json::Value;
 use tempfile::TempDir;

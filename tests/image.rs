@@ -1,5 +1,6 @@
 //! `agentcli build` on real engines: the image of each project of `fixtures/valid` runs its graph.
 
+mod cache;
 mod compiled;
 mod fresh;
 mod locks;

@@ -4,10 +4,12 @@
 mod token;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use token::{ISSUER, SERVICE, Tokens};
 
@@ -92,8 +94,55 @@ impl Registry {
 
     /// The digest that the registry gives for `repository:reference`; nothing where there is no such image.
     pub(crate) fn digest(&self, repository: &str, reference: &str) -> Option<String> {
-        let url = format!("http://{}/v2/{repository}/manifests/{reference}", self.address);
-        let accept = "Accept: application/vnd.docker.distribution.manifest.v2+json";
+        let head = self.ask("-sfI", repository, &format!("manifests/{reference}"));
+        let head = String::from_utf8(head).unwrap();
+        let lines = head.lines().filter_map(|line| line.split_once(": "));
+        let mut digests = lines.filter(|(name, _)| name.eq_ignore_ascii_case("docker-content-digest"));
+        digests.next().map(|(_, digest)| digest.to_owned())
+    }
+
+    /// What the registry has at `path` of `repository`, such as `manifests/1`; empty if it has nothing there.
+    pub(crate) fn get(&self, repository: &str, path: &str) -> Vec<u8> {
+        self.ask("-sf", repository, path)
+    }
+
+    /// Puts a blob into a registry without tokens; returns its digest.
+    pub(crate) fn put_blob(&self, repository: &str, content: &str) -> String {
+        let digest = format!("sha256:{}", hex::encode(Sha256::digest(content)));
+        let uploads = format!("http://{}/v2/{repository}/blobs/uploads/", self.address);
+        let started =
+            self.curl(&["-X", "POST", "-d", "", "-o", "/dev/null", "-w", "%header{location}", &uploads], "");
+        let location = String::from_utf8(started).unwrap();
+        let separator = if location.contains('?') { '&' } else { '?' };
+        let url = format!("{location}{separator}digest={digest}");
+        let kind = "Content-Type: application/octet-stream";
+        self.curl(&["-X", "PUT", "-H", kind, "--data-binary", "@-", &url], content);
+        digest
+    }
+
+    /// Puts a manifest under a tag into a registry without tokens.
+    pub(crate) fn put_manifest(&self, repository: &str, tag: &str, media_type: &str, manifest: &str) {
+        let url = format!("http://{}/v2/{repository}/manifests/{tag}", self.address);
+        let kind = format!("Content-Type: {media_type}");
+        self.curl(&["-X", "PUT", "-H", &kind, "--data-binary", "@-", &url], manifest);
+    }
+
+    /// The output of curl with `input`, as the user.
+    fn curl(&self, arguments: &[&str], input: &str) -> Vec<u8> {
+        let mut command = Command::new("curl");
+        command.args(["-sSf", "-m", "60", "-u", &format!("{USER}:{PASSWORD}")]).args(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "curl {arguments:?}");
+        output.stdout
+    }
+
+    fn ask(&self, kind: &str, repository: &str, path: &str) -> Vec<u8> {
+        let url = format!("http://{}/v2/{repository}/{path}", self.address);
+        let accept = "Accept: application/vnd.docker.distribution.manifest.v2+json, \
+                      application/vnd.docker.distribution.manifest.list.v2+json, \
+                      application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json";
         let (option, login) = match &self.tokens {
             None => ("-u", format!("{USER}:{PASSWORD}")),
             Some(tokens) => (
@@ -101,14 +150,8 @@ impl Registry {
                 format!("Authorization: Bearer {}", tokens.token(&[format!("repository:{repository}:pull")])),
             ),
         };
-        let output = Command::new("curl")
-            .args(["-sfI", "-m", "60", option, &login, "-H", accept, &url])
-            .output()
-            .unwrap();
-        let head = String::from_utf8(output.stdout).unwrap();
-        let lines = head.lines().filter_map(|line| line.split_once(": "));
-        let mut digests = lines.filter(|(name, _)| name.eq_ignore_ascii_case("docker-content-digest"));
-        digests.next().map(|(_, digest)| digest.to_owned())
+        let arguments = [kind, "-m", "60", option, &login, "-H", accept, &url];
+        Command::new("curl").args(arguments).output().unwrap().stdout
     }
 }
 

@@ -20,14 +20,14 @@ pub fn builder() -> ClientBuilder {
 /// A builder of clients of the server of `url`. One on this machine is reached without a proxy, and without looking up its
 /// name: few systems know those such as `my-agent.localhost`.
 pub fn builder_for(url: &Url) -> ClientBuilder {
+    let builder = builder().user_agent(concat!("agentcli/", env!("CARGO_PKG_VERSION")));
     if !is_loopback(url) {
-        return builder();
+        return builder;
     }
-    let name = url.host_str().filter(|host| is_localhost(host));
+    let builder = builder.no_proxy();
     // The port is that of the URL.
     let addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), SocketAddr::from((Ipv6Addr::LOCALHOST, 0))];
-    let builder = builder().no_proxy();
-    match name {
+    match url.host_str().filter(|host| is_localhost(host)) {
         Some(name) => builder.resolve_to_addrs(name, &addresses),
         None => builder,
     }

@@ -41,6 +41,14 @@ impl Default for RetryPolicy {
     }
 }
 
+impl RetryPolicy {
+    /// The pause after the failed attempt number `attempt`, from 1: exponential backoff.
+    pub fn pause_after(&self, attempt: u32) -> Duration {
+        let doubled = self.pause.saturating_mul(1 << attempt.saturating_sub(1).min(16));
+        doubled.min(self.longest_pause)
+    }
+}
+
 /// Maximum number of attempts to connect.
 const ATTEMPTS_TO_CONNECT: u32 = 3;
 
@@ -78,11 +86,9 @@ impl Attempts {
         (!is_hopeless && self.made < attempts && pause < self.left()).then_some(pause)
     }
 
-    /// Exponential backoff with jitter: between half of the pause and all of it.
+    /// Backoff with jitter: between half of the pause and all of it.
     fn pause(&self) -> Duration {
-        let doubled = self.policy.pause.saturating_mul(1 << (self.made.max(1) - 1).min(16));
-        let pause = doubled.min(self.policy.longest_pause);
-        pause.mul_f64(0.5 + fastrand::f64() / 2.0)
+        self.policy.pause_after(self.made).mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 
     /// The error of the last attempt; a timeout counts all attempts.

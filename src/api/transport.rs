@@ -75,10 +75,7 @@ impl Transport {
         let base = address(&account.host)?;
         let key = header("key", account.key.expose())?;
         let tenant = account.tenant.as_deref().map(|tenant| header("workspace", tenant)).transpose()?;
-        let builder = http::builder_for(&base)
-            .redirect(redirect::Policy::none())
-            .connect_timeout(CONNECT)
-            .user_agent(concat!("agentcli/", env!("CARGO_PKG_VERSION")));
+        let builder = http::builder_for(&base).redirect(redirect::Policy::none()).connect_timeout(CONNECT);
         let http = http::build(builder).map_err(|reason| Error::Tls { host: origin(&base), reason })?;
         Ok(Self { http, base, account, key, tenant })
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::console::{note, visible_line};
 use super::env::Env;
 use crate::compiler::back::plan::{Action, Plan};
+use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::words::is_variable;
 use crate::engine::{Secrets, Settings, is_socket};
 use crate::error::Error;
@@ -46,20 +47,35 @@ pub(super) struct BuildSettings {
     /// Network of the steps of the build
     #[arg(long, value_name = "NETWORK", value_parser = ["default", "host", "none"])]
     network: Option<String>,
+
+    /// Image in a registry whose layers are used instead of running their steps again, such as one that a CI job pushed with
+    /// --cache-to inline (repeatable)
+    #[arg(long, value_name = "IMAGE", value_parser = cache_source)]
+    cache_from: Vec<String>,
+
+    /// `inline` records in the image which step made each layer, for --cache-from
+    #[arg(long, value_name = "CACHE", value_parser = cache_target)]
+    cache_to: Option<Inline>,
 }
+
+/// The only cache that an engine writes by itself: in the image.
+#[derive(Clone, Copy, Debug)]
+struct Inline;
 
 impl BuildSettings {
     /// Whether no option is given.
     pub(super) fn is_empty(&self) -> bool {
-        let Self { arguments, secrets, agents, labels, hosts, network } = self;
-        [arguments, secrets, agents, labels, hosts].iter().all(|all| all.is_empty()) && network.is_none()
+        let Self { arguments, secrets, agents, labels, hosts, network, cache_from, cache_to } = self;
+        let lists = [arguments, secrets, agents, labels, hosts, cache_from];
+        lists.iter().all(|all| all.is_empty()) && network.is_none() && cache_to.is_none()
     }
 
     /// Checks the options and reads the secrets. `is_built` is whether this program builds an image.
     pub(super) fn read(&self, env: &mut Env, plan: &Plan, is_built: bool) -> Result<Settings, Error> {
         if !is_built && !self.is_empty() {
             return Err(Error::usage(
-                "--build-arg, --secret, --ssh, --label, --add-host and --network are for images that are built here",
+                "--build-arg, --secret, --ssh, --label, --add-host, --network, --cache-from and --cache-to are for images that \
+                 are built here",
                 "remove them, or build the image here",
             ));
         }
@@ -77,6 +93,8 @@ impl BuildSettings {
             labels: self.labels.iter().map(|text| label(text)).collect::<Result<_, _>>()?,
             hosts: self.hosts.iter().map(|text| host(text)).collect::<Result<_, _>>()?,
             network: self.network.clone(),
+            cache_from: self.cache_from.clone(),
+            inline_cache: self.cache_to.is_some(),
             secrets,
         })
     }
@@ -103,6 +121,28 @@ impl BuildSettings {
             }
         }
         Ok(found)
+    }
+}
+
+/// The image of `--cache-from`, also as `docker buildx build` has it.
+fn cache_source(text: &str) -> Result<String, String> {
+    let name = match text.split_once("ref=") {
+        Some(("type=registry,", name)) => name,
+        _ if text.starts_with("type=") => {
+            return Err("an engine reads layers of images in registries only: write it as IMAGE".to_owned());
+        }
+        _ => text,
+    };
+    match ImageName::parse(name) {
+        Ok(_) => Ok(name.to_owned()),
+        Err(why) => Err(format!("it is not the name of an image: {why}")),
+    }
+}
+
+fn cache_target(text: &str) -> Result<Inline, &'static str> {
+    match text {
+        "inline" | "type=inline" => Ok(Inline),
+        _ => Err("an engine keeps layers for others in the image only: write `inline`, and push the image"),
     }
 }
 

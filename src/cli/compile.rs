@@ -2,27 +2,17 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::check::{ConfigOption, Unused};
+use super::check::{self, ConfigOption};
 use super::console;
 use super::env::Env;
 use super::image;
 use super::server::ServerOption;
-use crate::compiler::back::lower::{self, Options};
 use crate::compiler::back::plan::{Plan, Variant};
-use crate::compiler::front::base_image::{self, base_image, is_api_version};
+use crate::compiler::front::base_image::is_api_version;
 use crate::compiler::front::config::Config;
-use crate::compiler::manifests::requires_python::RequiresPython;
+use crate::compiler::{Options, Unused};
 use crate::error::Error;
 use crate::project::{self, Project};
-
-/// Rules about the language versions of the image.
-const VERSION_RULES: &[&str] = &["incompatible-python", "refused-node", "untested-node", "untested-python"];
-
-/// Rules about the command that installs the packages of a JavaScript project by default.
-const INSTALLATION_RULES: &[&str] = &["no-package-json", "outdated-package-lock"];
-
-/// Rules about files that a build command makes.
-const UNBUILT_RULES: &[&str] = &["reference-not-built", "workspace-package-not-built"];
 
 /// The options of every command that plans an image.
 #[derive(Debug, clap::Args)]
@@ -38,7 +28,7 @@ pub struct PlanOptions {
     base_image: Option<String>,
 
     /// Version of the server in the image, such as 0.8, instead of the one in the configuration
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = api_version)]
     api_version: Option<String>,
 
     /// Command that installs the packages of a JavaScript project, run in the current directory
@@ -87,58 +77,28 @@ impl PlanOptions {
     }
 
     fn plan_without(&self, env: &mut Env, keys: &[&str]) -> Result<Planned, Error> {
-        let unbuilt = if self.build_command.is_some() { UNBUILT_RULES } else { &[] };
-        let uninstalled = if self.install_command.is_some() { INSTALLATION_RULES } else { &[] };
-        // They are about the base image of the configuration.
-        let other: &[&str] = if self.base_image.is_some() { VERSION_RULES } else { &[] };
-        let server = self.server.server(env)?;
-        let rules = [unbuilt, uninstalled, other].concat();
-        let (project, mut config) =
-            self.config.load(env, server, Unused { rules: &rules, keys, ..Unused::default() })?;
-        if let Some(image) = self.base_image.clone() {
-            config.set_base_image(image);
-        }
-        if let Some(version) = &self.api_version {
-            set_api_version(&mut config, version)?;
-        }
+        let path = self.config.path(env);
+        let directory = directory_of(&env.directory.join(&path));
         let options = Options {
+            server: self.server.server(env)?,
+            base_image: self.base_image.clone(),
+            api_version: self.api_version.clone(),
             install_command: self.install_command.clone(),
             build_command: self.build_command.clone(),
+            called_from: project::relative(&directory, &env.directory),
             no_lock: self.no_lock,
-            called_from: project::relative(&directory_of(&env.directory.join(&project.path)), &env.directory),
         };
-        let plan = lowered(&project, &config, &options);
+        let unused = Unused { keys, ..Unused::default() };
+        let (project, config, plan) = check::compile(env, &path, &options, unused)?;
         if plan.server.variant != Variant::Javascript {
             self.refuse_javascript_options()?;
         }
-        self.check_python(env, &config, &plan)?;
-        self.server.note(env, server);
+        self.server.note(env, options.server);
         for note in &plan.notes {
             console::note(env, &note.message);
         }
-        let context =
-            tidy(&Path::new(&project.source.name).parent().unwrap_or(Path::new("")).join(&plan.context.root));
+        let context = tidy(&path.parent().unwrap_or(Path::new("")).join(&plan.context.root));
         Ok(Planned { project, config, plan, context })
-    }
-
-    /// Refuses a given base image whose Python the local packages refuse. Notes that it is not known.
-    fn check_python(&self, env: &mut Env, config: &Config, plan: &Plan) -> Result<(), Error> {
-        let (Some(image), Some(packages)) = (&self.base_image, &plan.local.python) else { return Ok(()) };
-        let version = base_image::python(config).map(|(version, _)| version);
-        let is_refused = |it: &&RequiresPython| {
-            version.is_none_or(|version| it.fit_of_series(version).is_refused(packages.uses_pip))
-        };
-        let Some(RequiresPython { path, range, .. }) = packages.requires_python.iter().find(is_refused)
-        else {
-            return Ok(());
-        };
-        let Some((major, minor)) = version else {
-            console::note(env, &format!("the Python of `{image}` is not known; `{path}` requires `{range}`"));
-            return Ok(());
-        };
-        let message =
-            format!("--base-image: `{image}` has Python {major}.{minor}, and `{path}` requires `{range}`");
-        Err(Error::usage(message, "choose an image with a Python of that range"))
     }
 
     fn refuse_javascript_options(&self) -> Result<(), Error> {
@@ -161,25 +121,12 @@ fn runtime_mode(mode: &str) -> Result<String, &'static str> {
     if mode == COMBINED { Ok(mode.to_owned()) } else { Err(refusal) }
 }
 
-fn set_api_version(config: &mut Config, version: &str) -> Result<(), Error> {
-    if !is_api_version(version) {
-        let message = format!("--api-version: `{version}` is not a version of the server");
-        return Err(Error::usage(message, "write it as major.minor or major.minor.patch, such as 0.8"));
+fn api_version(version: &str) -> Result<String, &'static str> {
+    if is_api_version(version) {
+        Ok(version.to_owned())
+    } else {
+        Err("it is not a version of the server; write it as major.minor or major.minor.patch, such as 0.8")
     }
-    config.set_api_version(version.to_owned());
-    match base_image(config).unused.iter().find(|(key, _)| *key == "api_version") {
-        None => Ok(()),
-        Some((_, why)) => Err(Error::usage(
-            format!("--api-version has no effect: {why}"),
-            "leave it out, or remove the tag",
-        )),
-    }
-}
-
-/// The plan of a configuration without errors.
-pub(super) fn lowered(project: &Project, config: &Config, options: &Options) -> Plan {
-    let name = project.path.file_name().unwrap_or_default().to_string_lossy();
-    lower::lower(config, &project.files, &name, options)
 }
 
 pub(super) fn directory_of(path: &Path) -> PathBuf {

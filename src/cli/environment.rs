@@ -63,6 +63,7 @@ pub const VARIABLES: &[Row] = &[
         &["build", "compose", "deploy", "dockerfile", "host serve", "manifests", "plan", "up", "validate"],
         "the server, without `--server`",
     ),
+    row(&["GITHUB_ACTIONS", "GITLAB_CI"], &["build"], "any value: a hint about the layers of earlier jobs"),
     row(&["DOCKER_HOST"], ENGINE, "address of the container engine"),
     row(&["DOCKER_CONTEXT"], ENGINE, "Docker context, without `DOCKER_HOST`"),
     row(&["DOCKER_TLS_VERIFY"], ENGINE, "any value: connect to `DOCKER_HOST` with TLS"),

@@ -92,13 +92,11 @@ impl<C> Reporter for Printer<'_, C> {
 impl<C> Printer<'_, C> {
     /// Reports an image that was pushed as the result of the command.
     pub(super) fn pushed(&mut self, image: String) {
-        match self.is_json {
-            true => self.in_json(&Event::Pushed { image }),
-            false => {
-                self.progress.end();
-                self.result(&image);
-            }
+        if self.is_json {
+            return self.in_json(&Event::Pushed { image });
         }
+        self.progress.end();
+        self.result(&image);
     }
 
     fn for_people(&mut self, event: &Event) {

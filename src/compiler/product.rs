@@ -51,7 +51,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("LANGGRAPH_CLOUD_LICENSE_KEY", ""),
 ];
 
-/// What no server supports that agentcli installs.
+/// Parts of a configuration that no server supports that agentcli installs.
 const REFUSED: &[Refusal] = &[
     Refusal { pointer: "/ui", values: &[], why: "it has no Node.js for UI components" },
     Refusal { pointer: "/node_version", values: &[], why: "it has no Node.js" },
@@ -64,7 +64,7 @@ pub struct Product {
     pub name: &'static str,
     /// What it is, as a lowercase fragment.
     pub summary: &'static str,
-    /// What it is for, as a lowercase fragment.
+    /// Its purpose, as a lowercase fragment.
     pub purpose: &'static str,
     /// Base image of Python projects, without a tag.
     pub python_image: &'static str,

@@ -32,7 +32,7 @@ const NO_ORIGIN: (&str, &str) = (
 const NULL_ORIGIN: (&str, &str) =
     ("refused a request from a page with the origin", "open the page from http://localhost, not from a file");
 
-/// What is reported of the studio's header where it does not count.
+/// The end of the message about the studio's header where it is ignored.
 const NOT_HERE: &str =
     "of a request that comes from another machine or through a tunnel; what `auth` asks for is needed there";
 

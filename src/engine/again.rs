@@ -16,7 +16,7 @@ pub struct Again {
     pub(super) index: usize,
     /// Purpose of the step in a few words.
     pub step: String,
-    /// What changed, as a fragment.
+    /// The change that causes it, as a fragment.
     pub cause: String,
     /// How long it ran the last time, if that is known.
     pub seconds: Option<f64>,
@@ -114,7 +114,7 @@ impl<'a> Comparison<'a> {
         stage.cause.clone()
     }
 
-    /// What changed for the step itself.
+    /// The cause in the step itself.
     fn own_cause(&self, index: usize) -> Option<String> {
         let (origin, now) = (&self.origins[index], &self.inputs.steps[index]);
         if self.no_cache && origin.is_command() {
@@ -168,7 +168,10 @@ impl<'a> Comparison<'a> {
 }
 
 /// The first name with another value.
-fn changed<'a>(old: &'a BTreeMap<String, String>, new: &'a BTreeMap<String, String>) -> Option<&'a str> {
+pub(super) fn changed<'a>(
+    old: &'a BTreeMap<String, String>,
+    new: &'a BTreeMap<String, String>,
+) -> Option<&'a str> {
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     names.into_iter().find(|name| old.get(*name) != new.get(*name)).map(String::as_str)
 }

@@ -21,12 +21,12 @@ use super::credentials::{Config, Credentials};
 use super::error::Error;
 use super::events::BuildEvent;
 use super::fresh::{Before, Files, Freshness};
-use super::inputs::copied_before_the_source;
+use super::inputs::{Inputs, copied_before_the_source};
 use super::label::{self, SourceRecord};
 use super::progress::{BuildKit, Buildah, MAX_STEPS, Steps};
 use super::recorder::Recorder;
 use super::reference::registry;
-use super::request::{BuildRequest, Built, Settings};
+use super::request::{BuildRequest, Built, INLINE_CACHE, Settings};
 use super::session::Services;
 use crate::context::{self, Listing};
 use crate::live::Reporter;
@@ -72,6 +72,12 @@ impl Engine {
         events: impl FnMut(BuildEvent),
     ) -> Result<Built, Error> {
         let mut steps = Steps::new(&request.steps, events);
+        if request.settings.uses_cache() && self.is_podman().await? {
+            let message =
+                "Podman shares no layers with other machines: --cache-from and --cache-to have no effect";
+            steps.report(BuildEvent::Warning { message: message.to_owned() });
+            (request.settings.cache_from, request.settings.inline_cache) = Default::default();
+        }
         let mut listing = request.context.list()?;
         // The record of an image has to be of what is sent.
         listing.hold(copied_before_the_source(&request.steps))?;
@@ -86,11 +92,13 @@ impl Engine {
             return Ok(built);
         }
         steps.report(BuildEvent::Context { files, bytes, largest: listing.largest(LARGEST) });
-        let history = Recorder::new(self, &request, &listing)?;
-        history.iter().flat_map(Recorder::again).for_each(|event| steps.report(event));
-        if let Ok(record) = SourceRecord::new(&request, &listing)? {
-            request.settings.labels.entry(label::LABEL.to_owned()).or_insert_with(|| record.text());
+        let inputs = Inputs::new(&request, &listing)?;
+        if request.source().is_ok() {
+            let record = SourceRecord::of(&inputs).text();
+            request.settings.labels.entry(label::LABEL.to_owned()).or_insert(record);
         }
+        let history = Recorder::new(self, &request, inputs);
+        history.iter().flat_map(Recorder::again).for_each(|event| steps.report(event));
         let tags = request.tags.clone();
         let (sent, digest) = freshness.is_some().then(oneshot::channel).unzip();
         let (reports, stop) = self.start(request, listing, sent);
@@ -184,7 +192,7 @@ impl Engine {
     ) -> Result<Credentials, Error> {
         let config = Config::read(&self.env)?;
         let mut registries = BTreeSet::new();
-        for image in &request.images {
+        for image in request.images.iter().chain(&request.settings.cache_from) {
             let registry = registry(image);
             let may_skip = config.helper(&registry).is_some() && !request.pull;
             if !(may_skip && matches!(self.inspect_image(image).await, Ok(Some(_)))) {
@@ -285,10 +293,15 @@ fn pieces(
 }
 
 fn options(request: &BuildRequest, session: String) -> BuildImageOptions {
-    let Settings { arguments, labels, network, .. } = &request.settings;
+    let Settings { arguments, labels, network, cache_from, inline_cache, .. } = &request.settings;
+    let mut arguments = arguments.clone();
+    if *inline_cache {
+        arguments.insert(INLINE_CACHE.to_owned(), "1".to_owned());
+    }
     let pairs = |map: &BTreeMap<String, String>| (!map.is_empty()).then(|| map.clone().into_iter().collect());
     BuildImageOptions {
-        buildargs: pairs(arguments),
+        buildargs: pairs(&arguments),
+        cachefrom: Some(cache_from.clone()).filter(|images| !images.is_empty()),
         dockerfile: request.dockerfile.clone(),
         labels: pairs(labels),
         networkmode: network.clone(),

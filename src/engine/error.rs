@@ -275,6 +275,11 @@ impl fmt::Display for FailedStep {
 }
 
 impl Error {
+    /// Whether there is no engine to talk to.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::NoEngine { .. } | Self::Unreachable { .. })
+    }
+
     /// Whether a retry may succeed.
     pub(super) fn is_passing(&self) -> bool {
         matches!(self, Error::LostPush { .. } | Error::Push { refusal: Refusal::Unavailable, .. })

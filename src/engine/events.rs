@@ -25,26 +25,31 @@ impl StepOrigin {
         self.purpose.split([',', ';', ':']).next().unwrap_or_default()
     }
 
+    /// Whether it begins with this keyword, in any case.
+    pub(super) fn is(&self, keyword: &str) -> bool {
+        self.word(0).is_some_and(|word| word.eq_ignore_ascii_case(keyword))
+    }
+
     /// Whether it runs a command.
     pub(super) fn is_command(&self) -> bool {
-        self.word(0).is_some_and(|word| word.eq_ignore_ascii_case("run"))
+        self.is("run")
     }
 
     /// The argument that it declares.
     pub(super) fn argument(&self) -> Option<&str> {
-        let is_declaration = self.word(0)?.eq_ignore_ascii_case("arg");
-        self.word(1).filter(|_| is_declaration)?.split('=').next()
+        self.word(1).filter(|_| self.is("arg"))?.split('=').next()
     }
 
     /// The name of the stage that it starts; empty for one without a name.
     pub(super) fn starts_stage(&self) -> Option<&str> {
-        let is_start = self.word(0)?.eq_ignore_ascii_case("from");
-        is_start.then(|| self.word(3).unwrap_or_default())
+        let mut words = self.instruction.split_whitespace();
+        let name = || words.find(|word| word.eq_ignore_ascii_case("as")).and_then(|_| words.next());
+        self.is("from").then(name).map(Option::unwrap_or_default)
     }
 
     /// The image that it starts a stage from, which may be another stage.
     pub(super) fn base_image(&self) -> Option<&str> {
-        self.starts_stage().and_then(|_| self.word(1))
+        self.word(1).filter(|_| self.is("from"))
     }
 
     fn word(&self, index: usize) -> Option<&str> {
@@ -78,7 +83,7 @@ pub enum BuildEvent {
     RunsAgain {
         /// Purpose of the step in a few words.
         step: String,
-        /// What changed, as a fragment.
+        /// The change that causes it, as a fragment.
         cause: String,
         /// Duration when it ran the last time, if known.
         seconds: Option<f64>,

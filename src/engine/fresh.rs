@@ -115,11 +115,14 @@ impl Freshness {
     }
 }
 
-/// The settings that are inputs of the image. Secrets are none, as for the engine's cache.
+/// The settings that are inputs of the image. Secrets are none, as for the engine's cache, and neither are images whose layers
+/// are used.
 fn settings(request: &BuildRequest) -> Vec<String> {
-    let Settings { arguments, labels, hosts, network, secrets: _ } = &request.settings;
+    let Settings { arguments, labels, hosts, network, inline_cache, cache_from: _, secrets: _ } =
+        &request.settings;
     let texts = [request.dockerfile.clone(), request.platform.clone().unwrap_or_default()].into_iter();
-    texts.chain([format!("{arguments:?} {labels:?} {hosts:?} {network:?}")]).collect()
+    let all = [format!("{arguments:?} {labels:?} {hosts:?} {network:?}")];
+    texts.chain(all).chain(inline_cache.then(|| "inline cache".to_owned())).collect()
 }
 
 impl Image {

@@ -2,15 +2,14 @@
 //! directory; if it cannot be read or written, a later build does not say why steps run again.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use tempfile::NamedTempFile;
 
 use super::endpoint::EngineEnv;
 use super::inputs::{Inputs, StepInputs};
+use super::records::replace;
 
 /// The directory of the files.
 const DIRECTORY: &str = "steps";
@@ -56,13 +55,8 @@ impl History {
     pub(super) fn save(&self, env: &EngineEnv, tags: &[String]) -> std::io::Result<()> {
         let text = serde_json::to_vec(self)?;
         for file in tags.iter().filter_map(|tag| file(env, tag)) {
-            let directory = file.parent().unwrap_or(Path::new("."));
-            fs::create_dir_all(directory)?;
-            // Renaming is atomic.
-            let mut whole = NamedTempFile::new_in(directory)?;
-            whole.write_all(&text)?;
-            whole.persist(&file).map_err(|error| error.error)?;
-            remove_oldest(directory)?;
+            replace(&file, &text)?;
+            file.parent().map_or(Ok(()), remove_oldest)?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::events::StepOrigin;
 use super::request::BuildRequest;
 use crate::context::{self, Listing};
 
-/// The path that stands for the whole context.
+/// The source of a step that copies the whole context.
 const EVERYTHING: &str = ".";
 
 /// The option that changes no step.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::again::changed;
+use super::events::StepOrigin;
 use super::inputs::Inputs;
 use super::request::BuildRequest;
 use crate::context::{self, Listing};
@@ -41,12 +43,19 @@ impl SourceRecord {
         if let Err(reason) = request.source() {
             return Ok(Err(reason));
         }
-        let inputs = Inputs::new(request, listing)?;
+        Ok(Ok(Self::of(&Inputs::new(request, listing)?)))
+    }
+
+    /// The record of these inputs of an image whose source is its last layer.
+    pub(super) fn of(inputs: &Inputs) -> Self {
         let copied = inputs.steps.iter().flat_map(|step| &step.files);
-        let files = copied.map(|path| (path.clone(), inputs.files[path].digest.clone())).collect();
-        let steps = inputs.steps.into_iter().map(|step| step.instruction).collect();
-        let Inputs { arguments, options, .. } = inputs;
-        Ok(Ok(Self { layout: LAYOUT, steps, files, arguments, options }))
+        Self {
+            layout: LAYOUT,
+            steps: inputs.steps.iter().map(|step| step.instruction.clone()).collect(),
+            files: copied.map(|path| (path.clone(), inputs.files[path].digest.clone())).collect(),
+            arguments: inputs.arguments.clone(),
+            options: inputs.options.clone(),
+        }
     }
 
     /// The value of the label.
@@ -60,17 +69,13 @@ impl SourceRecord {
         else {
             return Some("another version of agentcli built it".to_owned());
         };
-        let differing = |old: &BTreeMap<String, String>, new: &BTreeMap<String, String>| -> Option<String> {
-            let names = old.keys().chain(new.keys());
-            names.filter(|name| old.get(*name) != new.get(*name)).min().cloned()
-        };
-        if let Some(path) = differing(&old.files, &self.files) {
+        if let Some(path) = changed(&old.files, &self.files) {
             return Some(format!("`{path}` differs, which is copied before the source"));
         }
-        if let Some(name) = differing(&old.arguments, &self.arguments) {
+        if let Some(name) = changed(&old.arguments, &self.arguments) {
             return Some(format!("the build argument `{name}` differs"));
         }
-        if let Some(name) = differing(&old.options, &self.options) {
+        if let Some(name) = changed(&old.options, &self.options) {
             return Some(format!("{name} differs"));
         }
         let at = (0..old.steps.len().max(self.steps.len()))
@@ -90,17 +95,14 @@ impl BuildRequest {
         if !self.images_known {
             return Err("`dockerfile_lines` use other images or add files".to_owned());
         }
-        let is_setting = |instruction: &str| {
-            let word = instruction.split_whitespace().next().unwrap_or_default().to_lowercase();
-            SETTINGS.contains(&&*word)
-        };
-        let last = self.steps.iter().rposition(|origin| !is_setting(&origin.instruction));
+        let is_setting = |origin: &StepOrigin| SETTINGS.iter().any(|keyword| origin.is(keyword));
+        let last = self.steps.iter().rposition(|origin| !is_setting(origin));
         let source = last.map(|at| &self.steps[at]).filter(|origin| origin.copies_everything());
         let source = source.ok_or("steps run after the source is copied")?;
         let reads = self.steps.iter().find(|origin| {
-            let text = origin.instruction.to_lowercase();
-            let is_copy = text.starts_with("copy") && origin.sources.is_empty() && origin.stages.is_empty();
-            is_copy || (text.contains("type=bind") && origin.stages.is_empty())
+            let is_read = origin.is("copy") && origin.sources.is_empty();
+            let is_mounted = origin.instruction.to_lowercase().contains("type=bind");
+            (is_read || is_mounted) && origin.stages.is_empty()
         });
         if reads.is_some() {
             return Err("`dockerfile_lines` read files of the build context".to_owned());

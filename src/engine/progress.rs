@@ -122,6 +122,14 @@ impl<F: FnMut(BuildEvent)> Steps<F> {
         }
     }
 
+    /// Ends a step that the build does not need.
+    fn warn(&mut self, id: usize, message: String) {
+        if !self.steps[id].ended {
+            self.report(BuildEvent::Warning { message });
+            self.done(id, false, None);
+        }
+    }
+
     fn fail(&mut self, id: usize, reason: &str) {
         let reason = cut(reason);
         let state = &mut self.steps[id];

@@ -8,7 +8,6 @@ use super::events::{BuildEvent, StepOrigin};
 use super::history::{Done, History};
 use super::inputs::Inputs;
 use super::request::BuildRequest;
-use crate::context::Listing;
 
 /// Says which steps of a build run again, and records it.
 pub(super) struct Recorder {
@@ -25,35 +24,26 @@ pub(super) struct Recorder {
 impl Recorder {
     /// The recorder of a build on `engine`; `None` if builds are not recorded. Another engine has another cache, so its
     /// builds do not count.
-    ///
-    /// # Errors
-    ///
-    /// The context cannot be read.
-    pub(super) fn new(
-        engine: &Engine,
-        request: &BuildRequest,
-        listing: &Listing,
-    ) -> Result<Option<Self>, Error> {
+    pub(super) fn new(engine: &Engine, request: &BuildRequest, inputs: Inputs) -> Option<Self> {
         if engine.env.cache.is_none() || request.tags.is_empty() {
-            return Ok(None);
+            return None;
         }
         let host = engine.endpoint.host.clone();
         let before = History::of_last(&engine.env, &request.tags).filter(|before| before.host == host);
-        let inputs = Inputs::new(request, listing)?;
         let again = before
             .as_ref()
             .map(|before| Comparison::new(before, &inputs, &request.steps, request.no_cache).again());
         let source = request.steps.iter().rposition(StepOrigin::copies_everything);
         let commands = request.steps[..source.unwrap_or_default()].iter().enumerate();
         let commands = commands.filter(|(_, origin)| origin.is_command());
-        Ok(Some(Self {
+        Some(Self {
             env: engine.env.clone(),
             tags: request.tags.clone(),
             before,
             again: again.unwrap_or_default(),
             commands: commands.map(|(index, origin)| (index, origin.title().to_owned())).collect(),
             this: History { program: History::PROGRAM.to_owned(), host, inputs, seconds: Vec::new() },
-        }))
+        })
     }
 
     /// The steps that run again, as events.

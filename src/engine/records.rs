@@ -54,18 +54,23 @@ impl Records {
         let mut lines: Vec<String> = text.lines().filter(is_other).map(str::to_owned).collect();
         lines.extend(endings.iter().map(|ending| format!("{} {}{ending}", record.inputs, record.id)));
         lines.drain(..lines.len().saturating_sub(MOST));
-        let directory = self.file.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(directory)?;
-        // Renaming is atomic.
-        let mut whole = NamedTempFile::new_in(directory)?;
-        whole.write_all((lines.join("\n") + "\n").as_bytes())?;
-        whole.persist(&self.file).map(drop).map_err(|error| error.error)
+        replace(&self.file, (lines.join("\n") + "\n").as_bytes())
     }
 
     /// The end of the line of `tag`. Tags have no spaces.
     fn ending(&self, tag: &str) -> String {
         format!(" {tag} {}", self.host)
     }
+}
+
+/// Replaces a file at once; its directory is created.
+pub(super) fn replace(file: &Path, contents: &[u8]) -> std::io::Result<()> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory)?;
+    let mut whole = NamedTempFile::new_in(directory)?;
+    whole.write_all(contents)?;
+    // Renaming is atomic.
+    whole.persist(file).map(drop).map_err(|error| error.error)
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@ use super::events::StepOrigin;
 use super::session::Secrets;
 use crate::context::Context;
 
+/// The build argument that makes BuildKit record in the image which step made each layer.
+pub(super) const INLINE_CACHE: &str = "BUILDKIT_INLINE_CACHE";
+
 /// An image to build. There is no `Debug`: secrets have values.
 #[derive(Clone)]
 pub struct BuildRequest {
@@ -45,8 +48,19 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// Network of the `RUN` instructions: `default`, `host` or `none`.
     pub network: Option<String>,
+    /// Images in registries whose layers are used for the steps that made them.
+    pub cache_from: Vec<String>,
+    /// Whether the image records which step made each layer, so that other machines can use them.
+    pub inline_cache: bool,
     /// Secrets and SSH agents.
     pub secrets: Secrets,
+}
+
+impl Settings {
+    /// Whether it uses layers of other machines, or makes layers for them.
+    pub fn uses_cache(&self) -> bool {
+        self.inline_cache || !self.cache_from.is_empty()
+    }
 }
 
 /// An image.

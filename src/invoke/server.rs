@@ -1,5 +1,6 @@
 //! The API of an agent server.
 
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -95,6 +96,7 @@ pub struct Server {
     http: Client,
     base: Url,
     headers: HeaderMap,
+    graphs: OnceCell<Vec<Assistant>>,
 }
 
 impl Server {
@@ -106,11 +108,10 @@ impl Server {
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT)
             .read_timeout(SILENCE)
-            .tls_danger_accept_invalid_certs(trusts_any_certificate)
-            .user_agent(concat!("agentcli/", env!("CARGO_PKG_VERSION")));
+            .tls_danger_accept_invalid_certs(trusts_any_certificate);
         let http = http::build(builder).map_err(|reason| Error::Setup { reason })?;
         let headers = headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
-        Ok(Self { http, base, headers })
+        Ok(Self { http, base, headers, graphs: OnceCell::new() })
     }
 
     /// Its URL.
@@ -118,12 +119,20 @@ impl Server {
         self.base.as_str().trim_end_matches('/')
     }
 
-    /// The first assistant of each graph.
+    /// The first assistant of each graph; the server is asked once.
     ///
     /// # Errors
     ///
     /// The server is unreachable or refuses; this applies to all functions below.
-    pub async fn graphs(&self) -> Result<Vec<Assistant>, Error> {
+    pub async fn graphs(&self) -> Result<&[Assistant], Error> {
+        if let Some(known) = self.graphs.get() {
+            return Ok(known);
+        }
+        let found = self.read_graphs().await?;
+        Ok(self.graphs.get_or_init(|| found))
+    }
+
+    async fn read_graphs(&self) -> Result<Vec<Assistant>, Error> {
         let query = json!({ "limit": ASSISTANTS, "sort_by": "created_at", "sort_order": "asc" });
         let all: Vec<Assistant> = self.call(Method::POST, &["assistants", "search"], Some(&query)).await?;
         let mut graphs: Vec<Assistant> = Vec::new();

@@ -14,6 +14,7 @@ use crate::compiler::front::document;
 use crate::compiler::front::source::Source;
 use crate::compiler::tree::Tree;
 use crate::compiler::words::{either, similar};
+use crate::compiler::{self, Compiled, Options, Unused};
 use crate::diagnostic::{Diagnostic, Place, Rule};
 
 /// The most bytes of a configuration: real ones have some kilobytes.
@@ -87,6 +88,25 @@ impl Project {
         };
         let content = content.map_err(refused)?;
         Self::decoded(name, path, files, content)
+    }
+
+    /// Reads the configuration `name`, a path relative to `directory`, and compiles it for a command with these `options`
+    /// that does not use all of it. There is no project if it cannot be read.
+    pub fn compile(
+        directory: &Path,
+        name: &Path,
+        boundary: Boundary<'_>,
+        options: &Options,
+        unused: Unused<'_>,
+    ) -> (Option<Self>, Compiled) {
+        match Self::load(directory, name, boundary) {
+            Ok(mut project) => {
+                let compiled = compiler::compile(project.source.clone(), &project.files, options, unused);
+                project.source.clone_from(&compiled.checked.source);
+                (Some(project), compiled)
+            }
+            Err(unreadable) => (None, Compiled::of(unreadable.checked())),
+        }
     }
 
     /// The configuration `name`, a path relative to `directory`, as if the file had this content.

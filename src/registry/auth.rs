@@ -11,7 +11,7 @@ use crate::engine::RegistrySecret;
 /// Maximum size of the response of a token service, in bytes.
 const MAX_TOKEN: usize = 1 << 20;
 
-/// What a response with status 401 asks for.
+/// The authentication that a response with status 401 requires.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
     /// A user and a password.

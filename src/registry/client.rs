@@ -51,6 +51,8 @@ pub(super) struct Repository {
 pub(super) struct Manifest {
     pub(super) media_type: String,
     pub(super) digest: String,
+    /// In bytes.
+    pub(super) size: usize,
     pub(super) json: serde_json::Value,
 }
 
@@ -74,9 +76,7 @@ impl Repository {
         let name = if is_hub && !name.contains('/') { format!("library/{name}") } else { name.to_owned() };
         let invalid = |_| tls("it has no valid address".to_owned());
         let mut base = Url::parse(&format!("https://{address}/v2/{name}/")).map_err(invalid)?;
-        let builder = http::builder_for(&base)
-            .connect_timeout(policy.attempt)
-            .user_agent(concat!("agentcli/", env!("CARGO_PKG_VERSION")));
+        let builder = http::builder_for(&base).connect_timeout(policy.attempt);
         let http = http::build(builder).map_err(tls)?;
         if http::is_loopback(&base) {
             // As with engines, a registry on this machine may do without TLS. One that has it answers with status 400.
@@ -125,7 +125,8 @@ impl Repository {
             serde_json::from_slice(&body).map_err(|_| self.invalid(&what, "the manifest is not JSON"))?;
         let media_type = json["mediaType"].as_str().map(str::to_owned);
         let media_type = media_type.or_else(|| header(&headers, CONTENT_TYPE.as_str()));
-        Ok(Some(Manifest { media_type: media_type.unwrap_or_default(), digest, json }))
+        let (media_type, size) = (media_type.unwrap_or_default(), body.len());
+        Ok(Some(Manifest { media_type, digest, size, json }))
     }
 
     /// A configuration of an image.
@@ -282,7 +283,7 @@ impl Repository {
         if !may_pass || asked.is_some_and(|pause| pause > LONGEST_PAUSE) {
             return Err(error);
         }
-        let pause = asked.unwrap_or_default().max(self.pause(attempt));
+        let pause = asked.unwrap_or_default().max(self.policy.pause_after(attempt));
         (self.on_retry)(format!("{error}; trying again in {:.0} s", pause.as_secs_f64().ceil()));
         tokio::time::sleep(pause).await;
         Ok(())
@@ -301,10 +302,6 @@ impl Repository {
             answer.map_err(|_| self.unavailable(what, "its token service did not answer".to_owned()))?;
         *self.authorization.borrow_mut() = Some(answer.map_err(denied)?);
         Ok(())
-    }
-
-    fn pause(&self, attempt: u32) -> Duration {
-        (self.policy.pause * 2_u32.saturating_pow(attempt - 1)).min(self.policy.longest_pause)
     }
 
     async fn successful(&self, what: &str, response: Response) -> Result<Response, Error> {

@@ -2,22 +2,22 @@
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedSender;
 
+use super::access::{Access, LATEST, parsed};
 use super::client::{Repository, digest_of};
 use super::error::Error;
 use super::image::Image;
-use crate::api::RetryPolicy;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::context::{Layer, Listing, Parent};
-use crate::engine::{BuildRequest, EngineEnv, SOURCE_LABEL, SourceRecord, registry_of, registry_secret};
+use crate::engine::{BuildRequest, SOURCE_LABEL, SourceRecord};
 use crate::live::{Event, Stop};
+
+/// The key of an image's configuration under which BuildKit records which step made each layer: it would name the former
+/// source as that of the new layer.
+const INLINE_CACHE: &str = "moby.buildkit.cache.v0";
 
 /// Bytes of the former source layer that are read: its first entries are the directories above the source.
 const BEGINNING: usize = 64 << 10;
-
-/// The tag whose image is taken if there is none of the new image's own.
-const LATEST: &str = "latest";
 
 /// How to get an image without an engine.
 const BUILD: &str = "build it with a container engine and push it with `agentcli build --push`";
@@ -28,12 +28,8 @@ pub struct Replacement<'a> {
     pub request: &'a BuildRequest,
     /// The image to start from [default: the one that has the first name, or else the tag `latest`].
     pub from: Option<&'a str>,
-    /// Where the credentials of `docker login` are.
-    pub env: &'a EngineEnv,
-    /// Timeouts and retries.
-    pub policy: RetryPolicy,
-    /// Receives progress and warnings.
-    pub events: UnboundedSender<Event>,
+    /// How the registries are reached.
+    pub access: Access<'a>,
 }
 
 /// A new image.
@@ -93,7 +89,7 @@ impl Replacement<'_> {
     async fn former(&self) -> Result<Option<(Repository, Image, String)>, Error> {
         let own = &self.request.tags[0];
         let name = parsed(self.from.unwrap_or(own));
-        let repository = self.open(name.name, self.from.is_none()).await?;
+        let repository = self.access.open(name.name, self.from.is_none()).await?;
         let own = name.digest.or(name.tag).unwrap_or(LATEST);
         let fallback = (self.from.is_none() && own != LATEST).then_some(LATEST);
         for reference in [own].into_iter().chain(fallback) {
@@ -106,18 +102,6 @@ impl Replacement<'_> {
         Ok(None)
     }
 
-    async fn open(&self, name: &str, pushes: bool) -> Result<Repository, Error> {
-        let host = registry_of(name);
-        let path = match name.split_once('/') {
-            Some((first, path)) if registry_of(&format!("{first}/x")) == host && is_host(first) => path,
-            _ => name,
-        };
-        let events = self.events.clone();
-        let warn = move |message| _ = events.send(Event::Warning { message });
-        let secret = registry_secret(self.env, name, &warn).await;
-        Repository::open(&host, path, secret, pushes, self.policy, warn).await
-    }
-
     /// Checks that the image is its base image, the steps of the record and the source, and nothing else: an image inherits
     /// the label of its base image.
     async fn check_layers(&self, image: &Image, reference: &str) -> Result<(), Error> {
@@ -125,7 +109,7 @@ impl Replacement<'_> {
             |reason: String| Error::Different { image: self.request.tags[0].clone(), reason, hint: BUILD };
         for name in &self.request.images {
             let parsed = parsed(name);
-            let repository = self.open(parsed.name, false).await?;
+            let repository = self.access.open(parsed.name, false).await?;
             let tag = parsed.digest.or(parsed.tag).unwrap_or(LATEST);
             let base = Image::find(&repository, tag, Some(&image.platform())).await?;
             let base = base.ok_or_else(|| different(format!("the registry has no base image `{name}`")))?;
@@ -164,6 +148,9 @@ impl Replacement<'_> {
             .map_err(|error| repository.invalid(&what, &format!("its last layer cannot be read: {error}")))?;
         let layer = listing.layer(target, &parents)?;
         let mut configuration = image.configuration.clone();
+        if let Some(settings) = configuration.as_object_mut() {
+            settings.remove(INLINE_CACHE);
+        }
         if let Some(last) = configuration["rootfs"]["diff_ids"].as_array_mut().and_then(|all| all.last_mut())
         {
             *last = json!(layer.diff_id);
@@ -189,12 +176,12 @@ impl Replacement<'_> {
         let mut replaced = Replaced { images: Vec::new(), sent: 0 };
         for name in &self.request.tags {
             let ImageName { name, tag, .. } = parsed(name);
-            let repository = self.open(name, true).await?;
+            let repository = self.access.open(name, true).await?;
             let tag = tag.unwrap_or(LATEST);
             let what = format!("push `{}`", repository.image(tag));
             let blobs = [&parts.layer.bytes, &parts.configuration];
             let total = blobs.iter().map(|blob| blob.len() as u64).sum();
-            let report = |bytes| _ = self.events.send(Event::Push { bytes, total, layers: 1 });
+            let report = |bytes| _ = self.access.events.send(Event::Push { bytes, total, layers: 1 });
             report(0);
             if (&repository.host, &repository.name) != (&former.host, &former.name) {
                 self.mount(&repository, former, parts, &what).await?;
@@ -239,14 +226,4 @@ impl Replacement<'_> {
         }
         Ok(())
     }
-}
-
-/// The parts of a name that was checked before.
-fn parsed(name: &str) -> ImageName<'_> {
-    ImageName::parse(name).unwrap_or(ImageName { name, tag: None, digest: None })
-}
-
-/// Whether the first part of a name is a registry.
-fn is_host(part: &str) -> bool {
-    part == "localhost" || part.contains(['.', ':'])
 }

@@ -1,4 +1,4 @@
-//! What other compilers write, made by them from their registry packages.
+//! The output of other compilers, which are fetched from their registries.
 
 use std::io::{self, Write as _};
 use std::path::Path;

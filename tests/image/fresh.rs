@@ -146,7 +146,7 @@ fn times_do_not_count_but_contents_modes_and_links_do() {
 }
 
 #[test]
-fn the_dockerfile_and_the_platform_count() {
+fn the_dockerfile_the_platform_and_the_record_of_layers_count() {
     each("dockerfile", |project, _| {
         project.configure(json!({ "dockerfile_lines": ["ENV LINE=1"] }));
         let image = project.builds();
@@ -155,6 +155,9 @@ fn the_dockerfile_and_the_platform_count() {
         let platform = format!("--platform {}", platform.trim());
         project.succeed(&platform, false);
         project.succeed(&platform, true);
+        project.builds();
+        project.succeed("--cache-to inline", false);
+        project.succeed("--cache-to inline", true);
         project.builds();
     });
 }

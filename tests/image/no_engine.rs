@@ -106,6 +106,10 @@ fn an_image_without_an_engine_is_that_of_an_engine() {
         let digest = registry.digest("team/agent", "2").unwrap();
         assert_eq!(replaced.out, format!("{address}/team/agent@{digest}\n"));
         assert_eq!(stage.alone(&replace).out, replaced.out, "it is not deterministic");
+        // Without the option, too, where no engine answers.
+        let unasked = stage.alone(&format!("build --push -t {} {based}", image("2")));
+        assert!(unasked.code == 0 && unasked.out == replaced.out, "{}", unasked.err);
+        assert!(unasked.err.contains("replacing the source in the image of the registry"), "{}", unasked.err);
         let by_engine = image("engine");
         let built = stage.run(&format!("build --no-pull -t {by_engine} {based}"));
         assert_eq!(built.code, 0, "{}", built.err);

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::Copy;
-use crate::engine::{docker, hosts_for, try_docker};
+use crate::engine::{docker, hosts, hosts_for, try_docker};
 use crate::harness::{Output, TestEnv};
 use crate::registry::{PASSWORD, Registry, USER};
 
@@ -27,6 +27,11 @@ impl Stage {
             registries.iter().map(|registry| ((*registry).to_owned(), auth.clone())).collect();
         let config = json!({ "auths": auths }).to_string();
         Self { copy, host: host.to_owned(), login: TestEnv::empty().file("config.json", config) }
+    }
+
+    /// The same on another engine.
+    pub(super) fn on(self, host: &str) -> Self {
+        Self { host: host.to_owned(), ..self }
     }
 
     /// Runs a `docker` command on another engine or this one, with the login.
@@ -94,4 +99,59 @@ fn a_name_without_a_registry_is_refused_before_the_build() {
     let refused = env.run("build --push -t registry.example/agent -t agent:1");
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(refused.err.contains("cannot push `agent:1`: it names no registry"), "{}", refused.err);
+}
+
+/// The base image says that it is for another platform, and has the programs of this one, so that its steps run here.
+#[test]
+fn images_of_several_platforms_are_pushed_as_one() {
+    const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
+    const LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+    let registry = Registry::start();
+    let [old, new] = &hosts()[..] else { panic!("two engines are needed") };
+    let stage = Stage::new(Copy::of("hello"), new, &registry.address, PASSWORD);
+    let address = &registry.address;
+    let base = format!("{address}/base:amd64");
+    stage.docker(new, &["tag", "langchain/langgraph-api:3.11", &base]);
+    stage.docker(new, &["push", "-q", &base]);
+    let json = |path: &str| -> Value { serde_json::from_slice(&registry.get("base", path)).unwrap() };
+    let mut manifest = json("manifests/amd64");
+    let mut settings = json(&format!("blobs/{}", manifest["config"]["digest"].as_str().unwrap()));
+    settings["architecture"] = json!("arm64");
+    manifest["config"]["size"] = json!(settings.to_string().len());
+    manifest["config"]["digest"] = json!(registry.put_blob("base", &settings.to_string()));
+    registry.put_manifest("base", "arm64", MANIFEST, &manifest.to_string());
+    let platforms = ["amd64", "arm64"];
+    let entry = |architecture: &str| {
+        let size = registry.get("base", &format!("manifests/{architecture}")).len();
+        let digest = registry.digest("base", architecture).unwrap();
+        let platform = json!({ "os": "linux", "architecture": architecture });
+        json!({ "mediaType": MANIFEST, "size": size, "digest": digest, "platform": platform })
+    };
+    let list = json!({ "schemaVersion": 2, "mediaType": LIST, "manifests": platforms.map(entry) });
+    registry.put_manifest("base", "1", LIST, &list.to_string());
+
+    let names = ["1", "2"].map(|tag| format!("{address}/team/agent:{tag}"));
+    let built = stage.run(&format!(
+        "build --push -t {} -t {} --platform linux/amd64,linux/arm64 --base-image {address}/base:1",
+        names[0], names[1]
+    ));
+    assert_eq!(built.code, 0, "{}", built.err);
+    let index: Value = serde_json::from_slice(&registry.get("team/agent", "manifests/1")).unwrap();
+    let digest = registry.digest("team/agent", "1").unwrap();
+    assert_eq!(built.out.lines().last().unwrap(), format!("{address}/team/agent@{digest}"));
+    let found: Vec<_> =
+        index["manifests"].as_array().unwrap().iter().map(|it| &it["platform"]["architecture"]).collect();
+    assert_eq!(found, ["amd64", "arm64"], "{index}");
+    for (at, architecture) in platforms.iter().enumerate() {
+        let of_platform = registry.digest("team/agent", &format!("1-linux-{architecture}")).unwrap();
+        assert_eq!(index["manifests"][at]["digest"], of_platform.as_str());
+    }
+
+    // Another engine takes the image of the platform that it is asked for.
+    for architecture in platforms {
+        stage.docker(old, &["pull", "-q", "--platform", &format!("linux/{architecture}"), &names[1]]);
+        let shown = docker(old, &["image", "inspect", "-f", "{{.Architecture}}", &names[1]]);
+        assert_eq!(shown.trim(), architecture);
+        drop(try_docker(old, &["rmi", &names[1]]));
+    }
 }

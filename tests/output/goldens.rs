@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use agentcli::compiler::back::emit::compose::{Build, Form, compose};
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
+use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::back::lower::setup::{SetupOptions, setup};
-use agentcli::compiler::back::lower::{Options, lower};
 use agentcli::compiler::back::plan::Plan;
 use agentcli::compiler::front::config::EnvConfig;
-use agentcli::compiler::{Analysis, analyze};
+use agentcli::compiler::{Analysis, Options, analyze};
 use agentcli::project::{Boundary, Project};
 use indexmap::IndexMap;
 use tempfile::TempDir;

@@ -1,10 +1,10 @@
 //! Layouts of Python packages: the files of their skeletons, or why they have none.
 
-use agentcli::compiler::analyze;
-use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::back::plan::{Action, Command, Plan};
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::tree::Tree;
+use agentcli::compiler::{Options, analyze};
 
 const FLIT: &str = "[build-system]\nrequires = ['flit_core']\nbuild-backend = 'flit_core.buildapi'\n";
 const HATCH: &str = "[build-system]\nrequires = ['hatchling']\nbuild-backend = 'hatchling.build'\n";

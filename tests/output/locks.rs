@@ -1,11 +1,11 @@
 //! Lock files in the plan and the Dockerfile.
 
-use agentcli::compiler::analyze;
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, instruction};
-use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::back::plan::{Action, Plan};
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::tree::Tree;
+use agentcli::compiler::{Options, analyze};
 
 use super::properties;
 

@@ -4,13 +4,13 @@ mod context;
 mod javascript;
 
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
-use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::back::plan::{Action, Plan};
 use agentcli::compiler::files::{Entry, FileKind, Files, MemoryFiles};
 use agentcli::compiler::manifests::dockerignore::Ignore;
 use agentcli::compiler::product::MEMORY;
 use agentcli::compiler::tree::Tree;
-use agentcli::compiler::{analyze, analyze_for};
+use agentcli::compiler::{Options, analyze, analyze_for};
 
 use super::properties;
 
@@ -403,7 +403,8 @@ fn words_of_the_server() {
 fn in_memory(members: &str) -> Plan {
     let config = format!(r#"{{"dependencies": ["."], {GRAPHS}{members}}}"#);
     let files = Tree::new(MemoryFiles::new([PYTHON, ("requirements.txt", "")]));
-    let analysis = analyze_for(&MEMORY, "agent.json", &config, &files);
+    let analysis =
+        analyze_for(&Options { server: &MEMORY, ..Options::default() }, "agent.json", &config, &files);
     assert!(analysis.is_usable(), "{config}: {:#?}", analysis.diagnostics);
     lower(&analysis.config, &files, "agent.json", &Options::default())
 }

@@ -4,15 +4,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use agentcli::compiler::analyze;
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
-use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::back::plan::{
     Action, Command, ConfigFile, Context, Env, Mount, Plan, Server, Step, Variant,
 };
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::server;
 use agentcli::compiler::tree::Tree;
+use agentcli::compiler::{Options, analyze};
 use parse_dockerfile::Instruction;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;

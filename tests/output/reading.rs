@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use agentcli::compiler::analyze;
-use agentcli::compiler::back::lower::{Options, lower};
+use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::files::{Entry, FileKind, Files, Refusal};
 use agentcli::compiler::tree::Tree;
+use agentcli::compiler::{Options, analyze};
 use agentcli::project::DiskFiles;
 
 use super::goldens::{cases, config_of};

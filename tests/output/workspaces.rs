@@ -1,8 +1,8 @@
 //! JavaScript workspaces: the members, and what the image and `dev` make of them.
 
+use agentcli::compiler::Options;
 use agentcli::compiler::analyze;
 use agentcli::compiler::back::emit::dockerfile::dockerfile;
-use agentcli::compiler::back::lower::Options;
 use agentcli::compiler::back::plan::Plan;
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::tree::Tree;

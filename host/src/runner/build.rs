@@ -9,9 +9,8 @@ use tempfile::TempDir;
 
 use agentcli::api::wire::LogLevel;
 use agentcli::cli::report::text::{self, Layout};
-use agentcli::compiler::analyze_for;
-use agentcli::compiler::back::lower::{self, Options};
 use agentcli::compiler::product::Product;
+use agentcli::compiler::{Compiled, Options, Unused};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
 use agentcli::project::{self, Boundary, Project};
 
@@ -22,9 +21,6 @@ use crate::store::persist::system_error;
 
 /// Width of the findings in a log, in columns.
 const WIDTH: usize = 100;
-
-/// The rule that does not apply when a command builds the files of a graph.
-const NOT_BUILT: &str = "reference-not-built";
 
 /// Builds an image.
 pub(super) async fn build(
@@ -158,23 +154,19 @@ fn compile(
 ) -> Result<BuildRequest, String> {
     let path = Path::new(&job.config);
     is_inside(root, &root.join(path)).map_err(|_| format!("`{}` is not a file of the source", job.config))?;
-    let loaded = Project::load(root, path, Boundary::Directory(root));
-    let (mut checked, compiled) = match loaded {
-        Ok(project) => {
-            let analysis = analyze_for(server, &project.source.name, &project.source.text, &project.files);
-            let (checked, config) = analysis.located(project.source.clone());
-            (checked, Some((project, config)))
-        }
-        Err(unreadable) => (unreadable.checked(), None),
+    let directory = root.join(path.parent().unwrap_or(Path::new("")));
+    let options = Options {
+        server,
+        install_command: job.install_command.clone(),
+        build_command: job.build_command.clone(),
+        called_from: project::relative(&directory, root),
+        ..Options::default()
     };
-    checked.findings.retain(|it| job.build_command.is_none() || it.diagnostic.rule.code != NOT_BUILT);
-    let errors: Vec<String> = checked
-        .findings
-        .iter()
-        .map(|it| &it.diagnostic)
-        .filter(|it| it.is_fatal())
-        .map(|it| it.message.clone())
-        .collect();
+    let boundary = Boundary::Directory(root);
+    let (_, compiled) = Project::compile(root, path, boundary, &options, Unused::default());
+    let Compiled { checked, plan, .. } = compiled;
+    let errors = checked.findings.iter().map(|it| &it.diagnostic).filter(|it| it.is_error());
+    let errors: Vec<String> = errors.map(|it| it.message.clone()).collect();
     let level = if errors.is_empty() { LogLevel::Warning } else { LogLevel::Error };
     let findings = text::render(&[checked], Layout { is_coloured: false, width: WIDTH });
     findings.lines().for_each(|line| log(level.clone(), line));
@@ -185,16 +177,7 @@ fn compile(
             return Err(format!("{} is invalid: {first}, and {} more errors", job.config, rest.len()));
         }
     }
-    let (project, config) = compiled.ok_or_else(|| format!("{} cannot be read", job.config))?;
-    let directory = root.join(path.parent().unwrap_or(Path::new("")));
-    let options = Options {
-        install_command: job.install_command.clone(),
-        build_command: job.build_command.clone(),
-        called_from: project::relative(&directory, root),
-        no_lock: false,
-    };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let plan = lower::lower(&config, &project.files, &name, &options);
+    let plan = plan.ok_or_else(|| format!("{} cannot be read", job.config))?;
     plan.notes.iter().for_each(|note| log(LogLevel::Info, &note.message));
     let context = directory.join(&plan.context.root);
     is_inside(root, &context).map_err(|_| format!("{} needs files outside of the source", job.config))?;

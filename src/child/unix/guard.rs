@@ -4,7 +4,8 @@
 //! The guard leads a process group, so that Ctrl-C in the terminal reaches only this program, which then stops its
 //! children in order. Its stdin is a pipe from this program: when it ends, this program has released the child or has
 //! exited. What is written to it is passed on to a child that takes input. Then the guard sends SIGTERM to the child and,
-//! after the grace period, kills the whole group. On Linux, processes that left the group, such as daemons, become children of the guard and are killed, too.
+//! after the grace period, kills the whole group. On Linux, processes that left the group, such as daemons, become children
+//! of the guard and are killed, too.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,14 +1,16 @@
 //! `agentcli build`
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::dockerfile::warn_if_stale;
 use crate::cli::build_settings::BuildSettings;
-use crate::cli::compile::{PlanOptions, Planned};
-use crate::cli::console::visible_line;
+use crate::cli::compile::PlanOptions;
+use crate::cli::console::{self, visible_line};
 use crate::cli::env::Env;
 use crate::cli::image;
 use crate::cli::printer::Printer;
@@ -16,11 +18,11 @@ use crate::cli::progress::{Style, runs_again, size};
 use crate::cli::setup;
 use crate::compiler::back::emit::dockerfile;
 use crate::engine::{
-    Again, BuildEvent, BuildReporter as _, BuildRequest, Built, Engine, PushRequest, Pushed, Settings,
+    Again, BuildEvent, BuildReporter as _, BuildRequest, Built, Engine, EngineEnv, PushRequest, Pushed,
 };
 use crate::error::Error;
-use crate::live::Reporter as _;
-use crate::registry::{Replaced, Replacement};
+use crate::live::{Event, Reporter as _};
+use crate::registry::{Access, Replaced, Replacement, push_index};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -28,7 +30,9 @@ Examples:
   agentcli build -t my-agent                       build ./agent.json
   agentcli build -t my-agent:1 -t my-agent:latest  with two names
   agentcli build -t my-agent --no-pull             with the local base image
-  agentcli build -t registry.example/agent --push  and push it")]
+  agentcli build -t registry.example/agent --push  and push it
+  agentcli build -t registry.example/agent --push --cache-from registry.example/agent --cache-to inline
+                                                   with the layers of the image that is there")]
 pub(crate) struct Build {
     /// Name of the image, as NAME or NAME:TAG (repeatable)
     #[arg(short, long = "tag", value_name = "TAG", value_parser = image::name, required = true)]
@@ -42,15 +46,15 @@ pub(crate) struct Build {
     #[arg(long)]
     push: bool,
 
-    /// Replace the source in the image of the registry, without a container engine
-    #[arg(long, requires = "push")]
+    /// Replace the source in the image of the registry, without a container engine; the default where there is none
+    #[arg(long, requires = "push", conflicts_with_all = ["cache_from", "cache_to"])]
     no_engine: bool,
 
     /// Image to start from without an engine [default: the one of the first name, or else of the tag latest]
     #[arg(long, value_name = "IMAGE", value_parser = image::name, requires = "no_engine")]
     from: Option<String>,
 
-    /// Comma-separated target platforms; with several, the images are named TAG-OS-ARCH
+    /// Comma-separated target platforms; with several, the images are named TAG-OS-ARCH here, and pushed as one under TAG
     #[arg(long, value_name = "PLATFORM", value_delimiter = ',')]
     platform: Vec<String>,
 
@@ -77,6 +81,12 @@ pub(crate) struct Build {
     progress: Style,
 }
 
+/// Variables that CI services set in their jobs, which mostly start without any layer.
+const CI: &[&str] = &["GITHUB_ACTIONS", "GITLAB_CI"];
+
+const CI_HINT: &str = "a fresh runner runs each step again; `--cache-from IMAGE --cache-to inline` takes the layers of an \
+                       image that an earlier job pushed";
+
 impl Build {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         if self.push {
@@ -85,18 +95,30 @@ impl Build {
         let planned = self.options.plan_image(env)?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
         let settings = self.settings.read(env, &planned.plan, true)?;
+        let uses_cache = settings.uses_cache();
+        let requests = self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? })?;
         if self.why {
-            return self.explain(env, &planned, settings);
+            return self.explain(env, &requests);
         }
         if self.no_engine {
-            return self.replace(env, &planned, settings);
+            return self.replace(env, &requests);
+        }
+        if self.push && !uses_cache && CI.iter().any(|name| env.variable(name).is_some()) {
+            console::note(env, CI_HINT);
         }
         let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let engine = setup::engine(env, &runtime)?;
-        let requests = self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? })?;
+        let may_replace = self.push && requests.len() == 1 && !uses_cache;
+        let engine = match setup::engine(env, &runtime) {
+            Err(Error::Engine(error)) if may_replace && error.is_absent() => {
+                console::note(env, &format!("{error}: replacing the source in the image of the registry"));
+                return self.replace(env, &requests);
+            }
+            engine => engine?,
+        };
         let silence = env.retry_policy.push;
         let mut printer = Printer::new(env, self.progress == Style::Json, ());
         (printer.style, printer.source) = (self.progress, Some(planned.project.source));
+        let mut pushed: Vec<Vec<String>> = Vec::new();
         for request in requests {
             let building = engine.build(request, |event| printer.building(&event));
             let built = runtime.block_on(stop.unless_asked(building));
@@ -104,37 +126,44 @@ impl Build {
             let built = built??;
             print_built(printer.env, &built, self.progress == Style::Json)?;
             if self.push {
-                runtime.block_on(push(&engine, &built, silence, &mut printer))?;
+                pushed.push(runtime.block_on(push(&engine, &built, silence, &mut printer))?);
             }
+        }
+        if pushed.len() > 1 {
+            self.push_indexes(&mut printer, &runtime, &pushed)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the images of all platforms one under each name. `pushed` has the digests of each platform, by name.
+    fn push_indexes(
+        &self,
+        printer: &mut Printer<'_>,
+        runtime: &Runtime,
+        pushed: &[Vec<String>],
+    ) -> Result<(), Error> {
+        let (engine_env, stop) = (printer.env.engine(), printer.env.stop.clone());
+        for (at, name) in self.tags.iter().enumerate() {
+            let digests: Vec<String> = pushed.iter().map(|of_platform| of_platform[at].clone()).collect();
+            let (access, events) = access(printer.env, &engine_env);
+            let index = push_index(&access, name, &digests, &stop);
+            let image = runtime.block_on(reported(printer, events, index))?;
+            printer.pushed(image);
         }
         Ok(())
     }
 
     /// Makes the image from one in the registry.
-    fn replace(&self, env: &mut Env, planned: &Planned, settings: Settings) -> Result<(), Error> {
-        let requests = self.requests(&BuildRequest { settings, ..image::request(env, planned, &[])? })?;
-        let [request] = &requests[..] else {
+    fn replace(&self, env: &mut Env, requests: &[BuildRequest]) -> Result<(), Error> {
+        let [request] = requests else {
             return Err(Error::usage("--no-engine makes one image", "pass one platform at a time"));
         };
         let (runtime, stop, started) = (env.runtime()?, env.stop.clone(), Instant::now());
-        let (sender, mut events) = mpsc::unbounded_channel();
-        let (engine_env, policy) = (env.engine(), env.retry_policy);
-        let from = self.from.as_deref();
-        let replacement = Replacement { request, from, env: &engine_env, policy, events: sender };
+        let engine_env = env.engine();
+        let (access, events) = access(env, &engine_env);
+        let replacement = Replacement { request, from: self.from.as_deref(), access };
         let mut printer = Printer::new(env, self.progress == Style::Json, ());
-        let done = runtime.block_on(async {
-            let mut run = std::pin::pin!(replacement.run(&stop));
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(event) = events.recv() => printer.event(&event),
-                    done = &mut run => break done,
-                }
-            }
-        });
-        while let Ok(event) = events.try_recv() {
-            printer.event(&event);
-        }
+        let done = runtime.block_on(reported(&mut printer, events, replacement.run(&stop)));
         // The threads of name resolution cannot be interrupted.
         runtime.shutdown_background();
         let Replaced { images, sent } = done?;
@@ -145,8 +174,7 @@ impl Build {
     }
 
     /// Prints which steps would run again, and why.
-    fn explain(&self, env: &mut Env, planned: &Planned, settings: Settings) -> Result<(), Error> {
-        let requests = self.requests(&BuildRequest { settings, ..image::request(env, planned, &[])? })?;
+    fn explain(&self, env: &mut Env, requests: &[BuildRequest]) -> Result<(), Error> {
         for request in requests {
             let name = &request.tags[0];
             let again = request.again(&env.engine())?;
@@ -209,15 +237,42 @@ fn target(image: &str, name: &str, silence: Duration) -> Result<PushRequest, Err
     })
 }
 
-/// Pushes the image under each of its names.
+/// How registries are reached without an engine, and what happens on the way.
+fn access<'a>(env: &Env, engine_env: &'a EngineEnv) -> (Access<'a>, UnboundedReceiver<Event>) {
+    let (sender, events) = mpsc::unbounded_channel();
+    (Access { env: engine_env, policy: env.retry_policy, events: sender }, events)
+}
+
+/// The result of `run`, whose events are printed until then.
+async fn reported<T>(
+    printer: &mut Printer<'_>,
+    mut events: UnboundedReceiver<Event>,
+    run: impl Future<Output = T>,
+) -> T {
+    let mut run = pin!(run);
+    let done = loop {
+        tokio::select! {
+            biased;
+            Some(event) = events.recv() => printer.event(&event),
+            done = &mut run => break done,
+        }
+    };
+    while let Ok(event) = events.try_recv() {
+        printer.event(&event);
+    }
+    done
+}
+
+/// Pushes the image under each of its names; returns the digest in the repository of each.
 async fn push(
     engine: &Engine,
     built: &Built,
     silence: Duration,
     printer: &mut Printer<'_>,
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
     let stop = printer.env.stop.clone();
     let mut reported = Vec::new();
+    let mut digests = Vec::new();
     for name in &built.tags {
         let request = target(&built.id, name, silence)?;
         let Pushed { repository, digest } =
@@ -228,8 +283,9 @@ async fn push(
             printer.pushed(image.clone());
             reported.push(image);
         }
+        digests.push(digest);
     }
-    Ok(())
+    Ok(digests)
 }
 
 fn print_built(env: &mut Env, built: &Built, is_json: bool) -> Result<(), Error> {

@@ -5,18 +5,17 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::cli::ask::confirm;
-use crate::cli::check::{ConfigOption, Unused};
+use crate::cli::check::{self, ConfigOption};
 use crate::cli::compile;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::variables;
-use crate::compiler::back::lower;
-use crate::compiler::product::Product;
 use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
+use crate::compiler::{self, Unused};
 use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
 
-/// What only images need: the server on this machine follows symbolic links, reads files outside of the dependencies and
+/// The parts that only images use: the server on this machine follows symbolic links, reads files outside of the dependencies and
 /// of the build context, and has a version, a Python and a Node.js of its own.
 pub(super) const UNUSED: Unused<'_> = Unused {
     rules: &[
@@ -168,9 +167,9 @@ impl Dev {
 
     /// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
     fn session(&self, env: &mut Env) -> Result<Session, Error> {
-        let (project, config) = self.config.load(env, <&Product>::default(), UNUSED)?;
-        let options = lower::Options { no_lock: self.no_lock, ..Default::default() };
-        let plan = compile::lowered(&project, &config, &options);
+        let path = self.config.path(env);
+        let options = compiler::Options { no_lock: self.no_lock, ..Default::default() };
+        let (project, config, plan) = check::compile(env, &path, &options, UNUSED)?;
         let directory = compile::directory_of(&env.directory.join(&project.path));
         let directory = directory.canonicalize().unwrap_or(directory);
         Ok(Session { directory, plan, env: variables::values(env, &project, &config) })

@@ -8,16 +8,15 @@ use serde_json::json;
 use super::check_system;
 use super::dev::{UNUSED, surroundings};
 use crate::cli::account::{AccountOptions, Target};
-use crate::cli::check::{ConfigOption, Reading, read_for};
-use crate::cli::compile;
+use crate::cli::check::{self, ConfigOption};
 use crate::cli::console::{count, note};
 use crate::cli::env::Env;
 use crate::cli::environment::{CERTIFICATES, PROGRAM_CERTIFICATES, PROXIES};
 use crate::cli::report::checks;
 use crate::cli::setup::{ProjectName, real_directory};
 use crate::compiler::back::plan::Plan;
-use crate::compiler::product::Product;
 use crate::compiler::server::{local, setup as contract};
+use crate::compiler::{Compiled, Options};
 use crate::dev::{Port, Selection};
 use crate::doctor::{self, Check, Problem, Request, Service, Status, Task};
 use crate::error::Error;
@@ -116,8 +115,8 @@ impl Doctor {
             return None;
         }
         let path = self.config.path(env);
-        let Reading { checked, usable, left_out } = read_for(env, &path, <&Product>::default(), UNUSED);
-        let plan = usable.map(|(project, config)| compile::lowered(&project, &config, &Default::default()));
+        let (_, compiled) = check::compiled(&env.directory, &path, &Options::default(), UNUSED);
+        let Compiled { checked, left_out, plan, .. } = compiled;
         let shown = path.display();
         let help = format!("run `agentcli validate {shown}`");
         let check = match (checked.errors(), left_out) {

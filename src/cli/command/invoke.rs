@@ -113,7 +113,7 @@ impl Invoke {
         let graphs = server.graphs().await?;
         match &self.graph {
             Some(name) if graphs.iter().any(|it| is_named(it, name)) => Ok((name.clone(), None)),
-            input => Ok((only(&graphs, server)?, input.as_deref())),
+            input => Ok((only(graphs, server)?, input.as_deref())),
         }
     }
 }
@@ -138,7 +138,7 @@ async fn check_messages(server: &Server, graph: &str) -> Result<(), Error> {
         None if input::is_uuid(graph) => graph,
         None => {
             let message = format!("{} has no graph `{}`", server.url(), visible_line(graph));
-            return Err(Error::usage(message, format!("its graphs are {}", names(&graphs))));
+            return Err(Error::usage(message, format!("its graphs are {}", names(graphs))));
         }
     };
     if server.takes_messages(id).await? {

@@ -57,8 +57,13 @@ fn frame(renderer: &Renderer, width: usize, line: &mut Line<'_>, finding: &Findi
         .map(|help| Level::HELP.message(wrap(&visible(help), width.saturating_sub(HELP_INDENT))));
     let related = diagnostic.related.as_ref().map(|place| Part::related(source, place, width));
     let related_snippet = related.as_ref().map(|part| part.snippet(AnnotationKind::Context));
-    if diagnostic.place == Place::File || source.text.trim().is_empty() {
-        let origin = Origin::path(visible_line(&source.name));
+    let whole = match diagnostic.place {
+        Place::Option(option) => Some(option),
+        Place::File => Some(&*source.name),
+        _ => Some(&*source.name).filter(|_| source.text.trim().is_empty()),
+    };
+    if let Some(name) = whole {
+        let origin = Origin::path(visible_line(name));
         let group = title.element(origin).elements(related_snippet).elements(help);
         return aligned(&renderer.render(&[group]), title_lines);
     }

@@ -3,6 +3,7 @@
 mod common;
 mod contract;
 mod groups;
+mod ignored;
 mod image_server;
 mod javascript;
 mod late;
@@ -20,27 +21,16 @@ mod withheld;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::compiler::back::plan::{Action, ConfigFile, Env, Note, Plan, Server, Step, Variant};
+use crate::compiler::back::plan::{Action, ConfigFile, Context, Env, Note, Plan, Server, Step, Variant};
 use crate::compiler::back::resolve::Resolved;
 use crate::compiler::front::config::{Config, EnvConfig};
 use crate::compiler::manifests::dockerignore::Ignore;
+use crate::compiler::options::Options;
 use crate::compiler::tree::Tree;
 use crate::compiler::{paths, server};
+use ignored::Ignored;
 use layout::Layout;
 pub use locked::DIRECTORY as LOCKED_REQUIREMENTS;
-
-/// Options of the command line.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Command that installs the packages of a JavaScript project, instead of its package manager's.
-    pub install_command: Option<String>,
-    /// Command that builds a JavaScript project.
-    pub build_command: Option<String>,
-    /// The directory that `install_command` runs in, relative to the configuration's.
-    pub called_from: String,
-    /// Whether the lock files beside local dependencies are ignored.
-    pub no_lock: bool,
-}
 
 /// The input of lowering.
 struct Input<'a> {
@@ -50,7 +40,7 @@ struct Input<'a> {
     resolved: &'a Resolved,
     layout: &'a Layout,
     /// Excludes files from the build context.
-    ignore: Ignore,
+    ignore: &'a Ignore,
 }
 
 /// The steps and notes of a plan in the making.
@@ -72,17 +62,20 @@ impl Build {
 
 /// Plans a configuration that has no errors. `name` is the name of its file.
 pub fn lower(config: &Config, files: &Tree, name: &str, options: &Options) -> Plan {
-    let mut resolved = Resolved::new(config, files);
+    let resolved = &Resolved::new(config, files, options);
+    let layout = &Layout::new(resolved, files, options);
+    let ignored = Ignored::new(config, files, options, resolved, layout);
+    let input = Input { config, files, options, resolved, layout, ignore: &ignored.rules };
+    let context = Context {
+        root: layout.root.clone(),
+        project: layout.directory.clone(),
+        include: layout.include.clone(),
+        withheld: withheld::find(&input, name),
+        ignore: ignored.lines,
+        ignore_from: ignored.from,
+    };
     let mut build = Build::default();
-    if !options.no_lock {
-        resolved.pins = locked::pins(&resolved, config, files, &mut build);
-    }
-    let layout = Layout::new(&resolved, files, options);
-    let ignore = Ignore::default();
-    let mut input = Input { config, files, options, resolved: &resolved, layout: &layout, ignore };
-    let mut context = layout.context(&input);
-    input.ignore = Ignore::parse(&context.ignore.join("\n")).unwrap_or_default();
-    context.withheld = withheld::find(&input, name);
+    locked::notes(resolved, &mut build);
     let contract = contract::in_image(&input);
     match resolved.variant {
         Variant::Javascript => javascript::steps(&input, &contract, &mut build),

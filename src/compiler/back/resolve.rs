@@ -13,6 +13,7 @@ use crate::compiler::manifests::package::{
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::requirements_txt::{self, RequirementsFile, is_archive};
 use crate::compiler::manifests::requires_python::RequiresPython;
+use crate::compiler::options::Options;
 use crate::compiler::paths;
 use crate::compiler::tree::Tree;
 
@@ -42,7 +43,7 @@ pub(super) struct Resolved {
     /// The packages of `source` that are not directories.
     pub locked: Option<Locked>,
     /// The packages of lock files beside local dependencies.
-    pub pins: Vec<Locked>,
+    pub pins: Vec<Pins>,
     /// The local dependencies and what they require, each directory once.
     pub locals: Vec<Local>,
     /// The archives that they require.
@@ -61,6 +62,15 @@ pub(super) struct Resolved {
     pub installation: Option<Installation>,
     /// Whether installers would look up a local package, or refuse it, if they read the requirements of another.
     is_alone: bool,
+}
+
+/// The packages of the lock file beside a local dependency, without those that the server does not work with.
+pub(super) struct Pins {
+    /// The index of the entry of `dependencies` that leads to it.
+    pub index: Option<usize>,
+    pub locked: Locked,
+    /// The names of the packages that the server keeps at a version of its own.
+    pub removed: Vec<String>,
 }
 
 /// A local project.
@@ -84,7 +94,7 @@ pub(super) struct LocalPackage {
 }
 
 impl Resolved {
-    pub(super) fn new(config: &Config, files: &Tree) -> Self {
+    pub(super) fn new(config: &Config, files: &Tree, options: &Options) -> Self {
         let variant = config.variant();
         let has_python = variant != Variant::Javascript;
         let installer = if config.uses_pip() { Installer::Pip } else { Installer::Uv };
@@ -96,6 +106,8 @@ impl Resolved {
             Some(locked) => Closure { locals: locked.locals.clone(), ..Closure::default() },
             None => closure(config, files),
         };
+        let has_pins = has_python && locked.is_none() && !options.no_lock;
+        let pins = if has_pins { pins(&locals, config, files) } else { Vec::new() };
         let of_kind = |kind| {
             let all = locals.iter().filter(move |local| has_python && local.kind == kind);
             all.map(|local| LocalPackage::new(local, installer, files)).collect::<Vec<_>>()
@@ -147,7 +159,7 @@ impl Resolved {
             import_path: import_path(&locals, files),
             installation: installation.flatten(),
             locked,
-            pins: Vec::new(),
+            pins,
             locals,
             archives,
         }
@@ -160,7 +172,7 @@ impl Resolved {
 
     /// The packages of all lock files.
     pub(super) fn locks(&self) -> impl Iterator<Item = &Locked> {
-        self.locked.iter().chain(&self.pins)
+        self.locked.iter().chain(self.pins.iter().map(|pins| &pins.locked))
     }
 
     /// Whether the local packages are installed before their source is there. One that needs its source makes all wait,
@@ -238,6 +250,16 @@ impl LocalPackage {
             extras: local.extras.clone(),
         }
     }
+}
+
+/// The packages of the lock files beside `locals`.
+fn pins(locals: &[Local], config: &Config, files: &Tree) -> Vec<Pins> {
+    let beside = |local: &Local| {
+        let mut locked = workspace::beside(local, config, files)?.ok()?;
+        let removed = locked.remove_conflicts(config);
+        Some(Pins { index: local.index, locked, removed })
+    };
+    locals.iter().filter_map(beside).collect()
 }
 
 /// The settings that uv installs a local dependency with.

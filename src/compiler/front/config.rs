@@ -147,16 +147,6 @@ impl Config {
         }
     }
 
-    /// Sets the base image of an option; `value` stays that of the file.
-    pub fn set_base_image(&mut self, image: String) {
-        self.base_image = Some(image);
-    }
-
-    /// Sets the version of the server of an option; `value` stays that of the file.
-    pub fn set_api_version(&mut self, version: String) {
-        self.api_version = Some(version);
-    }
-
     /// Whether it runs on the newest server: other ones have requirements that are not known.
     pub fn has_newest_server(&self) -> bool {
         self.base_image.is_none() && self.api_version.is_none() && self.image_tag.is_none()

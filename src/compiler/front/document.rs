@@ -84,7 +84,7 @@ impl Document {
     /// The byte range of `place`; for a value that is absent, that of its nearest ancestor.
     pub fn span(&self, place: &Place) -> Range<usize> {
         match place {
-            Place::File => 0..0,
+            Place::File | Place::Option(_) => 0..0,
             Place::Span(span) => span.clone(),
             Place::Key(pointer) => self.key_span(pointer),
             Place::Value(pointer) => self.nearest(pointer).span.clone(),

@@ -48,6 +48,11 @@ impl Above {
         Some(Self { directory: local.path, manifest, requirements })
     }
 
+    /// The directories that its code may be in.
+    pub fn roots(&self) -> [String; 2] {
+        [self.directory.clone(), paths::join(&self.directory, "src")]
+    }
+
     /// The change of the configuration that makes it a dependency.
     pub fn help(&self) -> String {
         format!("write `\"dependencies\": [\".\", \"{}\"]`", self.directory)

@@ -74,7 +74,7 @@ function report(message) {
   return message;
 }
 
-// What is reported of a refused request.
+// The message about a refused request.
 function explained(what, values, remedy) {
   const shown = values
     .join(", ")

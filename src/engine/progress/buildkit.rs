@@ -13,6 +13,9 @@ use crate::live::Splitter;
 /// Maximum number of lines of a step that are kept until its start is reported.
 const MAX_EARLY: usize = 100;
 
+/// Start of the name of a vertex that reads which layers an image of `--cache-from` has.
+const CACHE: &str = "importing cache manifest from ";
+
 /// The vertexes of a build of BuildKit, by digest.
 #[derive(Default)]
 pub(crate) struct BuildKit {
@@ -96,10 +99,18 @@ impl BuildKit {
             let spent =
                 ended.zip(known.started).map(|(ended, started)| (ended - started).max(0) as f64 / 1e9);
             steps.done(id, vertex.cached, spent);
+        } else if let Some(image) = vertex.name.strip_prefix(CACHE) {
+            // The build goes on without it, as for the first image of a repository.
+            steps.warn(id, format!("cannot read the layers of `{image}`: {}", reason(&vertex.error)));
         } else {
             steps.fail(id, &vertex.error);
         }
     }
+}
+
+/// The cause of an error that names its request first.
+fn reason(error: &str) -> &str {
+    error.rsplit(": ").next().unwrap_or(error)
 }
 
 /// A time in nanoseconds since 1970.

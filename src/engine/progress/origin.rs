@@ -19,12 +19,11 @@ impl Origins {
     pub(super) fn new(origins: &[StepOrigin]) -> Self {
         let mut stages: Vec<Stage> = Vec::new();
         for (index, origin) in origins.iter().enumerate() {
-            let words: Vec<&str> = origin.instruction.split_whitespace().collect();
-            if keyword(&origin.instruction) == "FROM" || stages.is_empty() {
-                let named = words.iter().position(|word| word.eq_ignore_ascii_case("as"));
-                let name = named.and_then(|at| words.get(at + 1)).map(|name| name.to_lowercase());
+            let named = origin.starts_stage();
+            if named.is_some() || stages.is_empty() {
+                let name = named.filter(|name| !name.is_empty()).map(str::to_lowercase);
                 let name = name.unwrap_or_else(|| format!("stage-{}", stages.len()));
-                let base = words.get(1).map(|base| base.to_lowercase());
+                let base = origin.base_image().map(str::to_lowercase);
                 let pulls =
                     base.is_some_and(|base| base != "scratch" && stages.iter().all(|it| it.name != base));
                 stages.push(Stage { name, pulls, instructions: Vec::new() });

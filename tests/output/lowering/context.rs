@@ -1,7 +1,7 @@
 //! The files of the build context, and those that are excluded from it.
 
+use agentcli::compiler::Options;
 use agentcli::compiler::back::emit::dockerfile::{dockerfile, dockerignore};
-use agentcli::compiler::back::lower::Options;
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::tree::Tree;
 

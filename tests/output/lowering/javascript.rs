@@ -1,7 +1,7 @@
 //! Package managers of JavaScript, and what they install.
 
+use agentcli::compiler::Options;
 use agentcli::compiler::back::emit::dockerfile::dockerfile;
-use agentcli::compiler::back::lower::Options;
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::tree::Tree;
 
@@ -100,7 +100,7 @@ fn javascript_commands_of_the_user() {
         install_command: install.map(str::to_owned),
         build_command: build.map(str::to_owned),
         called_from: called_from.to_owned(),
-        no_lock: false,
+        ..Options::default()
     };
     let plan =
         plan_with(JS_GRAPHS, &files, &options(Some("make 'a  b' && echo $X"), Some("[ -f x ] || true"), "."));

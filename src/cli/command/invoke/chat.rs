@@ -25,7 +25,7 @@ impl Chat<'_> {
             Some(start) => Some(start),
             None => read(env, false).await,
         };
-        while let Some(start) = next.take() {
+        while let Some(start) = next {
             let run = Run { graph: self.graph.clone(), thread: Some(self.thread.clone()), start };
             let is_interrupted = match Screen::new(env, self.json).follow(self.server, &run).await {
                 Err(error @ Error::Invoke(invoke::Error::Graph { .. })) if env.can_ask() => {

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::compiler::back::lower::layout::DEFAULT_IGNORE;
+use crate::compiler::back::lower::ignored::DEFAULT_IGNORE;
 use crate::compiler::back::lower::{Input, contract, javascript, locked};
 use crate::compiler::back::plan::{
     AboveProject, Context, JavascriptPackages, Local, PythonPackages, ServerPackage, Variant, Watch,
@@ -70,7 +70,7 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
         files: files.clone().map(|it| it.path.clone()).collect(),
         hashed: files.filter(|it| it.has_hashes).map(|it| it.path.clone()).collect(),
         indexes: resolved.locked.as_ref().map(Locked::indexes).unwrap_or_default(),
-        locks: resolved.pins.iter().map(|locked| locked.file.clone()).collect(),
+        locks: resolved.pins.iter().map(|pins| pins.locked.file.clone()).collect(),
         constraints: locked::constraints(resolved),
         editable: resolved.packages.iter().map(|package| package.path.clone()).collect(),
         own,
@@ -87,10 +87,12 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
 fn above(resolved: &Resolved, files: &Tree) -> Option<AboveProject> {
     let own = resolved.locals.iter().find(|local| local.path == ".")?;
     let found = Above::find(own, resolved.locals.iter(), files)?;
-    let help = found.help();
-    let Above { directory, manifest, requirements } = found;
-    let directories = vec![directory.clone(), paths::join(&directory, "src")];
-    Some(AboveProject { manifest, directories, requirements: requirements.into_iter().collect(), help })
+    Some(AboveProject {
+        help: found.help(),
+        directories: found.roots().into(),
+        manifest: found.manifest,
+        requirements: found.requirements.into_iter().collect(),
+    })
 }
 
 /// The requirements that the installer does not find in the manifests of editable packages itself.

@@ -9,13 +9,11 @@ use indexmap::IndexMap;
 
 use crate::compiler::back::lower::tools::{Tools, prefixed};
 use crate::compiler::back::lower::{Build, Input, common};
-use crate::compiler::back::plan::{Action, Command, Mount, Variant};
-use crate::compiler::back::resolve::Resolved;
-use crate::compiler::front::config::Config;
-use crate::compiler::front::workspace::{self, Locked};
+use crate::compiler::back::plan::{Action, Command, Mount};
+use crate::compiler::back::resolve::{Pins, Resolved};
+use crate::compiler::front::workspace::Locked;
 use crate::compiler::manifests::uv_lock::Selected;
 use crate::compiler::paths;
-use crate::compiler::tree::Tree;
 use crate::compiler::words::listed;
 
 /// The stage that holds the requirements files.
@@ -36,21 +34,15 @@ struct File {
     lines: Vec<String>,
 }
 
-/// The packages of the lock files beside local dependencies, without those that the server does not work with.
-pub(super) fn pins(resolved: &Resolved, config: &Config, files: &Tree, build: &mut Build) -> Vec<Locked> {
-    if resolved.locked.is_some() || resolved.variant == Variant::Javascript {
-        return Vec::new();
-    }
-    let mut pins = Vec::new();
-    for local in &resolved.locals {
-        let Some(Ok(mut locked)) = workspace::beside(local, config, files) else { continue };
-        let key = local.index.map_or("/dependencies".to_owned(), |index| format!("/dependencies/{index}"));
-        let path = locked.file.clone();
+/// Says of each lock file beside a local dependency that it is used, and what of it is not.
+pub(super) fn notes(resolved: &Resolved, build: &mut Build) {
+    for Pins { index, locked, removed } in &resolved.pins {
+        let key = index.map_or("/dependencies".to_owned(), |index| format!("/dependencies/{index}"));
+        let path = &locked.file;
         build.note(
             &key,
             format!("the versions of `{path}` are installed; --no-lock installs the newest ones"),
         );
-        let removed = locked.remove_conflicts(config);
         if !removed.is_empty() {
             let names = listed(removed.iter().map(String::as_str));
             build.note(
@@ -60,9 +52,7 @@ pub(super) fn pins(resolved: &Resolved, config: &Config, files: &Tree, build: &m
                 ),
             );
         }
-        pins.push(locked);
     }
-    pins
 }
 
 /// Writes the requirements files.
@@ -133,7 +123,9 @@ fn packages<'a>(locks: impl Iterator<Item = &'a Locked>) -> impl Iterator<Item =
 
 /// Constraints to the versions of the lock files beside local dependencies.
 pub(super) fn constraints(resolved: &Resolved) -> Vec<String> {
-    packages(resolved.pins.iter()).filter_map(|(locked, it)| it.constraint(&locked.python)).collect()
+    packages(resolved.pins.iter().map(|pins| &pins.locked))
+        .filter_map(|(locked, it)| it.constraint(&locked.python))
+        .collect()
 }
 
 fn add(line: String, index: Option<&str>, files: &mut Vec<File>) {

@@ -4,9 +4,17 @@ use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::manifests::requirement;
 use crate::compiler::server::{DISTRIBUTIONS, LOCAL_TOOL};
 
-/// The requirement without the server's own packages; `None` if it is one of them. Only with a lock file, where the
-/// image's server is one of the requirements: the installer would refuse another version of it. Else it is restored.
-pub(super) fn without(input: &Input<'_>, text: &str, build: &mut Build) -> Option<String> {
+/// The requirements without the server's own packages. Only with a lock file, where the image's server is one of the
+/// requirements: the installer would refuse another version of it. Else it is restored.
+pub(super) fn without<'a>(
+    input: &Input<'_>,
+    all: impl IntoIterator<Item = &'a String>,
+    build: &mut Build,
+) -> Vec<String> {
+    all.into_iter().filter_map(|text| kept(input, text, build)).collect()
+}
+
+fn kept(input: &Input<'_>, text: &str, build: &mut Build) -> Option<String> {
     if input.resolved.pins.is_empty() {
         return Some(text.to_owned());
     }

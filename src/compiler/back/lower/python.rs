@@ -93,27 +93,24 @@ fn groups(input: &Input<'_>, build: &mut Build) -> Groups {
         return groups;
     }
     let own = if resolved.requirements.is_empty() { None } else { settings(input, ".", build) };
-    for requirement in &resolved.requirements {
-        own_server::without(input, requirement, build)
-            .iter()
-            .for_each(|it| groups.require(input, own.as_ref(), it));
+    for requirement in own_server::without(input, &resolved.requirements, build) {
+        groups.require(input, own.as_ref(), &requirement);
     }
     let indexed = indexed(input, build);
     for project in resolved.projects() {
-        for requirement in project.requirements.iter().flatten() {
-            if !requirement::name(requirement).is_some_and(|name| indexed.contains(&name)) {
-                let kept = own_server::without(input, requirement, build);
-                kept.iter().for_each(|it| groups.require(input, project.settings.as_ref(), it));
-            }
+        let is_indexed = |text: &str| requirement::name(text).is_some_and(|name| indexed.contains(&name));
+        let others = project.requirements.iter().flatten().filter(|text| !is_indexed(text));
+        for requirement in own_server::without(input, others, build) {
+            groups.require(input, project.settings.as_ref(), &requirement);
         }
     }
     for file in resolved.files.iter().filter(|file| !file.is_local()) {
         let settings = settings(input, &paths::parent(&file.path), build);
         match &file.others {
             Some(others) => {
-                let kept: Vec<_> =
-                    others.iter().filter_map(|it| own_server::without(input, it, build)).collect();
-                kept.iter().for_each(|it| groups.require(input, settings.as_ref(), it));
+                for requirement in own_server::without(input, others, build) {
+                    groups.require(input, settings.as_ref(), &requirement);
+                }
             }
             None => {
                 copy_manifests(input, &file.files, build);

@@ -62,7 +62,7 @@ impl Excluded {
         self.name != self.package
     }
 
-    /// What the server needs, as a lowercase fragment.
+    /// The requirement of the server, as a lowercase fragment.
     fn needs(&self) -> String {
         format!("the server needs `{}{}`", self.package, self.versions)
     }

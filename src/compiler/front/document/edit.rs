@@ -122,7 +122,7 @@ fn written(place: &Place, text: &str) -> String {
     match place {
         Place::Key(_) => quoted(),
         Place::Within(..) => quoted()[1..].strip_suffix('"').unwrap_or_default().to_owned(),
-        Place::File | Place::Span(_) | Place::Value(_) => text.to_owned(),
+        Place::File | Place::Option(_) | Place::Span(_) | Place::Value(_) => text.to_owned(),
     }
 }
 

@@ -7,7 +7,6 @@ use crate::compiler::manifests::above::{self, Above};
 use crate::compiler::manifests::dependency::{Dependency, classify};
 use crate::compiler::manifests::requirement;
 use crate::compiler::manifests::symbols::Module;
-use crate::compiler::paths;
 use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related};
 
 /// A project whose directory is not among the `dependencies`.
@@ -32,12 +31,10 @@ impl Unlisted {
             Dependency::Package(text) => requirement::name(&text).is_some_and(|name| names.contains(&name)),
             Dependency::Local { .. } => false,
         });
-        let Above { directory, requirements, .. } = &self.project;
-        let is_code = || {
-            let roots = [directory.clone(), paths::join(directory, "src")];
-            roots.iter().any(|root| super::search_path::has(context, root, module))
-        };
-        !is_listed && (is_code() || names.iter().any(|name| requirements.contains(name)))
+        let is_code =
+            || self.project.roots().iter().any(|root| super::search_path::has(context, root, module));
+        let is_required = || names.iter().any(|name| self.project.requirements.contains(name));
+        !is_listed && (is_code() || is_required())
     }
 
     /// Reports that it is not listed, and the file at `path` imports something of it.
