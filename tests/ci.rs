@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::harness::{TestEnv, VALID, python};
 use crate::output::compose_file::parsed;
-use crate::packaging::{WHEEL, forget_cargo};
+use crate::packaging::{AS_BUILT, WHEEL, forget_cargo};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const WITH_WARNING: &str =
@@ -177,7 +177,7 @@ fn gitlab_example_writes_both_reports() {
     }
 }
 
-/// The hook compiles the program, here with the profile of these tests.
+/// The hook compiles the program, here as these tests do.
 #[test]
 fn pre_commit_runs_the_hook() {
     let state = TempDir::new().unwrap();
@@ -196,7 +196,7 @@ fn pre_commit_runs_the_hook() {
         .current_dir(project.path(""))
         .env("PRE_COMMIT_HOME", state.path())
         .env("CARGO_TARGET_DIR", target)
-        .env("MATURIN_PEP517_ARGS", "--profile dev")
+        .env("MATURIN_PEP517_ARGS", AS_BUILT)
         .output()
         .unwrap();
     let said = text(&output.stdout);

@@ -14,8 +14,15 @@ use crate::harness::{fixtures, program, python};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The wheel that pip builds for `pip install .`, with the profile of these tests: a release build takes minutes and shows
-/// the same packaging. Maturin is that of the tests' environment, where pip would fetch one.
+/// Options for maturin with which cargo finds that everything is built: the profile and the feature of these tests. A
+/// release build takes minutes and shows the same packaging, and the program does not depend on the feature.
+pub(crate) const AS_BUILT: &str = if cfg!(debug_assertions) {
+    "--features system-tests --profile dev"
+} else {
+    "--features system-tests --profile release"
+};
+
+/// The wheel that pip builds for `pip install .`. Maturin is that of the tests' environment, where pip would fetch one.
 pub(crate) static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     // From here on, cargo's own file may be missing for a moment.
@@ -29,13 +36,12 @@ pub(crate) static WHEEL: LazyLock<PathBuf> = LazyLock::new(|| {
         .args(["--no-cache-dir", "--wheel-dir"])
         .args([&directory, Path::new(ROOT)]);
     forget_cargo(&mut pip);
-    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let tools = python().parent().unwrap().to_owned();
     let path = env::var_os("PATH").unwrap_or_default();
     run(pip
         .env("PATH", env::join_paths([tools].into_iter().chain(env::split_paths(&path))).unwrap())
         .env("CARGO_TARGET_DIR", temporary.parent().unwrap())
-        .env("MATURIN_PEP517_ARGS", format!("--profile {profile} --compatibility pypi")));
+        .env("MATURIN_PEP517_ARGS", format!("{AS_BUILT} --compatibility pypi")));
     fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path()
 });
 
