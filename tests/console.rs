@@ -76,7 +76,8 @@ impl Shell {
             fs::create_dir(at(name)).unwrap();
         }
         let ports = PORTS.map(|port| (port, free_port()));
-        write_program(&at("programs/agentcli"), &ports);
+        write_program(&at("programs/agentcli"), &program(&ports));
+        write_program(&at("programs/cargo"), INSTALL);
         let (programs, variables, running) = (vec![at("programs")], Vec::new(), Vec::new());
         let shell = Self { directory, programs, variables, ports, running };
         fs::write(shell.state("variables"), "").unwrap();
@@ -202,11 +203,14 @@ impl Running {
     }
 }
 
-/// Writes a program that runs `agentcli` on the ports that are used, and without pulling: base images are local on the
-/// test engines.
-fn write_program(path: &Path, ports: &[(u16, u16); 4]) {
+/// Stands for cargo: what it installs is there already, since a release build takes minutes.
+const INSTALL: &str = "#!/bin/sh\n[ \"$*\" = 'install --path .' ]\n";
+
+/// A program that runs `agentcli` on the ports that are used, and without pulling: base images are local on the test
+/// engines.
+fn program(ports: &[(u16, u16); 4]) -> String {
     let [(_, dev), (_, up), (_, host), (_, proxy)] = ports;
-    let script = format!(
+    format!(
         r#"#!/bin/sh
 case " $* " in
 *" --help "* | *" --port "*) ;;
@@ -221,7 +225,10 @@ esac
 exec '{}' "$@"
 "#,
         crate::harness::program()
-    );
+    )
+}
+
+fn write_program(path: &Path, script: &str) {
     fs::write(path, script).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
