@@ -5,18 +5,14 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
 
 use agentcli::compiler::files::{FileKind, Files, Refusal};
 use agentcli::project::{Boundary, DiskFiles, MAX_CONFIGURATION, MAX_FILE};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 
-use crate::harness::{Output, TestEnv, VALID};
+use crate::harness::{Output, PATIENCE, TestEnv, VALID};
 use crate::reports::formats;
-
-/// Longest wait for a command that may hang.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A text that no output may contain.
 const SECRET: &str = "hunter2";

@@ -18,12 +18,9 @@ use tempfile::TempDir;
 
 use block::{Block, Shown, Step, steps};
 
-use crate::harness::free_port;
+use crate::harness::{PATIENCE, free_port};
 use crate::house::text;
 use crate::reports::pages::pages;
-
-/// Timeout for a background command to print the expected lines, and to end.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Runs `command` in the directory and with the variables that the command before it left.
 const FOREGROUND: &str = r#"exec 2>&1

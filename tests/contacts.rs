@@ -6,7 +6,6 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use agentcli_host::Store;
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engine::{docker, hosts, remove_labelled};
-use crate::harness::{TestEnv, copy, fixtures, free_port, program};
+use crate::harness::{TestEnv, copy, fixtures, free_port, program, until};
 use crate::host::serve::first_line;
 use crate::host::service::{Host, KEY};
 
@@ -22,23 +21,15 @@ use crate::host::service::{Host, KEY};
 pub(crate) const TRACE: &[&str] =
     &["strace", "-D", "-f", "--seccomp-bpf", "-e", "trace=connect,sendto,sendmsg,sendmmsg", "-o"];
 
-/// Longest wait for the report to be complete.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// The contacts in the report at `log` of the process `id`, which has ended.
 pub(crate) fn contacts(log: &Path, id: u32) -> BTreeSet<String> {
     let is_complete = |text: &str| {
         let ends = text.lines().filter(|line| line.contains("+++ exited") || line.contains("+++ killed"));
         ends.filter_map(|line| line.split_whitespace().next()).any(|process| process == id.to_string())
     };
-    let begun = Instant::now();
-    let mut text = String::new();
-    while !is_complete(&text) {
-        assert!(begun.elapsed() < PATIENCE, "the report of {id} is not complete: {text}");
-        text = fs::read_to_string(log).unwrap_or_default();
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    text.lines().filter_map(contact).collect()
+    let text = || fs::read_to_string(log).unwrap_or_default();
+    until(|| is_complete(&text()), || format!("the report of {id} is not complete: {}", text()));
+    text().lines().filter_map(contact).collect()
 }
 
 /// The address in a line of the report, unless it is of the kernel or of the name service cache of this machine.

@@ -33,10 +33,7 @@ use agentcli::compiler::server::local;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::{copy, fixtures, free_port, python};
-
-/// How long anything may take, installations included. A machine that tests are built on at the same time is slow.
-const PATIENCE: Duration = Duration::from_secs(600);
+use crate::harness::{self, PATIENCE, copy, fixtures, free_port, python, until};
 
 /// Marks the processes of one test: every one that it started inherits this variable.
 const MARK: &str = "AGENTCLI_TEST_MARK";
@@ -289,11 +286,7 @@ impl Dev {
 
     /// Waits until it says `text`. What it says comes another way than its events, and may come later.
     fn hear(&self, text: &str) {
-        let deadline = Instant::now() + PATIENCE;
-        while !self.talk().contains(text) {
-            assert!(Instant::now() < deadline, "it does not say `{text}`: {}", self.talk());
-            thread::sleep(Duration::from_millis(20));
-        }
+        until(|| self.talk().contains(text), || format!("it does not say `{text}`: {}", self.talk()));
     }
 
     fn talk(&self) -> String {
@@ -332,14 +325,7 @@ impl Dev {
     }
 
     fn ended(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            match self.process.try_wait().unwrap() {
-                Some(status) => return status,
-                None if Instant::now() > deadline => panic!("it does not end: {}", self.talk()),
-                None => thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        harness::ended(&mut self.process, |_| self.talk.lock().unwrap().clone())
     }
 }
 

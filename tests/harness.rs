@@ -6,6 +6,7 @@ mod lines;
 #[cfg(feature = "system-tests")]
 mod machine;
 mod ports;
+mod wait;
 #[cfg(feature = "system-tests")]
 pub(crate) mod wheel;
 
@@ -28,6 +29,9 @@ pub(crate) use machine::{copy, outside, python};
 pub(crate) use ports::free_port;
 use proptest::test_runner::Config as ProptestConfig;
 use tempfile::TempDir;
+#[cfg(feature = "system-tests")]
+pub(crate) use wait::ended;
+pub(crate) use wait::{PATIENCE, until};
 
 /// A valid configuration for the tree of [`TestEnv::project`].
 pub(crate) const VALID: &str = r#"{

@@ -16,17 +16,13 @@ pub(crate) mod workspaces;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use agentcli::compiler::manifests::dockerignore::Ignore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engine::{docker, hosts, hosts_for};
-use crate::harness::{Output, TestEnv, copy, fixtures};
-
-/// Timeout for a server to answer.
-const READY: Duration = Duration::from_secs(60);
+use crate::harness::{Output, TestEnv, copy, fixtures, until};
 
 /// The answer of the graph of each `backend-…` fixture if its package is installed.
 fn installed() -> Value {
@@ -98,11 +94,8 @@ impl Container {
 
     fn run_with(&self, graph: &str, input: &Value) -> Value {
         let address = self.address();
-        let start = Instant::now();
-        while curl(&[&format!("{address}/ok")]).is_none() {
-            assert!(start.elapsed() < READY, "not ready: {}", docker(&self.host, &["logs", &self.id]));
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        let is_ready = || curl(&[&format!("{address}/ok")]).is_some();
+        until(is_ready, || format!("not ready: {}", docker(&self.host, &["logs", &self.id])));
         let body = json!({ "assistant_id": graph, "input": input }).to_string();
         let answer =
             curl(&["-H", "content-type: application/json", "-d", &body, &format!("{address}/runs/wait")]);

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use agentcli::compiler::manifests::marker::{Environment, MACHINES};
 use agentcli::compiler::manifests::uv_lock::{self, Request};
@@ -12,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tempfile::TempDir;
 
-use crate::harness::{free_port, python};
+use crate::harness::{free_port, python, until};
 
 /// Builds a package with one module.
 const BUILD: &str = "[build-system]\nrequires = [\"hatchling\"]\nbuild-backend = \"hatchling.build\"\n";
@@ -259,11 +258,8 @@ impl Index {
         let server =
             server.current_dir(directory.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let url = format!("http://127.0.0.1:{port}/simple");
-        let start = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(start.elapsed() < Duration::from_secs(60), "the index does not start");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        let is_there = || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok();
+        until(is_there, || "the index does not start".to_owned());
         Self(server, directory, url)
     }
 }

@@ -7,22 +7,18 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use token::{ISSUER, SERVICE, Tokens};
 
-use crate::harness::lines;
+use crate::harness::{PATIENCE, lines};
 
 /// Who may use it.
 pub(crate) const USER: &str = "pusher";
 
 /// The password, made to be found wherever it should not be.
 pub(crate) const PASSWORD: &str = "registry~password>9c1f";
-
-/// How long it may take to start on a machine that does other things.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A registry; it ends with this value, and what was pushed to it goes, too.
 pub(crate) struct Registry {

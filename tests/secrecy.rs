@@ -16,7 +16,7 @@ use agentcli::compiler::finding::Checked;
 use agentcli::lsp;
 use serde_json::{Value, json};
 
-use crate::harness::TestEnv;
+use crate::harness::{PATIENCE, TestEnv};
 
 /// Configurations of different styles. Each secret contains one of [`MARKS`] so often that one edit leaves one whole.
 const CONFIGURATIONS: &[&str] = &[
@@ -151,9 +151,6 @@ struct Editor {
     documents: usize,
     published: Arc<AtomicUsize>,
 }
-
-/// How long the findings of all documents may take.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Read for Editor {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {

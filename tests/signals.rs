@@ -15,10 +15,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::{NamedTempFile, TempDir};
 
+use crate::harness::PATIENCE;
 use crate::terminal::Terminal;
-
-/// Timeout for a phase to be reached, and for a process to end at all.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Limits for the end of the process: after the first signal, and after the third.
 const GRACEFUL: Duration = Duration::from_secs(10);

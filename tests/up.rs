@@ -10,22 +10,19 @@ mod servers;
 mod signals;
 mod watch;
 
+use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant};
-use std::{fs, thread};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::engine::{docker, hosts};
-use crate::harness::{copy, fixtures, free_port, lines};
-
-/// How long anything may take that should not take long.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::harness::{self, PATIENCE, copy, fixtures, free_port, lines};
 
 /// The engine that is used where nothing else is said: the first, the oldest that is supported.
 fn host() -> String {
@@ -214,9 +211,7 @@ impl Running {
     /// Ends it, and reads what it said.
     fn talk(&mut self) -> String {
         self.process.kill().ok();
-        let mut text = String::new();
-        self.process.stderr.take().map(|mut err| err.read_to_string(&mut text));
-        text
+        said(&mut self.process)
     }
 
     pub(crate) fn signal(&self, signal: &str) {
@@ -225,18 +220,16 @@ impl Running {
 
     /// Waits for its end.
     pub(crate) fn code(&mut self) -> i32 {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            match self.process.try_wait().unwrap() {
-                Some(status) => return status.code().unwrap_or(-1),
-                None if Instant::now() > deadline => {
-                    let talk = self.talk();
-                    panic!("it does not end: {:#?}\n{talk}", self.seen);
-                }
-                None => thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        let Self { process, seen, .. } = self;
+        harness::ended(process, |process| format!("{seen:#?}\n{}", said(process))).code().unwrap_or(-1)
     }
+}
+
+/// What a process that has ended said.
+fn said(process: &mut Child) -> String {
+    let mut text = String::new();
+    process.stderr.take().map(|mut err| err.read_to_string(&mut text));
+    text
 }
 
 impl Drop for Running {

@@ -5,13 +5,13 @@ use std::io::{self, BufRead as _, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{INTEGRATION, Scene, deploy};
-use crate::harness::TestEnv;
+use crate::harness::{TestEnv, until};
 use crate::host::service::{Host, KEY};
 use crate::proxy::{Fault, Proxy};
 
@@ -91,11 +91,7 @@ fn more_than_one_page() {
         let log = scene.host.expect(200, "POST", &path, Some(&body));
         !log["logs"].as_array().unwrap().is_empty()
     };
-    let begun = Instant::now();
-    while !is_long() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the log does not grow");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until(is_long, || "the log does not grow".to_owned());
     let output = scene.deploy("logs --name agent --limit 240 --json");
     let beats = beats(&output.out);
     assert_eq!(beats.len(), 240);

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::docker_config;
 use crate::engine::{docker, hosts};
-use crate::harness::{copy, fixtures, free_port};
+use crate::harness::{copy, fixtures, free_port, until};
 use crate::up::Running;
 
 /// The engine that is used: the first, the oldest that is supported.
@@ -160,11 +160,8 @@ fn services_of_the_users_own_run_beside_the_setup() {
         assert!(!written.contains(secret) && !said.contains(secret), "{written}{said}");
     }
     let listener = format!("{}-listener-1", project.name);
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !docker(&host(), &["logs", &listener]).contains("heard {\"ok\":true") {
-        assert!(std::time::Instant::now() < deadline, "{}", docker(&host(), &["logs", &listener]));
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
+    let heard = || docker(&host(), &["logs", &listener]);
+    until(|| heard().contains("heard {\"ok\":true"), heard);
     project.agentcli(&["down", "-d", "../extra.yaml", "-P", &project.name, "--volumes"]);
     assert_eq!(project.left(), "");
 }

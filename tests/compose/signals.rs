@@ -1,11 +1,10 @@
 //! Signals in each phase of `up` with services of the user.
 
 use std::fs;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use super::run::{IDLE, Project, host};
 use crate::engine::docker;
+use crate::harness::until;
 use crate::signals::{HangingEngine, Running, assert_stops};
 
 fn up(project: &Project, engine: &str) -> Running {
@@ -55,11 +54,7 @@ fn signals_stop_what_runs() {
         let volumes = docker(&host(), &["volume", "ls", "-q"]);
         assert!(volumes.contains(&format!("{}_langgraph-data", project.name)), "{what}: {volumes}");
         // After the third signal, compose may still be stopping, and would stop what is started next.
-        let since = Instant::now();
-        while is_composing(&project) {
-            assert!(since.elapsed() < Duration::from_secs(90), "{what}: {}", states(&project));
-            sleep(Duration::from_millis(100));
-        }
+        until(|| !is_composing(&project), || format!("{what}: {}", states(&project)));
         // A database that was killed while it created its files could not start from them again.
         let down = ["compose", "-p", &project.name, "down", "--timeout", "0", "--volumes"];
         let down = project.run("docker", &down);

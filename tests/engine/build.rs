@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agentcli::engine::{BuildEvent, Engine, Error, FailedStep, Step, StepOrigin};
 use tempfile::TempDir;
 
 use super::{BASE, build, docker, env, fresh, hosts, request, wait};
+use crate::harness::until;
 
 fn started(events: &[BuildEvent]) -> Vec<&Step> {
     events
@@ -252,11 +253,7 @@ fn dropping_a_build_stops_its_step_on_the_engine() {
             }
         });
         assert!(built.is_none(), "{host}: {built:?}");
-        let start = Instant::now();
-        while runs(&sleep) {
-            assert!(start.elapsed() < Duration::from_secs(60), "{host}: it still runs");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until(|| !runs(&sleep), || format!("{host}: it still runs"));
     }
 }
 

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agentcli::engine::{BuildEvent, Engine, EngineEnv, Error};
 use base64::Engine as _;
@@ -14,6 +13,7 @@ use tempfile::TempDir;
 
 use super::fake::{self, End};
 use super::{env, hosts, request, wait};
+use crate::harness::until;
 
 /// A helper as `docker login` uses it, that notes what it is asked.
 fn helper(dir: &Path, name: &str, script: &str) {
@@ -136,11 +136,7 @@ fn an_interrupted_build_kills_a_hanging_helper() {
     });
     let runs = |pid: &str| !fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().is_empty();
     let pids = fs::read_to_string(pids).unwrap();
-    let start = Instant::now();
-    while pids.split_whitespace().any(runs) {
-        assert!(start.elapsed() < Duration::from_secs(30), "it still runs: {pids}");
-        thread::sleep(Duration::from_millis(5));
-    }
+    until(|| !pids.split_whitespace().any(runs), || format!("it still runs: {pids}"));
 }
 
 #[test]

@@ -1,21 +1,18 @@
 //! Engines that answer without end: the program stays small, says so, and hears Ctrl-C.
 
+use std::cell::RefCell;
 use std::io::{BufRead as _, BufReader, Read as _, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use agentcli::engine::{Engine, Error};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::{env, wait};
-use crate::harness::{TestEnv, program};
-
-/// Longest wait for a program to end.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::harness::{self, PATIENCE, TestEnv, program};
 
 /// The address space of a program, in KiB: several times of what it uses, and less than an engine sends in a second.
 const SPACE: &str = "1500000";
@@ -78,15 +75,10 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
         err.read_to_end(&mut text).unwrap();
         String::from_utf8_lossy(&text).into_owned()
     });
-    let begun = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        if begun.elapsed() > PATIENCE {
-            child.kill().unwrap();
-            panic!("it does not end: {}", said.join().unwrap());
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    (child.wait().unwrap().code(), said.join().unwrap())
+    // Both closures need the thread, and one of them runs.
+    let said = RefCell::new(Some(said));
+    let text = || said.take().unwrap().join().unwrap();
+    (harness::ended(&mut child, |_| text()).code(), text())
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::lines;
-use crate::host::service::{PATIENCE, send};
+use super::{PATIENCE, lines};
+use crate::host::service::send;
 
 const FLAGS: &[&str] = &[
     "--headless",

@@ -12,10 +12,7 @@ use super::git_server::{GitServer, Repository, git};
 use super::runner::{OwnHost, ask, log};
 use super::service::KEY;
 use super::webhook::{SECRET, hmac};
-use crate::harness::{copy, fixtures};
-
-/// Timeout for a revision to be built and deployed.
-const PATIENCE: Duration = Duration::from_secs(300);
+use crate::harness::{PATIENCE, copy, fixtures};
 
 const INTEGRATION: &str = "7b0c1d2e-0000-4000-8000-000000000002";
 

@@ -2,14 +2,10 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use super::service::{Host, KEY, ended};
 use super::{created, deployed, image};
-use crate::harness::python;
-
-/// How long the fuzzer may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+use crate::harness::{PATIENCE, python};
 
 /// Checks that hold for every response. The rest ask for what the service does not promise: that every request of the
 /// described form is accepted, although fields depend on one another, and that unknown forms of a value are refused.

@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use agentcli_host::AllowedImages;
 use agentcli_host::runner::{
@@ -18,12 +17,10 @@ use tempfile::TempDir;
 
 use super::runner::{OwnHost, log};
 use crate::engine::{docker, hosts, try_docker};
+use crate::harness::PATIENCE;
 
 /// The image that all engines have.
 const BASE: &str = "langchain/langgraph-api:3.11";
-
-/// Timeout for a build that should fail at once.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Builds a project with these `dockerfile_lines` and perhaps another base image.
 async fn job(host: &OwnHost, base: Option<&str>, lines: &[String]) -> BuildJob {

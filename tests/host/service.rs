@@ -20,13 +20,11 @@ use tokio::sync::oneshot;
 
 use super::description;
 use super::stand_in::StandIn;
+pub(crate) use crate::harness::PATIENCE;
 use crate::harness::TestEnv;
 
 /// The key of every service of the tests.
 pub(crate) const KEY: &str = "key-of-the-tests-0123456789";
-
-/// How long anything may take on a machine that does other things.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A service that ends when it is dropped.
 pub(crate) struct Host {

@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Copy, found_in};
 use crate::engine::{docker, hosts};
-use crate::harness::{Output, TestEnv};
+use crate::harness::{Output, TestEnv, until};
 
 /// A project whose steps no cache holds: each has a number that no earlier build has had.
 fn project(lines: &[String]) -> Copy {
@@ -125,11 +124,8 @@ impl Agent {
                 .success()
         );
         let process = run("ssh-agent", &["-D", "-a", "agent.sock"]).spawn().unwrap();
-        let since = Instant::now();
-        while !run("ssh-add", &["key"]).status().unwrap().success() {
-            assert!(since.elapsed() < Duration::from_secs(60), "the agent does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let is_there = || run("ssh-add", &["key"]).status().unwrap().success();
+        until(is_there, || "the agent does not start".to_owned());
         Self { process, directory }
     }
 

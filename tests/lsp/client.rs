@@ -4,15 +4,11 @@ use std::io::{BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
 
 use lsp_server::Message;
 use serde_json::{Value, json};
 
-use crate::harness::TestEnv;
-
-/// Longest wait for a message.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::harness::{PATIENCE, TestEnv};
 
 /// An editor with a project and a server.
 pub(crate) struct Client {

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use agentcli::compiler::back::emit::kubernetes;
 use proptest::strategy::{Strategy as _, ValueTree as _};
@@ -13,15 +12,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{manifests, text};
-use crate::harness::{TestEnv, fixtures, python};
+use crate::harness::{TestEnv, fixtures, python, until};
 
 /// The oldest version of Kubernetes with sidecars that are enabled by default, which the Job of the migrations needs.
 const OLDEST: &str = "1.29.0";
 /// The newest version that the schemas are there for.
 const NEWEST: &str = "1.37.0";
-
-/// Timeout for a container to start.
-const START: Duration = Duration::from_secs(60);
 
 #[test]
 fn the_schemas_of_kubernetes_accept_every_field() {
@@ -156,15 +152,9 @@ fn podman_runs_the_deployments() {
     assert_eq!(run.code, 0, "{}", run.err);
 
     podman.run(&["kube", "play", env.path("k8s.yaml").to_str().unwrap()]);
-    let start = Instant::now();
-    let log = loop {
-        let log = podman.run(&["logs", "agent-pod-0-server"]);
-        if log.contains("started") {
-            break log;
-        }
-        assert!(start.elapsed() < START, "{log}");
-        std::thread::sleep(Duration::from_millis(100));
-    };
+    let log = || podman.run(&["logs", "agent-pod-0-server"]);
+    until(|| log().contains("started"), log);
+    let log = log();
     for variable in [
         "KEY=a: $(HOME) \"b\"",
         "PORT=8000",

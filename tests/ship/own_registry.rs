@@ -2,20 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::image::Image;
 use super::{Stage, deployments, named, revisions};
 use crate::engine::{docker, hosts, remove_labelled, try_docker};
-use crate::harness::{TestEnv, copy, fixtures};
+use crate::harness::{TestEnv, copy, fixtures, until};
 use crate::host::service::{Host, KEY};
 use crate::proxy::{Fault, Proxy};
-
-/// Timeout for a deployment to be removed; its server has to stop.
-const REMOVAL: Duration = Duration::from_secs(120);
 
 /// A service on an engine; what it made there is removed with it.
 struct OnEngine {
@@ -111,11 +106,9 @@ fn a_project_is_pushed_runs_and_an_edit_sends_what_is_new() {
         let id = found["id"].as_str().unwrap();
         docker(&engine, &["rmi", &format!("agentcli-test-{name}:1")]);
         assert_eq!(stage.deploy(&format!("delete {id} --force")).code, 0);
-        let (directory, deadline) = (service.host.data().join("registry").join(id), Instant::now() + REMOVAL);
-        while directory.exists() || !service.images().is_empty() {
-            assert!(Instant::now() < deadline, "{engine}: {:?}", service.images());
-            thread::sleep(Duration::from_millis(50));
-        }
+        let directory = service.host.data().join("registry").join(id);
+        let is_gone = || !directory.exists() && service.images().is_empty();
+        until(is_gone, || format!("{engine}: {:?}", service.images()));
     }
 }
 

@@ -6,7 +6,6 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use agentcli::api::wire::Redacted;
 use agentcli::api::{Account, RetryPolicy, Vocabulary};
@@ -18,13 +17,11 @@ use super::image::Image;
 use super::registry::with_registry;
 use super::{Stage, deployments, revisions};
 use crate::engine::{docker, hosts};
+use crate::harness::until;
 use crate::host::service::{Host, KEY};
 use crate::proxy::{Fault, Proxy};
 use crate::registry::{PASSWORD, Registry};
 use crate::signals::{HangingEngine, Running, assert_stops};
-
-/// Timeout for a build to end on the engine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An engine that is not there.
 const NOWHERE: &str = "unix:///nowhere/engine.sock";
@@ -107,11 +104,7 @@ fn signals_end_a_build_and_whatever_it_runs() {
     for (name, arguments) in [("build", &*build), ("deploy", deploy)] {
         let start = || start(&stage, &host.url(), &engine, arguments).wait_for("the step", runs);
         assert_stops((name, "running a step", 130), start, |what| {
-            let since = Instant::now();
-            while runs() {
-                assert!(since.elapsed() < PATIENCE, "the step still runs: {what}");
-                thread::sleep(Duration::from_millis(20));
-            }
+            until(|| !runs(), || format!("the step still runs: {what}"));
         });
     }
     assert!(deployments(&host).is_empty());

@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use agentcli::compiler::server::setup::DATABASE_URI;
 
-use super::{PATIENCE, Project};
+use super::Project;
 use crate::engine::docker;
+use crate::harness;
 
 const AGENT: &str = r#"
 import os
@@ -363,11 +363,7 @@ fn strings(all: &[String]) -> Vec<&str> {
 }
 
 fn until(what: &str, is: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is() {
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    harness::until(is, || format!("not in time: {what}"));
 }
 
 #[test]

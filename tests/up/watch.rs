@@ -1,14 +1,12 @@
 //! Changes while it runs.
 
 use std::fs;
-use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{PATIENCE, Project};
-use crate::engine::docker;
+use super::Project;
+use crate::engine::{docker, try_docker};
+use crate::harness::until;
 
 /// The image that the server runs.
 fn image(project: &Project) -> String {
@@ -17,12 +15,8 @@ fn image(project: &Project) -> String {
 }
 
 fn until_gone(project: &Project, image: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    let inspect = ["-H", &project.host, "image", "inspect", image];
-    while Command::new("docker").args(inspect).output().unwrap().status.success() {
-        assert!(Instant::now() < deadline, "the image {image} is still there");
-        thread::sleep(Duration::from_millis(100));
-    }
+    let is_gone = || try_docker(&project.host, &["image", "inspect", image]).is_err();
+    until(is_gone, || format!("the image {image} is still there"));
 }
 
 #[test]
