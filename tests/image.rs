@@ -55,6 +55,12 @@ impl Copy {
     }
 }
 
+/// Options for a build without cache. It has its own cache mounts: builds beside it can replace the contents of shared ones
+/// between two steps, and it discards theirs.
+fn without_cache(mounts: &str) -> String {
+    format!("--no-cache --build-arg=BUILDKIT_CACHE_MOUNT_NS={mounts}")
+}
+
 /// A running container, removed when the test ends.
 struct Container {
     host: String,
@@ -374,7 +380,7 @@ fn the_server_of_the_image_stays() {
         let project = Copy::of("requirements-only");
         fs::write(project.directory.path().join("requirements.txt"), "langgraph-api<0.16.7\n").unwrap();
         project.configure(&json!({ "pip_installer": installer }));
-        let built = project.build(host, "agentcli-test-server", "-v --no-cache");
+        let built = project.build(host, "agentcli-test-server", &format!("-v {}", without_cache("server")));
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         let log = built.out + &built.err;
         assert!(log.contains("langgraph-api==0.16.6") || log.contains("langgraph-api-0.16.6"), "{log}");

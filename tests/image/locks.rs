@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{Container, Copy, executed, with_image};
+use super::{Container, Copy, executed, with_image, without_cache};
 use crate::engine::hosts_for;
 use crate::harness::TestEnv;
 
@@ -41,13 +41,12 @@ fn the_versions_of_a_lock_beside_a_manifest_are_installed() {
     });
 }
 
-/// uv checks it instead, which takes no time. The build has its own cache mounts, since other builds can replace or discard
-/// the contents of shared ones between two steps.
+/// uv checks it instead, which takes no time.
 #[test]
 fn a_lock_that_fits_the_server_is_not_resolved_again() {
-    const OPTIONS: &str = "-v --no-cache --build-arg=BUILDKIT_CACHE_MOUNT_NS=fits";
+    let options = format!("-v {}", without_cache("fits"));
     for host in hosts_for("uv-lock") {
-        let built = Copy::of("uv-lock").build(&host, "agentcli-test-fits", OPTIONS);
+        let built = Copy::of("uv-lock").build(&host, "agentcli-test-fits", &options);
         assert_eq!(built.code, 0, "{}{}", built.out, built.err);
         let log = built.out + &built.err;
         // The packages of the lock file, and the local package: built, and installed from the cache.
@@ -96,7 +95,7 @@ fn the_server_of_the_image_wins_over_a_lock_and_what_it_replaces_is_named() {
     for installer in ["uv", "pip"] {
         for host in hosts_for(installer) {
             project.configure(&json!({ "pip_installer": installer }));
-            let built = project.build(&host, "agentcli-test-replaced", "--no-cache");
+            let built = project.build(&host, "agentcli-test-replaced", &without_cache("replaced"));
             assert_eq!(built.code, 0, "{}{}", built.out, built.err);
             let warning = built.err.lines().find(|line| line.starts_with("warning: ")).unwrap_or_default();
             let text = "warning: the server needs other versions than the lock file has, and the image has these: jsonpatch 1.";
