@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::Copy;
-use crate::engine::{docker, hosts};
+use crate::engine::{docker, hosts_for};
 use crate::harness::{Output, TestEnv};
 
 const SERVER: &str = "langchain/langgraph-api:3.11";
@@ -87,9 +87,9 @@ impl Project {
     }
 }
 
-/// A project for each engine that has been built once.
+/// A project that has been built once, on one of the engines; on each in the long tests.
 fn each(name: &str, check: impl Fn(&Project, &str)) {
-    for host in hosts() {
+    for host in hosts_for(name) {
         let project = Project::new(name, &host);
         let id = project.builds();
         check(&project, &id);
