@@ -1,6 +1,5 @@
 //! Responses: JSON, and errors in the two forms of the specification.
 
-use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -100,7 +99,8 @@ impl IntoResponse for Refusal {
 
 /// `value` as JSON.
 pub(crate) fn json_response(status: StatusCode, value: &Value) -> Response {
-    (status, [(header::CACHE_CONTROL, "no-store")], Json(value)).into_response()
+    let headers = [(header::CACHE_CONTROL, "no-store"), (header::CONTENT_TYPE, "application/json")];
+    (status, headers, value.to_string()).into_response()
 }
 
 /// The part of a list from `offset` on, in a dialect.

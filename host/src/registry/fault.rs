@@ -2,7 +2,6 @@
 
 use std::io;
 
-use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -104,7 +103,8 @@ impl From<Broken> for Fault {
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let errors = json!({ "errors": [{ "code": self.code, "message": self.message }] });
-        let mut response = (self.status, [(header::CACHE_CONTROL, "no-store")], Json(errors)).into_response();
+        let headers = [(header::CACHE_CONTROL, "no-store"), (header::CONTENT_TYPE, "application/json")];
+        let mut response = (self.status, headers, errors.to_string()).into_response();
         if self.status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Basic realm=\"agentcli\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
