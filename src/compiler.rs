@@ -57,7 +57,7 @@ impl Analysis {
 pub struct Compiled {
     /// Its text, and the findings about it.
     pub checked: Checked,
-    /// Number of errors that do not stop the command; they are warnings.
+    /// Number of errors that do not stop the command; they are warnings, or do not apply to it.
     pub left_out: usize,
     /// The configuration without the parts that are wrong.
     pub config: Config,

@@ -23,17 +23,16 @@ pub struct Unused<'a> {
 
 impl Unused<'_> {
     /// Removes the findings that do not apply to a command with these `options`, and makes warnings of errors about what
-    /// it can do without. Returns the number of these.
+    /// it can do without. Returns how many errors no longer are any.
     pub(super) fn leave_out(&self, options: &Options, checked: &mut Checked) -> usize {
+        let all = checked.errors();
         checked.findings.retain(|finding| !self.is_inapplicable(options, finding.diagnostic.rule.code));
-        let mut left_out = 0;
         for Finding { diagnostic, .. } in &mut checked.findings {
             if diagnostic.is_error() && self.is_dispensable(diagnostic) {
                 diagnostic.severity = Severity::Warning;
-                left_out += 1;
             }
         }
-        left_out
+        all - checked.errors()
     }
 
     fn is_inapplicable(&self, options: &Options, code: &str) -> bool {
