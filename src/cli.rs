@@ -20,6 +20,7 @@ pub mod image;
 pub mod input;
 mod printer;
 pub mod progress;
+mod registry;
 pub mod report;
 mod resources;
 pub mod server;

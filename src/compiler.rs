@@ -4,6 +4,7 @@ pub mod back;
 pub mod files;
 pub mod finding;
 pub mod front;
+pub mod locks;
 pub mod manifests;
 mod options;
 pub mod paths;

@@ -12,7 +12,7 @@
 
 use crate::engine::Refusal;
 use crate::live::Interrupted;
-use crate::{api, compose, dev, engine, invoke, lsp, project, registry, ship, up};
+use crate::{api, compose, dev, engine, invoke, lsp, project, registry, sbom, ship, up};
 
 /// Exit code of a bug, EX_SOFTWARE in sysexits.h.
 pub const INTERNAL: u8 = 70;
@@ -108,6 +108,9 @@ pub enum Error {
     /// An image registry is unreachable or refused, or has no image to start from.
     #[error(transparent)]
     Registry(registry::Error),
+    /// The packages of an image cannot be told.
+    #[error(transparent)]
+    Sbom(#[from] sbom::Error),
     /// The deployment failed.
     #[error(transparent)]
     Ship(ship::Error),
@@ -233,6 +236,7 @@ impl Error {
             | Error::Output(_)
             | Error::Project(_)
             | Error::Runtime { .. }
+            | Error::Sbom(_)
             | Error::Stale { .. }
             | Error::Unready { .. } => 1,
             Error::Interrupted | Error::Unfollowed => INTERRUPTED,
@@ -276,6 +280,7 @@ impl Error {
             Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
             Error::Registry(error) => error.hint(),
+            Error::Sbom(error) => Some(error.hint()),
             Error::Ship(error) => error.hint(),
             Error::Up(error) => error.hint(),
             Error::Stale { command, .. } => Some(format!("run `agentcli {command}` again")),

@@ -1,9 +1,10 @@
-//! A client of image registries: reads manifests, and pushes layers and manifests, without a container engine.
+//! A client of image registries: reads manifests, and pushes layers, manifests and documents, without a container engine.
 //!
 //! [`Replacement`] makes an image from one in a registry, and [`push_index`] one of several platforms. The client asks for a token as registries want it, tries again what may
 //! pass, and checks every digest, so that a manifest is sent only after everything that it names.
 
 mod access;
+mod attach;
 mod auth;
 mod client;
 mod error;
@@ -12,6 +13,7 @@ mod index;
 mod replace;
 
 pub use access::Access;
+pub use attach::Attachment;
 pub use error::Error;
 pub use index::push_index;
 pub use replace::{Replaced, Replacement};

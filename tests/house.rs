@@ -12,7 +12,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         "error",
         &[
             "api", "compose", "context", "dev", "engine", "invoke", "live", "lsp", "project", "registry",
-            "ship", "up",
+            "sbom", "ship", "up",
         ],
     ),
     ("compiler", &["diagnostic"]),
@@ -31,6 +31,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("up", &["compiler", "engine", "live", "probe", "watch"]),
     ("project", &["compiler", "diagnostic"]),
     ("registry", &["api", "compiler", "context", "engine", "live"]),
+    ("sbom", &["compiler"]),
     ("ship", &["api", "context", "engine", "live"]),
     (
         "cli",
@@ -51,6 +52,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "lsp",
             "project",
             "registry",
+            "sbom",
             "ship",
             "up",
         ],
@@ -150,6 +152,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "front::workspace",
         &["files", "front::base_image", "front::config", "manifests", "paths", "server", "tree", "words"],
     ),
+    ("locks", &["files", "front::config", "front::workspace", "manifests", "product", "tree"]),
     ("manifests::above", &["files", "manifests", "paths", "tree"]),
     ("manifests::dependency", &["files", "manifests", "paths", "tree"]),
     ("manifests::dockerfile", &[]),
@@ -239,7 +242,7 @@ const VENDORS: &[(&str, &[&str])] = &[
     ("saphyr_parser", &["compiler::manifests::yaml"]),
     ("signal_hook", &["live::signals"]),
     ("stacker", &["compiler::manifests::stack"]),
-    ("tar", &["context"]),
+    ("tar", &["context", "sbom"]),
     ("tempfile", &["context", "doctor", "engine", "project"]),
     ("wild", &["cli::env"]),
     ("tokio_rustls", &["engine"]),
@@ -248,7 +251,7 @@ const VENDORS: &[(&str, &[&str])] = &[
         "tokio",
         &[
             "api", "child", "cli", "compose", "context", "dev", "doctor", "engine", "live", "probe",
-            "registry", "ship", "up", "watch",
+            "registry", "sbom", "ship", "up", "watch",
         ],
     ),
 ];

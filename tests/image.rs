@@ -9,6 +9,7 @@ mod new;
 mod no_engine;
 mod private;
 mod push;
+mod sbom;
 mod settings;
 mod why;
 pub(crate) mod workspaces;

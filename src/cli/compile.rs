@@ -66,6 +66,11 @@ impl PlanOptions {
         self.base_image.is_some() || self.api_version.is_some()
     }
 
+    /// Whether lock files beside local dependencies are not used.
+    pub(super) fn no_lock(&self) -> bool {
+        self.no_lock
+    }
+
     /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
         self.plan_without(env, &[])

@@ -29,7 +29,7 @@ pub const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
 pub const PROGRAM_CERTIFICATES: &[&str] = &["PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
 const SERVICE: &[&str] = &["deploy", "invoke", "manifests"];
-const ENGINE: &[&str] = &["build", "deploy", "down", "invoke", "up"];
+const ENGINE: &[&str] = &["build", "deploy", "down", "invoke", "sbom", "up"];
 
 /// All variables, by subject.
 pub const VARIABLES: &[Row] = &[
@@ -60,7 +60,18 @@ pub const VARIABLES: &[Row] = &[
     ),
     row(
         &[product::VARIABLE],
-        &["build", "compose", "deploy", "dockerfile", "host serve", "manifests", "plan", "up", "validate"],
+        &[
+            "build",
+            "compose",
+            "deploy",
+            "dockerfile",
+            "host serve",
+            "manifests",
+            "plan",
+            "sbom",
+            "up",
+            "validate",
+        ],
         "the server, without `--server`",
     ),
     row(&["GITHUB_ACTIONS", "GITLAB_CI"], &["build"], "any value: a hint about the layers of earlier jobs"),
@@ -76,6 +87,7 @@ pub const VARIABLES: &[Row] = &[
     row(&["COMPOSE_PROJECT_NAME"], &["down", "invoke", "up"], "name of the project"),
     row(setup::KEYS[0].found_by, &["up"], "API key that the server gets; also in `.env`"),
     row(setup::KEYS[1].found_by, &["up"], "licence key that the server gets; also in `.env`"),
+    row(&["SOURCE_DATE_EPOCH"], &["sbom"], "time of the document, in seconds since 1970"),
     row(&["SSH_AUTH_SOCK"], &["build", "deploy", "up"], "socket of the SSH agent for `--ssh`"),
     row(&["VIRTUAL_ENV"], &["dev"], "the active virtual environment"),
     row(&["PYENV_ROOT", "PYENV_VERSION"], &["dev"], "directory of pyenv, and the version that it selects"),

@@ -32,7 +32,7 @@ pub mod uv_lock;
 pub mod uv_workspace;
 pub mod virtual_project;
 pub mod workspace;
-mod yaml;
+pub mod yaml;
 
 use std::ops::Range;
 

@@ -22,6 +22,14 @@ pub enum Error {
         /// The next step.
         hint: &'static str,
     },
+    /// A document cannot be attached to an image.
+    #[error("cannot attach a document to `{image}`: {reason}")]
+    Other {
+        /// The image.
+        image: String,
+        /// The reason, as a fragment.
+        reason: String,
+    },
     /// A response contradicts the protocol, or has another digest than it should.
     #[error("cannot {what}: the registry `{host}` gave an invalid response: {reason}")]
     Invalid {
@@ -79,6 +87,9 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Context(error) => return error.hint(),
+            Self::Other { .. } => {
+                "push the image first, or pull the one of the registry, so that the document is about the same image".to_owned()
+            }
             Self::Different { hint, .. } => (*hint).to_owned(),
             Self::Unauthorized { host, .. } => format!("log in with `docker login {host}`, or check the name of the image"),
             Self::Unavailable { .. } => {

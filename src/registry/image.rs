@@ -61,7 +61,7 @@ impl Image {
 }
 
 /// Whether a platform of an index is `platform`.
-fn is_for(of_index: &Value, platform: &str) -> bool {
+pub(super) fn is_for(of_index: &Value, platform: &str) -> bool {
     let mut parts = platform.split('/');
     let same = ["os", "architecture"].iter().all(|name| of_index[*name].as_str() == parts.next());
     same && parts.next().is_none_or(|variant| of_index["variant"].as_str().is_none_or(|it| it == variant))

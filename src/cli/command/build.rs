@@ -1,11 +1,9 @@
 //! `agentcli build`
 
-use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::dockerfile::warn_if_stale;
 use crate::cli::build_settings::BuildSettings;
@@ -15,14 +13,15 @@ use crate::cli::env::Env;
 use crate::cli::image;
 use crate::cli::printer::Printer;
 use crate::cli::progress::{Style, runs_again, size};
+use crate::cli::registry::{access, reported};
 use crate::cli::setup;
 use crate::compiler::back::emit::dockerfile;
 use crate::engine::{
-    Again, BuildEvent, BuildReporter as _, BuildRequest, Built, Engine, EngineEnv, PushRequest, Pushed,
+    Again, BuildEvent, BuildReporter as _, BuildRequest, Built, Engine, PushRequest, Pushed,
 };
 use crate::error::Error;
-use crate::live::{Event, Reporter as _};
-use crate::registry::{Access, Replaced, Replacement, push_index};
+use crate::live::Reporter as _;
+use crate::registry::{Replaced, Replacement, push_index};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -235,32 +234,6 @@ fn target(image: &str, name: &str, silence: Duration) -> Result<PushRequest, Err
             "name the image as REGISTRY/REPOSITORY:TAG, such as registry.example/team/agent:1",
         )
     })
-}
-
-/// How registries are reached without an engine, and what happens on the way.
-fn access<'a>(env: &Env, engine_env: &'a EngineEnv) -> (Access<'a>, UnboundedReceiver<Event>) {
-    let (sender, events) = mpsc::unbounded_channel();
-    (Access { env: engine_env, policy: env.retry_policy, events: sender }, events)
-}
-
-/// The result of `run`, whose events are printed until then.
-async fn reported<T>(
-    printer: &mut Printer<'_>,
-    mut events: UnboundedReceiver<Event>,
-    run: impl Future<Output = T>,
-) -> T {
-    let mut run = pin!(run);
-    let done = loop {
-        tokio::select! {
-            biased;
-            Some(event) = events.recv() => printer.event(&event),
-            done = &mut run => break done,
-        }
-    };
-    while let Ok(event) = events.try_recv() {
-        printer.event(&event);
-    }
-    done
 }
 
 /// Pushes the image under each of its names; returns the digest in the repository of each.

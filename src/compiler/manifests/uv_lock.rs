@@ -224,7 +224,7 @@ impl Package {
 
 impl File {
     /// The name of the file.
-    fn name(&self) -> Option<&str> {
+    pub fn name(&self) -> Option<&str> {
         let place = self.filename.as_ref().or(self.path.as_ref()).or(self.url.as_ref())?;
         place.split(['#', '?']).next()?.rsplit('/').next()
     }

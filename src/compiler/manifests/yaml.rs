@@ -18,7 +18,7 @@ enum Open {
 }
 
 /// Reads the first document of `text`. All scalars are strings, and an alias is null, so that a text cannot expand.
-pub(super) fn read(text: &str) -> Result<Value, Broken> {
+pub fn read(text: &str) -> Result<Value, Broken> {
     let mut open: Vec<Open> = Vec::new();
     for event in Parser::new_from_str(text) {
         let (event, span) =

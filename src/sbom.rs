@@ -1,0 +1,24 @@
+//! Software bills of materials: the packages of an image, as the metadata in its files shows them, in the formats CycloneDX
+//! and SPDX.
+//!
+//! [`Reader`] reads the files of an image from a tar stream and keeps only metadata. [`components`] makes packages of it,
+//! and [`attribute`] adds what lock files and the base image say about them: hashes and origins. Nothing is guessed: a hash
+//! is given only if it is certain which file of the lock was installed.
+
+mod component;
+mod cyclonedx;
+mod distribution;
+mod document;
+mod error;
+mod javascript;
+mod licence;
+mod origin;
+mod python;
+mod reader;
+mod spdx;
+
+pub use component::{Component, components};
+pub use document::{Bill, Format, Image};
+pub use error::Error;
+pub use origin::{attribute, mark_base};
+pub use reader::{Metadata, Reader};
