@@ -11,6 +11,7 @@ pub mod check;
 pub mod command;
 pub mod compile;
 pub mod console;
+mod databases;
 mod documented;
 pub mod env;
 pub mod environment;

@@ -4,6 +4,7 @@
 
 mod answer;
 mod candidates;
+mod databases;
 mod environment;
 mod error;
 mod guard;

@@ -31,7 +31,7 @@ pub use error::Error;
 pub use images::images as provide;
 pub use replaced::Replaced;
 pub use request::{Request, Variables};
-pub use running::running_url;
+pub use running::{Databases, databases, running_url};
 pub use session::{Hooks, Mode, Options, Session};
 pub use stop::GRACE;
 pub use supervise::run;

@@ -224,7 +224,7 @@ impl Drop for Project {
 }
 
 /// A running `agentcli dev --json`.
-struct Dev {
+pub(crate) struct Dev {
     process: Child,
     events: Receiver<Value>,
     /// Every event so far.
@@ -234,7 +234,7 @@ struct Dev {
 }
 
 impl Dev {
-    fn new(mut process: Child) -> Self {
+    pub(crate) fn new(mut process: Child) -> Self {
         let (sender, events) = mpsc::channel();
         let out = BufReader::new(process.stdout.take().unwrap());
         let talk = Arc::new(Mutex::new(String::new()));
@@ -259,7 +259,7 @@ impl Dev {
     }
 
     /// Waits for the next event of this name.
-    fn until(&mut self, name: &str) -> Value {
+    pub(crate) fn until(&mut self, name: &str) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -285,15 +285,15 @@ impl Dev {
     }
 
     /// Waits until it says `text`. What it says comes another way than its events, and may come later.
-    fn hear(&self, text: &str) {
+    pub(crate) fn hear(&self, text: &str) {
         until(|| self.talk().contains(text), || format!("it does not say `{text}`: {}", self.talk()));
     }
 
-    fn talk(&self) -> String {
+    pub(crate) fn talk(&self) -> String {
         self.talk.lock().unwrap().clone()
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         let ready = self.seen.iter().rev().find(|event| event["event"] == "ready").unwrap();
         ready["api"].as_str().unwrap().to_owned()
     }
@@ -319,7 +319,7 @@ impl Dev {
     }
 
     /// Asks it to end, and waits for it.
-    fn stop(mut self, signal: &str) -> ExitStatus {
+    pub(crate) fn stop(mut self, signal: &str) -> ExitStatus {
         self.signal(signal);
         self.process.wait().unwrap()
     }
@@ -348,7 +348,7 @@ fn call(method: &str, url: &str, body: Value) -> Value {
 }
 
 /// One HTTP call with these headers; the answer's status and text.
-fn send(method: &str, url: &str, headers: &[(&str, &str)], body: Value) -> (u16, String) {
+pub(crate) fn send(method: &str, url: &str, headers: &[(&str, &str)], body: Value) -> (u16, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         rustls::crypto::ring::default_provider().install_default().ok();

@@ -3,6 +3,7 @@
 mod faults;
 mod interrupts;
 mod life;
+mod local;
 mod options;
 mod protocol;
 mod pull;

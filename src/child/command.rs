@@ -51,6 +51,14 @@ impl Command {
         self
     }
 
+    /// With these variables, and without those of them that have no value.
+    pub fn variables<'a>(self, all: impl IntoIterator<Item = &'a (String, Option<String>)>) -> Self {
+        all.into_iter().fold(self, |command, (name, value)| match value {
+            Some(value) => command.variable(name, value),
+            None => command.without(name),
+        })
+    }
+
     /// With a variable.
     pub fn variable(mut self, name: &str, value: impl Into<String>) -> Self {
         self.variables.push((name.to_owned(), value.into()));

@@ -1,6 +1,7 @@
 //! The environment variables that the program reads, as a table: [`Env::variable`](super::env::Env::variable) reads no
 //! others.
 
+use super::databases;
 use crate::compiler::product;
 use crate::compiler::server::{self, hosted, local, setup};
 
@@ -29,7 +30,7 @@ pub const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR"];
 pub const PROGRAM_CERTIFICATES: &[&str] = &["PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
 const SERVICE: &[&str] = &["deploy", "invoke", "manifests"];
-const ENGINE: &[&str] = &["build", "deploy", "down", "invoke", "sbom", "up"];
+const ENGINE: &[&str] = &["build", "deploy", "dev", "down", "invoke", "sbom", "up"];
 
 /// All variables, by subject.
 pub const VARIABLES: &[Row] = &[
@@ -84,7 +85,9 @@ pub const VARIABLES: &[Row] = &[
         ENGINE,
         "directory of Docker's `config.json` with contexts and credentials, instead of `~/.docker`",
     ),
-    row(&["COMPOSE_PROJECT_NAME"], &["down", "invoke", "up"], "name of the project"),
+    row(&["COMPOSE_PROJECT_NAME"], &["dev", "down", "invoke", "up"], "name of the project"),
+    row(&[databases::VARIABLES[0]], &["dev"], "address of PostgreSQL, without `--postgres-uri`"),
+    row(&[databases::VARIABLES[1]], &["dev"], "address of Redis, without `--redis-uri`"),
     row(setup::KEYS[0].found_by, &["up"], "API key that the server gets; also in `.env`"),
     row(setup::KEYS[1].found_by, &["up"], "licence key that the server gets; also in `.env`"),
     row(&["SOURCE_DATE_EPOCH"], &["sbom"], "time of the document, in seconds since 1970"),

@@ -24,7 +24,7 @@ use crate::up::{Request, Session};
 const PROJECT_NAME: &str = "COMPOSE_PROJECT_NAME";
 
 /// Schemes of PostgreSQL addresses.
-const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+pub(super) const POSTGRES_SCHEMES: &[&str] = &["postgres://", "postgresql://"];
 
 /// Variables that select the engine and its credentials.
 const PASSED_ON: &[&str] = &[
@@ -166,7 +166,7 @@ impl SetupArguments {
                 "choose another --debugger-port",
             ));
         }
-        let is_address = |uri: &str| SCHEMES.iter().any(|scheme| uri.starts_with(scheme));
+        let is_address = |uri: &str| POSTGRES_SCHEMES.iter().any(|scheme| uri.starts_with(scheme));
         if self.postgres_uri.as_ref().is_some_and(|uri| !is_address(uri.expose())) {
             // The value is not shown, because it can hold a password.
             return Err(Error::usage(

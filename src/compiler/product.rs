@@ -135,6 +135,11 @@ impl Product {
         matches!(self.state, State::Databases { .. })
     }
 
+    /// What `dev` installs to run it with its databases; absent where `dev` runs the server in memory instead.
+    pub fn with_databases(&self) -> Option<&Installation> {
+        self.installation.as_ref().filter(|_| self.has_replicas())
+    }
+
     /// The parts of a configuration that it does not support.
     pub fn refusals(&self) -> impl Iterator<Item = &'static Refusal> {
         let shared = if self.installation.is_some() { REFUSED } else { &[] };

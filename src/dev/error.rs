@@ -21,6 +21,12 @@ pub enum Error {
     /// The server exited by itself, and no changes are watched.
     #[error("the server ended with {}{}", .0.status, why(.0.cause.as_deref()))]
     Crashed(Box<Crash>),
+    /// The database has no tables for the server, and cannot get them.
+    #[error("{reason}")]
+    Databases {
+        /// What was tried, and why it failed.
+        reason: String,
+    },
     /// A directory or file of ours cannot be written.
     #[error("cannot write `{}`: {}", .path.display(), project::reason(.source))]
     Home {
@@ -121,6 +127,11 @@ impl Error {
             Self::Busy { .. } => {
                 Some("stop the other process first; both would write the same state".to_owned())
             }
+            Self::Databases { .. } => Some(
+                "check that the database runs, and that this machine reaches it: containers only on Linux, others at the \
+                 address of --postgres-uri"
+                    .to_owned(),
+            ),
             Self::Home { .. } => Some("make the directory writable".to_owned()),
             Self::Install { hint, .. } | Self::Port { hint, .. } => hint.clone(),
             Self::Missing { hint, .. }

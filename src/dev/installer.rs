@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::databases;
 use super::interpreter::{on_path, others};
 use super::session::Surroundings;
 use crate::child::Command;
@@ -147,6 +148,9 @@ impl Installer {
             Self::Uv(uv) => {
                 let command = Command::new(uv, directory).arguments(["pip", "install", "--python"]);
                 let command = command.argument(python).without("VIRTUAL_ENV");
+                let overrides = (!packages.overrides.is_empty()).then(|| databases::overrides(directory));
+                let command =
+                    command.arguments(overrides.iter().flat_map(|path| [Path::new("--override"), path]));
                 command.arguments(packages.without_sources.then_some("--no-sources"))
             }
         }

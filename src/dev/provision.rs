@@ -305,7 +305,10 @@ async fn run_or(command: &Command, advice: Option<&str>, hooks: &mut dyn Hooks) 
 
 /// Runs an installer to its end; returns its status and its last lines. Its output is progress, of which the last lines are
 /// shown if it takes long.
-async fn attempt(command: &Command, hooks: &mut dyn Hooks) -> Result<(Status, Vec<String>), Error> {
+pub(super) async fn attempt(
+    command: &Command,
+    hooks: &mut dyn Hooks,
+) -> Result<(Status, Vec<String>), Error> {
     let failed = |source| Error::Run { program: command.shown(), source };
     let mut child = Child::start(command, GRACE).map_err(failed)?;
     let mut unseen: Vec<String> = Vec::new();

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::databases;
 use super::error::Error;
 use super::guard::{self, Configured};
 use super::port;
@@ -105,15 +106,13 @@ fn environment(command: Command, launch: &Launch<'_>) -> Command {
     let Launch { session, options, runtime, address, .. } = launch;
     let plan = &session.plan.local;
     let unset = plan.unset();
-    let mut command = unset.iter().fold(command, |command, name| command.without(name));
-    command = command.variable(local::LOG_COLOUR, options.colour.to_string());
+    let command = unset.iter().fold(command, |command, name| command.without(name));
+    let defaults =
+        databases::installation(session).map_or(&[][..], |(installation, _)| installation.defaults);
+    let command = defaults.iter().fold(command, |command, (name, value)| command.variable(name, *value));
+    let command = command.variable(local::LOG_COLOUR, options.colour.to_string());
     let users = session.env.iter().filter(|(name, _)| !unset.contains(&name.as_str()));
-    for (name, value) in users {
-        command = match value {
-            Some(value) => command.variable(name, value),
-            None => command.without(name),
-        };
-    }
+    let mut command = command.variables(users);
     for (name, value) in &plan.contract {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         command = command.variable(name, text);

@@ -21,6 +21,9 @@ const SAVED: &str = "state-unreadable";
 /// Creates the directory of the state, which git ignores, and backs up its files, because the server removes or overwrites
 /// those that it cannot read. Returns the place of unreadable files that the server would not mention.
 pub(super) fn prepare(directory: &Path, plan: &Plan) -> Result<Option<String>, Error> {
+    if plan.server.product.with_databases().is_some() {
+        return Ok(None);
+    }
     let state = directory.join(&plan.local.state);
     hidden_directory(&state)?;
     let before = directory.join(HOME).join(BEFORE);

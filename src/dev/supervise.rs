@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::databases;
 use super::environment::Environment;
 use super::error::Error;
 use super::lock::{Lock, lock};
@@ -132,8 +133,9 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Installs missing packages, and returns the interpreters that have everything.
+    /// Installs missing packages and prepares databases; returns the interpreters that have everything.
     async fn provide(&mut self) -> Result<Runtime, Error> {
+        databases::write_files(&self.session)?;
         let plan = &self.session.plan.local;
         let mut runtime = Runtime::default();
         let mut python = None;
@@ -144,6 +146,7 @@ impl<'a> Supervisor<'a> {
             runtime = node_modules::provide(&self.session, packages, self.options, self.hooks).await?;
         }
         runtime.program = python.unwrap_or(runtime.program);
+        databases::migrate(&self.session, &runtime, self.hooks).await?;
         Ok(runtime)
     }
 

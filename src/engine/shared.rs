@@ -6,7 +6,9 @@ use bollard::models::{
     EndpointSettings, Ipam, IpamConfig, Network, NetworkConnectRequest, NetworkCreateRequest,
     NetworkDisconnectRequest, VolumeCreateRequest,
 };
-use bollard::query_parameters::{ListNetworksOptions, ListVolumesOptions, RemoveVolumeOptions};
+use bollard::query_parameters::{
+    InspectContainerOptions, ListNetworksOptions, ListVolumesOptions, RemoveVolumeOptions,
+};
 
 use super::call::unless_status;
 use super::connect::Engine;
@@ -81,6 +83,16 @@ impl Engine {
             Err(Error::Request { reason, .. }) if reason.contains("already") => Ok(()),
             connected => connected,
         }
+    }
+
+    /// The IP address of a running container in its networks, if it has one.
+    pub async fn address_of(&self, container: &str) -> Result<Option<String>, Error> {
+        let what = format!("inspect the container `{container}`");
+        let inspect = self.docker.inspect_container(container, None::<InspectContainerOptions>);
+        let networks =
+            self.call(&what, inspect).await?.network_settings.and_then(|settings| settings.networks);
+        let mut addresses = networks.into_iter().flatten().filter_map(|(_, endpoint)| endpoint.ip_address);
+        Ok(addresses.find(|address| !address.is_empty()))
     }
 
     /// Disconnects a container from a network. Succeeds if it is not connected, or one of them does not exist.

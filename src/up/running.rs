@@ -6,6 +6,8 @@ use super::check::check_directory;
 use super::error::Error;
 use super::labels;
 use super::stop::is_running;
+use crate::compiler::product::{LABEL, Product};
+use crate::compiler::server::setup;
 use crate::engine::Engine;
 
 /// The URL of the API of the server that runs for a project. With an `owner`, the project must belong to that directory.
@@ -24,4 +26,49 @@ pub async fn running_url(
     }
     let running = containers.iter().filter(|container| is_running(container));
     Ok(running.filter_map(|container| container.labels.get(labels::URL)).next().cloned())
+}
+
+/// The databases of a running setup.
+pub struct Databases {
+    /// Address of PostgreSQL.
+    pub postgres: String,
+    /// Address of Redis.
+    pub redis: String,
+    /// Whether the setup's server runs, too.
+    pub is_served: bool,
+}
+
+/// The databases of the project of `owner`, by their addresses in its network, if `server` is the one that they are for.
+///
+/// # Errors
+///
+/// As for [`running_url`].
+pub async fn databases(
+    engine: &Engine,
+    server: &Product,
+    project: &str,
+    owner: &Path,
+) -> Result<Option<Databases>, Error> {
+    let containers = engine.containers(labels::PROJECT, project).await?;
+    check_directory(&containers, project, owner)?;
+    let find = |service: &str| {
+        let mut all = containers.iter();
+        all.find(|container| container.labels.get(labels::SERVICE).is_some_and(|name| name == service))
+    };
+    let (Some(postgres), Some(redis), Some(api)) =
+        (find(setup::POSTGRES.name), find(setup::REDIS.name), find(setup::SERVER))
+    else {
+        return Ok(None);
+    };
+    // Each server has tables of its own.
+    if api.labels.get(LABEL).is_none_or(|name| name != server.name) {
+        return Ok(None);
+    }
+    let addresses = (engine.address_of(&postgres.id).await?, engine.address_of(&redis.id).await?);
+    let (Some(postgres), Some(redis)) = addresses else { return Ok(None) };
+    Ok(Some(Databases {
+        postgres: setup::DATABASE_URI.replace(setup::POSTGRES.name, &postgres),
+        redis: setup::REDIS_URI.1.replace(setup::REDIS.name, &redis),
+        is_served: is_running(api),
+    }))
 }

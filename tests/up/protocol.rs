@@ -1,6 +1,7 @@
 //! The checks of the server's protocol in the directory that AGENTCLI_PROTOCOL names, on servers that need no key.
 
 use std::fs;
+use std::process::Command;
 
 use crate::engine::docker;
 use crate::harness::{copy, outside};
@@ -21,9 +22,12 @@ fn running(server: &str) -> Project {
     project
 }
 
-/// The checks that the server at `url` fails.
+/// The checks that the server at `url` fails, from beside the server of the project.
 fn failed(project: &Project, url: &str) -> Vec<String> {
-    let answer = project.python(&outside("AGENTCLI_PROTOCOL").join("sdk_checks.py"), url);
+    of_answer(&project.python(&outside("AGENTCLI_PROTOCOL").join("sdk_checks.py"), url))
+}
+
+fn of_answer(answer: &str) -> Vec<String> {
     let failed: Vec<String> =
         answer.lines().filter_map(|line| line.strip_prefix("  - ")).map(str::to_owned).collect();
     assert!(answer.contains(&format!("ok {} of 78", 78 - failed.len())), "{answer}");
@@ -57,4 +61,15 @@ fn two_replicas_of_the_server_with_databases_pass_all_checks() {
     let failed = failed(&project, "http://127.0.0.1:9000");
     docker(host, &["rm", "-f", second.trim()]);
     assert_eq!(failed, Vec::<String>::new());
+}
+
+#[test]
+fn the_server_of_dev_with_databases_passes_all_checks() {
+    let project = running("pg-preview");
+    docker(&project.host, &["stop", &project.server()]);
+    let dev = project.dev();
+    let python = project.path(".agentcli/python/bin/python");
+    let checks = outside("AGENTCLI_PROTOCOL").join("sdk_checks.py");
+    let output = Command::new(python).arg(checks).arg(dev.url()).output().unwrap();
+    assert_eq!(of_answer(&String::from_utf8_lossy(&output.stdout)), Vec::<String>::new());
 }

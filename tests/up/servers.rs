@@ -12,7 +12,7 @@ use super::Project;
 use crate::engine::docker;
 use crate::harness;
 
-const AGENT: &str = r#"
+pub(super) const AGENT: &str = r#"
 import os
 import time
 
@@ -24,7 +24,19 @@ from langgraph.graph import END, START, StateGraph
 class State(TypedDict, total=False):
     number: int
     seconds: float
+    blocks: float
     user: str
+
+
+async def block(state):
+    """Holds the event loop of the server, if asked to."""
+    if "blocks" in state:
+        with open("/tmp/blocked", "a") as file:
+            file.write("once ")
+    end = time.monotonic() + state.get("blocks", 0)
+    while time.monotonic() < end:
+        pass
+    return {}
 
 
 def add(state):
@@ -32,7 +44,8 @@ def add(state):
     return {"number": state.get("number", 0) + 1, "user": str(os.getuid())}
 
 
-graph = StateGraph(State).add_node("add", add).add_edge(START, "add").add_edge("add", END).compile()
+graph = StateGraph(State).add_node("block", block).add_node("add", add)
+graph = graph.add_edge(START, "block").add_edge("block", "add").add_edge("add", END).compile()
 "#;
 
 /// References to authentication that cannot be loaded: no file, no such name, another object, an error.
@@ -86,7 +99,7 @@ async def hello(request):
 app = Starlette(routes=[Route("/hello", hello)], lifespan=lifespan)
 "#;
 
-fn project() -> Project {
+pub(super) fn project() -> Project {
     let project = Project::new();
     // Variables that would make another server of it, or open its routes for tests.
     let env = json!({ "MIGRATIONS_PATH": "__inmem", "DATABASE_URI": "postgres://nowhere/db", "REDIS_URI": "redis://nowhere" });
@@ -263,7 +276,11 @@ fn the_server_with_databases_needs_no_key_and_ends_runs_whatever_fails_meanwhile
     assert_eq!(up.changes("langgraph-migrations"), ["created", "completed"]);
     let run = json!({ "assistant_id": "agent", "input": { "number": 41 } });
     assert_eq!(project.post("ada", "/runs/wait", &run), json!({ "number": 42, "user": "10001" }));
+    // No heartbeat of this run comes from the event loop for longer than a run may be without one.
+    let run = project.post_run(json!({ "number": 1, "blocks": 12 }));
+    until("a run that blocks the event loop ends", || run.has_status("success"));
     project.assert_nobody_reaches_others();
+    assert_eq!(docker(&project.host, &["exec", &project.server(), "cat", "/tmp/blocked"]), "once ");
 
     // The server of the changed project ends the run. Nothing of the database changed.
     let run = project.start_run(5);
@@ -328,13 +345,17 @@ impl Run<'_> {
 impl Project {
     /// Starts a run on a new thread, and returns once it runs.
     fn start_run(&self, seconds: u32) -> Run<'_> {
-        let text = |value: Value| value.as_str().unwrap().to_owned();
-        let thread = text(self.post("ada", "/threads", &json!({}))["thread_id"].take());
-        let run = json!({ "assistant_id": "agent", "input": { "number": 1, "seconds": seconds } });
-        let id = text(self.post("ada", &format!("/threads/{thread}/runs"), &run)["run_id"].take());
-        let run = Run { project: self, thread, id };
+        let run = self.post_run(json!({ "number": 1, "seconds": seconds }));
         until("the run is taken up", || run.has_status("running"));
         run
+    }
+
+    fn post_run(&self, input: Value) -> Run<'_> {
+        let text = |value: Value| value.as_str().unwrap().to_owned();
+        let thread = text(self.post("ada", "/threads", &json!({}))["thread_id"].take());
+        let run = json!({ "assistant_id": "agent", "input": input });
+        let id = text(self.post("ada", &format!("/threads/{thread}/runs"), &run)["run_id"].take());
+        Run { project: self, thread, id }
     }
 
     /// Starts the image with authentication that does not work. Each server ends, instead of starting without it.

@@ -7,10 +7,13 @@ use std::time::Duration;
 use crate::cli::ask::confirm;
 use crate::cli::check::{self, ConfigOption};
 use crate::cli::compile;
+use crate::cli::databases::DatabaseOptions;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::variables;
+use crate::compiler::product::{LICENSED, MEMORY, PRODUCTS, Product};
 use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
+use crate::compiler::words::listed;
 use crate::compiler::{self, Unused};
 use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
@@ -101,6 +104,13 @@ pub(crate) struct Dev {
     #[arg(long, conflicts_with = "ssl_certfile")]
     tunnel: bool,
 
+    /// Server to run: memory, with its state in files here, or pg-preview, with PostgreSQL and Redis
+    #[arg(long, value_name = "SERVER", default_value = MEMORY.name, value_parser = server)]
+    server: &'static Product,
+
+    #[command(flatten)]
+    databases: DatabaseOptions,
+
     /// Python interpreter [default: the active or the project's virtual environment, or pyenv's, uv's or the PATH's]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
@@ -138,10 +148,28 @@ pub(crate) struct Dev {
     json: bool,
 }
 
+/// A server of `dev`. The one in memory is the same for all images.
+fn server(name: &str) -> Result<&'static Product, String> {
+    let here = PRODUCTS.iter().filter(|product| product.installation.is_some());
+    match Product::named(name).filter(|product| product.installation.is_some()) {
+        Some(product) if product.with_databases().is_some() => Ok(product),
+        Some(_) => Ok(&LICENSED),
+        None if name == LICENSED.name => Err("it runs only in its image: use `agentcli up`".to_owned()),
+        None => Err(format!("there are {}", listed(here.map(|product| product.name)))),
+    }
+}
+
 /// Log levels of the server, which has them in upper case.
 const LOG_LEVELS: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 
-impl Hooks for Printer<'_, &Dev> {
+/// What a session is read with, again after a change.
+struct Reader<'a> {
+    dev: &'a Dev,
+    /// The variables with the addresses of the databases.
+    databases: Vec<(String, Option<String>)>,
+}
+
+impl Hooks for Printer<'_, Reader<'_>> {
     fn confirm(&mut self, question: &str) -> Pin<Box<dyn Future<Output = bool>>> {
         Box::pin(confirm(self.env, question, true))
     }
@@ -153,26 +181,35 @@ impl Hooks for Printer<'_, &Dev> {
     }
 }
 
-impl Dev {
-    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let session = self.session(env)?;
-        let options = self.options(env)?;
-        let opens_browser = !self.no_browser && env.out.is_terminal;
-        let (runtime, stop) = (env.runtime()?, env.stop.clone());
-        let mut printer = Printer::new(env, self.json, &self);
-        printer.opens_browser = opens_browser;
-        runtime.block_on(dev::run(session, &options, &mut printer, &stop))?;
-        Ok(())
-    }
-
+impl Reader<'_> {
     /// Reads, checks and plans the project. The directory is canonical, so that paths match those in the server's output.
     fn session(&self, env: &mut Env) -> Result<Session, Error> {
-        let path = self.config.path(env);
-        let options = compiler::Options { no_lock: self.no_lock, ..Default::default() };
+        let Dev { config, no_lock, server, .. } = self.dev;
+        let path = config.path(env);
+        let options = compiler::Options { no_lock: *no_lock, server, ..Default::default() };
         let (project, config, plan) = check::compile(env, &path, &options, UNUSED)?;
         let directory = compile::directory_of(&env.directory.join(&project.path));
         let directory = directory.canonicalize().unwrap_or(directory);
-        Ok(Session { directory, plan, env: variables::values(env, &project, &config) })
+        let values = variables::values(env, &project, &config);
+        Ok(Session { directory, plan, env: values.into_iter().chain(self.databases.clone()).collect() })
+    }
+}
+
+impl Dev {
+    pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
+        let mut reader = Reader { dev: &self, databases: Vec::new() };
+        let mut session = reader.session(env)?;
+        if self.server.with_databases().is_some() {
+            reader.databases = self.databases.variables(env, self.server, &session.directory)?;
+            session.env.extend(reader.databases.clone());
+        }
+        let options = self.options(env)?;
+        let opens_browser = !self.no_browser && env.out.is_terminal;
+        let (runtime, stop) = (env.runtime()?, env.stop.clone());
+        let mut printer = Printer::new(env, self.json, reader);
+        printer.opens_browser = opens_browser;
+        runtime.block_on(dev::run(session, &options, &mut printer, &stop))?;
+        Ok(())
     }
 
     fn options(&self, env: &Env) -> Result<Options, Error> {

@@ -1,5 +1,5 @@
 //! The server of `dev` with a published runtime for PostgreSQL and Redis. The runtime was made for another version of the
-//! server: `pg/adapter.py` supplies what it lacks, and refuses other versions than those in `pg/packages.lock`.
+//! server: `pg/agentcli_adapter.py` supplies what it lacks, and refuses other versions than those in `pg/packages.lock`.
 
 use super::{Installation, Product, Refusal, State};
 
@@ -13,13 +13,17 @@ pub static PG: Product = Product {
     tag_suffix: "-slim",
     installation: Some(Installation {
         version: "0.16.7",
-        own: &["langgraph-api==0.16.7", "langgraph-runtime-pg==0.11.1.post1"],
+        own: &[
+            "langgraph-api==0.16.7",
+            "langgraph-runtime-pg==0.11.1.post1",
+            "langgraph-checkpoint-postgres==3.2.0",
+        ],
         lock: include_str!("pg/packages.lock"),
         files: &[
-            ("/api/adapter.py", include_str!("pg/adapter.py")),
+            ("/api/agentcli_adapter.py", include_str!("pg/agentcli_adapter.py")),
             ("/api/migrate.py", include_str!("pg/migrate.py")),
         ],
-        application: "adapter:app",
+        application: "agentcli_adapter:app",
         // A killed server's runs are taken up after two to three times the heartbeat.
         defaults: &[("LG_BG_JOB_HEARTBEAT", "5"), ("LOG_COLOR", "false"), ("PYTHONUNBUFFERED", "1")],
         variables: &[("LANGGRAPH_RUNTIME_EDITION", "pg"), ("LG_RUNTIME_PG_AUTO_MIGRATE", "false")],

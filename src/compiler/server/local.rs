@@ -133,6 +133,8 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("LANGGRAPH_NO_VERSION_CHECK", "true"),
     ("LANGGRAPH_CLI_NO_ANALYTICS", "1"),
 ];
+/// Those of them with the addresses of PostgreSQL and Redis.
+pub const DATABASES: [&str; 2] = ["DATABASE_URI", "REDIS_URI"];
 /// Variable with the number of concurrent runs.
 pub const JOBS: &str = "N_JOBS_PER_WORKER";
 /// Variable that allows blocking calls in asynchronous code.

@@ -1,4 +1,5 @@
-# Prepares what runs the agent server, up to the end of a standby's wait. Argument: {"path": [...], "writes_bytecode": whether the environment is agentcli's own,
+# Prepares what runs the agent server, up to the end of a standby's wait. Argument: {"path": [...], "files": the directory of
+# further modules of the server or null, "writes_bytecode": whether the environment is agentcli's own,
 # "debugger": [host, port, waits] or null, "guard": {...}, "node_guard": URL or null,
 # "sockets": descriptors of the sockets to accept connections from, "server": {...}, "standby": null, or {"waits": whether
 # this is a standby, "roots": directories of the project, "state": that of the server's state, "modules": file, "without":
@@ -43,10 +44,12 @@ if options["writes_bytecode"] and sys.dont_write_bytecode:
     write_bytecode_of_packages()
 write_no_bytecode_of_new_files()
 
+if options["files"]:
+    sys.path.append(options["files"])
 standby = options["standby"]
 has_record = standby and os.path.exists(standby["modules"])
 if standby and standby["waits"]:
-    stand_by(options, Project(standby["roots"], standby["state"]))
+    stand_by(options, Project(standby["roots"], standby["state"], options["files"]))
 sockets = [socket.socket(fileno=descriptor) for descriptor in options["sockets"]]
 for inherited in sockets:
     # Processes of the project may outlive this one.

@@ -7,7 +7,7 @@ use crate::child::Command;
 use crate::compiler::back::plan::Variant;
 use crate::compiler::server::local;
 use crate::dev::guard::node_module;
-use crate::dev::{HOME, provision, standby};
+use crate::dev::{HOME, databases, provision, standby};
 
 /// Runs the server in its interpreter.
 const SERVE: &str = concat!(
@@ -34,9 +34,10 @@ fn arguments(launch: &Launch<'_>) -> Value {
     let packages = session.plan.local.python.iter();
     let path =
         packages.flat_map(|it| &it.path).map(|path| session.directory.join(path).display().to_string());
+    let installed = databases::installation(session);
     let debugger = options.debugger.as_ref().map(|it| json!([it.host, it.port, it.waits]));
     let mut server = json!({
-        "app": local::APPLICATION,
+        "app": installed.as_ref().map_or(local::APPLICATION, |(installation, _)| installation.application),
         "host": options.host,
         "port": address.port,
         "access_log": false,
@@ -50,6 +51,7 @@ fn arguments(launch: &Launch<'_>) -> Value {
     let has_bridge = session.plan.server.variant == Variant::Mixed;
     json!({
         "path": path.collect::<Vec<_>>(),
+        "files": installed.map(|(_, files)| files),
         "writes_bytecode": provision::is_own(&runtime.program, &session.directory),
         "debugger": debugger,
         "guard": rules,

@@ -13,10 +13,10 @@ MOST_ATTEMPTS = 3
 class Project:
     """Tells the files of the project from those of the environment and of Python, which may be inside of each other."""
 
-    def __init__(self, roots, state):
+    def __init__(self, roots, state, files):
         self.roots = self.inside(roots)
         self.state = self.inside([state])
-        self.others = self.inside([sys.prefix, sys.base_prefix, sys.base_exec_prefix])
+        self.others = self.inside([sys.prefix, sys.base_prefix, sys.base_exec_prefix] + [files] * bool(files))
 
     @staticmethod
     def inside(directories):

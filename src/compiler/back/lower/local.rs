@@ -10,7 +10,7 @@ use crate::compiler::back::plan::{
 };
 use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::files::Files;
-use crate::compiler::front::config::EnvConfig;
+use crate::compiler::front::config::{Config, EnvConfig};
 use crate::compiler::front::workspace::Locked;
 use crate::compiler::manifests::above::Above;
 use crate::compiler::manifests::dependency::{self, Local as Dependency};
@@ -31,7 +31,7 @@ pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
     let unknown = contract::keys(&contract).filter(|(_, variable)| !is_known(variable));
     Local {
         unknown: unknown.map(|(key, _)| key.to_owned()).collect(),
-        variables: variables(variant, has_bridge),
+        variables: variables(input, has_bridge),
         state: server::local::STATE.to_owned(),
         watch: watch(input, name, context, python.as_ref(), javascript.as_ref()),
         contract,
@@ -41,11 +41,19 @@ pub(super) fn local(input: &Input<'_>, name: &str, context: &Context) -> Local {
     }
 }
 
-fn variables(variant: Variant, has_bridge: bool) -> IndexMap<String, String> {
-    let javascript = if variant == Variant::Javascript { server::local::JAVASCRIPT_VARIABLES } else { &[] };
+fn variables(input: &Input<'_>, has_bridge: bool) -> IndexMap<String, String> {
+    let is_javascript = input.resolved.variant == Variant::Javascript;
+    let javascript = if is_javascript { server::local::JAVASCRIPT_VARIABLES } else { &[] };
     let bridge = if has_bridge { server::local::BRIDGE_VARIABLES } else { &[] };
     let all = server::local::VARIABLES.iter().chain(javascript).chain(bridge);
-    all.map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    let own = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+    let mut all: IndexMap<_, _> = all.map(own).collect();
+    if let Some(installation) = input.config.server.with_databases() {
+        // Their addresses are the user's.
+        all.retain(|name, _| !server::local::DATABASES.contains(&name.as_str()));
+        all.extend(installation.variables.iter().map(own));
+    }
+    all
 }
 
 /// Sections that the JavaScript server takes as arguments instead of from its environment.
@@ -62,10 +70,13 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
     let locked = resolved.locks().flat_map(|locked| locked.manifests(input.files));
     let manifests = resolved.locals.iter().flat_map(|local| manifests(input, local));
     let manifests = manifests.chain(included).chain(locked).collect();
+    let databases = input.config.server.with_databases();
+    let overrides = databases.iter().flat_map(|server| server.own).map(|&own| own.to_owned()).collect();
     PythonPackages {
+        overrides,
         version: resolved.pinned_python.clone(),
         requires_python: resolved.requires_python.clone(),
-        server: server_packages(input.config.api_version.as_deref()),
+        server: server_packages(input.config),
         requirements: requirements(resolved),
         files: files.clone().map(|it| it.path.clone()).collect(),
         hashed: files.filter(|it| it.has_hashes).map(|it| it.path.clone()).collect(),
@@ -78,7 +89,7 @@ fn python_packages(input: &Input<'_>, own: bool) -> PythonPackages {
         manifests,
         without_sources: resolved.is_without_sources(),
         without_requirements: resolved.installs_alone(),
-        uses_pip: resolved.installer == Installer::Pip,
+        uses_pip: resolved.installer == Installer::Pip && databases.is_none(),
         pip_config: resolved.pip_config.clone(),
         above: above(resolved, input.files),
     }
@@ -145,8 +156,14 @@ fn manifests(input: &Input<'_>, local: &Dependency) -> Vec<String> {
     names.map(|name| paths::join(&local.path, name)).filter(|path| input.files.is_file(path)).collect()
 }
 
-/// `api_version` selects the first package, which requires fitting versions of the others.
-fn server_packages(api_version: Option<&str>) -> Vec<ServerPackage> {
+/// `api_version` selects the first package, which requires fitting versions of the others. A server with databases has exact
+/// versions.
+fn server_packages(config: &Config) -> Vec<ServerPackage> {
+    if let Some(installation) = config.server.with_databases() {
+        let exact = installation.own.iter().filter_map(|own| own.split_once("=="));
+        return exact.map(|(name, version)| ServerPackage::exactly(name, version)).collect();
+    }
+    let api_version = config.api_version.as_deref();
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let selected = api_version.map_or_else(String::new, |version| {
         let is_series = version.split('.').count() < 3 && version.chars().all(is_digit);

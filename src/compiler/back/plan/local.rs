@@ -54,6 +54,9 @@ pub struct PythonPackages {
     pub locks: Vec<String>,
     /// Their versions, as lines of a constraints file.
     pub constraints: Vec<String>,
+    /// Requirements that replace those of other packages, which uv alone can do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<String>,
     /// Requirements files.
     pub files: Vec<String>,
     /// Those of them that have hashes.
@@ -107,6 +110,11 @@ pub struct ServerPackage {
 }
 
 impl ServerPackage {
+    /// This version and no other.
+    pub fn exactly(name: &str, version: &str) -> Self {
+        Self { name: name.to_owned(), selected: format!("=={version}"), newest: None, oldest: None }
+    }
+
     /// The requirement (PEP 508) that an environment of the user has to meet. It may have a newer version.
     pub fn accepted(&self) -> String {
         format!("{}{}", self.name, self.selected)

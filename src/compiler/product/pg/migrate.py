@@ -31,8 +31,10 @@ def main():
             revision = upgrade_head()
             asyncio.run(set_up())
     except (psycopg.Error, OSError) as error:
-        # Neither the address nor the password.
-        sys.exit(f"cannot migrate the database: {type(error).__name__}: {str(error).splitlines()[0]}")
+        # Neither the address nor the password, which are quoted where an address cannot be parsed.
+        is_invalid = isinstance(error, psycopg.ProgrammingError) and not error.sqlstate
+        reason = "its address is invalid" if is_invalid else f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        sys.exit(f"cannot migrate the database: {reason}")
     print(f"the database is at revision {revision}")
 
 

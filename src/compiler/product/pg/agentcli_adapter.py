@@ -1,4 +1,4 @@
-"""Fits langgraph-runtime-pg to the version of langgraph-api in this image, for which it was not made."""
+"""Fits langgraph-runtime-pg to the version of langgraph-api beside it, for which it was not made."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ VERSIONS = {"langgraph-api": "0.16.7", "langgraph-runtime-pg": "0.11.1.post1"}
 
 for package, expected in VERSIONS.items():
     if version(package) != expected:
-        sys.exit(f"the image has {package} {version(package)}, and the adapter is for {expected}: build the image again")
+        sys.exit(f"{package} {version(package)} is installed, and the adapter of agentcli is for {expected}: install it again")
 
 import psycopg
 import redis
