@@ -69,8 +69,8 @@ commands! {
 
     /// Run a graph of a server
     ///
-    /// Without --url or --deployment, the server is that of `dev` for the project here. GRAPH may be left out if the server has
-    /// one graph.
+    /// Without --url or --deployment, the server is that of `dev` for the project here, or else of `up`. GRAPH may be left out
+    /// if the server has one graph.
     ///
     /// On a terminal, the text of language models is printed as it arrives, and steps of the graph are printed on stderr.
     /// Otherwise, only the answer is printed: the text of the last message if a language model wrote it, or else the

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::HOME;
 use super::databases;
 use super::interpreter::{on_path, others};
 use super::session::Surroundings;
@@ -15,57 +16,51 @@ pub(super) enum Installer {
     Uv(PathBuf),
 }
 
-/// The uv that creates the environment and installs into it, if there is one and the project allows it.
-pub(super) fn uv(packages: &PythonPackages, surroundings: &Surroundings) -> Option<PathBuf> {
-    on_path("uv", surroundings).filter(|_| !packages.uses_pip)
+/// The uv that creates the environment and installs into it, if there is one and the project allows it: that of the PATH, or
+/// one that was installed for the project.
+pub(super) fn uv(
+    packages: &PythonPackages,
+    surroundings: &Surroundings,
+    directory: &Path,
+) -> Option<PathBuf> {
+    if packages.uses_pip {
+        return None;
+    }
+    on_path("uv", surroundings).or_else(|| Some(uv_in(&own(directory))).filter(|uv| uv.is_file()))
 }
 
-/// The command that creates an environment at `home` with the interpreter `base`: with pip if it `has_pip`, which takes Python
-/// seconds to install, else empty.
-pub(super) fn create(
-    uv: Option<&Path>,
-    base: &Path,
-    home: &Path,
-    has_pip: bool,
-    directory: &Path,
-) -> Command {
+/// The directory that uv is installed into where the PATH has none. It stays when our environment is created again.
+pub(super) fn own(directory: &Path) -> PathBuf {
+    directory.join(HOME).join("uv")
+}
+
+/// The uv that is installed into `home`.
+pub(super) fn uv_in(home: &Path) -> PathBuf {
+    home.join("bin/uv")
+}
+
+/// The command that creates an environment at `home` with the interpreter `base`: empty with uv, else with pip, which takes
+/// Python seconds to install.
+pub(super) fn create(uv: Option<&Path>, base: &Path, home: &Path, directory: &Path) -> Command {
     let command = match uv {
-        None => Command::new(base, directory)
-            .arguments(["-m", "venv", "--clear"])
-            .arguments((!has_pip).then_some("--without-pip")),
+        None => Command::new(base, directory).arguments(["-m", "venv", "--clear"]),
         Some(uv) => Command::new(uv, directory).arguments(["venv", "--quiet", "--python"]).argument(base),
     };
     command.argument(home).without("VIRTUAL_ENV")
 }
 
-/// Whether something in the environment at `home` can install packages into it.
-pub(super) fn has_installer(home: &Path, packages: &PythonPackages) -> bool {
-    let has = |program: &str| home.join("bin").join(program).is_file();
-    has("pip") || has("uv") && !packages.uses_pip
-}
-
-/// The command that installs uv into the environment at `home`, with the pip of the interpreter `with`. Building it from source
-/// would take minutes.
-pub(super) fn get_uv(with: &Path, home: &Path, directory: &Path) -> Command {
-    let python = home.join("bin/python");
-    let pip = if with == python {
-        pip(&python, directory)
-    } else {
-        // Since pip 22.3.
-        pip_of(with, directory, &["--python".into(), python])
-    };
-    pip.arguments(["--only-binary", ":all:", "uv"])
+/// The command that installs uv into `home` with the pip of `python`. Building it from source would take minutes.
+pub(super) fn get_uv(python: &Path, home: &Path, directory: &Path) -> Command {
+    let command =
+        pip(python, directory).arguments(["--only-binary", ":all:", "--upgrade", "--target"]).argument(home);
+    // Settings of users that a directory contradicts.
+    command.argument("uv").variable("PIP_REQUIRE_VIRTUALENV", "0").variable("PIP_USER", "0")
 }
 
 fn pip(python: &Path, directory: &Path) -> Command {
-    pip_of(python, directory, &[])
-}
-
-fn pip_of(python: &Path, directory: &Path, options: &[PathBuf]) -> Command {
-    let quiet = ["--disable-pip-version-check", "--progress-bar", "off", "--no-input"];
-    let command = Command::new(python, directory).arguments(["-m", "pip"]);
-    let command = options.iter().fold(command, |command, option| command.argument(option));
-    command.argument("install").arguments(quiet).without("VIRTUAL_ENV")
+    let install =
+        ["-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off", "--no-input"];
+    Command::new(python, directory).arguments(install).without("VIRTUAL_ENV")
 }
 
 impl Installer {

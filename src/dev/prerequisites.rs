@@ -80,7 +80,7 @@ pub async fn uv(
     packages: &PythonPackages,
     selection: &Selection,
 ) -> Option<Result<(PathBuf, String), String>> {
-    let uv = installer::uv(packages, &selection.surroundings)?;
+    let uv = installer::uv(packages, &selection.surroundings, directory)?;
     let asked = answer(&Command::new(&uv, directory).argument("--version"), selection.timeout).await;
     Some(asked.and_then(|(status, mut lines)| match lines.pop() {
         Some(line) if status.is_success() => {

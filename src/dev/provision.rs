@@ -33,6 +33,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// Number of lines that are shown then.
 const SHOWN_LINES: usize = 5;
 
+/// The message of an interpreter without pip.
+const NO_PIP: &str = "No module named pip";
+
 /// Messages of uv and pip about requirements that no versions meet. Others are more specific.
 const INCOMPATIBLE: &[&str] = &["No solution found", "ResolutionImpossible", "No matching distribution"];
 
@@ -159,7 +162,6 @@ async fn install(
     let directory = &session.directory;
     let home = home(directory);
     let python = home.join("bin/python");
-    let uv = installer::uv(packages, &options.selection.surroundings);
     // It is recorded again when it is complete.
     Environment::forget(directory, PYTHON);
     let with = if packages.uses_pip { "pip" } else { "uv" };
@@ -172,16 +174,16 @@ async fn install(
         inspect(&python, directory, required, options.selection.timeout).await.is_ok_and(has_version);
     // An installer keeps the versions that it finds, also those of a lock file.
     let was_locked = !is_locked && constraints.exists();
-    if !is_usable || was_locked || (uv.is_none() && !installer::has_installer(&home, packages)) {
-        fs::remove_dir_all(&home).ok();
-        let create = installer::create(uv.as_deref(), &base.path, &home, packages.uses_pip, directory);
-        run(&create, hooks).await?;
-    }
-    let installer = match uv {
-        None if packages.uses_pip => Installer::Pip,
-        None => uv_or_pip(&base.path, &home, directory, hooks).await?,
-        Some(uv) => Installer::Uv(uv),
+    let uv = match installer::uv(packages, &options.selection.surroundings, directory) {
+        None if !packages.uses_pip => get_uv(&base.path, directory, hooks).await?,
+        uv => uv,
     };
+    let lacks_installer = uv.is_none() && !home.join("bin/pip").is_file();
+    if !is_usable || was_locked || lacks_installer {
+        fs::remove_dir_all(&home).ok();
+        run(&installer::create(uv.as_deref(), &base.path, &home, directory), hooks).await?;
+    }
+    let installer = uv.map_or(Installer::Pip, Installer::Uv);
     let debugger = options.debugger.is_some();
     let mut has_server = false;
     if is_locked {
@@ -257,34 +259,26 @@ async fn warn_of_old_server(
     Ok(())
 }
 
-/// uv, which the pip of the interpreter `base` installs into our environment at `home`, or one that is installed there first;
-/// the latter itself if both fail.
-async fn uv_or_pip(
-    base: &Path,
-    home: &Path,
-    directory: &Path,
-    hooks: &mut dyn Hooks,
-) -> Result<Installer, Error> {
-    let uv = home.join("bin/uv");
-    if uv.is_file() {
-        return Ok(Installer::Uv(uv));
-    }
+/// Installs uv with the pip of the interpreter `base`, or with one that is installed first. Returns none, after a note, if it
+/// cannot be had.
+async fn get_uv(base: &Path, directory: &Path, hooks: &mut dyn Hooks) -> Result<Option<PathBuf>, Error> {
+    let home = installer::own(directory);
     let message = "installing uv".to_owned();
     hooks.event(&Event::Provisioning { message, done: false });
-    let (status, _) = attempt(&installer::get_uv(base, home, directory), hooks).await?;
-    if status.is_success() && uv.is_file() {
-        return Ok(Installer::Uv(uv));
+    let (mut status, mut last) = attempt(&installer::get_uv(base, &home, directory), hooks).await?;
+    if last.iter().any(|line| line.contains(NO_PIP)) {
+        run(&installer::create(None, base, &home, directory), hooks).await?;
+        let python = home.join("bin/python");
+        (status, last) = attempt(&installer::get_uv(&python, &home, directory), hooks).await?;
     }
-    run(&installer::create(None, base, home, true, directory), hooks).await?;
-    let (status, last) =
-        attempt(&installer::get_uv(&home.join("bin/python"), home, directory), hooks).await?;
-    if status.is_success() {
-        return Ok(Installer::Uv(uv));
+    let uv = installer::uv_in(&home);
+    if status.is_success() && uv.is_file() {
+        return Ok(Some(uv));
     }
     let cause = last.iter().rfind(|line| line.starts_with("ERROR: "));
     let cause = cause.map_or_else(String::new, |line| line.replacen("ERROR", "", 1));
     hooks.note(format!("cannot install uv, installing with pip instead{cause}"));
-    Ok(Installer::Pip)
+    Ok(None)
 }
 
 /// Runs an installer, and reports its output as progress.

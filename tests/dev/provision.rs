@@ -97,10 +97,11 @@ fn without_uv_it_is_installed_first() {
     dev.until("ready");
     assert_eq!(dev.run(json!({}))["greeting"], "Hello, world!");
     dev.stop("INT");
-    assert!(project.path(".agentcli/python/bin/uv").is_file());
+    assert!(project.path(".agentcli/uv/bin/uv").is_file());
     // The pip of that Python installs it, if it has one: another one takes seconds to install.
     let pip = Command::new("/usr/bin/python3").args(["-m", "pip", "--version"]).output().unwrap();
-    assert_eq!(project.path(".agentcli/python/bin/pip").exists(), !pip.status.success());
+    assert_eq!(project.path(".agentcli/uv/bin/pip").exists(), !pip.status.success());
+    assert!(!project.path(".agentcli/python/bin/pip").exists());
 }
 
 #[test]
