@@ -1,7 +1,7 @@
 //! The exact output of `agentcli validate` for each case in `fixtures/invalid/<code>/`.
 //!
 //! - `<case>.json` is the configuration, copied as `agent.json`, and `<case>.txt` the output. A case named
-//!   `<name>.langgraph` is copied as `langgraph.json`, and one named `<name>.memory` or `<name>.pg-preview` is
+//!   `<name>.langgraph` is copied as `langgraph.json`, and one named `<name>.memory` or `<name>.pg` is
 //!   checked for that server.
 //! - The project around it is `fixtures/trees/python`, or `fixtures/trees/<tree>` for a case named `<name>@<tree>`.
 //! - A tree with a directory `project/` has files beside the project too, and the configuration is in that directory.
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use crate::harness::{Output, TestEnv, fixtures, golden};
 
 /// The servers that cases are checked for beside the default.
-const SERVERS: &[&str] = &["memory", "pg-preview"];
+const SERVERS: &[&str] = &["memory", "pg"];
 
 /// The name of a case without that of its server.
 fn without_server(stem: &str) -> &str {

@@ -9,7 +9,7 @@ use crate::error::Error;
 /// The option of every command that checks or compiles for a server.
 #[derive(Debug, clap::Args)]
 pub struct ServerOption {
-    /// Server to run on: licensed, or without a key memory or pg-preview [default: AGENTCLI_SERVER, or licensed]
+    /// Server to run on: licensed, or without a key memory or pg [default: AGENTCLI_SERVER, or licensed]
     #[arg(long, value_name = "SERVER", value_parser = name)]
     server: Option<&'static Product>,
 }

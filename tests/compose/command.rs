@@ -200,7 +200,7 @@ fn what_is_no_image_is_not_run() {
 #[test]
 fn a_server_waits_for_the_end_of_its_migrations() {
     let env = TestEnv::project();
-    let run = env.run("compose compose.yaml --server pg-preview");
+    let run = env.run("compose compose.yaml --server pg");
     assert_eq!(run.code, 0, "{}", run.err);
     assert_valid(&parsed(&read(&env, "compose.yaml")));
     let compose = config(&env.path(""), &[], "compose.yaml").unwrap();

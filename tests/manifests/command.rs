@@ -183,7 +183,7 @@ fn a_server_with_its_state_in_a_directory_runs_alone_on_a_volume() {
 
 #[test]
 fn migrations_with_a_command_are_the_container_of_their_job() {
-    let (_, objects) = manifests(&project("{}"), "--server pg-preview");
+    let (_, objects) = manifests(&project("{}"), "--server pg");
     let job = objects.iter().find(|object| object["kind"] == "Job").unwrap();
     let pod = &job["spec"]["template"]["spec"];
     assert_eq!(pod["initContainers"], Value::Null);

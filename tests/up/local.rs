@@ -18,7 +18,7 @@ impl Project {
         let path = env::join_paths(env::split_paths(&path).chain([tools])).unwrap();
         let port = free_port().to_string();
         let mut command =
-            self.command(&["dev", "--json", "--no-browser", "--server", "pg-preview", "--port", &port]);
+            self.command(&["dev", "--json", "--no-browser", "--server", "pg", "--port", &port]);
         let mut dev = Dev::new(command.env("PATH", path).env_remove("VIRTUAL_ENV").spawn().unwrap());
         dev.until("ready");
         dev
@@ -35,7 +35,7 @@ fn ask(dev: &Dev, method: &str, route: &str, body: Value) -> Value {
 #[test]
 fn the_databases_of_up_keep_what_dev_runs() {
     let project = servers::project();
-    let up = project.up(&["--wait", "--server", "pg-preview"]);
+    let up = project.up(&["--wait", "--server", "pg"]);
     assert_eq!(up.code, 0, "{up:?}");
     let dev = project.dev();
     dev.hear("the server of `up` also takes runs from these databases");
@@ -80,12 +80,12 @@ fn dev_refuses_servers_and_databases_that_it_cannot_use() {
         (databases, "--postgres-uri is not the address of such a database"),
     ];
     for (arguments, expected) in cases {
-        let refused = env().run(&format!("dev --server pg-preview {arguments}"));
+        let refused = env().run(&format!("dev --server pg {arguments}"));
         assert!(refused.code != 0 && refused.err.contains(expected), "{arguments}: {}", refused.err);
         assert!(!refused.err.contains("hidden"), "{}", refused.err);
     }
     // What the server does not support.
     let config = json!({ "dependencies": ["."], "graphs": { "agent": "./agent.py:graph" }, "store": { "index": { "dims": 3, "embed": "openai:x" } } });
-    let refused = env().file("agent.json", config.to_string()).run("dev --server pg-preview");
+    let refused = env().file("agent.json", config.to_string()).run("dev --server pg");
     assert!(refused.err.contains("unsupported-by-server"), "{}", refused.err);
 }

@@ -42,7 +42,7 @@ fn the_server_in_memory_passes_all_checks_but_one() {
 
 #[test]
 fn two_replicas_of_the_server_with_databases_pass_all_checks() {
-    let project = running("pg-preview");
+    let project = running("pg");
     let (host, server) = (&project.host, project.server());
     // On the same loopback interface, where the checks wait for webhooks.
     let network = format!("container:{server}");
@@ -65,7 +65,7 @@ fn two_replicas_of_the_server_with_databases_pass_all_checks() {
 
 #[test]
 fn the_server_of_dev_with_databases_passes_all_checks() {
-    let project = running("pg-preview");
+    let project = running("pg");
     docker(&project.host, &["stop", &project.server()]);
     let dev = project.dev();
     let python = project.path(".agentcli/python/bin/python");

@@ -271,7 +271,7 @@ fn an_edit_replaces_the_server_at_once_and_loses_nothing_that_it_acknowledged() 
 #[test]
 fn the_server_with_databases_needs_no_key_and_ends_runs_whatever_fails_meanwhile() {
     let project = project();
-    let up = project.up(&["--wait", "--server", "pg-preview"]);
+    let up = project.up(&["--wait", "--server", "pg"]);
     assert_eq!(up.code, 0, "{up:?}");
     assert_eq!(up.changes("langgraph-migrations"), ["created", "completed"]);
     let run = json!({ "assistant_id": "agent", "input": { "number": 41 } });
@@ -286,7 +286,7 @@ fn the_server_with_databases_needs_no_key_and_ends_runs_whatever_fails_meanwhile
     let run = project.start_run(5);
     docker(&project.host, &["kill", &project.server()]);
     project.write("app.py", &format!("{APP}# changed\n"));
-    let up = project.up(&["--wait", "--server", "pg-preview"]);
+    let up = project.up(&["--wait", "--server", "pg"]);
     assert_eq!((up.code, up.changes("langgraph-migrations")), (0, vec!["unchanged"]), "{up:?}");
     assert_eq!(up.changes("langgraph-api")[0], "recreated", "{up:?}");
     until("the run of a killed server ends", || run.has_status("success"));
@@ -393,7 +393,7 @@ fn a_failed_migration_ends_the_command_with_its_reason() {
     let nowhere = [
         "--wait",
         "--server",
-        "pg-preview",
+        "pg",
         "--postgres-uri",
         "postgres://ada:hidden@langgraph-redis:6379/a",
     ];

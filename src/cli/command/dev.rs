@@ -104,7 +104,7 @@ pub(crate) struct Dev {
     #[arg(long, conflicts_with = "ssl_certfile")]
     tunnel: bool,
 
-    /// Server to run: memory, with its state in files here, or pg-preview, with PostgreSQL and Redis
+    /// Server to run: memory, with its state in files here, or pg, with PostgreSQL and Redis
     #[arg(long, value_name = "SERVER", default_value = MEMORY.name, value_parser = server)]
     server: &'static Product,
 

@@ -5,9 +5,9 @@ use super::{Installation, Product, Refusal, State};
 
 /// The server with a runtime for PostgreSQL and Redis.
 pub static PG: Product = Product {
-    name: "pg-preview",
-    summary: "state in PostgreSQL and Redis; needs no key; a preview",
-    purpose: "trying a server that survives crashes and has replicas",
+    name: "pg",
+    summary: "state in PostgreSQL and Redis; needs no key",
+    purpose: "servers with replicas, whose runs survive crashes",
     python_image: "python",
     javascript_image: None,
     tag_suffix: "-slim",
