@@ -20,6 +20,8 @@ import redis
 import sqlalchemy.exc
 from langgraph_runtime_pg import checkpoint, database, ops, queue, redis_stream, retry, store
 from psycopg_pool import AsyncConnectionPool
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
 
 # Before the server is imported, which reads them once. A run that one of them ends is tried again, by this server or another.
 retry.RETRIABLE_EXCEPTIONS += (
@@ -127,6 +129,22 @@ def fit_runs(runs):
     runs.get = staticmethod(get_at_once)
 
 
+def survive_restarts(stream, runs):
+    """Commands to Redis that wait while it restarts, and no start of a run while it is gone: that would take its attempts."""
+    options, next_runs = stream._redis_pool_kwargs(), runs.next
+    # Ten seconds in all.
+    retry = Retry(ExponentialBackoff(base=0.1, cap=1), 12)
+    stream._redis_pool_kwargs = lambda: {**options, "retry": retry}
+
+    async def next_runs_once_possible(*args, **options):
+        with contextlib.suppress(redis.exceptions.ConnectionError, redis.exceptions.TimeoutError):
+            await stream._REDIS.ping()
+            async for run in next_runs(*args, **options):
+                yield run
+
+    runs.next = staticmethod(next_runs_once_possible)
+
+
 def fit_crons(crons):
     """Crons whose end time can be removed."""
     update = crons.update
@@ -175,6 +193,7 @@ keep_alive(redis_stream, queue)
 fit_streams(redis_stream.StreamManager)
 fit_store(EnsureStoreAccessible)
 fit_runs(ops.Runs)
+survive_restarts(redis_stream, ops.Runs)
 fit_crons(ops.Crons)
 
 from langgraph_api.server import app  # noqa: E402, F401
