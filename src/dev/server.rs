@@ -25,7 +25,7 @@ use crate::live::{self, Urls};
 pub(super) use javascript::{resolution_files, unsupported};
 
 /// Grace period of the server, in which it finishes its runs and writes its state.
-const GRACE: Duration = Duration::from_secs(8);
+const GRACE: Duration = Duration::from_secs(9);
 
 /// Time for open connections to finish; less than the grace period.
 const OPEN_CONNECTIONS: Duration = Duration::from_secs(3);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::standby::next_standby;
-use super::{Dev, PATIENCE, Project, call, signal_process};
+use super::{Dev, PATIENCE, Project, call, signal_process, until};
 
 const GRAPH: &str = "src/hello/graph.py";
 
@@ -96,4 +96,31 @@ fn requests_wait_while_the_server_restarts() {
     assert_eq!(dev.run(json!({}))["greeting"], "Five, world!");
     assert_eq!(dev.call("GET", &format!("/threads/{thread}"), Value::Null)["thread_id"], thread);
     dev.stop("INT");
+}
+
+/// The server gives open requests and runs their time before it writes its state.
+#[test]
+fn a_run_that_does_not_end_costs_no_state() {
+    let project = Project::of("hello");
+    project.edit(
+        GRAPH,
+        "    return",
+        "    __import__('time').sleep(60 * ('slow' in state.get('name', '')))\n    return",
+    );
+    let dev = project.ready(&[]);
+    let url = format!("{}/runs/wait", dev.url());
+    let run = json!({ "assistant_id": "agent", "input": { "name": "slow" } });
+    // It gets no answer, or a late one.
+    let waiting = thread::spawn(move || call("POST", &url, run));
+    let is_running = || {
+        dev.call("POST", "/threads/search", json!({ "status": "busy" }))
+            .as_array()
+            .is_some_and(|it| it.len() == 1)
+    };
+    until(is_running, || dev.talk());
+    let thread = dev.call("POST", "/threads", json!({}))["thread_id"].as_str().unwrap().to_owned();
+    edit(&project, &dev, "Hello", "One");
+    assert_eq!(dev.call("GET", &format!("/threads/{thread}"), Value::Null)["thread_id"], thread);
+    drop(dev);
+    waiting.join().ok();
 }

@@ -17,8 +17,7 @@ impl Project {
         let tools = python().parent().unwrap().to_owned();
         let path = env::join_paths(env::split_paths(&path).chain([tools])).unwrap();
         let port = free_port().to_string();
-        let mut command =
-            self.command(&["dev", "--json", "--no-browser", "--server", "pg", "--port", &port]);
+        let mut command = self.command(&["dev", "--json", "--no-browser", "--server", "pg", "--port", &port]);
         let mut dev = Dev::new(command.env("PATH", path).env_remove("VIRTUAL_ENV").spawn().unwrap());
         dev.until("ready");
         dev

@@ -390,13 +390,8 @@ fn until(what: &str, is: impl Fn() -> bool) {
 #[test]
 fn a_failed_migration_ends_the_command_with_its_reason() {
     let project = project();
-    let nowhere = [
-        "--wait",
-        "--server",
-        "pg",
-        "--postgres-uri",
-        "postgres://ada:hidden@langgraph-redis:6379/a",
-    ];
+    let nowhere =
+        ["--wait", "--server", "pg", "--postgres-uri", "postgres://ada:hidden@langgraph-redis:6379/a"];
     let up = project.up(&nowhere);
     assert_eq!(up.code, 1, "{up:?}");
     let failed = up.events.iter().find(|event| event["event"] == "failed").unwrap();

@@ -68,7 +68,7 @@ pub(crate) struct Dev {
     #[arg(long)]
     no_reload: bool,
 
-    /// Do not keep a second process ready, which makes restarts of the Python server quicker
+    /// Do not keep a second process ready, which makes restarts quicker
     #[arg(long)]
     no_standby: bool,
 
