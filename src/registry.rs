@@ -1,7 +1,8 @@
 //! A client of image registries: reads manifests, and pushes layers, manifests and documents, without a container engine.
 //!
-//! [`Replacement`] makes an image from one in a registry, and [`push_index`] one of several platforms. The client asks for a token as registries want it, tries again what may
-//! pass, and checks every digest, so that a manifest is sent only after everything that it names.
+//! [`Replacement`] makes an image from one in a registry, [`push_index`] one of several platforms, and [`Attachment`] attaches a
+//! document to one. The client asks for a token as registries want it, tries again what may pass, and checks every digest, so
+//! that a manifest is sent only after everything that it names.
 
 mod access;
 mod attach;

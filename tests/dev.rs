@@ -21,6 +21,7 @@ mod standby;
 mod wheel;
 mod workspaces;
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -139,10 +140,7 @@ impl Project {
     /// The program in this project, with uv on the PATH and nothing of an active environment.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        let tools = python().parent().unwrap().to_owned();
-        let path = env::var_os("PATH").unwrap_or_default();
-        let path = env::join_paths(env::split_paths(&path).chain([tools])).unwrap();
-        command.arg("dev").args(arguments).current_dir(self.directory.path()).env("PATH", path);
+        command.arg("dev").args(arguments).current_dir(self.directory.path()).env("PATH", path_with_uv());
         command.env("PYENV_ROOT", "/nowhere").env_remove("PYENV_VERSION");
         command.env_remove("VIRTUAL_ENV").envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.env(MARK, self.directory.path()).stdin(Stdio::null());
@@ -221,6 +219,13 @@ impl Drop for Project {
             Command::new("kill").args(["-9", &id]).status().ok();
         }
     }
+}
+
+/// The PATH with the programs of the tests' Python, such as uv, after all others.
+pub(crate) fn path_with_uv() -> OsString {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let tools = python().parent().unwrap().to_owned();
+    env::join_paths(env::split_paths(&path).chain([tools])).unwrap()
 }
 
 /// A running `agentcli dev --json`.

@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::files::Files as _;
 use super::front::config::Config;
 use super::front::workspace::{self, Locked};
-use super::manifests::dependency;
 use super::manifests::local_requirements::Closure;
 use super::manifests::requirement::normalized_name;
 use super::manifests::requirements_txt::{self, Kind, Part};
@@ -73,14 +72,10 @@ pub fn pinned(
     no_lock: bool,
 ) -> Vec<Pinned> {
     let mut found = Vec::new();
-    let locals = || {
-        let locals = dependency::local_dependencies(config.entries(), files).into_iter();
-        Closure::new(locals.filter(|local| local.is_directory()).collect(), files).locals
-    };
     match workspace::locked(config, files) {
         Some(locked) => found.extend(of_lock(&locked)),
         None => {
-            for local in locals() {
+            for local in Closure::of_directories(config.entries(), files).locals {
                 let beside = workspace::beside(&local, config, files).filter(|_| !no_lock);
                 found.extend(beside.and_then(Result::ok).iter().flat_map(of_lock));
                 for part in requirements_txt::parts(&local.path, files) {

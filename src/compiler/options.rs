@@ -1,4 +1,4 @@
-//! What a command says beside the configuration.
+//! The options of a command that affect how a configuration is checked and compiled.
 
 use crate::compiler::front::config::Config;
 use crate::compiler::product::Product;

@@ -1,4 +1,4 @@
-//! What a command does not use of a configuration, so that errors about it do not stop the command.
+//! The parts of a configuration that a command does not use: errors about them do not stop it.
 
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::options::Options;

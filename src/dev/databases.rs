@@ -10,7 +10,7 @@ use super::server::Runtime;
 use super::session::{Hooks, Session};
 use crate::child::Command;
 use crate::compiler::paths::file_name;
-use crate::compiler::product::{Installation, State};
+use crate::compiler::product::State;
 use crate::live::Event;
 use crate::project;
 
@@ -20,20 +20,20 @@ const FILES: &str = "server";
 /// The file of the requirements that replace others: the runtime of the server requires another version of it.
 const OVERRIDES: &str = "overrides.txt";
 
-/// The path of that file in a project.
-pub(super) fn overrides(directory: &Path) -> PathBuf {
-    directory.join(HOME).join(FILES).join(OVERRIDES)
+/// The directory of the files in the project in `directory`.
+pub(super) fn files(directory: &Path) -> PathBuf {
+    directory.join(HOME).join(FILES)
 }
 
-/// The server with databases that runs, and the directory of its files.
-pub(super) fn installation(session: &Session) -> Option<(&'static Installation, PathBuf)> {
-    let installation = session.plan.server.product.with_databases()?;
-    Some((installation, session.directory.join(HOME).join(FILES)))
+/// The path of the requirements that replace others, in the project in `directory`.
+pub(super) fn overrides(directory: &Path) -> PathBuf {
+    files(directory).join(OVERRIDES)
 }
 
 /// Writes the files of the server, which its installation needs, too.
 pub(super) fn write_files(session: &Session) -> Result<(), Error> {
-    let Some((installation, directory)) = installation(session) else { return Ok(()) };
+    let Some(installation) = session.plan.server.product.with_databases() else { return Ok(()) };
+    let directory = files(&session.directory);
     hidden_directory(&directory)?;
     let overrides = installation.own.join("\n");
     for (path, text) in installation.files.iter().chain(&[(OVERRIDES, &*overrides)]) {
@@ -51,12 +51,12 @@ pub(super) async fn migrate(
     let State::Databases { migrations: Some(command) } = session.plan.server.product.state else {
         return Ok(());
     };
-    let Some((_, directory)) = installation(session) else { return Ok(()) };
     let message = "bringing the tables of the server up to date".to_owned();
     hooks.event(&Event::Provisioning { message, done: false });
     // The command of an image, with the interpreter and the directory of the files here.
-    let files = command[1..].iter().map(|path| directory.join(file_name(path)));
-    let program = Command::new(&runtime.program, &session.directory).argument("-P").arguments(files);
+    let directory = files(&session.directory);
+    let program = Command::new(&runtime.program, &session.directory).argument("-P");
+    let program = program.arguments(command[1..].iter().map(|path| directory.join(file_name(path))));
     let mut program = program.variables(&session.env);
     if provision::is_own(&runtime.program, &session.directory) {
         // The server needs the same bytecode, and would write it anyway.

@@ -24,7 +24,7 @@ pub enum Error {
     /// The database has no tables for the server, and cannot get them.
     #[error("{reason}")]
     Databases {
-        /// What was tried, and why it failed.
+        /// The failed attempt, and its cause.
         reason: String,
     },
     /// A directory or file of ours cannot be written.

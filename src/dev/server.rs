@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::databases;
 use super::error::Error;
 use super::guard::{self, Configured};
 use super::port;
@@ -24,7 +23,8 @@ use crate::live::{self, Urls};
 
 pub(super) use javascript::{resolution_files, unsupported};
 
-/// Grace period of the server, in which it finishes its runs and writes its state.
+/// Grace period of the server, in which it finishes its runs and writes its state. It gives its runs five seconds, after those
+/// of open connections.
 const GRACE: Duration = Duration::from_secs(9);
 
 /// Time for open connections to finish; less than the grace period.
@@ -107,8 +107,8 @@ fn environment(command: Command, launch: &Launch<'_>) -> Command {
     let plan = &session.plan.local;
     let unset = plan.unset();
     let command = unset.iter().fold(command, |command, name| command.without(name));
-    let defaults =
-        databases::installation(session).map_or(&[][..], |(installation, _)| installation.defaults);
+    let installed = session.plan.server.product.with_databases();
+    let defaults = installed.map_or(&[][..], |installation| installation.defaults);
     let command = defaults.iter().fold(command, |command, (name, value)| command.variable(name, *value));
     let command = command.variable(local::LOG_COLOUR, options.colour.to_string());
     let users = session.env.iter().filter(|(name, _)| !unset.contains(&name.as_str()));

@@ -9,6 +9,9 @@ use crate::compiler::manifests::image_name::ImageName;
 use crate::engine::{EngineEnv, registry_and_repository, registry_secret};
 use crate::live::Event;
 
+/// The media type of an image index in the format of OCI.
+pub(super) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+
 /// The tag of a name without one.
 pub(super) const LATEST: &str = "latest";
 

@@ -3,16 +3,15 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::access::{Access, LATEST, parsed};
+use super::access::{Access, INDEX, LATEST, parsed};
 use super::client::{Manifest, Repository, digest_of};
 use super::error::Error;
 use super::image::is_for;
 use crate::engine::ImageDetails;
 use crate::live::Stop;
 
-/// The type of manifests and of indexes.
+/// The type of manifests.
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// The type and content of a configuration that says nothing.
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::access::{Access, LATEST, parsed};
+use super::access::{Access, INDEX, LATEST, parsed};
 use super::error::Error;
 use super::image::Image;
 use crate::live::Stop;
@@ -12,8 +12,7 @@ use crate::live::Stop;
 const OCI: &str = "application/vnd.oci.";
 
 /// The type of an index of images in the format of OCI, and of one of other images.
-const TYPES: [&str; 2] =
-    ["application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"];
+const TYPES: [&str; 2] = [INDEX, "application/vnd.docker.distribution.manifest.list.v2+json"];
 
 /// Makes the images with these `digests`, which the repository of `name` has, one image of several platforms, and pushes it
 /// under that name. Returns its name with its digest.

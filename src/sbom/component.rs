@@ -8,11 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use super::licence::Licence;
 use super::reader::Metadata;
 use super::{distribution, javascript, python};
+use crate::compiler::manifests::requirement::normalized_name;
 
 /// A package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Component {
-    /// What installed it.
+    /// The kind of its package manager.
     pub kind: Kind,
     /// The name, as the package writes it.
     pub name: String,
@@ -20,7 +21,7 @@ pub struct Component {
     pub version: String,
     /// Paths in the image: of the directory that it is in, or of the database that names it.
     pub locations: BTreeSet<String>,
-    /// Where it comes from, as far as that is certain: `lock:PATH`, `server:NAME`, `base-image:NAME` or `project`.
+    /// Its origins, as far as they are certain: `lock:PATH`, `server:NAME`, `base-image:NAME` or `project`.
     pub origins: BTreeSet<String>,
     /// Hashes of the file that it was installed from.
     pub hashes: Vec<Hash>,
@@ -36,7 +37,7 @@ pub struct Component {
     pub(super) wheel: Vec<String>,
 }
 
-/// What installs packages.
+/// A kind of package manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// apk.
@@ -144,7 +145,7 @@ impl Component {
 
     /// The name by which its installer knows it.
     pub(super) fn key(&self) -> String {
-        if self.kind == Kind::Python { python::normalized(&self.name) } else { self.name.clone() }
+        if self.kind == Kind::Python { normalized_name(&self.name) } else { self.name.clone() }
     }
 
     /// Its package URL; `None` if it comes from no public place.

@@ -1,4 +1,4 @@
-//! What lock files and the base image say about packages.
+//! Origins and hashes of packages, from lock files and the base image.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -58,7 +58,7 @@ fn installed(package: &Pinned, wheel: &[String]) -> Option<Vec<Hash>> {
     Some(Hash::read(&file.hash)).filter(|hashes| !hashes.is_empty())
 }
 
-/// Whether the name of a wheel stands for these tags: `py2.py3-none-any` for `py2-none-any` and `py3-none-any`.
+/// Whether a wheel of this name has these tags: `py2.py3-none-any` for `py2-none-any` and `py3-none-any`.
 fn has_tags(name: &str, tags: &[String]) -> bool {
     let Some(name) = name.strip_suffix(".whl") else { return false };
     let parts: Vec<&str> = name.rsplitn(4, '-').collect();

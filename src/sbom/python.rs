@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::component::{Component, Hash, Kind, Source};
 use super::licence::Licence;
-use crate::compiler::manifests::requirement::normalized_name;
 
 /// The fields of a METADATA file.
 struct Fields<'a>(&'a str);
@@ -98,11 +97,6 @@ fn public(url: &str) -> Option<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
     let is_valid = scheme.chars().all(is_word) && host.chars().chain(path.chars()).all(is_plain);
     is_valid.then(|| format!("{scheme}://{host}{path}"))
-}
-
-/// The normalised name.
-pub(super) fn normalized(name: &str) -> String {
-    normalized_name(name)
 }
 
 #[cfg(test)]

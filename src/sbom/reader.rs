@@ -51,7 +51,7 @@ impl Reader {
     }
 }
 
-/// What a file is to the reader.
+/// The part of a file that is kept.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     /// Its beginning up to an empty line.

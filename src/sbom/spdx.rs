@@ -10,7 +10,7 @@ use super::component::{Component, Hash, Kind, Source};
 use super::document::{Bill, seconds, uuid};
 use super::licence::Licence;
 
-/// What is not known.
+/// The value of everything that is not known.
 const NOTHING: &str = "NOASSERTION";
 
 const DOCUMENT: &str = "SPDXRef-DOCUMENT";

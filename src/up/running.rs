@@ -5,7 +5,7 @@ use std::path::Path;
 use super::check::check_directory;
 use super::error::Error;
 use super::labels;
-use super::stop::is_running;
+use super::stop::{is_running, service};
 use crate::compiler::product::{LABEL, Product};
 use crate::compiler::server::setup;
 use crate::engine::Engine;
@@ -51,10 +51,7 @@ pub async fn databases(
 ) -> Result<Option<Databases>, Error> {
     let containers = engine.containers(labels::PROJECT, project).await?;
     check_directory(&containers, project, owner)?;
-    let find = |service: &str| {
-        let mut all = containers.iter();
-        all.find(|container| container.labels.get(labels::SERVICE).is_some_and(|name| name == service))
-    };
+    let find = |name: &str| containers.iter().find(|container| service(container) == name);
     let (Some(postgres), Some(redis), Some(api)) =
         (find(setup::POSTGRES.name), find(setup::REDIS.name), find(setup::SERVER))
     else {

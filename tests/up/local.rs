@@ -1,24 +1,20 @@
 //! `agentcli dev` with databases.
 
-use std::env;
-
 use serde_json::{Value, json};
 
 use super::Project;
 use super::servers::{self, AGENT};
-use crate::dev::{Dev, send};
+use crate::dev::{Dev, path_with_uv, send};
 use crate::engine::docker;
-use crate::harness::{TestEnv, VALID, free_port, python, until};
+use crate::harness::{TestEnv, VALID, free_port, until};
 
 impl Project {
     /// Starts `dev` with the databases of this setup, and waits until it is ready.
     pub(super) fn dev(&self) -> Dev {
-        let path = env::var_os("PATH").unwrap_or_default();
-        let tools = python().parent().unwrap().to_owned();
-        let path = env::join_paths(env::split_paths(&path).chain([tools])).unwrap();
         let port = free_port().to_string();
         let mut command = self.command(&["dev", "--json", "--no-browser", "--server", "pg", "--port", &port]);
-        let mut dev = Dev::new(command.env("PATH", path).env_remove("VIRTUAL_ENV").spawn().unwrap());
+        let mut dev =
+            Dev::new(command.env("PATH", path_with_uv()).env_remove("VIRTUAL_ENV").spawn().unwrap());
         dev.until("ready");
         dev
     }

@@ -18,8 +18,8 @@ use crate::compiler::{self, Unused};
 use crate::dev::{self, Consent, Debugger, Hooks, Options, Port, Selection, Session, Surroundings, Tls};
 use crate::error::Error;
 
-/// The parts that only images use: the server on this machine follows symbolic links, reads files outside of the dependencies and
-/// of the build context, and has a version, a Python and a Node.js of its own.
+/// The parts that only images use: the server on this machine follows symbolic links, reads files outside of the dependencies
+/// and of the build context, and has a version, a Python and a Node.js of its own.
 pub(super) const UNUSED: Unused<'_> = Unused {
     rules: &[
         "dependency-is-link",
@@ -151,10 +151,10 @@ pub(crate) struct Dev {
 /// A server of `dev`. The one in memory is the same for all images.
 fn server(name: &str) -> Result<&'static Product, String> {
     let here = PRODUCTS.iter().filter(|product| product.installation.is_some());
-    match Product::named(name).filter(|product| product.installation.is_some()) {
+    match Product::named(name) {
         Some(product) if product.with_databases().is_some() => Ok(product),
-        Some(_) => Ok(&LICENSED),
-        None if name == LICENSED.name => Err("it runs only in its image: use `agentcli up`".to_owned()),
+        Some(product) if product.installation.is_some() => Ok(&LICENSED),
+        Some(_) => Err("it runs only in its image: use `agentcli up`".to_owned()),
         None => Err(format!("there are {}", listed(here.map(|product| product.name)))),
     }
 }
@@ -162,7 +162,7 @@ fn server(name: &str) -> Result<&'static Product, String> {
 /// Log levels of the server, which has them in upper case.
 const LOG_LEVELS: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
 
-/// What a session is read with, again after a change.
+/// Reads sessions: at the start, and again after each change.
 struct Reader<'a> {
     dev: &'a Dev,
     /// The variables with the addresses of the databases.

@@ -104,7 +104,7 @@ impl Resolved {
         locked.iter_mut().for_each(|locked| drop(locked.remove_conflicts(config)));
         let Closure { locals, archives, .. } = match &locked {
             Some(locked) => Closure { locals: locked.locals.clone(), ..Closure::default() },
-            None => closure(config, files),
+            None => Closure::of_directories(config.entries(), files),
         };
         let has_pins = has_python && locked.is_none() && !options.no_lock;
         let pins = if has_pins { pins(&locals, config, files) } else { Vec::new() };
@@ -333,17 +333,6 @@ impl<'a> Requirements<'a> {
             None => self.all = None,
         }
     }
-}
-
-fn closure(config: &Config, files: &Tree) -> Closure {
-    let mut found: Vec<Local> = Vec::new();
-    for local in dependency::local_dependencies(config.entries(), files) {
-        // A file beside its directory has no effect.
-        if local.is_directory() && !found.iter().any(|known| known.path == local.path) {
-            found.push(local);
-        }
-    }
-    Closure::new(found, files)
 }
 
 fn requirements(config: &Config, files: &Tree) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Local directories that local dependencies require, directly or through others. Their names are never looked up in a
 //! package index, where they may belong to someone else.
 
-use super::dependency::Local;
+use super::dependency::{Local, local_dependencies};
 use super::package::{Metadata, Source, local_path, metadata};
 use super::requirement::{extras, file_url, normalized_name, written_name};
 use super::requirements_txt;
@@ -56,6 +56,18 @@ pub struct Closure {
 }
 
 impl Closure {
+    /// The directories among these entries of `dependencies`, each once, and what they require. A file beside its directory
+    /// has no effect.
+    pub fn of_directories<'e>(entries: impl Iterator<Item = (usize, &'e str)>, files: &Tree) -> Self {
+        let mut found: Vec<Local> = Vec::new();
+        for local in local_dependencies(entries, files) {
+            if local.is_directory() && !found.iter().any(|known| known.path == local.path) {
+                found.push(local);
+            }
+        }
+        Self::new(found, files)
+    }
+
     /// Finds what the dependencies `direct` require.
     pub fn new(direct: Vec<Local>, files: &Tree) -> Self {
         let mut closure = Self { locals: direct, ..Self::default() };

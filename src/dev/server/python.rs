@@ -34,10 +34,10 @@ fn arguments(launch: &Launch<'_>) -> Value {
     let packages = session.plan.local.python.iter();
     let path =
         packages.flat_map(|it| &it.path).map(|path| session.directory.join(path).display().to_string());
-    let installed = databases::installation(session);
+    let installed = session.plan.server.product.with_databases();
     let debugger = options.debugger.as_ref().map(|it| json!([it.host, it.port, it.waits]));
     let mut server = json!({
-        "app": installed.as_ref().map_or(local::APPLICATION, |(installation, _)| installation.application),
+        "app": installed.map_or(local::APPLICATION, |installation| installation.application),
         "host": options.host,
         "port": address.port,
         "access_log": false,
@@ -51,7 +51,7 @@ fn arguments(launch: &Launch<'_>) -> Value {
     let has_bridge = session.plan.server.variant == Variant::Mixed;
     json!({
         "path": path.collect::<Vec<_>>(),
-        "files": installed.map(|(_, files)| files),
+        "files": installed.map(|_| databases::files(&session.directory)),
         "writes_bytecode": provision::is_own(&runtime.program, &session.directory),
         "debugger": debugger,
         "guard": rules,

@@ -35,7 +35,7 @@ pub(super) const DEFAULT_IGNORE: &[&str] = &[
 /// Always ignored: the state and the environments of `dev`.
 const ALWAYS_IGNORED: &[&str] = &["**/.langgraph_api", "**/.agentcli"];
 
-/// What is not part of the build context.
+/// The files that the build context leaves out.
 pub(super) struct Ignored {
     /// The lines of the .dockerignore.
     pub(super) lines: Vec<String>,

@@ -131,10 +131,10 @@ def fit_runs(runs):
 
 def survive_restarts(stream, runs):
     """Commands to Redis that wait while it restarts, and no start of a run while it is gone: that would take its attempts."""
-    options, next_runs = stream._redis_pool_kwargs(), runs.next
+    settings, next_runs = stream._redis_pool_kwargs(), runs.next
     # Ten seconds in all.
     retry = Retry(ExponentialBackoff(base=0.1, cap=1), 12)
-    stream._redis_pool_kwargs = lambda: {**options, "retry": retry}
+    stream._redis_pool_kwargs = lambda: {**settings, "retry": retry}
 
     async def next_runs_once_possible(*args, **options):
         with contextlib.suppress(redis.exceptions.ConnectionError, redis.exceptions.TimeoutError):
