@@ -8,7 +8,6 @@ pub mod locks;
 pub mod manifests;
 mod options;
 pub mod paths;
-pub mod product;
 pub mod server;
 pub mod tree;
 mod unused;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::api::wire::{Redacted, ResourceSpec, SecretReference, Tier, TierSpec};
-use crate::compiler::product::{Product, State};
+use crate::compiler::server::product::{Product, State};
 use crate::compiler::server::{PORT, cluster, setup};
 
 /// Time between the end of the drain and the kill of a server, in seconds. It covers the `preStop` hook.

@@ -91,13 +91,12 @@ const MODULES: &[(&str, &[&str])] = &[
             "manifests",
             "options",
             "paths",
-            "product",
             "server",
             "tree",
             "words",
         ],
     ),
-    ("back::plan", &["front::config", "front::keys", "manifests", "product"]),
+    ("back::plan", &["front::config", "front::keys", "manifests", "server"]),
     (
         "back::resolve",
         &[
@@ -113,7 +112,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ),
     ("files", &["paths"]),
     ("finding", &["front::document", "front::source"]),
-    ("front::base_image", &["front::config", "manifests", "product", "server"]),
+    ("front::base_image", &["front::config", "manifests", "server"]),
     (
         "front::check",
         &[
@@ -127,14 +126,13 @@ const MODULES: &[(&str, &[&str])] = &[
             "front::workspace",
             "manifests",
             "paths",
-            "product",
             "server",
             "tree",
             "urls",
             "words",
         ],
     ),
-    ("front::config", &["files", "front::dialect", "manifests", "paths", "product", "tree"]),
+    ("front::config", &["files", "front::dialect", "manifests", "paths", "server", "tree"]),
     ("front::dialect", &["paths", "server"]),
     ("front::document", &["front::secrecy", "urls"]),
     ("front::documentation", &["front::keys", "front::schema", "words"]),
@@ -152,7 +150,7 @@ const MODULES: &[(&str, &[&str])] = &[
         "front::workspace",
         &["files", "front::base_image", "front::config", "manifests", "paths", "server", "tree", "words"],
     ),
-    ("locks", &["files", "front::config", "front::workspace", "manifests", "product", "tree"]),
+    ("locks", &["files", "front::config", "front::workspace", "manifests", "server", "tree"]),
     ("manifests::above", &["files", "manifests", "paths", "tree"]),
     ("manifests::dependency", &["files", "manifests", "paths", "tree"]),
     ("manifests::dockerfile", &[]),
@@ -185,9 +183,8 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::virtual_project", &["files", "manifests", "paths", "tree"]),
     ("manifests::workspace", &["files", "manifests", "paths", "tree"]),
     ("manifests::yaml", &[]),
-    ("options", &["front::config", "product"]),
+    ("options", &["front::config", "server"]),
     ("paths", &[]),
-    ("product", &["server"]),
     ("server", &[]),
     ("tree", &["files", "paths"]),
     ("unused", &["finding", "options"]),
@@ -562,12 +559,7 @@ fn only_the_contract_knows_the_server() {
     for File { path, code } in sources() {
         let names = ["langchain/", "langgraph-api", "langgraphjs", "LANGGRAPH_", "LANGSERVE_"];
         let known = names.iter().find(|name| code.contains(**name));
-        let may = [
-            "compiler::server",
-            "compiler::product",
-            "compiler::front::keys",
-            "compiler::front::check::variables",
-        ];
+        let may = ["compiler::server", "compiler::front::keys", "compiler::front::check::variables"];
         assert!(known.is_none() || may.iter().any(|module| is_in(&path, module)), "{path} knows {known:?}");
     }
 }

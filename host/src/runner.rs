@@ -25,7 +25,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use agentcli::api::wire::LogLevel;
-use agentcli::compiler::product::Product;
+use agentcli::compiler::server::product::Product;
 use agentcli::engine::{EngineEnv, Login};
 
 pub use allowed_images::AllowedImages;

@@ -9,7 +9,7 @@ use super::report::text;
 use crate::compiler::back::plan::Plan;
 use crate::compiler::finding::{Checked, Finding};
 use crate::compiler::front::config::Config;
-use crate::compiler::product::Product;
+use crate::compiler::server::product::Product;
 use crate::compiler::{Compiled, Options, Unused, analyze_for};
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;

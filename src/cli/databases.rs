@@ -6,8 +6,8 @@ use super::console::{note, warn};
 use super::env::Env;
 use super::setup::{POSTGRES_SCHEMES, ProjectName, engine, redacted};
 use crate::api::wire::Redacted;
-use crate::compiler::product::Product;
 use crate::compiler::server::local::DATABASES;
+use crate::compiler::server::product::Product;
 use crate::error::Error;
 use crate::up;
 

@@ -2,7 +2,7 @@
 //! others.
 
 use super::databases;
-use crate::compiler::product;
+use crate::compiler::server::product;
 use crate::compiler::server::{self, hosted, local, setup};
 
 /// Environment variables with the same value.

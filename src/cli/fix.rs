@@ -8,7 +8,7 @@ use super::check;
 use super::console::visible;
 use crate::compiler::finding::Checked;
 use crate::compiler::front::document::{apply, disjoint};
-use crate::compiler::product::Product;
+use crate::compiler::server::product::Product;
 
 /// Maximum number of rounds: a fix can show another mistake.
 const MAX_ROUNDS: usize = 10;

@@ -2,7 +2,7 @@
 
 use super::console::note;
 use super::env::Env;
-use crate::compiler::product::{PRODUCTS, Product, VARIABLE};
+use crate::compiler::server::product::{PRODUCTS, Product, VARIABLE};
 use crate::compiler::words::listed;
 use crate::error::Error;
 

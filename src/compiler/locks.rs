@@ -13,7 +13,7 @@ use super::manifests::requirement::normalized_name;
 use super::manifests::requirements_txt::{self, Kind, Part};
 use super::manifests::uv_lock::Selected;
 use super::manifests::{installation, yaml};
-use super::product::Installation;
+use super::server::product::Installation;
 use super::tree::Tree;
 
 /// The kind of a package.

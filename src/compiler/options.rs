@@ -1,7 +1,7 @@
 //! The options of a command that affect how a configuration is checked and compiled.
 
 use crate::compiler::front::config::Config;
-use crate::compiler::product::Product;
+use crate::compiler::server::product::Product;
 use crate::diagnostic::{Place, Pointer};
 
 /// The options of a command. Those that have a key of the configuration replace its value.

@@ -4,6 +4,7 @@
 pub mod cluster;
 pub mod hosted;
 pub mod local;
+pub mod product;
 pub mod setup;
 
 /// The image of the Python server.

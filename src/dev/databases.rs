@@ -10,7 +10,7 @@ use super::server::Runtime;
 use super::session::{Hooks, Session};
 use crate::child::Command;
 use crate::compiler::paths::file_name;
-use crate::compiler::product::State;
+use crate::compiler::server::product::State;
 use crate::live::Event;
 use crate::project;
 

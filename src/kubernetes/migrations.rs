@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::pod::{self, Main};
 use super::{Refused, Scope, container, digest, metadata, server};
-use crate::compiler::product::State;
 use crate::compiler::server::cluster;
+use crate::compiler::server::product::State;
 
 /// The component of the Job.
 const MIGRATIONS: &str = "migrations";

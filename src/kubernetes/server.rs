@@ -6,7 +6,7 @@ use super::compute::{Scale, claim};
 use super::pod::{self, Main};
 use super::{Refused, Scope, metadata};
 use crate::api::wire::Tier;
-use crate::compiler::product::USER;
+use crate::compiler::server::product::USER;
 use crate::compiler::server::{self, cluster};
 
 /// Port of the Service.

@@ -6,7 +6,7 @@ use super::check::check_directory;
 use super::error::Error;
 use super::labels;
 use super::stop::{is_running, service};
-use crate::compiler::product::{LABEL, Product};
+use crate::compiler::server::product::{LABEL, Product};
 use crate::compiler::server::setup;
 use crate::engine::Engine;
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use agentcli::compiler::manifests::dockerignore::Ignore;
-use agentcli::compiler::product::MEMORY;
+use agentcli::compiler::server::product::MEMORY;
 use agentcli::context::Context;
 use agentcli::engine::EngineEnv;
 use agentcli_host::AllowedImages;

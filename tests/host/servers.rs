@@ -4,7 +4,7 @@ use std::fs;
 use std::fs::File;
 use std::process::Command;
 
-use agentcli::compiler::product::PG;
+use agentcli::compiler::server::product::PG;
 use agentcli_host::runner::{Databases, EngineRunner, Failure, Launch, Options, Runner, container_name};
 use tempfile::TempDir;
 

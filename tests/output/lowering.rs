@@ -8,7 +8,7 @@ use agentcli::compiler::back::lower::lower;
 use agentcli::compiler::back::plan::{Action, Plan};
 use agentcli::compiler::files::{Entry, FileKind, Files, MemoryFiles};
 use agentcli::compiler::manifests::dockerignore::Ignore;
-use agentcli::compiler::product::MEMORY;
+use agentcli::compiler::server::product::MEMORY;
 use agentcli::compiler::tree::Tree;
 use agentcli::compiler::{Options, analyze, analyze_for};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use agentcli::compiler::paths;
-use agentcli::compiler::product::{PRODUCTS, Product, State, USER};
+use agentcli::compiler::server::product::{PRODUCTS, Product, State, USER};
 use anstyle_svg::Term;
 use regex_lite::Regex;
 use serde_json::Value;

@@ -25,7 +25,7 @@ use agentcli::cli::account::Dialect;
 use agentcli::cli::console::visible_line;
 use agentcli::cli::env::Env;
 use agentcli::cli::server::ServerOption;
-use agentcli::compiler::product::Product;
+use agentcli::compiler::server::product::Product;
 use agentcli::error::Error;
 use agentcli::project;
 

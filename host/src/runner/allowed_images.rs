@@ -1,7 +1,7 @@
 //! Images that tenants name. The engine has more than theirs: those of other tenants and of the operator.
 
 use agentcli::compiler::manifests::image_name::ImageName;
-use agentcli::compiler::product::PRODUCTS;
+use agentcli::compiler::server::product::PRODUCTS;
 use url::Host;
 
 use crate::net::address;

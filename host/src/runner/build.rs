@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use agentcli::api::wire::LogLevel;
 use agentcli::cli::report::text::{self, Layout};
-use agentcli::compiler::product::Product;
+use agentcli::compiler::server::product::Product;
 use agentcli::compiler::{Compiled, Options, Unused};
 use agentcli::engine::{BuildEvent, BuildRequest, Engine, Error};
 use agentcli::project::{self, Boundary, Project};

@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 use agentcli::api::wire::LogLevel;
 use agentcli::compiler::back::plan::Port;
 use agentcli::compiler::front::keys;
-use agentcli::compiler::product::{self, Product};
+use agentcli::compiler::server::product::{self, Product};
 use agentcli::compiler::server::{self, local, setup};
 use agentcli::engine::{ContainerSpec, Engine, Error, Policy, State};
 use agentcli::probe::{self, Checker};

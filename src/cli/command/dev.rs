@@ -11,7 +11,7 @@ use crate::cli::databases::DatabaseOptions;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::variables;
-use crate::compiler::product::{LICENSED, MEMORY, PRODUCTS, Product};
+use crate::compiler::server::product::{LICENSED, MEMORY, PRODUCTS, Product};
 use crate::compiler::server::{CORS_ORIGINS, CORS_SETTINGS, local};
 use crate::compiler::words::listed;
 use crate::compiler::{self, Unused};

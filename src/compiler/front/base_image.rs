@@ -7,8 +7,8 @@ use pep508_rs::pep440_rs::Version;
 use crate::compiler::front::config::{Config, Variant};
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::manifests::symbols::PythonVersion;
-use crate::compiler::product::Product;
 use crate::compiler::server;
+use crate::compiler::server::product::Product;
 
 /// A base image with its tag.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::compiler::front::dialect::Dialect;
 use crate::compiler::manifests::dependency::{Dependency, classify};
 use crate::compiler::manifests::requirement::normalized_name;
 use crate::compiler::paths;
-use crate::compiler::product::Product;
+use crate::compiler::server::product::Product;
 use crate::compiler::tree::Tree;
 use crate::diagnostic::Pointer;
 

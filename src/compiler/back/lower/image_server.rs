@@ -6,7 +6,7 @@ use crate::compiler::back::lower::tools::{Tools, prefixed, words};
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command};
 use crate::compiler::paths;
-use crate::compiler::product::{FILES, Installation, LABEL, SERVE, State, USER, VARIABLES};
+use crate::compiler::server::product::{FILES, Installation, LABEL, SERVE, State, USER, VARIABLES};
 use crate::compiler::server::{self, local, setup};
 
 /// Where the files of the server are.

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use crate::compiler::back::plan::{
     Health, Note, Plan, Port, Service, ServiceImage, Setup, Variable, VolumeMount,
 };
-use crate::compiler::product::State;
+use crate::compiler::server::product::State;
 use crate::compiler::server::setup::{self, Key};
 
 /// Maximum length of the directory name within a project name, in characters.

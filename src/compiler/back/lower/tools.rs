@@ -6,7 +6,7 @@ use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Command, Mount};
 use crate::compiler::back::resolve::{Installer, Resolved};
 use crate::compiler::front::config::{Config, KeepPkgTools};
-use crate::compiler::product::{Installation, Product};
+use crate::compiler::server::product::{Installation, Product};
 use crate::compiler::{paths, server};
 
 /// Where the pip configuration is mounted during installation.

@@ -3,7 +3,7 @@
 use super::Context;
 use crate::compiler::manifests::dockerfile::start_stage;
 use crate::compiler::paths;
-use crate::compiler::product::{Installation, Refusal};
+use crate::compiler::server::product::{Installation, Refusal};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Rule, Severity};
 
 /// All rules of this check.

@@ -1,5 +1,4 @@
-//! The servers that a project can run on, as data: what differs between them. What they share is in
-//! [`server`](crate::compiler::server).
+//! The servers that a project can run on, as data: what differs between them.
 
 mod licensed;
 mod memory;
@@ -35,7 +34,7 @@ pub const SERVE: &str = "/api/serve.py";
 pub const FILES: &[(&str, &str)] = &[
     ("/api/healthcheck.py", include_str!("product/healthcheck.py")),
     ("/api/logging.json", include_str!("product/logging.json")),
-    (SERVE, concat!(include_str!("server/prompt.py"), include_str!("product/serve.py"))),
+    (SERVE, concat!(include_str!("prompt.py"), include_str!("product/serve.py"))),
 ];
 
 /// Environment variables of every server that agentcli installs, which overrule those of the container.
