@@ -20,7 +20,7 @@ const FEW: usize = 16;
 
 /// Rules about files that do not exist.
 const NOT_FOUND: &[&str] =
-    &["dependency-not-found", "env-file-not-found", "pip-config-not-found", "reference-not-found"];
+    &["dependency-not-found", "env-file-not-found", "named-file-not-found", "reference-not-found"];
 
 /// The option of every command that reads one configuration.
 #[derive(Debug, clap::Args)]

@@ -3,13 +3,11 @@
 use std::ops::Range;
 
 use lsp_types::{DocumentLink, GotoDefinitionResponse, Location};
-use serde_json::Value;
 
 use super::buffer::Buffer;
 use super::text::{Encoding, Text};
 use super::{place, uri};
 use crate::compiler::files::Files;
-use crate::compiler::front::keys::{Holds, KEYS};
 use crate::compiler::front::reference::{self, Reference};
 use crate::compiler::manifests::symbols::{Language, Module};
 use crate::compiler::paths;
@@ -67,11 +65,11 @@ fn targets(buffer: &Buffer) -> Vec<Target> {
         }
         _ => None,
     });
-    let plain = KEYS.iter().filter(|key| matches!(key.holds, Holds::File | Holds::Environment));
-    let plain = plain.filter_map(|key| {
-        let path = value.pointer(key.pointer).and_then(Value::as_str)?;
-        let (part, path) = (0..path.len(), paths::normalize(path));
-        Some(Target { pointer: Pointer::parse(key.pointer), part, path, name: String::new() })
+    let plain = reference::files(&value).map(|file| Target {
+        pointer: file.pointer,
+        part: 0..file.path.len(),
+        path: paths::normalize(&file.path),
+        name: String::new(),
     });
     references.chain(plain).filter(|target| buffer.files.is_file(&target.path)).collect()
 }

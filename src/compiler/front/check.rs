@@ -23,6 +23,7 @@ mod locations;
 mod locks;
 mod manifests;
 mod modules;
+mod named_files;
 mod names;
 mod node;
 mod package_lock;
@@ -98,6 +99,7 @@ pub const CHECKS: &[Check] = &[
     Check { run: versions::check, rules: versions::RULES },
     Check { run: python::check, rules: python::RULES },
     Check { run: node::check, rules: node::RULES },
+    Check { run: named_files::check, rules: named_files::RULES },
     Check { run: pip::check, rules: pip::RULES },
     Check { run: ineffective::check, rules: ineffective::RULES },
     Check { run: source::check, rules: source::RULES },

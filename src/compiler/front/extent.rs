@@ -1,6 +1,6 @@
 //! The directories that a configuration spans: everything that it names, and what belongs to that.
 
-use crate::compiler::front::config::{Config, EnvConfig};
+use crate::compiler::front::config::Config;
 use crate::compiler::front::reference;
 use crate::compiler::front::workspace::locked;
 use crate::compiler::manifests::dependency::local_dependencies;
@@ -33,13 +33,10 @@ pub fn extent(config: &Config, files: &Tree) -> Vec<String> {
 
 /// The files that the configuration names.
 fn named_files(config: &Config) -> impl Iterator<Item = String> {
-    let env = match &config.env {
-        Some(EnvConfig::File(path)) => Some(path.clone()),
-        _ => None,
-    };
     let references = reference::all(&config.value).into_iter();
     let references = references.map(|located| located.text[located.path_part()].to_owned());
-    references.chain(env).chain(config.pip_config_file.clone()).map(|path| paths::normalize(&path))
+    let files = reference::files(&config.value).map(|file| file.path);
+    references.chain(files).map(|path| paths::normalize(&path))
 }
 
 /// The directory of the package.json of the JavaScript graphs, and the roots of the workspaces around it.

@@ -25,6 +25,17 @@ pub struct Located {
     pub text: String,
 }
 
+/// A file that the configuration names, and that is not code.
+#[derive(Clone, Debug)]
+pub struct NamedFile {
+    /// The row of its key.
+    pub key: &'static Key,
+    /// The place of its path.
+    pub pointer: Pointer,
+    /// The path as written.
+    pub path: String,
+}
+
 /// A parsed reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
@@ -165,22 +176,27 @@ pub fn all(config: &Value) -> Vec<Located> {
     let mut found = Vec::new();
     for key in KEYS {
         let Holds::Reference(form, languages, value) = key.holds else { continue };
-        let mut values = vec![(Pointer::root(), config)];
-        for part in key.parts() {
-            values = values.into_iter().flat_map(|(at, value)| members(at, value, part)).collect();
-        }
-        let texts = values.into_iter().filter_map(|(pointer, value)| Some((pointer, value.as_str()?)));
+        let texts = texts(key, config);
         let texts = texts.filter(|(_, text)| form != Form::Model || is_embed_function(text));
-        found.extend(texts.map(|(pointer, text)| Located {
-            key,
-            form,
-            languages,
-            value,
-            pointer,
-            text: text.to_owned(),
-        }));
+        found.extend(texts.map(|(pointer, text)| Located { key, form, languages, value, pointer, text }));
     }
     found
+}
+
+/// All files that the configuration names and that are not code, in the order of the table of keys.
+pub fn files(config: &Value) -> impl Iterator<Item = NamedFile> {
+    let keys = KEYS.iter().filter(|key| matches!(key.holds, Holds::Environment | Holds::File));
+    keys.flat_map(|key| texts(key, config).map(|(pointer, path)| NamedFile { key, pointer, path }))
+}
+
+/// The texts at the places of `key`.
+fn texts(key: &Key, config: &Value) -> impl Iterator<Item = (Pointer, String)> {
+    let mut values = vec![(Pointer::root(), config)];
+    for part in key.parts() {
+        values = values.into_iter().flat_map(|(at, value)| members(at, value, part)).collect();
+    }
+    let texts = values.into_iter().map(|(pointer, value)| Some((pointer, value.as_str()?.to_owned())));
+    texts.flatten().collect::<Vec<_>>().into_iter()
 }
 
 /// The members of `value` that `part` of a row's pointer matches.

@@ -2,7 +2,7 @@
 
 use super::{Context, boundary};
 use crate::compiler::files::Files;
-use crate::compiler::front::config::EnvConfig;
+use crate::compiler::front::keys::Holds;
 use crate::compiler::front::reference;
 use crate::compiler::manifests::dependency;
 use crate::compiler::paths;
@@ -65,11 +65,8 @@ fn written_paths(context: &Context<'_>) -> Vec<(Pointer, String, bool)> {
         let path = located.text[located.path_part()].to_owned();
         found.push((located.pointer, path, true));
     }
-    if let Some(EnvConfig::File(path)) = &config.env {
-        found.push((Pointer::parse("/env"), path.clone(), false));
-    }
-    let pip = config.pip_config_file.iter();
-    found.extend(pip.map(|path| (Pointer::parse("/pip_config_file"), path.clone(), true)));
+    let files = reference::files(&config.value);
+    found.extend(files.map(|file| (file.pointer, file.path, file.key.holds == Holds::File)));
     found
 }
 
