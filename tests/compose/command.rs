@@ -52,7 +52,7 @@ fn the_file_is_the_same_wherever_it_is_written() {
     let other = TestEnv::project().variable("PLATFORM_API_KEY", "secret").run("compose -");
     assert_eq!(plain.out, other.out);
     assert!(!plain.out.contains("\nname:"));
-    assert!(env.run("compose - -P mine").out.contains("\nname: \"mine\"\n"));
+    assert!(env.run("compose - -P mine").out.contains("\nname: mine\n"));
     let bad = env.run("compose - -P Mine");
     assert_eq!(bad.code, 2, "{}", bad.err);
 }

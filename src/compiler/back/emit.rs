@@ -5,4 +5,4 @@ pub mod dockerfile;
 pub mod heading;
 pub mod kubernetes;
 mod quote;
-mod template;
+mod yaml;

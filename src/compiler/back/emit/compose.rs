@@ -4,15 +4,10 @@
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-use crate::compiler::back::emit::{heading, quote, template};
+use crate::compiler::back::emit::{heading, yaml};
 use crate::compiler::back::plan::{Health, Plan, Port, Service, ServiceImage, Setup, Variable};
-
-const TEMPLATE: &str = include_str!("../../../../templates/compose.yaml.jinja");
-
-/// Number of spaces before a variable.
-const INDENT: usize = 6;
 
 /// How to write a setup.
 #[derive(Clone, Debug, Default)]
@@ -39,101 +34,82 @@ pub struct Build {
     pub dockerfile: String,
 }
 
-/// A service as the template needs it, with all strings quoted.
-#[derive(Serialize)]
-struct Rendered<'a> {
-    name: String,
-    image: Option<String>,
-    build: Option<RenderedBuild>,
-    is_here: bool,
-    command: Vec<String>,
-    env_file: Option<String>,
-    environment: Vec<RenderedVariable>,
-    ports: Vec<String>,
-    volumes: Vec<String>,
-    health: Option<RenderedHealth<'a>>,
-    after: Vec<RenderedAfter>,
-}
-
-#[derive(Serialize)]
-struct RenderedAfter {
-    name: String,
-    condition: &'static str,
-}
-
-#[derive(Serialize)]
-struct RenderedBuild {
-    context: String,
-    dockerfile: String,
-}
-
-#[derive(Serialize)]
-struct RenderedVariable {
-    /// With its colon.
-    name: String,
-    value: String,
-}
-
-#[derive(Serialize)]
-struct RenderedHealth<'a> {
-    #[serde(flatten)]
-    health: &'a Health,
-    command: Vec<String>,
-}
-
 /// The compose file of a setup, with `\n` at the end of each line on every system.
 pub fn compose(plan: &Plan, setup: &Setup, form: &Form) -> String {
-    let services: Vec<Rendered<'_>> =
-        setup.services.iter().map(|service| rendered(service, setup, form)).collect();
-    let volumes: Vec<String> = setup.volumes.iter().map(|volume| quote::yaml_key(volume)).collect();
-    let context = serde_json::json!({
-        "config": heading::config(plan),
-        "name": form.is_named.then(|| quote::compose(&setup.name)),
-        "services": services,
-        "volumes": volumes,
-    });
-    template::render(TEMPLATE, context)
+    let services: Map<String, Value> =
+        setup.services.iter().map(|it| (it.name.clone(), service(it, setup, form))).collect();
+    let volumes: Map<String, Value> = setup.volumes.iter().map(|it| (it.clone(), json!({}))).collect();
+    let parts = members([
+        ("name", form.is_named.then(|| literal(&setup.name))),
+        ("services", Some(services.into())),
+        ("volumes", Some(volumes.into())),
+    ]);
+    let parts = parts.into_iter().map(|(key, value)| yaml::block(&json!({ key: value })));
+    format!("{}\n{}", heading::comments(plan, "compose"), parts.collect::<Vec<_>>().join("\n"))
 }
 
-fn rendered<'a>(service: &'a Service, setup: &Setup, form: &Form) -> Rendered<'a> {
-    let (built, name) = match &service.image {
-        ServiceImage::Built { name } => (true, name),
-        ServiceImage::Named { name } => (false, name),
-    };
-    let build = form.build.as_ref().filter(|_| built);
-    let quoted = |words: &[String]| words.iter().map(|word| quote::compose(word)).collect::<Vec<_>>();
-    let environment = service.environment.iter();
-    let after =
-        |name: &String| RenderedAfter { name: quote::yaml_key(name), condition: setup.condition(name) };
-    Rendered {
-        name: quote::yaml_key(&service.name),
+fn service(service: &Service, setup: &Setup, form: &Form) -> Value {
+    let (ServiceImage::Built { name } | ServiceImage::Named { name }) = &service.image;
+    let is_built = matches!(service.image, ServiceImage::Built { .. });
+    let build = form.build.as_ref().filter(|_| is_built);
+    let environment: Map<String, Value> =
+        service.environment.iter().map(|(name, value)| (name.clone(), variable(value))).collect();
+    let address = form.addresses.get(&service.name);
+    let ports: Value = service.ports.iter().map(|port| published(port, address)).collect();
+    let mounts = service.mounts.iter().map(|mount| literal(&format!("{}:{}", mount.volume, mount.target)));
+    let after: Map<String, Value> = service
+        .after
+        .iter()
+        .map(|other| (other.clone(), json!({ "condition": setup.condition(other) })))
+        .collect();
+    let env_file = service.env_file.as_ref().and(form.env_file.as_deref());
+    let members = members([
+        (
+            "build",
+            build.map(|it| json!({ "context": literal(&it.context), "dockerfile": literal(&it.dockerfile) })),
+        ),
         // Compose names the images that it builds.
-        image: build.is_none().then(|| quote::compose(name)),
-        build: build.map(|build| RenderedBuild {
-            context: quote::compose(&build.context),
-            dockerfile: quote::compose(&build.dockerfile),
-        }),
-        is_here: form.are_images_here,
-        command: quoted(service.command.as_deref().unwrap_or_default()),
-        env_file: service.env_file.as_ref().and(form.env_file.as_deref()).map(quote::compose),
-        environment: environment
-            .map(|(name, value)| RenderedVariable {
-                name: quote::before_value(&quote::yaml_key(name), INDENT),
-                value: variable(value),
-            })
-            .collect(),
-        ports: service.ports.iter().map(|port| published(port, form.addresses.get(&service.name))).collect(),
-        volumes: service
-            .mounts
-            .iter()
-            .map(|mount| quote::compose(&format!("{}:{}", mount.volume, mount.target)))
-            .collect(),
-        health: service
-            .health
-            .as_ref()
-            .map(|health| RenderedHealth { health, command: quoted(&health.command) }),
-        after: service.after.iter().map(after).collect(),
+        ("image", build.is_none().then(|| literal(name))),
+        ("pull_policy", form.are_images_here.then(|| "never".into())),
+        ("command", service.command.as_deref().map(literals)),
+        ("env_file", env_file.map(|path| json!([literal(path)]))),
+        ("environment", Some(environment.into())),
+        ("ports", Some(ports)),
+        ("volumes", Some(mounts.collect())),
+        ("healthcheck", service.health.as_ref().map(health)),
+        ("depends_on", Some(after.into())),
+    ]);
+    members.into()
+}
+
+fn health(health: &Health) -> Value {
+    if health.command.is_empty() {
+        return json!({ "disable": true });
     }
+    let command = std::iter::once("CMD".to_owned()).chain(health.command.iter().cloned());
+    json!({
+        "test": literals(&command.collect::<Vec<_>>()),
+        "interval": format!("{}s", health.interval),
+        "timeout": format!("{}s", health.timeout),
+        "retries": health.retries,
+        "start_period": format!("{}s", health.start_period),
+    })
+}
+
+/// The members that have a value, and an item where that is a list or a mapping.
+fn members<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    let is_empty = |value: &Value| *value == json!([]) || *value == json!({});
+    let members = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    members.filter(|(_, value)| !is_empty(value)).collect()
+}
+
+fn literals(words: &[String]) -> Value {
+    words.iter().map(|word| literal(word)).collect()
+}
+
+/// A string in which compose interpolates nothing. It never does so in keys.
+fn literal(text: &str) -> Value {
+    text.replace('$', "$$").into()
 }
 
 /// `127.0.0.1:8123:8000`
@@ -146,10 +122,10 @@ fn published(port: &Port, address: Option<&IpAddr>) -> String {
     format!("{address}{}:{}", port.host, port.container)
 }
 
-fn variable(value: &Variable) -> String {
+fn variable(value: &Variable) -> Value {
     match value {
-        Variable::Text { text } => quote::compose(text),
-        Variable::From { names, is_needed } => quote::yaml(&first_of(names, *is_needed)),
+        Variable::Text { text } => literal(text),
+        Variable::From { names, is_needed } => first_of(names, *is_needed).into(),
     }
 }
 

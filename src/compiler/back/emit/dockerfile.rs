@@ -1,10 +1,12 @@
 //! Plan → Dockerfile, for every BuildKit since Docker 20.10: no here-documents, no `--link`, no `# syntax`.
 
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::compiler::back::emit::heading::{self, MARK};
-use crate::compiler::back::emit::{quote, template};
+use crate::compiler::back::emit::quote;
 use crate::compiler::back::plan::{Action, Command, Mount, Plan, Step};
 use crate::compiler::manifests::dockerignore::escaped;
 
@@ -30,7 +32,21 @@ pub fn dockerfile(plan: &Plan) -> String {
         before = &step.why;
         steps.push(Rendered { heading, is_apart, instruction: instruction(step) });
     }
-    template::render(TEMPLATE, serde_json::json!({ "config": heading::config(plan), "steps": steps }))
+    rendered(
+        minijinja::context! { heading => heading::comments(plan, "dockerfile").trim_end(), steps => Serde(steps) },
+    )
+}
+
+/// # Panics
+/// If the template does not fit its context, which is a bug that every test shows.
+fn rendered(context: minijinja::Value) -> String {
+    // Defining all built-in filters takes longer than rendering.
+    let mut environment = Environment::empty();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    match environment.render_str(TEMPLATE, context) {
+        Ok(text) => text + "\n",
+        Err(error) => panic!("the template does not fit its context: {error}"),
+    }
 }
 
 /// The `.dockerignore` for that Dockerfile.

@@ -1,7 +1,5 @@
 //! The heading of generated files.
 
-use serde_json::{Value, json};
-
 use crate::compiler::back::plan::Plan;
 
 /// Start of the first line of every generated file.
@@ -12,9 +10,11 @@ pub fn is_made_from(text: &str, plan: &Plan) -> bool {
     text.lines().take(3).any(|line| line.ends_with(&format!("sha256:{}", plan.config.sha256)))
 }
 
-/// The configuration, for a heading.
-pub(super) fn config(plan: &Plan) -> Value {
-    json!({ "name": name(plan), "sha256": plan.config.sha256 })
+/// The first lines of a file that `agentcli COMMAND` generated, as comments.
+pub(super) fn comments(plan: &Plan, command: &str) -> String {
+    let (name, sha256) = (name(plan), &plan.config.sha256);
+    let remedy = format!("change {name} and run `agentcli {command}` again");
+    format!("{MARK}from {name}. Do not edit: {remedy}.\n# Made from configuration sha256:{sha256}\n")
 }
 
 /// The name of the configuration without control characters, which could end a comment.

@@ -1,7 +1,4 @@
-//! Quoting, for each place in a Dockerfile or a compose file.
-
-/// Length from which a key is explicit, in bytes: YAML allows a simple key 1,024 characters.
-const MAX_SIMPLE_KEY: usize = 1024;
+//! Quoting, for each place in a Dockerfile.
 
 /// Characters that need no quotes anywhere.
 fn is_plain(c: char) -> bool {
@@ -42,51 +39,6 @@ pub(super) fn copy(sources: &[String], target: &str) -> String {
 /// A JSON string.
 pub(super) fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// A YAML string without interpolation by compose.
-pub(super) fn compose(text: &str) -> String {
-    yaml(&text.replace('$', "$$"))
-}
-
-/// A YAML string.
-pub(super) fn yaml(text: &str) -> String {
-    let escaped = text.chars().map(|c| match c {
-        '"' => r#"\""#.to_owned(),
-        '\\' => r"\\".to_owned(),
-        '\n' => r"\n".to_owned(),
-        '\t' => r"\t".to_owned(),
-        c if is_yaml_text(c) => c.to_string(),
-        c => format!("\\U{:08X}", u32::from(c)),
-    });
-    format!("\"{}\"", escaped.collect::<String>())
-}
-
-/// A key of a YAML mapping; compose does not interpolate keys. Names with `_` or `-` need no quotes, since no keyword of YAML
-/// has these.
-pub(super) fn yaml_key(name: &str) -> String {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.contains(['_', '-'])
-        && name.chars().all(is_word);
-    if is_plain { name.to_owned() } else { yaml(name) }
-}
-
-/// `key`, written as a key of a YAML mapping, and the colon after it. A long key is explicit: parsers do not look for the
-/// colon of another one that far.
-pub(super) fn before_value(key: &str, indent: usize) -> String {
-    if key.len() < MAX_SIMPLE_KEY { format!("{key}:") } else { format!("? {key}\n{}:", " ".repeat(indent)) }
-}
-
-/// Text of a YAML comment, without characters that end the comment or the document.
-pub(super) fn comment(text: &str) -> String {
-    text.chars().filter(|c| is_yaml_text(*c)).collect()
-}
-
-/// Whether a character can be part of a YAML string. Unicode line separators are excluded, since some parsers break lines.
-fn is_yaml_text(c: char) -> bool {
-    matches!(c, ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
-        || c > '\u{ffff}'
 }
 
 /// A pattern for exactly `path`.
