@@ -6,7 +6,7 @@
 pub mod account;
 mod artifact;
 pub mod ask;
-mod build_settings;
+mod build_options;
 pub mod check;
 pub mod command;
 pub mod compile;
@@ -18,6 +18,7 @@ pub mod environment;
 pub mod fix;
 mod guard;
 pub mod image;
+pub mod image_name;
 pub mod input;
 mod printer;
 pub mod progress;

@@ -2,6 +2,7 @@
 //!
 //! It reports [`Event`](crate::live::Event)s, and asks the user through [`Hooks`].
 
+mod address;
 mod answer;
 mod candidates;
 mod databases;

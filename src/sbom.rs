@@ -6,10 +6,12 @@
 //! is given only if it is certain which file of the lock was installed.
 
 mod component;
+mod components;
 mod cyclonedx;
 mod distribution;
 mod document;
 mod error;
+mod format;
 mod javascript;
 mod licence;
 mod origin;
@@ -17,8 +19,10 @@ mod python;
 mod reader;
 mod spdx;
 
-pub use component::{Component, components};
-pub use document::{Bill, Format, Image};
+pub use component::Component;
+pub use components::components;
+pub use document::{Bill, Image};
 pub use error::Error;
+pub use format::Format;
 pub use origin::{attribute, mark_base};
 pub use reader::{Metadata, Reader};

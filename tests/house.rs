@@ -431,20 +431,63 @@ fn rooms_make_no_circle() {
 
 /// A file and those below its own folder may use each other: it is their face.
 #[test]
-fn files_of_the_host_make_no_circle() {
-    let files = sources_below("host/src");
-    let module = |path: &str| path.trim_start_matches("host/src/").trim_end_matches(".rs").to_owned();
-    let modules: Vec<String> = files.iter().map(|file| module(&file.path)).collect();
-    let uses = |own: &str, code: &str| -> Vec<String> {
-        let folder = own.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let beside = used(code, "super::").into_iter().map(|name| format!("{folder}/{name}"));
-        let in_rooms = HOST_ROOMS.iter().flat_map(|(room, _)| {
-            used(code, &format!("crate::{room}::")).into_iter().map(move |name| format!("{room}/{name}"))
-        });
-        beside.chain(in_rooms).filter(|other| other != own && modules.contains(other)).collect()
+fn files_make_no_circle() {
+    for root in ["src", "host/src"] {
+        let files = sources_below(root);
+        let module = |path: &str| path[root.len() + 1..].trim_end_matches(".rs").to_owned();
+        let modules: Vec<String> = files.iter().map(|file| module(&file.path)).collect();
+        let uses = |own: &str, code: &str| -> Vec<String> {
+            let is_face = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
+            let used = paths(code).into_iter().filter_map(|path| used_module(own, &path, &modules));
+            used.filter(|other| other != own && !is_face(other, own) && !is_face(own, other)).collect()
+        };
+        let nodes = files.iter().zip(&modules);
+        let nodes = nodes.map(|(file, own)| (own.as_str(), uses(own, &file.code))).collect();
+        assert_eq!(in_circles(nodes), [""; 0]);
+    }
+}
+
+/// The paths in `code`, also those of groups in a `use`.
+fn paths(code: &str) -> Vec<Vec<String>> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let words = code.split(|c| !is_part(c)).filter(|word| word.contains("::") && !word.ends_with("::"));
+    let mut found: Vec<Vec<String>> =
+        words.map(|word| word.split("::").map(str::to_owned).collect()).collect();
+    for item in syn::parse_file(code).unwrap().items {
+        if let syn::Item::Use(item) = item {
+            add_paths(&item.tree, Vec::new(), &mut found);
+        }
+    }
+    found
+}
+
+fn add_paths(tree: &syn::UseTree, mut before: Vec<String>, found: &mut Vec<Vec<String>>) {
+    match tree {
+        syn::UseTree::Path(path) => {
+            before.push(path.ident.to_string());
+            add_paths(&path.tree, before, found);
+        }
+        syn::UseTree::Group(group) => {
+            group.items.iter().for_each(|tree| add_paths(tree, before.clone(), found));
+        }
+        syn::UseTree::Name(name) => found.push([before, vec![name.ident.to_string()]].concat()),
+        syn::UseTree::Rename(name) => found.push([before, vec![name.ident.to_string()]].concat()),
+        syn::UseTree::Glob(_) => found.push(before),
+    }
+}
+
+/// The module that `path` in the module `own` leads to.
+fn used_module(own: &str, path: &[String], modules: &[String]) -> Option<String> {
+    let folder = own.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let from = match path.first()?.as_str() {
+        "crate" => "",
+        "super" => folder,
+        _ => return None,
     };
-    let nodes = files.iter().zip(&modules).map(|(file, own)| (own.as_str(), uses(own, &file.code))).collect();
-    assert_eq!(in_circles(nodes), [""; 0]);
+    let parts = from.split('/').filter(|part| !part.is_empty());
+    let parts: Vec<&str> = parts.chain(path[1..].iter().map(String::as_str)).collect();
+    let mut longest_first = (1..=parts.len()).rev().map(|length| parts[..length].join("/"));
+    longest_first.find(|module| modules.contains(module))
 }
 
 /// The module of the compiler for a path below `src/compiler/` or a Rust path below `crate::compiler::`.

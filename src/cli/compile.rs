@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use super::check::{self, ConfigOption};
 use super::console;
 use super::env::Env;
-use super::image;
+use super::image_name;
 use super::server::ServerOption;
 use crate::compiler::back::plan::{Plan, Variant};
 use crate::compiler::front::base_image::is_api_version;
@@ -24,7 +24,7 @@ pub struct PlanOptions {
     server: ServerOption,
 
     /// Base image, instead of the one in the configuration
-    #[arg(long, value_name = "IMAGE", value_parser = image::name)]
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse)]
     base_image: Option<String>,
 
     /// Version of the server in the image, such as 0.8, instead of the one in the configuration

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::up;
 
 /// The variables with their addresses.
-pub(super) const VARIABLES: [&str; 2] = ["AGENTCLI_POSTGRES_URI", "AGENTCLI_REDIS_URI"];
+const VARIABLES: [&str; 2] = ["AGENTCLI_POSTGRES_URI", "AGENTCLI_REDIS_URI"];
 
 /// Schemes of Redis addresses.
 const REDIS_SCHEMES: &[&str] = &["redis://", "rediss://", "unix://"];

@@ -1,7 +1,6 @@
 //! The environment variables that the program reads, as a table: [`Env::variable`](super::env::Env::variable) reads no
 //! others.
 
-use super::databases;
 use crate::compiler::server::product;
 use crate::compiler::server::{self, hosted, local, setup};
 
@@ -86,8 +85,8 @@ pub const VARIABLES: &[Row] = &[
         "directory of Docker's `config.json` with contexts and credentials, instead of `~/.docker`",
     ),
     row(&["COMPOSE_PROJECT_NAME"], &["dev", "down", "invoke", "up"], "name of the project"),
-    row(&[databases::VARIABLES[0]], &["dev"], "address of PostgreSQL, without `--postgres-uri`"),
-    row(&[databases::VARIABLES[1]], &["dev"], "address of Redis, without `--redis-uri`"),
+    row(&["AGENTCLI_POSTGRES_URI"], &["dev"], "address of PostgreSQL, without `--postgres-uri`"),
+    row(&["AGENTCLI_REDIS_URI"], &["dev"], "address of Redis, without `--redis-uri`"),
     row(setup::KEYS[0].found_by, &["up"], "API key that the server gets; also in `.env`"),
     row(setup::KEYS[1].found_by, &["up"], "licence key that the server gets; also in `.env`"),
     row(&["SOURCE_DATE_EPOCH"], &["sbom"], "time of the document, in seconds since 1970"),

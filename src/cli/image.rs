@@ -7,7 +7,6 @@ use super::progress::size;
 use crate::compiler::back::plan::Plan;
 use crate::compiler::front::document;
 use crate::compiler::front::source::Source;
-use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::paths;
 use crate::diagnostic::{Place, Pointer};
 use crate::engine::{self, BuildEvent, BuildRequest};
@@ -29,32 +28,6 @@ pub fn request(env: &Env, planned: &Planned, ignore: &[&str]) -> Result<BuildReq
 /// The path of the configuration in the build context.
 pub fn configuration_path(plan: &Plan) -> String {
     paths::normalize(&format!("{}/{}", plan.context.project, plan.config.name))
-}
-
-/// Returns the name of an image unchanged.
-///
-/// # Errors
-///
-/// Why it is not a valid name, as a lowercase fragment.
-pub fn name(text: &str) -> Result<String, String> {
-    ImageName::parse(text).map(|_| text.to_owned()).map_err(str::to_owned)
-}
-
-/// A platform in the form `os/arch` or `os/arch/variant`.
-///
-/// # Errors
-///
-/// It is of another form.
-pub fn platform(text: &str) -> Result<String, Error> {
-    let platform = text.trim();
-    let parts: Vec<&str> = platform.split('/').collect();
-    let is_word =
-        |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if (2..=3).contains(&parts.len()) && parts.iter().all(is_word) {
-        return Ok(platform.to_owned());
-    }
-    let hint = "write it as os/arch, such as linux/amd64 or linux/arm64";
-    Err(Error::usage(format!("`{platform}` is not a platform"), hint))
 }
 
 /// Warns about a build context that is probably larger than intended.

@@ -8,9 +8,9 @@ use tokio::runtime::Runtime;
 use super::compile::{PlanOptions, Planned, directory_of};
 use super::console::{note, visible_line};
 use super::env::Env;
-use super::image;
 use super::settings::Settings;
 use super::variables;
+use super::{image, image_name};
 use crate::api::wire::Redacted;
 use crate::compiler::back::lower::setup::{is_project_name, project_name};
 use crate::compiler::back::plan::{ServiceImage, Setup};
@@ -52,7 +52,7 @@ pub(super) struct SetupArguments {
     port: u16,
 
     /// Run this image instead of building one
-    #[arg(long, value_name = "IMAGE", value_parser = image::name, conflicts_with = "base_image")]
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse, conflicts_with = "base_image")]
     pub(super) image: Option<String>,
 
     /// PostgreSQL database with pgvector to use instead of one in a container

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::HOME;
 use super::error::Error;
 use super::lock::hidden_directory;
-use super::provision;
 use super::server::Runtime;
 use super::session::{Hooks, Session};
+use super::{installer, provision};
 use crate::child::Command;
 use crate::compiler::paths::file_name;
 use crate::compiler::server::product::State;
@@ -17,17 +17,9 @@ use crate::project;
 /// The directory of the files.
 const FILES: &str = "server";
 
-/// The file of the requirements that replace others: the runtime of the server requires another version of it.
-const OVERRIDES: &str = "overrides.txt";
-
 /// The directory of the files in the project in `directory`.
 pub(super) fn files(directory: &Path) -> PathBuf {
     directory.join(HOME).join(FILES)
-}
-
-/// The path of the requirements that replace others, in the project in `directory`.
-pub(super) fn overrides(directory: &Path) -> PathBuf {
-    files(directory).join(OVERRIDES)
 }
 
 /// Writes the files of the server, which its installation needs, too.
@@ -35,11 +27,11 @@ pub(super) fn write_files(session: &Session) -> Result<(), Error> {
     let Some(installation) = session.plan.server.product.with_databases() else { return Ok(()) };
     let directory = files(&session.directory);
     hidden_directory(&directory)?;
-    let overrides = installation.own.join("\n");
-    for (path, text) in installation.files.iter().chain(&[(OVERRIDES, &*overrides)]) {
+    for (path, text) in installation.files {
         project::write_atomically(&directory.join(file_name(path)), text.as_bytes())?;
     }
-    Ok(())
+    let overrides = installation.own.join("\n");
+    Ok(project::write_atomically(&installer::overrides(&session.directory), overrides.as_bytes())?)
 }
 
 /// Makes the tables of the server, or brings them up to date.

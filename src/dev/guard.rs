@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::server::Address;
+use super::address::Address;
 use super::session::Options;
 use crate::compiler::server::local;
 

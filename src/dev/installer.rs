@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use super::HOME;
-use super::databases;
 use super::interpreter::{on_path, others};
 use super::session::Surroundings;
 use crate::child::Command;
@@ -14,6 +13,12 @@ use crate::compiler::manifests::requirement::file_url;
 pub(super) enum Installer {
     Pip,
     Uv(PathBuf),
+}
+
+/// The path of the requirements that replace others, in the project in `directory`: the runtime of a server can require
+/// another version of it.
+pub(super) fn overrides(directory: &Path) -> PathBuf {
+    directory.join(HOME).join("server/overrides.txt")
 }
 
 /// The uv that creates the environment and installs into it, if there is one and the project allows it: that of the PATH, or
@@ -143,7 +148,7 @@ impl Installer {
             Self::Uv(uv) => {
                 let command = Command::new(uv, directory).arguments(["pip", "install", "--python"]);
                 let command = command.argument(python).without("VIRTUAL_ENV");
-                let overrides = (!packages.overrides.is_empty()).then(|| databases::overrides(directory));
+                let overrides = (!packages.overrides.is_empty()).then(|| overrides(directory));
                 let command =
                     command.arguments(overrides.iter().flat_map(|path| [Path::new("--override"), path]));
                 command.arguments(packages.without_sources.then_some("--no-sources"))

@@ -4,13 +4,13 @@ mod javascript;
 mod python;
 mod resolution;
 
-use std::net::{IpAddr, TcpListener};
+use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::address::Address;
 use super::error::Error;
 use super::guard::{self, Configured};
 use super::port;
@@ -47,16 +47,6 @@ impl Runtime {
         let all = self.path.iter().cloned().chain(std::env::split_paths(path));
         std::env::join_paths(all).map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
     }
-}
-
-/// The addresses of a server.
-#[derive(Clone, Debug)]
-pub(super) struct Address {
-    pub(super) port: u16,
-    /// The sockets that the server accepts connections from.
-    pub(super) sockets: Vec<Arc<TcpListener>>,
-    /// The URL of the tunnel, if there is one.
-    pub(super) public: Option<String>,
 }
 
 /// Everything that determines how the server is started.

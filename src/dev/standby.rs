@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::address::Address;
 use super::environment::changed_at;
-use super::server::{self, Address, Runtime};
+use super::server::{self, Runtime};
 use super::session::{Options, Session};
 use crate::child::Child;
 use crate::compiler::back::plan::Variant;

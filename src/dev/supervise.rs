@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::address::Address;
 use super::databases;
 use super::environment::Environment;
 use super::error::Error;
@@ -13,7 +14,7 @@ use super::missing;
 use super::node_modules;
 use super::port::{self, Bound};
 use super::provision;
-use super::server::{self, Address, Runtime, urls};
+use super::server::{self, Runtime, urls};
 use super::session::{Hooks, Options, Session};
 use super::standby::{self, Standby};
 use super::state;

@@ -1,21 +1,10 @@
-//! A bill of materials, and the formats in which it is written.
+//! A bill of materials.
 
 use jiff::Timestamp;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::component::Component;
-use super::{cyclonedx, spdx};
-
-/// The format of a bill of materials.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// CycloneDX 1.6.
-    #[default]
-    CycloneDx,
-    /// SPDX 2.3.
-    Spdx,
-}
 
 /// The image that a bill is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,27 +28,6 @@ pub struct Bill {
     pub components: Vec<Component>,
     /// The time of the bill; the same packages make the same bill if there is none.
     pub time: Option<Timestamp>,
-}
-
-impl Format {
-    /// Its media type, by which registries and clients find attached bills.
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Self::CycloneDx => "application/vnd.cyclonedx+json",
-            Self::Spdx => "application/spdx+json",
-        }
-    }
-}
-
-impl Bill {
-    /// The bill as JSON, with a line end. The same bill is the same text.
-    pub fn write(&self, format: Format) -> String {
-        let document = match format {
-            Format::CycloneDx => cyclonedx::document(self),
-            Format::Spdx => spdx::document(self),
-        };
-        format!("{document:#}\n")
-    }
 }
 
 /// A UUID that the content determines, as version 8 of RFC 9562.

@@ -6,15 +6,15 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use super::dockerfile::warn_if_stale;
-use crate::cli::build_settings::BuildSettings;
+use crate::cli::build_options::BuildOptions;
 use crate::cli::compile::PlanOptions;
 use crate::cli::console::{self, visible_line};
 use crate::cli::env::Env;
-use crate::cli::image;
 use crate::cli::printer::Printer;
 use crate::cli::progress::{Style, runs_again, size};
 use crate::cli::registry::{access, reported};
 use crate::cli::setup;
+use crate::cli::{image, image_name};
 use crate::compiler::back::emit::dockerfile;
 use crate::engine::{
     Again, BuildEvent, BuildReporter as _, BuildRequest, Built, Engine, PushRequest, Pushed,
@@ -34,7 +34,7 @@ Examples:
                                                    with the layers of the image that is there")]
 pub(crate) struct Build {
     /// Name of the image, as NAME or NAME:TAG (repeatable)
-    #[arg(short, long = "tag", value_name = "TAG", value_parser = image::name, required = true)]
+    #[arg(short, long = "tag", value_name = "TAG", value_parser = image_name::parse, required = true)]
     tags: Vec<String>,
 
     /// Explain which steps before the source would run again since the last build, without building
@@ -50,27 +50,19 @@ pub(crate) struct Build {
     no_engine: bool,
 
     /// Image to start from without an engine [default: the one of the first name, or else of the tag latest]
-    #[arg(long, value_name = "IMAGE", value_parser = image::name, requires = "no_engine")]
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse, requires = "no_engine")]
     from: Option<String>,
 
     /// Comma-separated target platforms; with several, the images are named TAG-OS-ARCH here, and pushed as one under TAG
     #[arg(long, value_name = "PLATFORM", value_delimiter = ',')]
     platform: Vec<String>,
 
-    /// Pull a newer base image if there is one (default)
-    #[arg(long, overrides_with = "no_pull")]
-    pull: bool,
-
-    /// Use the local base image
-    #[arg(long)]
-    no_pull: bool,
-
     /// Do not use the build cache
     #[arg(long)]
     no_cache: bool,
 
     #[command(flatten)]
-    settings: BuildSettings,
+    build: BuildOptions,
 
     #[command(flatten)]
     options: PlanOptions,
@@ -93,7 +85,7 @@ impl Build {
         }
         let planned = self.options.plan_image(env)?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
-        let settings = self.settings.read(env, &planned.plan, true)?;
+        let settings = self.build.read(env, &planned.plan, true)?;
         let uses_cache = settings.uses_cache();
         let requests = self.requests(&BuildRequest { settings, ..image::request(env, &planned, &[])? })?;
         if self.why {
@@ -201,13 +193,13 @@ impl Build {
 
     /// One build for each platform: a name refers to an image of one platform.
     fn requests(&self, request: &BuildRequest) -> Result<Vec<BuildRequest>, Error> {
-        let (pull, no_cache) = (!self.no_pull, self.no_cache);
+        let (pull, no_cache) = (self.build.pulls(), self.no_cache);
         let request = |platform, tags| BuildRequest { platform, tags, pull, no_cache, ..request.clone() };
         match self.platform.as_slice() {
             [] => Ok(vec![request(None, self.tags.clone())]),
-            [platform] => Ok(vec![request(Some(image::platform(platform)?), self.tags.clone())]),
+            [platform] => Ok(vec![request(Some(image_name::platform(platform)?), self.tags.clone())]),
             several => {
-                let platforms = several.iter().map(|platform| image::platform(platform));
+                let platforms = several.iter().map(|platform| image_name::platform(platform));
                 let build = |platform: String| request(Some(platform.clone()), self.tags_for(&platform));
                 platforms.map(|platform| platform.map(build)).collect()
             }

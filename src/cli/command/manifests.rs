@@ -10,7 +10,7 @@ use crate::cli::artifact::{Artifact, SaveOptions};
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{note, visible_line, warn};
 use crate::cli::env::Env;
-use crate::cli::image;
+use crate::cli::image_name;
 use crate::cli::resources::{reference, resources};
 use crate::cli::service::Service;
 use crate::cli::settings::deployment_name;
@@ -36,11 +36,11 @@ pub(crate) struct Manifests {
     options: PlanOptions,
 
     /// Image of the server, in a registry that the cluster pulls from [default: that of --deployment]
-    #[arg(long, value_name = "IMAGE", value_parser = image::name, required_unless_present = "deployment")]
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse, required_unless_present = "deployment")]
     image: Option<String>,
 
     /// Image of the executors, if executor or orchestrator resources are set
-    #[arg(long, value_name = "IMAGE", value_parser = image::name)]
+    #[arg(long, value_name = "IMAGE", value_parser = image_name::parse)]
     executor_image: Option<String>,
 
     /// Name of the deployment, which starts all names [default: that of --deployment, or as in `deploy`]

@@ -12,7 +12,7 @@ use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::registry::{access, reported};
-use crate::cli::{image, setup};
+use crate::cli::{image, image_name, setup};
 use crate::compiler::locks;
 use crate::engine::{self, Engine, ImageDetails};
 use crate::error::Error;
@@ -73,7 +73,7 @@ impl Sbom {
         {
             return Err(Error::misused("the configuration is given twice"));
         }
-        if let Some(Err(why)) = self.target.as_deref().map(image::name) {
+        if let Some(Err(why)) = self.target.as_deref().map(image_name::parse) {
             let shown = visible_line(self.target.as_deref().unwrap_or_default());
             let hint = "name an image, or a configuration file that exists";
             return Err(Error::usage(format!("`{shown}` is neither an image nor a file: {why}"), hint));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cli::build_settings::BuildSettings;
+use crate::cli::build_options::BuildOptions;
 use crate::cli::compile::Planned;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
@@ -25,7 +25,7 @@ pub(crate) struct Up {
     setup: SetupArguments,
 
     #[command(flatten)]
-    settings: BuildSettings,
+    build: BuildOptions,
 
     /// Run the services of this compose file beside the server, with docker compose; not available with --watch
     #[arg(short, long, value_name = "FILE", conflicts_with = "watch")]
@@ -42,14 +42,6 @@ pub(crate) struct Up {
     /// Rebuild and restart when the source, the configuration or its env file changes
     #[arg(long, conflicts_with = "wait")]
     watch: bool,
-
-    /// Pull newer images (the default)
-    #[arg(long, overrides_with = "no_pull")]
-    pull: bool,
-
-    /// Use local images only
-    #[arg(long)]
-    no_pull: bool,
 
     /// Recreate all containers, even if nothing changed
     #[arg(long, overrides_with = "no_recreate")]
@@ -70,8 +62,8 @@ impl Up {
         let engine = engine(env, &runtime);
         // Mistakes in the configuration are reported whether there is an engine or not.
         let machine = engine.as_ref().ok().and_then(Engine::machine);
-        let mut prepared = self.setup.prepare(env, !self.no_pull, machine)?;
-        let settings = self.settings.read(env, &prepared.planned.plan, prepared.session.build.is_some())?;
+        let mut prepared = self.setup.prepare(env, self.build.pulls(), machine)?;
+        let settings = self.build.read(env, &prepared.planned.plan, prepared.session.build.is_some())?;
         prepared.session.set_build_settings(&settings);
         let engine = engine?;
         note_before_start(env, &prepared);
@@ -81,7 +73,7 @@ impl Up {
                 (false, true) => Mode::Watching,
                 (false, false) => Mode::Attached,
             },
-            pull: !self.no_pull,
+            pull: self.build.pulls(),
             recreate: self.recreate,
             wait_timeout: Duration::from_secs(self.wait_timeout),
             all_logs: env.verbose,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Unreadable;
 use super::npm_credentials::has_credentials;
 use super::package_json::{self, Manifest, strings};
-use super::package_manager::{BUNFIG, Manager, Member, PNPM_WORKSPACE, YARNRC};
+use super::package_manager::{BUNFIG, Manager, Member, NPMRC, PNPM_WORKSPACE, YARNRC};
 use super::workspace::{self, Workspace};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::paths;
@@ -15,9 +15,6 @@ use crate::compiler::tree::Tree;
 
 /// Files at the root that package managers read.
 const SETTINGS: &[&str] = &[NPMRC, ".yarnrc", YARNRC, PNPM_WORKSPACE, BUNFIG];
-
-/// Settings of npm and pnpm, also of a single package.
-pub const NPMRC: &str = ".npmrc";
 
 /// Directories at the root with what Yarn 2 and later run and apply.
 const YARN: &[&str] = &[RELEASES, ".yarn/plugins", ".yarn/patches"];

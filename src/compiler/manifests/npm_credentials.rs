@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::installation::NPMRC;
-use super::package_manager::{BUNFIG, YARNRC};
+use super::package_manager::{BUNFIG, NPMRC, YARNRC};
 use super::yaml;
 use crate::compiler::{paths, urls};
 

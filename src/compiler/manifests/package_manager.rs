@@ -5,6 +5,9 @@ use crate::compiler::files::Files;
 use crate::compiler::paths;
 use crate::compiler::tree::Tree;
 
+/// Settings of npm and pnpm, also of a single package.
+pub const NPMRC: &str = ".npmrc";
+
 /// Settings of Yarn 2 and later.
 pub const YARNRC: &str = ".yarnrc.yml";
 

@@ -9,11 +9,12 @@ use super::external::{ExternalImage, PlacementOptions};
 use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
 use crate::cli::ask::confirm;
-use crate::cli::build_settings::BuildSettings;
+use crate::cli::build_options::BuildOptions;
 use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{visible_line, warn};
 use crate::cli::env::Env;
-use crate::cli::image::{self, platform};
+use crate::cli::image;
+use crate::cli::image_name::platform;
 use crate::cli::printer::Printer;
 use crate::cli::service::Service;
 use crate::cli::settings::deployment_name;
@@ -114,14 +115,6 @@ pub(super) struct Ship {
     #[arg(long, value_name = "PLATFORM")]
     platform: Option<String>,
 
-    /// Pull a newer base image if there is one (default)
-    #[arg(long, overrides_with = "no_pull")]
-    pull: bool,
-
-    /// Use the local base image
-    #[arg(long)]
-    no_pull: bool,
-
     /// Do not use the build cache
     #[arg(long)]
     no_cache: bool,
@@ -131,7 +124,7 @@ pub(super) struct Ship {
     include_credentials: bool,
 
     #[command(flatten)]
-    settings: BuildSettings,
+    build: BuildOptions,
 
     #[command(flatten)]
     options: PlanOptions,
@@ -201,7 +194,7 @@ impl Ship {
             build: BuildRequest {
                 tags: self.external.pushed_name(tag).map_or_else(|| self.tags.clone(), |name| vec![name]),
                 platform: Some(self.platform.clone().unwrap_or_else(|| PLATFORM.to_owned())),
-                pull: !self.no_pull,
+                pull: self.build.pulls(),
                 no_cache: self.no_cache,
                 settings: self.build_settings(env, planned)?,
                 ..image::request(env, planned, ignore)?
@@ -227,7 +220,7 @@ impl Ship {
     /// The settings of a local build.
     fn build_settings(&self, env: &mut Env, planned: &Planned) -> Result<Settings, Error> {
         let is_built = self.image.is_none() && matches!(self.method(), Method::Image | Method::Auto);
-        self.settings.read(env, &planned.plan, is_built)
+        self.build.read(env, &planned.plan, is_built)
     }
 
     fn target(&self, env: &mut Env, planned: &Planned) -> Result<Target, Error> {
@@ -260,7 +253,7 @@ impl Ship {
 
     /// Whether there are options that a remote build does not have.
     fn needs_local_build(&self) -> bool {
-        !self.settings.is_empty() || self.options.changes_image()
+        !self.build.is_empty() || self.options.changes_image()
     }
 
     /// The tag to push: that of --push-to, else of the first --tag. A build for the service's registry has the names of

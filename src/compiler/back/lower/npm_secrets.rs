@@ -2,7 +2,7 @@
 
 use crate::compiler::back::lower::{Build, Input};
 use crate::compiler::back::plan::{Action, Mount};
-use crate::compiler::manifests::installation::NPMRC;
+use crate::compiler::manifests::package_manager::NPMRC;
 use crate::compiler::paths;
 
 /// The stage that holds the settings of the root that have credentials.

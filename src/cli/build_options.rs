@@ -23,7 +23,15 @@ const PREDEFINED: &[&str] = &["all_proxy", "ftp_proxy", "http_proxy", "https_pro
 const AGENT: &str = "SSH_AUTH_SOCK";
 
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct BuildSettings {
+pub(super) struct BuildOptions {
+    /// Pull newer images (default)
+    #[arg(long, overrides_with = "no_pull")]
+    pull: bool,
+
+    /// Use local images only
+    #[arg(long)]
+    no_pull: bool,
+
     /// Value of an `ARG` in `dockerfile_lines`; NAME alone takes it from the environment (repeatable)
     #[arg(long = "build-arg", value_name = "NAME[=VALUE]")]
     arguments: Vec<String>,
@@ -62,10 +70,26 @@ pub(super) struct BuildSettings {
 #[derive(Clone, Copy, Debug)]
 struct Inline;
 
-impl BuildSettings {
-    /// Whether no option is given.
+impl BuildOptions {
+    /// Whether to pull newer images.
+    pub(super) fn pulls(&self) -> bool {
+        !self.no_pull
+    }
+
+    /// Whether there is no option that only a build on this machine has.
     pub(super) fn is_empty(&self) -> bool {
-        let Self { arguments, secrets, agents, labels, hosts, network, cache_from, cache_to } = self;
+        let Self {
+            pull: _,
+            no_pull: _,
+            arguments,
+            secrets,
+            agents,
+            labels,
+            hosts,
+            network,
+            cache_from,
+            cache_to,
+        } = self;
         let lists = [arguments, secrets, agents, labels, hosts, cache_from];
         lists.iter().all(|all| all.is_empty()) && network.is_none() && cache_to.is_none()
     }
