@@ -1,7 +1,5 @@
 //! The address of the deployment service and the API key.
 
-use std::path::Path;
-
 use tokio::runtime::Runtime;
 
 use super::ask;
@@ -12,7 +10,6 @@ use crate::api::wire::Redacted;
 use crate::api::{Account, Vocabulary};
 use crate::compiler::server::hosted;
 use crate::error::Error;
-use crate::project;
 
 /// Variable of the address.
 const HOST: &str = "AGENT_HOST_URL";
@@ -74,8 +71,7 @@ pub(super) struct Target {
 }
 
 impl AccountOptions {
-    /// The service's address and the key: from the options, else from the environment, else from `.env` beside `config`,
-    /// or in the current directory if no configuration is named.
+    /// The service's address and the key: from the options, else from the environment, else from `.env`.
     ///
     /// # Errors
     ///
@@ -84,10 +80,10 @@ impl AccountOptions {
     pub(super) fn resolve(
         &self,
         env: &mut Env,
-        config: Option<&Path>,
+        settings: &Settings,
         runtime: &Runtime,
     ) -> Result<Account, Error> {
-        let Found { host, key, tenant } = self.find(env, config)?;
+        let Found { host, key, tenant } = self.find(env, settings)?;
         let address = host.value.expose();
         note_if_verbose(
             env,
@@ -111,8 +107,8 @@ impl AccountOptions {
     /// # Errors
     ///
     /// There is no address.
-    pub(super) fn target(&self, env: &mut Env, config: Option<&Path>) -> Result<Target, Error> {
-        let Found { host, key, tenant } = self.find(env, config)?;
+    pub(super) fn target(&self, env: &Env, settings: &Settings) -> Result<Target, Error> {
+        let Found { host, key, tenant } = self.find(env, settings)?;
         let account = key.and_then(|key| match may_send_key(&host.origin, &key.origin) {
             true => Ok((self.account(&host, &key, tenant.as_ref()), key.origin.to_string())),
             false => Err(refusal(&host, &key.origin)),
@@ -125,10 +121,9 @@ impl AccountOptions {
     /// # Errors
     ///
     /// There is no address.
-    fn find(&self, env: &mut Env, config: Option<&Path>) -> Result<Found, Error> {
-        let settings = Settings::beside(env, config);
-        let host = self.host(env, &settings, config)?;
-        let key = self.key(env, &settings);
+    fn find(&self, env: &Env, settings: &Settings) -> Result<Found, Error> {
+        let host = self.host(env, settings)?;
+        let key = self.key(env, settings);
         let tenant = settings.find(env, &[TENANT]).or_else(|| settings.find(env, &[hosted::TENANT]));
         Ok(Found { host, key, tenant })
     }
@@ -144,13 +139,9 @@ impl AccountOptions {
         }
     }
 
-    fn host(&self, env: &Env, settings: &Settings, config: Option<&Path>) -> Result<Setting, Error> {
+    fn host(&self, env: &Env, settings: &Settings) -> Result<Setting, Error> {
         let given = self.host_url.as_ref().map(|url| option(Redacted::new(url.clone()), "--host-url"));
         let found = given.or_else(|| settings.find(env, &[HOST]));
-        let name = match config.and_then(Path::file_name) {
-            Some(name) => name.to_string_lossy().into_owned(),
-            None => project::default_config(&env.directory).name.to_owned(),
-        };
         let public = || {
             let address = || Setting {
                 value: Redacted::new(Vocabulary::PUBLIC_ADDRESS),
@@ -162,7 +153,7 @@ impl AccountOptions {
             };
             settings.find(env, &[hosted::HOST]).or_else(beside_traces).unwrap_or_else(address)
         };
-        found.or_else(|| (name == hosted::CONFIGURATION).then(public)).ok_or_else(|| {
+        found.or_else(|| (settings.configuration == hosted::CONFIGURATION).then(public)).ok_or_else(|| {
             let hint = format!(
                 "pass --host-url, or set {HOST} in the environment or in .env; `agentcli host serve` starts a service \
                  on this machine"

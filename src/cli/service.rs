@@ -1,13 +1,12 @@
 //! The deployment service, as the commands call it.
 
-use std::path::Path;
-
 use tokio::runtime::Runtime;
 
 use super::account::AccountOptions;
 use super::ask;
 use super::console::{NOTE, say};
 use super::env::Env;
+use super::settings::Settings;
 use crate::api::wire::Deployment;
 use crate::api::{self, Client, rules};
 use crate::error::Error;
@@ -32,14 +31,20 @@ pub(super) struct Service<'a> {
 }
 
 impl<'a> Service<'a> {
-    /// The service of the project of `config`, or else of the current directory. Nothing is sent yet.
-    pub(super) fn new(
+    /// The service of the current directory. Nothing is sent yet.
+    pub(super) fn new(env: &'a mut Env, options: &AccountOptions) -> Result<Self, Error> {
+        let settings = Settings::beside(env, None);
+        Self::with(env, options, &settings)
+    }
+
+    /// The service with these settings. Nothing is sent yet.
+    pub(super) fn with(
         env: &'a mut Env,
         options: &AccountOptions,
-        config: Option<&Path>,
+        settings: &Settings,
     ) -> Result<Self, Error> {
         let runtime = env.runtime()?;
-        let account = options.resolve(env, config, &runtime)?;
+        let account = options.resolve(env, settings, &runtime)?;
         let service = ship::Service::new(account, env.retry_policy, env.stop.clone())?;
         Ok(Self { env, runtime, service })
     }

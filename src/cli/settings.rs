@@ -7,11 +7,11 @@ use super::compile::directory_of;
 use super::console::warn;
 use super::env::Env;
 use crate::api::wire::Redacted;
-use crate::compiler::files::Files as _;
+use crate::compiler::files::Files;
 use crate::compiler::manifests::dotenv::{self, Dotenv};
 use crate::compiler::server::hosted;
 use crate::error::Error;
-use crate::project::DiskFiles;
+use crate::project::{self, DiskFiles, Project};
 use crate::ship::slug;
 
 /// The file beside the configuration.
@@ -20,8 +20,10 @@ const FILE: &str = ".env";
 /// Variable of the name of a deployment.
 const DEPLOYMENT_NAME: &str = "PLATFORM_DEPLOYMENT_NAME";
 
-/// The variables of `.env`.
+/// The variables of `.env` beside a configuration.
 pub(super) struct Settings {
+    /// The name of the configuration.
+    pub(super) configuration: String,
     /// Variables of the environment are expanded in their values.
     file: Dotenv,
     /// The same without the environment, which tells the values that depend on it.
@@ -87,22 +89,32 @@ impl Settings {
         self.file.variables.get(name)?.clone().filter(|value| !value.is_empty())
     }
 
-    /// Reads `.env` beside `config`, or in the current directory if no configuration is named.
-    pub(super) fn beside(env: &mut Env, config: Option<&Path>) -> Self {
-        let directory =
-            config.map_or_else(|| env.directory.clone(), |it| directory_of(&env.directory.join(it)));
-        Self::read(env, &directory)
+    /// Those beside the configuration of `project`.
+    pub(super) fn of(env: &mut Env, project: &Project) -> Self {
+        Self::read(env, &project.files, file_name(&project.path))
     }
 
-    /// Reads `.env` in `directory`, if it exists. Warns about lines that cannot be parsed.
-    pub(super) fn read(env: &mut Env, directory: &Path) -> Self {
-        let files = DiskFiles::new(directory);
+    /// Those beside `config`, or in the current directory if no configuration is named.
+    pub(super) fn beside(env: &mut Env, config: Option<&Path>) -> Self {
+        let Some(config) = config else { return Self::in_directory(env, &env.directory.clone()) };
+        let directory = directory_of(&env.directory.join(config));
+        Self::read(env, &DiskFiles::new(&directory), file_name(config))
+    }
+
+    /// Those of `directory`.
+    pub(super) fn in_directory(env: &mut Env, directory: &Path) -> Self {
+        let configuration = project::default_config(directory).name.to_owned();
+        Self::read(env, &DiskFiles::new(directory), configuration)
+    }
+
+    /// Reads the file, if it exists. Warns about lines that cannot be parsed.
+    fn read(env: &mut Env, files: &impl Files, configuration: String) -> Self {
         let text = files.text(FILE).unwrap_or_default();
         if files.refusal(FILE).is_some() {
             warn(env, &format!("ignoring `{FILE}`: it is no file of the project, or is too large"));
         }
         let file = parsed(env, &text, FILE);
-        Self { file, file_alone: dotenv::parse(&text, |_| None) }
+        Self { configuration, file, file_alone: dotenv::parse(&text, |_| None) }
     }
 
     /// The first of `names` that is set in the environment, else the first that is set in `.env`. An empty value counts
@@ -122,16 +134,14 @@ impl Settings {
     }
 }
 
-/// The name of a deployment: from the option, else from the environment, else from `.env` beside `config`, or in the current directory if
-/// no configuration is named, else from the name of the current directory. Names of existing deployments can have any
-/// form.
-pub(super) fn deployment_name(
-    env: &mut Env,
-    given: Option<&str>,
-    config: Option<&Path>,
-) -> Result<String, Error> {
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The name of a deployment: from the option, else from the environment, else from `.env`, else from the name of the current
+/// directory. Names of existing deployments can have any form.
+pub(super) fn deployment_name(env: &Env, given: Option<&str>, settings: &Settings) -> Result<String, Error> {
     let given = given.map(str::to_owned).or_else(|| {
-        let settings = Settings::beside(env, config);
         let found = settings.find(env, &[DEPLOYMENT_NAME]).or_else(|| settings.find(env, &[hosted::NAME]));
         found.map(|setting| setting.value.expose().to_owned())
     });

@@ -130,7 +130,7 @@ impl SetupArguments {
         for it in &setup.notes {
             note(env, &it.message);
         }
-        let settings = Settings::read(env, &directory);
+        let settings = Settings::of(env, &planned.project);
         let session = Session {
             config: config.canonicalize().unwrap_or(config),
             given: request.given(&setup, &file, |name| env.variable(name), |name| settings.in_file(name)),
@@ -214,7 +214,7 @@ pub(super) fn engine(env: &Env, runtime: &Runtime) -> Result<Engine, Error> {
 pub(super) fn compose_project(env: &mut Env, directory: PathBuf, name: String, file: &Path) -> Project {
     let variable = |name: &&str| Some(((*name).to_owned(), env.variable(name)?));
     let mut variables: Vec<_> = PASSED_ON.iter().filter_map(variable).collect();
-    let settings = Settings::read(env, &directory);
+    let settings = Settings::in_directory(env, &directory);
     let is_free = |name: &str| env.named(name).is_none() && !name.is_empty() && !name.starts_with("DOCKER_");
     let usable = settings
         .variables()

@@ -13,6 +13,7 @@ use crate::cli::console::{count, note};
 use crate::cli::env::Env;
 use crate::cli::environment::{CERTIFICATES, PROGRAM_CERTIFICATES, PROXIES};
 use crate::cli::report::checks;
+use crate::cli::settings::Settings;
 use crate::cli::setup::{ProjectName, real_directory};
 use crate::compiler::back::plan::Plan;
 use crate::compiler::server::{local, setup as contract};
@@ -136,7 +137,8 @@ impl Doctor {
         let directory = real_directory(&config_path);
         let problem =
             |error: Error| Problem { reason: error.to_string(), help: error.hint().unwrap_or_default() };
-        let service = self.account.target(env, self.config.config.as_deref()).map_err(problem);
+        let settings = Settings::beside(env, self.config.config.as_deref());
+        let service = self.account.target(env, &settings).map_err(problem);
         let service = service.map(|Target { host, origin, account }| Service {
             host,
             origin,

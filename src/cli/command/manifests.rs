@@ -13,7 +13,7 @@ use crate::cli::env::Env;
 use crate::cli::image_name;
 use crate::cli::resources::{reference, resources};
 use crate::cli::service::Service;
-use crate::cli::settings::deployment_name;
+use crate::cli::settings::{Settings, deployment_name};
 use crate::cli::variables;
 use crate::compiler::back::emit::dockerfile::shell_word;
 use crate::compiler::back::emit::kubernetes as emit;
@@ -102,10 +102,11 @@ impl Manifests {
     }
 
     fn request<'a>(&self, env: &mut Env, planned: &'a Planned) -> Result<Request<'a>, Error> {
-        let deployment = self.deployment(env, planned)?;
+        let settings = Settings::of(env, &planned.project);
+        let deployment = self.deployment(env, &settings)?;
         let name = match (&self.name, &deployment) {
             (None, Some(deployment)) => deployment.name.clone(),
-            (given, _) => deployment_name(env, given.as_deref(), Some(&planned.project.path))?,
+            (given, _) => deployment_name(env, given.as_deref(), &settings)?,
         };
         let values = variables::values(env, &planned.project, &planned.config);
         let mut variables: IndexMap<_, _> = values
@@ -144,9 +145,9 @@ impl Manifests {
         })
     }
 
-    fn deployment(&self, env: &mut Env, planned: &Planned) -> Result<Option<Deployment>, Error> {
+    fn deployment(&self, env: &mut Env, settings: &Settings) -> Result<Option<Deployment>, Error> {
         let Some(which) = &self.deployment else { return Ok(None) };
-        let mut service = Service::new(env, &self.account, Some(&planned.project.path))?;
+        let mut service = Service::with(env, &self.account, settings)?;
         service.deployment(which).map(Some)
     }
 

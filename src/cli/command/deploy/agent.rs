@@ -1,7 +1,5 @@
 //! The options that select the deployment of an agent.
 
-use std::path::Path;
-
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 
 use crate::api::wire::{Agent, AgentEnvironment};
@@ -28,18 +26,12 @@ pub(super) struct AgentOptions {
 }
 
 impl AgentOptions {
-    /// The agent, and where its ID was set: by the options, else in the environment, else in `.env` beside `config`, or in
-    /// the current directory if no configuration is named.
+    /// The agent, and where its ID was set: by the options, else in the environment, else in `.env`.
     ///
     /// # Errors
     ///
     /// Only one of the two is set, or the environment is unknown.
-    pub(super) fn agent(
-        &self,
-        env: &mut Env,
-        config: Option<&Path>,
-    ) -> Result<Option<(Agent, Origin)>, Error> {
-        let settings = Settings::beside(env, config);
+    pub(super) fn agent(&self, env: &Env, settings: &Settings) -> Result<Option<(Agent, Origin)>, Error> {
         let set = |option: &Option<String>, name, variables: [&str; 2]| match option {
             Some(given) => Some((given.clone(), Origin::Option(name))),
             None => {

@@ -24,7 +24,7 @@ pub(super) struct Delete {
 
 impl Delete {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account, None)?;
+        let mut service = Service::new(env, &self.options.account)?;
         let found = service.call(async |client| client.deployment(&self.id).await)?;
         let title = title(&found);
         if !self.force {

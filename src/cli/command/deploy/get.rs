@@ -20,7 +20,7 @@ pub(super) struct Get {
 
 impl Get {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account, None)?;
+        let mut service = Service::new(env, &self.options.account)?;
         let found = service.deployment(&self.which)?;
         if self.options.json {
             return print_json(env, &shown(&found));

@@ -9,7 +9,7 @@ use crate::api::wire::{Agent, Deployment};
 use crate::cli::console::note;
 use crate::cli::env::Env;
 use crate::cli::service::{CallOptions, Service};
-use crate::cli::settings::Origin;
+use crate::cli::settings::{Origin, Settings};
 use crate::error::Error;
 
 /// List deployments
@@ -65,7 +65,8 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let agent = self.agent.agent(env, None)?;
+        let settings = Settings::beside(env, None);
+        let agent = self.agent.agent(env, &settings)?;
         if let Some((Agent { agent_id, environment, .. }, origin)) = &agent
             && !matches!(origin, Origin::Option(_))
         {
@@ -73,7 +74,7 @@ impl List {
                 format!("listing deployments of agent `{agent_id}` in {environment} only ({origin})");
             note(env, &message);
         }
-        let mut service = Service::new(env, &self.options.account, None)?;
+        let mut service = Service::with(env, &self.options.account, &settings)?;
         let filter = DeploymentFilter {
             agent: agent.map(|(agent, _)| agent),
             name_contains: self.name_contains,

@@ -37,7 +37,7 @@ impl Listeners {
 
 impl List {
     fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account, None)?;
+        let mut service = Service::new(env, &self.options.account)?;
         let found = service.call(async |client| client.listeners().await)?;
         if self.options.json {
             let listeners: Vec<_> = found.iter().map(shown).collect();

@@ -14,7 +14,7 @@ use crate::cli::account::AccountOptions;
 use crate::cli::console::{ERROR, NOTE, WARNING, paint, say, visible, visible_line};
 use crate::cli::env::Env;
 use crate::cli::service::Service;
-use crate::cli::settings::deployment_name;
+use crate::cli::settings::{Settings, deployment_name};
 use crate::error::Error;
 
 /// Timeout for an unreachable service while its log is followed.
@@ -107,8 +107,9 @@ impl Logs {
         {
             return Err(Error::misused(format!("--start-time {start} is after --end-time {end}")));
         }
-        let mut service = Service::new(env, &self.account, None)?;
-        let mut reader = self.reader(&mut service)?;
+        let settings = Settings::beside(env, None);
+        let mut service = Service::with(env, &self.account, &settings)?;
+        let mut reader = self.reader(&mut service, &settings)?;
         let before = reader.newest(&mut service, self.limit)?;
         let are_none = before.is_empty();
         self.show(service.env, before)?;
@@ -125,10 +126,10 @@ impl Logs {
     }
 
     /// A reader of the log. Finds the deployment and the revision if they are not given.
-    fn reader(&self, service: &mut Service<'_>) -> Result<Reader, Error> {
+    fn reader(&self, service: &mut Service<'_>, settings: &Settings) -> Result<Reader, Error> {
         let found = match &self.deployment_id {
             None => {
-                let name = deployment_name(service.env, self.name.as_deref(), None)?;
+                let name = deployment_name(service.env, self.name.as_deref(), settings)?;
                 Some(service.deployment_named(&name)?)
             }
             Some(id) if self.log == LogType::Build && self.revision_id.is_none() => {

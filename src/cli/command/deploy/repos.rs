@@ -20,7 +20,7 @@ pub(super) struct Repos {
 
 impl Repos {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account, None)?;
+        let mut service = Service::new(env, &self.options.account)?;
         let found = service.call(async |client| client.repositories(&self.integration_id).await)?;
         if self.options.json {
             return print_json(env, &json!({ "repositories": found }));

@@ -41,7 +41,7 @@ impl Revisions {
 
 impl List {
     fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account, None)?;
+        let mut service = Service::new(env, &self.options.account)?;
         let id = &self.deployment_id;
         let (found, active) = service.call(async |client| {
             let active = client.deployment(id).await?.active_revision_id;

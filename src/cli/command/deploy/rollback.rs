@@ -47,7 +47,7 @@ pub(super) struct Rollback {
 
 impl Rollback {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        let mut service = Service::new(env, &self.options.account, None)?;
+        let mut service = Service::new(env, &self.options.account)?;
         let before = service.deployment(&self.deployment)?;
         let target = self.target(&mut service, &before)?;
         let title = visible_line(&title(&before));

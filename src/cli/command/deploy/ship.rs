@@ -17,13 +17,13 @@ use crate::cli::image;
 use crate::cli::image_name::platform;
 use crate::cli::printer::Printer;
 use crate::cli::service::Service;
-use crate::cli::settings::deployment_name;
+use crate::cli::settings::{Settings, deployment_name};
 use crate::cli::variables;
 use crate::compiler::manifests::Unreadable;
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::manifests::tracked::Tracked;
 use crate::compiler::words::similar;
-use crate::engine::{BuildRequest, Settings};
+use crate::engine::{self, BuildRequest};
 use crate::error::Error;
 use crate::ship::{self, CREDENTIALS, Hooks, Method, PLATFORM, Request, Target};
 
@@ -171,9 +171,9 @@ impl Ship {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         self.platform.as_deref().map(platform).transpose()?;
         let planned = self.options.plan(env)?;
-        let config = self.options.config.config.as_deref();
-        let Service { env, runtime, service } = Service::new(env, &self.account, config)?;
-        let request = self.request(env, &planned)?;
+        let settings = Settings::of(env, &planned.project);
+        let Service { env, runtime, service } = Service::with(env, &self.account, &settings)?;
+        let request = self.request(env, &planned, &settings)?;
         let mut printer = Printer::new(env, self.json, Confirmation { is_given: self.yes });
         printer.source = Some(planned.project.source);
         let done = runtime.block_on(ship::run(&request, service, &mut printer));
@@ -182,11 +182,11 @@ impl Ship {
         Ok(done?)
     }
 
-    fn request(&self, env: &mut Env, planned: &Planned) -> Result<Request, Error> {
+    fn request(&self, env: &mut Env, planned: &Planned, settings: &Settings) -> Result<Request, Error> {
         let (secrets, tag) = (secrets(env, planned), self.pushed_tag()?);
         let ignore: &[&str] = if self.include_credentials { &[] } else { CREDENTIALS };
         Ok(Request {
-            target: self.target(env, planned)?,
+            target: self.target(env, settings)?,
             deployment_type: self.deployment_type.clone(),
             method: self.method(),
             placement: self.placement.placement(),
@@ -218,22 +218,21 @@ impl Ship {
     }
 
     /// The settings of a local build.
-    fn build_settings(&self, env: &mut Env, planned: &Planned) -> Result<Settings, Error> {
+    fn build_settings(&self, env: &mut Env, planned: &Planned) -> Result<engine::Settings, Error> {
         let is_built = self.image.is_none() && matches!(self.method(), Method::Image | Method::Auto);
         self.build.read(env, &planned.plan, is_built)
     }
 
-    fn target(&self, env: &mut Env, planned: &Planned) -> Result<Target, Error> {
-        let config = Some(&*planned.project.path);
+    fn target(&self, env: &Env, settings: &Settings) -> Result<Target, Error> {
         let option = if self.deployment_id.is_some() { "--deployment-id" } else { "--name" };
-        match (self.agent.agent(env, config)?, &self.deployment_id, &self.name) {
+        match (self.agent.agent(env, settings)?, &self.deployment_id, &self.name) {
             (Some((_, origin)), Some(_), _) | (Some((_, origin)), _, Some(_)) => Err(Error::usage(
                 format!("{option} cannot be used together with an agent ({origin})"),
                 format!("leave out {option}, or do not set an agent"),
             )),
             (Some((agent, _)), None, None) => Ok(Target::Agent(agent)),
             (None, Some(id), _) => Ok(Target::Id(id.clone())),
-            (None, None, name) => Ok(Target::Name(deployment_name(env, name.as_deref(), config)?)),
+            (None, None, name) => Ok(Target::Name(deployment_name(env, name.as_deref(), settings)?)),
         }
     }
 

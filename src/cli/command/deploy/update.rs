@@ -47,7 +47,7 @@ pub(super) struct Update {
 impl Update {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let (patch, nulls) = self.patch.patch(env)?;
-        let mut service = Service::new(env, &self.options.account, None)?;
+        let mut service = Service::new(env, &self.options.account)?;
         let before = service.call(async |client| client.deployment(&self.id).await)?;
         nulls.check(&before)?;
         rules::patch(&before, &patch)?;

@@ -7,6 +7,7 @@ use crate::cli::check::ConfigOption;
 use crate::cli::console::visible_line;
 use crate::cli::env::Env;
 use crate::cli::service::Service;
+use crate::cli::settings::Settings;
 use crate::cli::setup::{ProjectName, engine, real_directory};
 use crate::dev;
 use crate::error::Error;
@@ -82,7 +83,8 @@ impl TargetOptions {
     }
 
     fn deployment_url(&self, env: &mut Env, which: &str) -> Result<String, Error> {
-        let mut service = Service::new(env, &self.account, self.config.config.as_deref())?;
+        let settings = Settings::beside(env, self.config.config.as_deref());
+        let mut service = Service::with(env, &self.account, &settings)?;
         let found = service.deployment(which)?;
         found.source_config.custom_url.ok_or_else(|| {
             let message = format!("the deployment `{}` has no URL", visible_line(&found.name));
