@@ -4,6 +4,7 @@
 //! report format is one pure function under `report/`.
 
 pub mod account;
+mod agent_lock;
 mod artifact;
 pub mod ask;
 mod build_options;
@@ -54,6 +55,7 @@ Examples:
   agentcli explain unknown-key          what a finding means, with examples
   agentcli dockerfile -                 the Dockerfile that the configuration asks for
   agentcli dev                          the server on this machine, without a container
+  agentcli lock                         the base image by its digest, for builds with --locked
   agentcli build -t my-agent            the image of the server
   agentcli compose compose.yaml         the server with its databases, for docker compose
   agentcli up                           the server in containers, with its database

@@ -1,5 +1,6 @@
 //! The compiler: `agent.json` in, a typed plan and its renderings out. Pure: it opens no file and prints nothing.
 
+pub mod agent_lock;
 pub mod back;
 pub mod files;
 pub mod finding;

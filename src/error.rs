@@ -72,6 +72,16 @@ pub enum Error {
     /// A graph of an agent server failed, or the server is unreachable or refused.
     #[error(transparent)]
     Invoke(#[from] invoke::Error),
+    /// The lock file of images is unreadable, broken or of another version.
+    #[error("cannot use `{place}`: {message}")]
+    Lock {
+        /// The file, with line and column if they are known.
+        place: String,
+        /// A lowercase fragment.
+        message: String,
+        /// The next step.
+        hint: String,
+    },
     /// The session with an editor failed.
     #[error(transparent)]
     Lsp(#[from] lsp::Error),
@@ -231,6 +241,7 @@ impl Error {
             | Error::Dev(_)
             | Error::Guard { .. }
             | Error::Host { .. }
+            | Error::Lock { .. }
             | Error::Lsp(_)
             | Error::NeedsUnix { .. }
             | Error::Output(_)
@@ -277,7 +288,7 @@ impl Error {
             Error::Invoke(error) => error.hint(),
             Error::Lsp(error) => error.hint(),
             Error::NeedsUnix { .. } => Some("run it in the Windows Subsystem for Linux (WSL)".to_owned()),
-            Error::NoKey { hint } => Some(hint.clone()),
+            Error::Lock { hint, .. } | Error::NoKey { hint } => Some(hint.clone()),
             Error::Project(error) => error.hint(),
             Error::Registry(error) => error.hint(),
             Error::Sbom(error) => Some(error.hint()),

@@ -13,6 +13,8 @@ mod pod;
 mod secrets;
 mod server;
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -35,6 +37,8 @@ pub struct Request<'a> {
     pub namespace: Option<String>,
     /// Image of the server.
     pub image: String,
+    /// Images with their digests, by name, instead of those that tags name.
+    pub images: BTreeMap<String, String>,
     /// Image of the executors of the distributed runtime.
     pub executor_image: Option<String>,
     /// The server.

@@ -75,10 +75,12 @@ const HOST_ROOMS: &[(&str, &[&str])] = &[
 
 /// Module of the compiler, and the other modules that it may use. A module without a row is an error.
 const MODULES: &[(&str, &[&str])] = &[
+    ("agent_lock", &["front::base_image", "front::config", "manifests", "server"]),
     ("back::emit", &["back::plan", "manifests::dockerignore"]),
     (
         "back::lower",
         &[
+            "agent_lock",
             "back::plan",
             "back::resolve",
             "files",
@@ -183,7 +185,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("manifests::virtual_project", &["files", "manifests", "paths", "tree"]),
     ("manifests::workspace", &["files", "manifests", "paths", "tree"]),
     ("manifests::yaml", &[]),
-    ("options", &["front::config", "server"]),
+    ("options", &["agent_lock", "front::config", "server"]),
     ("paths", &[]),
     ("server", &[]),
     ("tree", &["files", "paths"]),

@@ -3,6 +3,7 @@
 mod cache;
 mod compiled;
 mod fresh;
+mod locked;
 mod locks;
 mod mixed;
 mod new;

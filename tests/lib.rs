@@ -35,6 +35,7 @@ mod house;
 #[cfg(feature = "system-tests")]
 mod image;
 mod invoke;
+mod lock;
 #[cfg(feature = "system-tests")]
 mod locks;
 mod lsp;

@@ -12,6 +12,7 @@ mod explain;
 mod guard;
 mod host;
 mod invoke;
+mod lock;
 mod lsp;
 mod manifests;
 mod new;
@@ -76,6 +77,16 @@ commands! {
     /// Otherwise, only the answer is printed: the text of the last message if a language model wrote it, or else the
     /// final state as JSON. Ctrl-C cancels the run.
     Invoke(invoke),
+
+    /// Lock the images of the configuration by their digests
+    ///
+    /// Writes agent.lock beside the configuration: the digest of the base image and of each of its platforms, the same for
+    /// PostgreSQL and Redis, and the version of the server. The registries are asked, with the credentials of `docker login`;
+    /// no container engine is needed. What is still right in the file stays as it is, unless --upgrade is given.
+    ///
+    /// Commands that make or run images use them with --locked, and in CI jobs without it, and fail with the difference if
+    /// the file is not up to date.
+    Lock(lock),
 
     /// Build the image of the server
     ///

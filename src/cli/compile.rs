@@ -2,11 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::agent_lock;
 use super::check::{self, ConfigOption};
 use super::console;
 use super::env::Env;
 use super::image_name;
 use super::server::ServerOption;
+use crate::compiler::agent_lock::{AgentLock, Wanted};
 use crate::compiler::back::plan::{Plan, Variant};
 use crate::compiler::front::base_image::is_api_version;
 use crate::compiler::front::config::Config;
@@ -14,14 +16,14 @@ use crate::compiler::{Options, Unused};
 use crate::error::Error;
 use crate::project::{self, Project};
 
-/// The options of every command that plans an image.
+/// The options that decide the server and the base image.
 #[derive(Debug, clap::Args)]
-pub struct PlanOptions {
+pub struct BaseOptions {
     #[command(flatten)]
     pub(super) config: ConfigOption,
 
     #[command(flatten)]
-    server: ServerOption,
+    pub(super) server: ServerOption,
 
     /// Base image, instead of the one in the configuration
     #[arg(long, value_name = "IMAGE", value_parser = image_name::parse)]
@@ -30,6 +32,17 @@ pub struct PlanOptions {
     /// Version of the server in the image, such as 0.8, instead of the one in the configuration
     #[arg(long, value_name = "VERSION", value_parser = api_version)]
     api_version: Option<String>,
+}
+
+/// The options of every command that plans an image.
+#[derive(Debug, clap::Args)]
+pub struct PlanOptions {
+    #[command(flatten)]
+    pub(super) base: BaseOptions,
+
+    /// Use the images of agent.lock, and fail if it is not up to date; the default in CI jobs if there is one
+    #[arg(long, conflicts_with = "no_lock")]
+    locked: bool,
 
     /// Command that installs the packages of a JavaScript project, run in the current directory
     #[arg(long, value_name = "COMMAND")]
@@ -43,7 +56,7 @@ pub struct PlanOptions {
     #[arg(long = "engine-runtime-mode", value_name = "MODE", value_parser = runtime_mode, hide = true)]
     _runtime_mode: Option<String>,
 
-    /// Install the newest versions, not those of the lock files beside local dependencies
+    /// Ignore lock files: install the newest versions, on the base image that its tag names now
     #[arg(long)]
     no_lock: bool,
 }
@@ -56,14 +69,36 @@ pub struct Planned {
     pub config: Config,
     /// The plan.
     pub plan: Plan,
+    /// The file that decided the images.
+    agent_lock: Option<AgentLock>,
     /// The context root, as a path that works from the current directory.
     pub context: PathBuf,
+}
+
+impl Planned {
+    /// Checks that the images of the services are locked if those of the project are.
+    pub(super) fn check_services(&self) -> Result<(), Error> {
+        let Some(lock) = &self.agent_lock else { return Ok(()) };
+        agent_lock::check(lock, Path::new(&self.project.source.name), &Wanted::new(&self.config), true)
+    }
+}
+
+impl BaseOptions {
+    /// Options with these values.
+    pub(super) fn options(&self, env: &Env) -> Result<Options, Error> {
+        Ok(Options {
+            server: self.server.server(env)?,
+            base_image: self.base_image.clone(),
+            api_version: self.api_version.clone(),
+            ..Options::default()
+        })
+    }
 }
 
 impl PlanOptions {
     /// Whether an option, not the configuration, decides what is in the image.
     pub(super) fn changes_image(&self) -> bool {
-        self.base_image.is_some() || self.api_version.is_some()
+        self.base.base_image.is_some() || self.base.api_version.is_some()
     }
 
     /// Whether lock files beside local dependencies are not used.
@@ -73,37 +108,51 @@ impl PlanOptions {
 
     /// Reads, checks and plans; findings and notes are printed on stderr.
     pub fn plan(&self, env: &mut Env) -> Result<Planned, Error> {
-        self.plan_without(env, &[])
+        self.plan_with(env, &[], true)
+    }
+
+    /// The same for a command that neither makes an image nor runs one, so that it needs no agent.lock.
+    pub(super) fn plan_unlocked(&self, env: &mut Env) -> Result<Planned, Error> {
+        if self.locked {
+            let hint = "remove it, or build the image here";
+            return Err(Error::usage("--locked is for images that are built here", hint));
+        }
+        self.plan_with(env, &[], false)
     }
 
     /// The same for a command that makes an image and starts nothing: no image has the values of `env`.
     pub fn plan_image(&self, env: &mut Env) -> Result<Planned, Error> {
-        self.plan_without(env, &["/env"])
+        self.plan_with(env, &["/env"], true)
     }
 
-    fn plan_without(&self, env: &mut Env, keys: &[&str]) -> Result<Planned, Error> {
-        let path = self.config.path(env);
+    /// Plans for a command that does not read `keys`, with the images of agent.lock if it `uses_images`.
+    fn plan_with(&self, env: &mut Env, keys: &[&str], uses_images: bool) -> Result<Planned, Error> {
+        let path = self.base.config.path(env);
         let directory = directory_of(&env.directory.join(&path));
+        let agent_lock =
+            if uses_images && !self.no_lock { agent_lock::to_use(env, &path, self.locked)? } else { None };
         let options = Options {
-            server: self.server.server(env)?,
-            base_image: self.base_image.clone(),
-            api_version: self.api_version.clone(),
             install_command: self.install_command.clone(),
             build_command: self.build_command.clone(),
             called_from: project::relative(&directory, &env.directory),
             no_lock: self.no_lock,
+            agent_lock,
+            ..self.base.options(env)?
         };
         let unused = Unused { keys, ..Unused::default() };
         let (project, config, plan) = check::compile(env, &path, &options, unused)?;
         if plan.server.variant != Variant::Javascript {
             self.refuse_javascript_options()?;
         }
-        self.server.note(env, options.server);
+        if let Some(lock) = &options.agent_lock {
+            agent_lock::check(lock, &path, &Wanted::new(&config), false)?;
+        }
+        self.base.server.note(env, options.server);
         for note in &plan.notes {
             console::note(env, &note.message);
         }
         let context = tidy(&path.parent().unwrap_or(Path::new("")).join(&plan.context.root));
-        Ok(Planned { project, config, plan, context })
+        Ok(Planned { project, config, plan, agent_lock: options.agent_lock, context })
     }
 
     fn refuse_javascript_options(&self) -> Result<(), Error> {

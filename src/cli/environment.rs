@@ -30,6 +30,8 @@ pub const PROGRAM_CERTIFICATES: &[&str] = &["PIP_CERT", "REQUESTS_CA_BUNDLE", "N
 
 const SERVICE: &[&str] = &["deploy", "invoke", "manifests"];
 const ENGINE: &[&str] = &["build", "deploy", "dev", "down", "invoke", "sbom", "up"];
+/// The commands that make or run images.
+const IMAGES: &[&str] = &["build", "compose", "deploy", "dockerfile", "manifests", "plan", "sbom", "up"];
 
 /// All variables, by subject.
 pub const VARIABLES: &[Row] = &[
@@ -66,6 +68,7 @@ pub const VARIABLES: &[Row] = &[
             "deploy",
             "dockerfile",
             "host serve",
+            "lock",
             "manifests",
             "plan",
             "sbom",
@@ -74,14 +77,19 @@ pub const VARIABLES: &[Row] = &[
         ],
         "the server, without `--server`",
     ),
-    row(&["GITHUB_ACTIONS", "GITLAB_CI"], &["build"], "any value: a hint about the layers of earlier jobs"),
+    row(
+        &["CI", "GITHUB_ACTIONS", "GITLAB_CI"],
+        IMAGES,
+        "any value but `false` and `0`: `--locked` if there is an `agent.lock`, and in `build` a hint about the layers of \
+         earlier jobs",
+    ),
     row(&["DOCKER_HOST"], ENGINE, "address of the container engine"),
     row(&["DOCKER_CONTEXT"], ENGINE, "Docker context, without `DOCKER_HOST`"),
     row(&["DOCKER_TLS_VERIFY"], ENGINE, "any value: connect to `DOCKER_HOST` with TLS"),
     row(&["DOCKER_CERT_PATH"], ENGINE, "directory of the certificates for TLS"),
     row(
         &["DOCKER_CONFIG"],
-        ENGINE,
+        &["build", "deploy", "dev", "down", "invoke", "lock", "sbom", "up"],
         "directory of Docker's `config.json` with contexts and credentials, instead of `~/.docker`",
     ),
     row(&["COMPOSE_PROJECT_NAME"], &["dev", "down", "invoke", "up"], "name of the project"),

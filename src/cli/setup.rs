@@ -122,6 +122,7 @@ impl SetupArguments {
     ) -> Result<Prepared, Error> {
         self.check()?;
         let planned = self.plan.plan(env)?;
+        planned.check_services()?;
         let config = env.directory.join(&planned.project.path);
         let directory = real_directory(&config);
         let request = self.request(env, &directory, machine)?;

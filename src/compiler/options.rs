@@ -1,5 +1,6 @@
 //! The options of a command that affect how a configuration is checked and compiled.
 
+use crate::compiler::agent_lock::AgentLock;
 use crate::compiler::front::config::Config;
 use crate::compiler::server::product::Product;
 use crate::diagnostic::{Place, Pointer};
@@ -21,6 +22,8 @@ pub struct Options {
     pub called_from: String,
     /// Whether the lock files beside local dependencies are ignored.
     pub no_lock: bool,
+    /// The images by digest that are used instead of those of their tags.
+    pub agent_lock: Option<AgentLock>,
 }
 
 impl Options {

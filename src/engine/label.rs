@@ -80,7 +80,11 @@ impl SourceRecord {
         }
         let at = (0..old.steps.len().max(self.steps.len()))
             .find(|at| old.steps.get(*at) != self.steps.get(*at))?;
-        let title = request.steps.get(at).map(|origin| origin.title()).filter(|title| !title.is_empty());
+        let step = request.steps.get(at);
+        if let Some(image) = step.and_then(StepOrigin::base_image) {
+            return Some(format!("the base image is `{image}`"));
+        }
+        let title = step.map(|origin| origin.title()).filter(|title| !title.is_empty());
         Some(
             title
                 .map_or_else(|| "its steps differ".to_owned(), |title| format!("the step `{title}` differs")),

@@ -31,6 +31,7 @@ pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
         arguments.extend(["-c".to_owned(), format!("{}={connections}", cluster::CONNECTIONS)]);
     }
     let mut container = beside(
+        scope,
         data,
         ("postgres", cluster::POSTGRES_PORT),
         resources(Tier::Database, it.tier(Tier::Database))?,
@@ -53,8 +54,12 @@ pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
 pub(super) fn redis(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
     let it = &scope.request.resources;
     let (name, component) = (scope.name("redis"), "redis");
-    let container =
-        beside(&setup::REDIS, ("redis", cluster::REDIS_PORT), resources(Tier::Redis, it.tier(Tier::Redis))?);
+    let container = beside(
+        scope,
+        &setup::REDIS,
+        ("redis", cluster::REDIS_PORT),
+        resources(Tier::Redis, it.tier(Tier::Redis))?,
+    );
     let mut object = metadata::object(scope, ("apps/v1", "Deployment"), name.clone(), component)?;
     object["spec"] = json!({
         "replicas": 1,
@@ -66,7 +71,12 @@ pub(super) fn redis(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
 }
 
 /// The container of a service beside the server.
-fn beside(data: &setup::Service, (port_name, port): (&str, u16), resources: Value) -> Value {
+fn beside(
+    scope: &Scope<'_>,
+    data: &setup::Service,
+    (port_name, port): (&str, u16),
+    resources: Value,
+) -> Value {
     let probe = |failures: u32| {
         json!({
             "exec": { "command": data.health },
@@ -77,7 +87,7 @@ fn beside(data: &setup::Service, (port_name, port): (&str, u16), resources: Valu
     };
     json!({
         "name": port_name,
-        "image": data.image,
+        "image": scope.request.images.get(data.image).map_or(data.image, String::as_str),
         "ports": [{ "name": port_name, "containerPort": port }],
         "startupProbe": probe(data.start_period / setup::INTERVAL + setup::RETRIES),
         "readinessProbe": probe(setup::RETRIES),

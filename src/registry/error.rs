@@ -102,6 +102,7 @@ impl Error {
                 "check the certificate of the registry; set SSL_CERT_FILE to trust the certificate of your own authority"
                     .to_owned()
             }
+            Self::Refused { status: 404, .. } => "check the name of the image".to_owned(),
             Self::Interrupted(_) | Self::Refused { .. } => return None,
         })
     }

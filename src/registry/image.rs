@@ -36,10 +36,7 @@ impl Image {
 
     /// Its platform, such as `linux/arm64`.
     pub(super) fn platform(&self) -> String {
-        let part = |name: &str| self.configuration[name].as_str().unwrap_or_default();
-        let variant = Some(part("variant")).filter(|variant| !variant.is_empty());
-        let variant = variant.map_or_else(String::new, |variant| format!("/{variant}"));
-        format!("{}/{}{variant}", part("os"), part("architecture"))
+        platform(&self.configuration)
     }
 
     pub(super) fn label(&self, name: &str) -> Option<&str> {
@@ -58,6 +55,14 @@ impl Image {
     pub(super) fn layers(&self) -> &[Value] {
         self.manifest.json["layers"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
+}
+
+/// The platform in a configuration or in an entry of an index.
+pub(super) fn platform(of: &Value) -> String {
+    let part = |name: &str| of[name].as_str().unwrap_or_default();
+    let variant = Some(part("variant")).filter(|variant| !variant.is_empty());
+    let variant = variant.map_or_else(String::new, |variant| format!("/{variant}"));
+    format!("{}/{}{variant}", part("os"), part("architecture"))
 }
 
 /// Whether a platform of an index is `platform`.

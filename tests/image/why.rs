@@ -101,6 +101,18 @@ fn a_step_that_runs_again_names_what_changed() {
             "{based:?}"
         );
         assert!(!based.is_empty());
+        let digest = format!("sha256:{}", "0".repeat(64));
+        let image = "langchain/langgraph-api:3.11";
+        let lock = project.copy.directory.path().join("agent.lock");
+        let text = format!(
+            "version = 1\n[server]\nname = \"licensed\"\n[[image]]\nname = \"{image}\"\ndigest = \"{digest}\"\n"
+        );
+        fs::write(&lock, text).unwrap();
+        assert_eq!(project.why(""), [none]);
+        let locked = project.why("--locked");
+        let cause = format!("the base image is `{image}@{digest}`");
+        assert!(!locked.is_empty() && locked.iter().all(|line| line.contains(&cause)), "{locked:?}");
+        fs::remove_file(lock).unwrap();
         // No secret of a file or an argument is recorded.
         project.run("--build-arg WORD=hidden-word");
         for entry in fs::read_dir(project.cache.path().join("agentcli/steps")).unwrap() {

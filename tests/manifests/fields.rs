@@ -198,6 +198,7 @@ fn request(namespace: &str, resources: ResourceSpec) -> Request<'static> {
         name: "agent".to_owned(),
         namespace: Some(namespace.to_owned()),
         image: "a".to_owned(),
+        images: Default::default(),
         executor_image: Some("b".to_owned()),
         server: Default::default(),
         resources,

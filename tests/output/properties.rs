@@ -265,7 +265,18 @@ fn plan(name: String, actions: Vec<Action>) -> Plan {
     let config = ConfigFile { name, sha256: "0".into() };
     let env = Env { file: None, names: Vec::new() };
     let (contract, local) = Default::default();
-    Plan { version: 1, config, server, context, contract, env, steps, local, notes: Vec::new() }
+    Plan {
+        version: 1,
+        config,
+        server,
+        context,
+        contract,
+        images: BTreeMap::new(),
+        env,
+        steps,
+        local,
+        notes: Vec::new(),
+    }
 }
 
 proptest! {

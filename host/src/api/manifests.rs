@@ -77,6 +77,7 @@ fn manifests(details: RevisionDetails, secrets: Vec<Secret>, given: Given) -> Re
         name: given.name.unwrap_or(deployment.name),
         namespace: source.listener_config.and_then(|config| config.cluster_namespace),
         image,
+        images: Default::default(),
         executor_image: given.executor_image,
         server: Default::default(),
         resources: source.resource_spec.unwrap_or_default(),

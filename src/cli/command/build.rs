@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 use super::dockerfile::warn_if_stale;
+use crate::cli::agent_lock::ci_job;
 use crate::cli::build_options::BuildOptions;
 use crate::cli::compile::PlanOptions;
 use crate::cli::console::{self, visible_line};
@@ -72,9 +73,7 @@ pub(crate) struct Build {
     progress: Style,
 }
 
-/// Variables that CI services set in their jobs, which mostly start without any layer.
-const CI: &[&str] = &["GITHUB_ACTIONS", "GITLAB_CI"];
-
+/// For jobs of CI services, which mostly start without any layer.
 const CI_HINT: &str = "a fresh runner runs each step again; `--cache-from IMAGE --cache-to inline` takes the layers of an \
                        image that an earlier job pushed";
 
@@ -94,7 +93,7 @@ impl Build {
         if self.no_engine {
             return self.replace(env, &requests);
         }
-        if self.push && !uses_cache && CI.iter().any(|name| env.variable(name).is_some()) {
+        if self.push && !uses_cache && ci_job(env).is_some() {
             console::note(env, CI_HINT);
         }
         let (runtime, stop) = (env.runtime()?, env.stop.clone());

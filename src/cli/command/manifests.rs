@@ -78,6 +78,7 @@ impl Manifests {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         let save_path = self.save.path(env, NAME)?;
         let planned = self.options.plan(env)?;
+        planned.check_services()?;
         let request = self.request(env, &planned)?;
         let refused = |Refused { message, hint }| Error::usage(visible_line(&message), visible_line(&hint));
         let Made { objects, requirements, notes } = kubernetes::manifests(&request).map_err(refused)?;
@@ -136,6 +137,7 @@ impl Manifests {
             name,
             namespace,
             image: self.image.clone().or(image).ok_or_else(missing)?,
+            images: planned.plan.images.clone(),
             executor_image: self.executor_image.clone(),
             server: planned.plan.server.product,
             resources: resources(spec, &self.resource)?,

@@ -69,7 +69,7 @@ impl Sbom {
         let time = time(env)?;
         let is_file = |text: &String| env.directory.join(text).is_file();
         if let Some(path) = self.target.take_if(|text| is_file(text))
-            && self.options.config.config.replace(path.into()).is_some()
+            && self.options.base.config.config.replace(path.into()).is_some()
         {
             return Err(Error::misused("the configuration is given twice"));
         }
@@ -78,7 +78,7 @@ impl Sbom {
             let hint = "name an image, or a configuration file that exists";
             return Err(Error::usage(format!("`{shown}` is neither an image nor a file: {why}"), hint));
         }
-        let needs_plan = self.target.is_none() || self.options.config.config.is_some();
+        let needs_plan = self.target.is_none() || self.options.base.config.config.is_some();
         let planned = if needs_plan { Some(self.options.plan_image(env)?) } else { None };
         let runtime = env.runtime()?;
         let engine = setup::engine(env, &runtime)?;

@@ -21,6 +21,7 @@ mod withheld;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::compiler::agent_lock::AgentLock;
 use crate::compiler::back::plan::{Action, ConfigFile, Context, Env, Note, Plan, Server, Step, Variant};
 use crate::compiler::back::resolve::Resolved;
 use crate::compiler::front::config::{Config, EnvConfig};
@@ -89,6 +90,7 @@ pub fn lower(config: &Config, files: &Tree, name: &str, options: &Options) -> Pl
         local: local::local(&input, name, &context),
         context,
         contract,
+        images: options.agent_lock.as_ref().map(AgentLock::pins).unwrap_or_default(),
         env: env(config),
         steps: build.steps,
         notes: build.notes,

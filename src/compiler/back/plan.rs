@@ -8,6 +8,8 @@ mod lines;
 mod local;
 mod setup;
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -32,6 +34,9 @@ pub struct Plan {
     pub contract: IndexMap<String, Value>,
     /// The user's `env`, which the server gets when it starts. Never part of an image.
     pub env: Env,
+    /// Images by name with their digests, as agent.lock has them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub images: BTreeMap<String, String>,
     /// The build steps, in order.
     pub steps: Vec<Step>,
     /// The server for `dev`, without an image.

@@ -143,7 +143,7 @@ impl Resolved {
         Self {
             variant,
             has_index: names_index || config.pip_config_file.is_some(),
-            base_image: base_image::base_image(config),
+            base_image: pinned(base_image::base_image(config), options),
             pinned_python: config.python().map(str::to_owned),
             requires_python: locals.iter().filter_map(|it| RequiresPython::read(it, files)).collect(),
             node: (variant != Variant::Python).then(|| base_image::node(config).to_owned()),
@@ -250,6 +250,12 @@ impl LocalPackage {
             extras: local.extras.clone(),
         }
     }
+}
+
+/// The base image by its digest, if it is locked.
+fn pinned(image: BaseImage, options: &Options) -> BaseImage {
+    let Some(lock) = &options.agent_lock else { return image };
+    BaseImage { reference: lock.pinned(&image.reference), ..image }
 }
 
 /// The packages of the lock files beside `locals`.

@@ -32,6 +32,14 @@ enum Tag {
     Whole,
 }
 
+/// The version of the server in the tag of the base image, such as `0.8` of `0.8-py3.12`.
+pub fn server_version(config: &Config) -> Option<String> {
+    let image = base_image(config).reference;
+    let (version, rest) = ImageName::parse(&image).ok()?.tag?.split_once('-')?;
+    let is_version = is_api_version(version) && rest.split('-').any(names_language);
+    is_version.then(|| version.to_owned())
+}
+
 /// The base image of `config`.
 pub fn base_image(config: &Config) -> BaseImage {
     let is_javascript = config.variant() == Variant::Javascript;

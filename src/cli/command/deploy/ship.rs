@@ -71,7 +71,7 @@ pub(super) struct Ship {
     deployment_type: DeploymentType,
 
     /// Build remotely on the deployment service [default: if no container engine is running]
-    #[arg(long, overrides_with = "no_remote", conflicts_with_all = ["base_image", "api_version"])]
+    #[arg(long, overrides_with = "no_remote", conflicts_with_all = ["base_image", "api_version", "locked"])]
     remote: bool,
 
     /// Do not fall back to a remote build
@@ -170,7 +170,9 @@ enum RevisionSource {
 impl Ship {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         self.platform.as_deref().map(platform).transpose()?;
-        let planned = self.options.plan(env)?;
+        let is_built = self.image.is_none()
+            && matches!(self.method(false), Method::Auto | Method::Image | Method::PushTo(_));
+        let planned = if is_built { self.options.plan(env)? } else { self.options.plan_unlocked(env)? };
         let settings = Settings::of(env, &planned.project);
         let Service { env, runtime, service } = Service::with(env, &self.account, &settings)?;
         let request = self.request(env, &planned, &settings)?;
@@ -188,7 +190,7 @@ impl Ship {
         Ok(Request {
             target: self.target(env, settings)?,
             deployment_type: self.deployment_type.clone(),
-            method: self.method(),
+            method: self.method(!planned.plan.images.is_empty()),
             placement: self.placement.placement(),
             image: self.image.clone(),
             build: BuildRequest {
@@ -219,7 +221,7 @@ impl Ship {
 
     /// The settings of a local build.
     fn build_settings(&self, env: &mut Env, planned: &Planned) -> Result<engine::Settings, Error> {
-        let is_built = self.image.is_none() && matches!(self.method(), Method::Image | Method::Auto);
+        let is_built = self.image.is_none() && matches!(self.method(false), Method::Image | Method::Auto);
         self.build.read(env, &planned.plan, is_built)
     }
 
@@ -236,7 +238,9 @@ impl Ship {
         }
     }
 
-    fn method(&self) -> Method {
+    /// How the project gets to the service. `is_locked` is whether agent.lock decides the base image, which a remote build
+    /// chooses by its tag.
+    fn method(&self, is_locked: bool) -> Method {
         if let Some(method) = self.external.method() {
             return method;
         }
@@ -245,7 +249,9 @@ impl Ship {
             Some(RevisionSource::InternalSource) => Method::Source,
             None if self.remote => Method::Source,
             Some(RevisionSource::InternalContainer) => Method::Image,
-            None if self.no_remote || self.image.is_some() || self.needs_local_build() => Method::Image,
+            None if self.no_remote || self.image.is_some() || is_locked || self.needs_local_build() => {
+                Method::Image
+            }
             None => Method::Auto,
         }
     }

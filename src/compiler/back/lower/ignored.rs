@@ -32,8 +32,8 @@ pub(super) const DEFAULT_IGNORE: &[&str] = &[
     "**/.env.*",
 ];
 
-/// Always ignored: the state and the environments of `dev`.
-const ALWAYS_IGNORED: &[&str] = &["**/.langgraph_api", "**/.agentcli"];
+/// Always ignored: the state and the environments of `dev`, and locks of images, which say nothing that an image needs.
+const ALWAYS_IGNORED: &[&str] = &["**/.langgraph_api", "**/.agentcli", "**/agent.lock"];
 
 /// The files that the build context leaves out.
 pub(super) struct Ignored {

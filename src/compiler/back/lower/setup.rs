@@ -56,7 +56,7 @@ fn is_name_letter(c: char) -> bool {
 
 /// The setup for the server of `plan`.
 pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
-    let mut services: Vec<Service> = databases(plan, options).iter().map(beside).collect();
+    let mut services: Vec<Service> = databases(plan, options).iter().map(|data| beside(plan, data)).collect();
     let databases = services.iter().map(|service| service.name.clone()).collect();
     let fixed = fixed(plan, options);
     let notes = notes(&fixed, options);
@@ -64,7 +64,7 @@ pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
     let (migrations, server) = with_migrations(plan, server);
     services.extend(migrations);
     services.push(server);
-    services.extend(options.debugger_port.map(|port| debugger(port, options)));
+    services.extend(options.debugger_port.map(|port| debugger(plan, port, options)));
     let volumes = services.iter().flat_map(|service| &service.mounts).map(|mount| mount.volume.clone());
     let volumes = volumes.collect();
     Setup { name: options.name.clone(), services, volumes, notes }
@@ -80,12 +80,13 @@ fn databases(plan: &Plan, options: &SetupOptions) -> Vec<setup::Service> {
 }
 
 /// A service other than the server.
-fn beside(data: &setup::Service) -> Service {
+fn beside(plan: &Plan, data: &setup::Service) -> Service {
+    let image = plan.images.get(data.image).map_or(data.image, String::as_str).to_owned();
     let (volume, target) = setup::DATA;
     let has_data = data.name == setup::POSTGRES.name;
     Service {
         name: data.name.to_owned(),
-        image: ServiceImage::Named { name: data.image.to_owned() },
+        image: ServiceImage::Named { name: image },
         command: (!data.command.is_empty()).then(|| owned(data.command)),
         environment: data.environment.iter().map(|&(name, value)| (name.to_owned(), text(value))).collect(),
         env_file: None,
@@ -130,10 +131,10 @@ fn server(plan: &Plan, options: &SetupOptions, fixed: Variables, after: Vec<Stri
     }
 }
 
-fn debugger(port: u16, options: &SetupOptions) -> Service {
+fn debugger(plan: &Plan, port: u16, options: &SetupOptions) -> Service {
     let own = format!("http://127.0.0.1:{}", options.port);
     let url = options.debugger_base_url.as_deref().unwrap_or(&own);
-    let mut service = beside(&setup::DEBUGGER);
+    let mut service = beside(plan, &setup::DEBUGGER);
     service.environment.insert(setup::DEBUGGER_BASE_URL.to_owned(), text(url));
     service.ports.push(Port { host: port, container: setup::DEBUGGER_PORT });
     service
