@@ -189,34 +189,6 @@ fn encoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn metadata(files: &[(&str, &str)]) -> Metadata {
-        let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-        Metadata { files, ..Metadata::default() }
-    }
-
-    #[test]
-    fn packages_are_sorted_and_named_once() {
-        let found = components(&metadata(&[
-            ("a/node_modules/x/package.json", r#"{"name": "@s/x", "version": "1"}"#),
-            ("b/node_modules/x/package.json", r#"{"name": "@s/x", "version": "1"}"#),
-            ("l/site-packages/Z_z-1.dist-info/METADATA", "Name: Z_z\nVersion: 1+l"),
-            ("l/site-packages/Z_z-1.dist-info/WHEEL", "Tag: py3-none-any"),
-            ("l/site-packages/a-1.dist-info/METADATA", "Name: a ü\nVersion: 1"),
-            ("etc/os-release", "ID=ubuntu"),
-            ("var/lib/dpkg/status", "Package: p\nVersion: 1\n"),
-        ]));
-        let shown = found.iter().map(|it| (it.purl().unwrap(), it.locations.len()));
-        let expected = [
-            ("pkg:deb/ubuntu/p@1", 1),
-            ("pkg:npm/%40s/x@1", 2),
-            ("pkg:pypi/a%20%C3%BC@1", 1),
-            ("pkg:pypi/z-z@1%2Bl", 1),
-        ];
-        assert_eq!(shown.collect::<Vec<_>>(), expected.map(|(purl, count)| (purl.to_owned(), count)));
-        assert_eq!(found[3].wheel, ["py3-none-any"]);
-        assert!(components(&Metadata::default()).is_empty());
-    }
-
     #[test]
     fn hashes_of_lock_files() {
         let digest = "ab".repeat(32);
