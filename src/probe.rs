@@ -44,9 +44,10 @@ impl Probe {
             Some(deadline) => timeout_at(deadline, &mut self.task).await.is_ok(),
             None => (&mut self.task).await.is_ok(),
         };
-        match ready {
-            true => Ok(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)),
-            false => Err(self.answer.borrow().clone()),
+        if ready {
+            Ok(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX))
+        } else {
+            Err(self.answer.borrow().clone())
         }
     }
 }

@@ -89,9 +89,10 @@ fn stubs(config: &Value, at: &Path) {
     strings(config, &mut texts);
     let mut sources: BTreeMap<PathBuf, String> = BTreeMap::new();
     for (file, name) in texts.iter().filter_map(|text| reference(text)) {
-        let text = match file.ends_with(".py") {
-            true => format!("{name} = object()\n"),
-            false => format!("export const {name} = {{}};\n"),
+        let text = if file.ends_with(".py") {
+            format!("{name} = object()\n")
+        } else {
+            format!("export const {name} = {{}};\n")
         };
         sources.entry(at.join(file)).or_default().push_str(&text);
     }

@@ -103,9 +103,10 @@ pub(crate) fn remove_labelled(host: &str, label: &str) {
 /// The output of a `docker` command, or its errors if it fails.
 pub(crate) fn try_docker(host: &str, arguments: &[&str]) -> Result<String, String> {
     let output = std::process::Command::new("docker").args(["-H", host]).args(arguments).output().unwrap();
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout).unwrap()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    if output.status.success() {
+        Ok(String::from_utf8(output.stdout).unwrap())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }
 

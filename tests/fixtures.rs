@@ -129,9 +129,10 @@ fn each_case_prints_the_expected_output() {
         if code != u8::from(out.lines().any(|line| line.starts_with("error["))) {
             wrong.push(format!("{name}: exit code {code}"));
         }
-        let is_expected = match case.stem.starts_with("fine-") {
-            true => out.is_empty(),
-            false => out.contains(&format!("[{}]: ", case.code)),
+        let is_expected = if case.stem.starts_with("fine-") {
+            out.is_empty()
+        } else {
+            out.contains(&format!("[{}]: ", case.code))
         };
         if !is_expected {
             wrong.push(format!(

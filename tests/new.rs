@@ -55,9 +55,10 @@ pub(crate) fn files(directory: &Path) -> Vec<String> {
     let mut open = vec![directory.to_owned()];
     while let Some(next) = open.pop() {
         for path in fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
-            match path.is_dir() {
-                true => open.push(path),
-                false => found.push(path.strip_prefix(directory).unwrap().to_str().unwrap().to_owned()),
+            if path.is_dir() {
+                open.push(path)
+            } else {
+                found.push(path.strip_prefix(directory).unwrap().to_str().unwrap().to_owned())
             }
         }
     }

@@ -281,9 +281,10 @@ async fn done(mut client: TcpStream, fault: Option<Fault>, lines: String, text: 
 }
 
 async fn answer(mut client: TcpStream, lines: &str, text: &[u8]) -> io::Result<()> {
-    let length = match lines.starts_with("HTTP/1.1 204") || header(lines, "content-length").is_some() {
-        true => String::new(),
-        false => format!("Content-Length: {}\r\n", text.len()),
+    let length = if lines.starts_with("HTTP/1.1 204") || header(lines, "content-length").is_some() {
+        String::new()
+    } else {
+        format!("Content-Length: {}\r\n", text.len())
     };
     client.write_all(format!("{lines}{length}Connection: close\r\n\r\n").as_bytes()).await?;
     client.write_all(text).await?;

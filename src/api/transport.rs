@@ -145,16 +145,18 @@ impl Transport {
                     kind => format!("its content type is {kind}, not JSON"),
                 });
             }
-            body => serde_json::from_slice(body).map_err(|error| match error.is_eof() {
-                true => "its JSON is truncated".to_owned(),
-                false => format!("its JSON is invalid at line {}, column {}", error.line(), error.column()),
+            body => serde_json::from_slice(body).map_err(|error| {
+                if error.is_eof() {
+                    "its JSON is truncated".to_owned()
+                } else {
+                    format!("its JSON is invalid at line {}, column {}", error.line(), error.column())
+                }
             })?,
         };
         let is_empty = value.is_null();
         self.account.vocabulary.exchange(&mut value);
-        serde_json::from_value(value).map_err(|error| match is_empty {
-            true => "it is empty".to_owned(),
-            false => without_values(&error.to_string()),
+        serde_json::from_value(value).map_err(|error| {
+            if is_empty { "it is empty".to_owned() } else { without_values(&error.to_string()) }
         })
     }
 }
@@ -197,9 +199,12 @@ fn is_host(text: &str) -> bool {
 fn address(host: &str) -> Result<Url, Error> {
     let refused = |host: &str, reason: &str| Error::Host { host: host.to_owned(), reason: reason.to_owned() };
     let shown = Account::without_secrets(host);
-    let url = Url::parse(host).map_err(|error| match host.contains('@') {
-        true => refused("…", "it cannot be read"),
-        false => refused(&shown, &error.to_string()),
+    let url = Url::parse(host).map_err(|error| {
+        if host.contains('@') {
+            refused("…", "it cannot be read")
+        } else {
+            refused(&shown, &error.to_string())
+        }
     })?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refused(&origin(&url), "it contains a user or a password; pass the key with --api-key"));

@@ -109,9 +109,12 @@ impl AccountOptions {
     /// There is no address.
     pub(super) fn target(&self, env: &Env, settings: &Settings) -> Result<Target, Error> {
         let Found { host, key, tenant } = self.find(env, settings)?;
-        let account = key.and_then(|key| match may_send_key(&host.origin, &key.origin) {
-            true => Ok((self.account(&host, &key, tenant.as_ref()), key.origin.to_string())),
-            false => Err(refusal(&host, &key.origin)),
+        let account = key.and_then(|key| {
+            if may_send_key(&host.origin, &key.origin) {
+                Ok((self.account(&host, &key, tenant.as_ref()), key.origin.to_string()))
+            } else {
+                Err(refusal(&host, &key.origin))
+            }
         });
         Ok(Target { host: host.value.expose().to_owned(), origin: host.origin.to_string(), account })
     }

@@ -68,9 +68,10 @@ impl<C> BuildReporter for Printer<'_, C> {
 
 impl<C> Reporter for Printer<'_, C> {
     fn event(&mut self, event: &Event) {
-        match self.is_json {
-            true => self.in_json(event),
-            false => self.for_people(event),
+        if self.is_json {
+            self.in_json(event)
+        } else {
+            self.for_people(event)
         }
         if let Event::Ready { urls, .. } = event
             && std::mem::take(&mut self.opens_browser)

@@ -75,9 +75,10 @@ impl<'a> Service<'a> {
 
     /// The deployment with this ID or name.
     pub(super) fn deployment(&mut self, which: &str) -> Result<Deployment, Error> {
-        match rules::id(which, "a deployment").is_ok() {
-            true => self.call(async |client| client.deployment(which).await),
-            false => self.deployment_named(which),
+        if rules::id(which, "a deployment").is_ok() {
+            self.call(async |client| client.deployment(which).await)
+        } else {
+            self.deployment_named(which)
         }
     }
 

@@ -85,8 +85,7 @@ pub(super) async fn inspect(
     let (status, lines) = answer(&command, limit).await?;
     // The output may contain warnings, too.
     let inspection = lines.into_iter().rev().find_map(|line| serde_json::from_str(&line).ok());
-    inspection.ok_or_else(|| match status.is_success() {
-        true => "is not Python".to_owned(),
-        false => format!("fails with {status}"),
+    inspection.ok_or_else(|| {
+        if status.is_success() { "is not Python".to_owned() } else { format!("fails with {status}") }
     })
 }

@@ -91,12 +91,11 @@ pub(super) async fn provide(
     let required = Required::new(packages, debugger);
     let Choice { interpreter, is_complete, environments } =
         search::choose(directory, packages, &options.selection, &required, hooks).await?;
-    let program = match is_complete {
-        true => interpreter.path,
-        false => {
-            confirm_installation(&interpreter, options, hooks).await?;
-            install(session, packages, options, &interpreter, &required, hooks).await?
-        }
+    let program = if is_complete {
+        interpreter.path
+    } else {
+        confirm_installation(&interpreter, options, hooks).await?;
+        install(session, packages, options, &interpreter, &required, hooks).await?
     };
     // Other installations may complete an environment of the user, or remove something from it.
     let own = is_complete.then_some(interpreter.inspection.packages);
@@ -322,10 +321,7 @@ pub(super) async fn attempt(
             },
             () = sleep_until(due) => {
                 due += SILENCE;
-                match unseen.is_empty() {
-                    true => hooks.note(format!("{} is still running", short(command))),
-                    false => hooks.lines(std::mem::take(&mut unseen)),
-                }
+                if unseen.is_empty() { hooks.note(format!("{} is still running", short(command))) } else { hooks.lines(std::mem::take(&mut unseen)) }
             }
         }
     }

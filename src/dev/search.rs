@@ -174,9 +174,10 @@ impl Search<'_> {
         let (major, minor) = OLDEST_PYTHON;
         let suitable = inspected.and_then(|inspection| {
             let is_new = inspection.version >= [major, minor, 0];
-            match is_new && self.fits(inspection.version, |fit| !fit.is_refused(self.packages.uses_pip)) {
-                true => Ok(inspection),
-                false => Err(format!("is Python {}", inspection.shown_version())),
+            if is_new && self.fits(inspection.version, |fit| !fit.is_refused(self.packages.uses_pip)) {
+                Ok(inspection)
+            } else {
+                Err(format!("is Python {}", inspection.shown_version()))
             }
         });
         let failed = |reason: &String| self.rejected.push(format!("`{}` {reason}", path.display()));

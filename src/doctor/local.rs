@@ -80,12 +80,13 @@ async fn python(request: &Request, packages: &PythonPackages) -> Vec<Check> {
     });
     if let Some(python) = python.filter(|_| !has_uv) {
         let shown = format!("`{}`", python.display());
-        checks.push(match prerequisites::has_venv(directory, &python, selection).await {
-            true => VENV.fine(format!("in {shown}")),
-            false => VENV.missing(
+        checks.push(if prerequisites::has_venv(directory, &python, selection).await {
+            VENV.fine(format!("in {shown}"))
+        } else {
+            VENV.missing(
                 format!("{shown} cannot create virtual environments with pip"),
                 "install it (`sudo apt install python3-venv` on Debian and Ubuntu), or install uv",
-            ),
+            )
         });
     }
     checks

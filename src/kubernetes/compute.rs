@@ -53,12 +53,13 @@ fn check(
 
 /// Refuses an amount that is not positive, or too large for any cluster.
 pub(super) fn check_amount(field: &str, amount: f64) -> Result<(), Refused> {
-    match amount > 0.0 && amount <= LARGEST {
-        true => Ok(()),
-        false => Err(Refused::new(
+    if amount > 0.0 && amount <= LARGEST {
+        Ok(())
+    } else {
+        Err(Refused::new(
             format!("the resource field `{field}` is not between 0 and {LARGEST}"),
             "change the resources",
-        )),
+        ))
     }
 }
 

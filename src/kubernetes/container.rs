@@ -87,12 +87,13 @@ fn entry(scope: &Scope<'_>, container: &str, variable: &EnvironmentVariable) -> 
 /// `CONTAINER.VARIABLE`
 fn key(container: &str, variable: &str) -> Result<String, Refused> {
     let key = format!("{container}.{variable}");
-    match is_key(&key) {
-        true => Ok(key),
-        false => Err(Refused::new(
+    if is_key(&key) {
+        Ok(key)
+    } else {
+        Err(Refused::new(
             format!("a variable of the container `{container}` has a name that no key of a Secret can have"),
             "use letters, digits, `.`, `_` and `-`",
-        )),
+        ))
     }
 }
 

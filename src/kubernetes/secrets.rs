@@ -58,12 +58,11 @@ pub(super) fn secrets(
         [(VARIABLES, of_server.collect()), (container::SECRET, of_containers.collect())];
     for (suffix, values) in all.into_iter().filter(|(_, values)| !values.is_empty()) {
         let name = scope.name(suffix);
-        match scope.request.writes_secrets {
-            true => objects.push(secret(scope, name, values, notes)?),
-            false => {
-                let keys = listed(values.keys().map(String::as_str));
-                requirements.push(format!("a Secret {name} with the keys {keys}; --with-secrets writes it"));
-            }
+        if scope.request.writes_secrets {
+            objects.push(secret(scope, name, values, notes)?)
+        } else {
+            let keys = listed(values.keys().map(String::as_str));
+            requirements.push(format!("a Secret {name} with the keys {keys}; --with-secrets writes it"));
         }
     }
     if scope.has_database {

@@ -59,9 +59,6 @@ impl Buffer {
     /// stay as they are, but `..` leads to the real parent.
     pub(super) fn locate(&self, path: &str) -> PathBuf {
         let located = self.files.locate(path);
-        match Path::new(path).starts_with("..") {
-            true => located.canonicalize().unwrap_or(located),
-            false => located,
-        }
+        if Path::new(path).starts_with("..") { located.canonicalize().unwrap_or(located) } else { located }
     }
 }

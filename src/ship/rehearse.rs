@@ -37,9 +37,10 @@ impl<H: Hooks> Shipment<'_, H> {
             names => format!("secrets {}", names.join(", ")),
         };
         // An external image is deployed by the creation.
-        match is_new && is_external {
-            true => self.would("create", format!("{created}, {secrets}")),
-            false => self.would("update", format!("`{name}` with a new revision, {secrets}")),
+        if is_new && is_external {
+            self.would("create", format!("{created}, {secrets}"))
+        } else {
+            self.would("update", format!("`{name}` with a new revision, {secrets}"))
         }
         if let Some(timeout) = request.wait {
             self.would("wait", format!("until the revision is deployed, at most {} s", timeout.as_secs()));

@@ -66,9 +66,10 @@ type Numbered<'a> = Vec<(usize, &'a str)>;
 /// The lines of the fenced block that begins in the next line.
 fn fenced<'a>(lines: &mut Enumerate<Lines<'a>>, number: usize) -> Result<Numbered<'a>, String> {
     let is_fence = lines.next().is_some_and(|(_, line)| line.starts_with("```"));
-    match is_fence {
-        true => until(lines, "```", number),
-        false => Err(format!("{number}: no fenced block after the mark")),
+    if is_fence {
+        until(lines, "```", number)
+    } else {
+        Err(format!("{number}: no fenced block after the mark"))
     }
 }
 

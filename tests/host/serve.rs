@@ -38,13 +38,12 @@ fn it_says_where_it_is_and_ends_well() {
     for (json, signal) in [(true, Signal::INT), (false, Signal::TERM)] {
         let mut child = start(&env, if json { &["--json"] } else { &[] });
         let line = first_line(&mut child);
-        let url = match json {
-            true => {
-                let event: Value = serde_json::from_str(&line).unwrap();
-                assert_eq!(event["event"], "ready");
-                event["url"].as_str().unwrap().to_owned()
-            }
-            false => line.strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned(),
+        let url = if json {
+            let event: Value = serde_json::from_str(&line).unwrap();
+            assert_eq!(event["event"], "ready");
+            event["url"].as_str().unwrap().to_owned()
+        } else {
+            line.strip_prefix("listening on ").unwrap().split(',').next().unwrap().to_owned()
         };
         assert!(url.starts_with("http://127.0.0.1:"), "{url}");
         // A connection that asks nothing does not hold it up.

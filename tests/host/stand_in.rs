@@ -213,9 +213,10 @@ impl Runner for StandIn {
     fn observe(&self) -> Act<'_, Vec<ContainerStatus>> {
         async {
             let table = self.table();
-            match table.is_gone {
-                true => Err(Failure::Unavailable("the engine is gone".to_owned())),
-                false => Ok(table.containers.values().cloned().collect()),
+            if table.is_gone {
+                Err(Failure::Unavailable("the engine is gone".to_owned()))
+            } else {
+                Ok(table.containers.values().cloned().collect())
             }
         }
         .boxed()

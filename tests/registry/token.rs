@@ -71,9 +71,10 @@ impl Tokens {
         ));
         let scopes = url.iter().flat_map(reqwest::Url::query_pairs).filter(|(name, _)| name == "scope");
         let scopes: Vec<String> = scopes.map(|(_, value)| value.into_owned()).collect();
-        let (status, body) = match is_let_in {
-            true => ("200 OK", json!({ "token": self.token(&scopes) })),
-            false => ("401 Unauthorized", json!({ "details": "incorrect username or password" })),
+        let (status, body) = if is_let_in {
+            ("200 OK", json!({ "token": self.token(&scopes) }))
+        } else {
+            ("401 Unauthorized", json!({ "details": "incorrect username or password" }))
         };
         let body = body.to_string();
         let length = body.len();

@@ -58,9 +58,12 @@ fn layout(edges: &Edges) -> Vec<Vec<Place>> {
     for number in (0..=top).rev() {
         let mut places: Vec<Place> = Vec::new();
         let above = levels.last().into_iter().flatten();
-        let lines = above.flat_map(|place| match place.is_room {
-            true => edges[place.room].iter().map(|room| (*room, place.x)).collect(),
-            false => vec![(place.room, place.x)],
+        let lines = above.flat_map(|place| {
+            if place.is_room {
+                edges[place.room].iter().map(|room| (*room, place.x)).collect()
+            } else {
+                vec![(place.room, place.x)]
+            }
         });
         for (room, x) in lines {
             let is_room = level(room, edges) == number;

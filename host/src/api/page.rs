@@ -54,8 +54,9 @@ fn respond((_, kind, text): File, tag: &str, headers: &HeaderMap) -> Response {
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
     ];
-    match is_known {
-        true => (StatusCode::NOT_MODIFIED, common).into_response(),
-        false => (common, [(header::CONTENT_TYPE, kind)], text).into_response(),
+    if is_known {
+        (StatusCode::NOT_MODIFIED, common).into_response()
+    } else {
+        (common, [(header::CONTENT_TYPE, kind)], text).into_response()
     }
 }

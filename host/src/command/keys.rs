@@ -83,12 +83,13 @@ impl Keys {
             }
             Command::Revoke { data, id } => {
                 let revoked = runtime.block_on(data::open(env, &data.data)?.revoke_key(&id));
-                match revoked.map_err(service::Error::from)? {
-                    true => Ok(()),
-                    false => Err(Error::usage(
+                if revoked.map_err(service::Error::from)? {
+                    Ok(())
+                } else {
+                    Err(Error::usage(
                         format!("there is no key with the ID `{id}`"),
                         "run `agentcli host keys list`",
-                    )),
+                    ))
                 }
             }
         }

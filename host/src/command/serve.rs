@@ -172,9 +172,10 @@ impl Serve {
         let scheme = service.scheme();
         let url = format!("{scheme}://{}", service.address());
         let proxy = format!("{scheme}://NAME.localhost:{}", service.proxy_address().port());
-        let line = match self.json {
-            true => json!({ "event": "ready", "url": url, "deployments": proxy }).to_string(),
-            false => format!("listening on {url}, for deployments on {proxy}"),
+        let line = if self.json {
+            json!({ "event": "ready", "url": url, "deployments": proxy }).to_string()
+        } else {
+            format!("listening on {url}, for deployments on {proxy}")
         };
         Ok(env.out.line(&line)?)
     }

@@ -156,9 +156,10 @@ impl Tree {
             }
             let effort = self.effort.checked_sub(inside.as_os_str().len() as u64);
             self.effort = effort.ok_or_else(too_crossed)?;
-            match self.links.contains_key(inside) {
-                true => Err(format!("`{}` goes through the link `{}`", path.display(), inside.display())),
-                false => Ok(()),
+            if self.links.contains_key(inside) {
+                Err(format!("`{}` goes through the link `{}`", path.display(), inside.display()))
+            } else {
+                Ok(())
             }
         })
     }

@@ -144,9 +144,10 @@ impl Remote<'_> {
     /// The full name of the branch or tag, as the repository has it. A branch takes precedence.
     async fn full_name(&self, git: &Git<'_>) -> Result<String, String> {
         let reference = self.reference;
-        let names = match reference.starts_with("refs/") {
-            true => vec![reference.to_owned()],
-            false => vec![format!("refs/heads/{reference}"), format!("refs/tags/{reference}")],
+        let names = if reference.starts_with("refs/") {
+            vec![reference.to_owned()]
+        } else {
+            vec![format!("refs/heads/{reference}"), format!("refs/tags/{reference}")]
         };
         let known = ["ls-remote", "--quiet", "--refs", "--", &git.url].into_iter();
         let known: Vec<&str> = known.chain(names.iter().map(String::as_str)).collect();

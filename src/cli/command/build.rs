@@ -207,11 +207,13 @@ impl Build {
 
     fn tags_for(&self, platform: &str) -> Vec<String> {
         let suffix = platform.replace('/', "-");
-        let tag =
-            |tag: &String| match tag.rsplit_once('/').map_or(tag.as_str(), |(_, name)| name).contains(':') {
-                true => format!("{tag}-{suffix}"),
-                false => format!("{tag}:{suffix}"),
-            };
+        let tag = |tag: &String| {
+            if tag.rsplit_once('/').map_or(tag.as_str(), |(_, name)| name).contains(':') {
+                format!("{tag}-{suffix}")
+            } else {
+                format!("{tag}:{suffix}")
+            }
+        };
         self.tags.iter().map(tag).collect()
     }
 }
@@ -253,9 +255,10 @@ async fn push(
 }
 
 fn print_built(env: &mut Env, built: &Built, is_json: bool) -> Result<(), Error> {
-    let line = match is_json {
-        true => json!({ "event": "built", "id": built.id, "tags": built.tags }).to_string(),
-        false => format!("{} {}", built.id, built.tags.join(" ")),
+    let line = if is_json {
+        json!({ "event": "built", "id": built.id, "tags": built.tags }).to_string()
+    } else {
+        format!("{} {}", built.id, built.tags.join(" "))
     };
     Ok(env.out.line(&line)?)
 }

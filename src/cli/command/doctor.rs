@@ -84,9 +84,10 @@ impl Doctor {
         let found: Vec<Check> = first.into_iter().chain(examined?).collect();
         let lacks = |check: &&Check| check.status == Status::Missing && check.is_for(&required);
         let missing: Vec<String> = found.iter().filter(lacks).map(|check| check.name.clone()).collect();
-        let text = match self.json {
-            true => as_json(path.as_deref(), &required, &found, missing.is_empty()),
-            false => checks::render(&found, &required, &env.out, env.width),
+        let text = if self.json {
+            as_json(path.as_deref(), &required, &found, missing.is_empty())
+        } else {
+            checks::render(&found, &required, &env.out, env.width)
         };
         env.out.write(&text)?;
         if missing.is_empty() { Ok(()) } else { Err(Error::Unready { missing }) }

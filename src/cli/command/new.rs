@@ -47,9 +47,10 @@ impl New {
     fn next_commands(&self, name: &str) -> [String; 2] {
         let start = tidy(&self.path.join(self.template.directory()));
         let dev = "agentcli dev".to_owned();
-        match start.as_os_str().is_empty() {
-            true => [dev, format!("agentcli build -t {name}")],
-            false => [format!("cd {}", shell_word(&with_slashes(&start))), dev],
+        if start.as_os_str().is_empty() {
+            [dev, format!("agentcli build -t {name}")]
+        } else {
+            [format!("cd {}", shell_word(&with_slashes(&start))), dev]
         }
     }
 }

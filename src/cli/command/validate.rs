@@ -136,10 +136,7 @@ impl Validate {
         if self.format.is_for_people() {
             self.summarize(env, checked, errors, warnings);
         }
-        match errors > 0 || (self.deny_warnings && warnings > 0) {
-            true => Err(Error::Config),
-            false => Ok(()),
-        }
+        if errors > 0 || (self.deny_warnings && warnings > 0) { Err(Error::Config) } else { Ok(()) }
     }
 
     fn summarize(&self, env: &mut Env, checked: &[Checked], errors: usize, warnings: usize) {

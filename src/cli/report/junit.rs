@@ -18,9 +18,10 @@ pub fn render(checked: &[Checked], deny_warnings: bool) -> String {
     let suite = |file: &Checked| {
         let name = escaped(&visible_line(&file.source.name));
         let cases = file.findings.iter().map(|finding| case(&file.source, &name, finding, fails(&finding)));
-        let cases: String = match file.findings.is_empty() {
-            true => format!("    <testcase classname=\"{name}\" name=\"validate\" file=\"{name}\"/>\n"),
-            false => cases.collect(),
+        let cases: String = if file.findings.is_empty() {
+            format!("    <testcase classname=\"{name}\" name=\"validate\" file=\"{name}\"/>\n")
+        } else {
+            cases.collect()
         };
         let (tests, failures) = (file.findings.len().max(1), failures(file));
         format!(
@@ -45,12 +46,11 @@ fn case(source: &Source, file: &str, finding: &Finding, fails: bool) -> String {
     let (code, severity) = (diagnostic.rule.code, diagnostic.severity.word());
     let text = format!("{severity}[{code}]: {}", sentences(source, diagnostic));
     let text = format!("{file}:{line}:{column}: {}", escaped(&visible(&text)));
-    let result = match fails {
-        true => {
-            let message = escaped(&visible_line(&diagnostic.message));
-            format!("<failure type=\"{severity}\" message=\"{message}\">{text}</failure>")
-        }
-        false => format!("<system-out>{text}</system-out>"),
+    let result = if fails {
+        let message = escaped(&visible_line(&diagnostic.message));
+        format!("<failure type=\"{severity}\" message=\"{message}\">{text}</failure>")
+    } else {
+        format!("<system-out>{text}</system-out>")
     };
     format!(
         "    <testcase classname=\"{file}\" name=\"{code} {line}:{column}\" file=\"{file}\" line=\"{line}\">\n      \

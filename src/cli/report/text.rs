@@ -120,9 +120,12 @@ impl<'a> Part<'a> {
         }
         let position = |column: usize| format!("{}:{}:{column}", self.name, self.line);
         let (counted, right) = (position(counted), position(self.column));
-        let lines = frame.lines().enumerate().map(|(index, line)| match line.ends_with(&counted) {
-            true if index >= title_lines => line.replace(&counted, &right),
-            _ => line.to_owned(),
+        let lines = frame.lines().enumerate().map(|(index, line)| {
+            if line.ends_with(&counted) && index >= title_lines {
+                line.replace(&counted, &right)
+            } else {
+                line.to_owned()
+            }
         });
         lines.collect::<Vec<_>>().join("\n")
     }

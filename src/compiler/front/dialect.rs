@@ -18,9 +18,10 @@ pub enum Dialect {
 impl Dialect {
     /// The dialect of the file at `path`.
     pub fn of(path: &str) -> Self {
-        match paths::file_name(path) == server::hosted::CONFIGURATION {
-            true => Self::Public,
-            false => Self::Specification,
+        if paths::file_name(path) == server::hosted::CONFIGURATION {
+            Self::Public
+        } else {
+            Self::Specification
         }
     }
 

@@ -217,9 +217,12 @@ fn read_name(text: &str) -> Result<Range<usize>, Broken> {
     );
     let version = after.trim_start_matches([':', '^']).trim();
     let name = &text[name];
-    error.help = Version::from_str(version).is_ok().then(|| match after.starts_with('^') {
-        true => format!("write `{name}~={version}`, or a lower and an upper bound"),
-        false => format!("write `{name}=={version}`"),
+    error.help = Version::from_str(version).is_ok().then(|| {
+        if after.starts_with('^') {
+            format!("write `{name}~={version}`, or a lower and an upper bound")
+        } else {
+            format!("write `{name}=={version}`")
+        }
     });
     Err(error)
 }
@@ -265,15 +268,15 @@ fn broken(text: &str, name_end: usize, error: &Pep508Error<Address>) -> Broken {
         }
         Pep508ErrorSource::String(message) => {
             // The message may quote `text`.
-            let message = match text.contains("://") {
-                true => "invalid syntax".to_owned(),
-                false => lowercase(message.trim_end_matches(", found ``")),
+            let message = if text.contains("://") {
+                "invalid syntax".to_owned()
+            } else {
+                lowercase(message.trim_end_matches(", found ``"))
             };
-            let help = match written.starts_with(|c: char| c.is_ascii_digit()) {
-                true => Some(format!("put it in quotes: `'{written}'`")),
-                false => {
-                    similar(written, VARIABLES.iter().copied()).map(|it| format!("did you mean `{it}`?"))
-                }
+            let help = if written.starts_with(|c: char| c.is_ascii_digit()) {
+                Some(format!("put it in quotes: `'{written}'`"))
+            } else {
+                similar(written, VARIABLES.iter().copied()).map(|it| format!("did you mean `{it}`?"))
             };
             Broken { message, span: visible(text, part), help: help.filter(|_| text[..start].contains(';')) }
         }

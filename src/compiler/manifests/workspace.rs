@@ -127,9 +127,10 @@ pub fn definition(root: &str, files: &Tree) -> String {
 /// The patterns of the members of a workspace with its root at `root`; none if there is no workspace.
 fn patterns(root: &str, files: &Tree) -> Result<Vec<String>, Unreadable> {
     let Some(Ok(manifest)) = package_json::find(root, files) else { return Ok(Vec::new()) };
-    let list = match Manager::of(&manifest, root, files).is_pnpm() {
-        true => settings(root, files)?["packages"].clone(),
-        false => manifest.workspaces().clone(),
+    let list = if Manager::of(&manifest, root, files).is_pnpm() {
+        settings(root, files)?["packages"].clone()
+    } else {
+        manifest.workspaces().clone()
     };
     let patterns = list.as_array().into_iter().flatten().filter_map(Value::as_str);
     Ok(patterns.map(str::to_owned).collect())

@@ -184,10 +184,7 @@ impl Logs {
 
     fn show(&self, env: &mut Env, entries: Vec<LogEntry>) -> Result<(), Error> {
         for entry in entries {
-            let line = match self.json {
-                true => json!(entry).to_string(),
-                false => in_words(env, &entry),
-            };
+            let line = if self.json { json!(entry).to_string() } else { in_words(env, &entry) };
             env.out.line(&line)?;
         }
         Ok(())

@@ -132,9 +132,7 @@ fn variable(value: &Variable) -> Value {
 /// A compose expression for the first of `names` that is set and not empty.
 fn first_of(names: &[String], is_needed: bool) -> String {
     let Some((last, others)) = names.split_last() else { return String::new() };
-    let last = match is_needed {
-        true => format!("${{{last}:?is needed and not set}}"),
-        false => format!("${{{last}:-}}"),
-    };
+    let last =
+        if is_needed { format!("${{{last}:?is needed and not set}}") } else { format!("${{{last}:-}}") };
     others.iter().rev().fold(last, |behind, name| format!("${{{name}:-{behind}}}"))
 }

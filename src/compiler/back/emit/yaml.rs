@@ -24,13 +24,12 @@ fn write(text: &mut String, value: &Value, indent: usize) {
         Value::Object(members) if !members.is_empty() => {
             for (key, member) in members {
                 text.push_str(&format!("{pad}{}", before_value(&scalar(key), indent)));
-                match is_block(member) {
-                    true => {
-                        text.push('\n');
-                        // Items of a list are not indented below their key.
-                        write(text, member, if member.is_array() { indent } else { indent + 2 });
-                    }
-                    false => text.push_str(&format!(" {}\n", inline(member))),
+                if is_block(member) {
+                    text.push('\n');
+                    // Items of a list are not indented below their key.
+                    write(text, member, if member.is_array() { indent } else { indent + 2 });
+                } else {
+                    text.push_str(&format!(" {}\n", inline(member)))
                 }
             }
         }

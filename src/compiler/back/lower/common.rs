@@ -50,9 +50,10 @@ pub(super) fn source_stage(input: &Input<'_>, build: &mut Build) {
 
 /// Copies the source.
 pub(super) fn source(input: &Input<'_>, build: &mut Build) {
-    let (from, sources) = match secret_files(input).is_empty() {
-        false => (Some(SOURCE_STAGE.0.to_owned()), vec![SOURCE_STAGE.1.to_owned()]),
-        true => (None, vec![".".to_owned()]),
+    let (from, sources) = if !secret_files(input).is_empty() {
+        (Some(SOURCE_STAGE.0.to_owned()), vec![SOURCE_STAGE.1.to_owned()])
+    } else {
+        (None, vec![".".to_owned()])
     };
     build.step("/dependencies", "source", Action::Copy { from, sources, target: input.layout.target() });
 }

@@ -110,9 +110,10 @@ impl Groups {
 
     /// Installs local packages, and what of their requirements is not installed before them.
     pub(super) fn installation(self, input: &Input<'_>, tools: &Tools) -> Vec<Command> {
-        match input.resolved.has_all_requirements() {
-            true => self.without_requirements(input, tools),
-            false => self.with_requirements(input, tools),
+        if input.resolved.has_all_requirements() {
+            self.without_requirements(input, tools)
+        } else {
+            self.with_requirements(input, tools)
         }
     }
 

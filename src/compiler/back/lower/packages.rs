@@ -61,14 +61,13 @@ impl Packages {
         }
         let mut commands = if self.is_staged { Vec::new() } else { skeletons(input, &self.groups, build) };
         commands.extend(self.groups.installation(input, tools));
-        let (why, mounts) = match self.is_staged {
-            true => (
+        let (why, mounts) = if self.is_staged {
+            (
                 "local packages, from the cache of uv",
                 vec![mount(SKELETONS.0, server::PROJECT, true), mount(BUILT, DIRECTORY, false)],
-            ),
-            false => {
-                ("local packages, installed before their source from manifests and empty files", Vec::new())
-            }
+            )
+        } else {
+            ("local packages, installed before their source from manifests and empty files", Vec::new())
         };
         build.step("/dependencies", why, tools.run_with(commands, mounts));
     }

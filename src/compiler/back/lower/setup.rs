@@ -181,9 +181,10 @@ fn fixed(plan: &Plan, options: &SetupOptions) -> Variables {
     if !plan.server.product.has_replicas() {
         return [port].into_iter().collect();
     }
-    let database = match options.has_database {
-        true => Variable::From { names: vec![setup::OWN_DATABASE.to_owned()], is_needed: true },
-        false => text(setup::DATABASE_URI),
+    let database = if options.has_database {
+        Variable::From { names: vec![setup::OWN_DATABASE.to_owned()], is_needed: true }
+    } else {
+        text(setup::DATABASE_URI)
     };
     let (redis, redis_uri) = setup::REDIS_URI;
     let databases = setup::DATABASE_VARIABLES.iter().map(|&name| (name.to_owned(), database.clone()));

@@ -83,17 +83,17 @@ fn check_directory(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
 /// A build context contains links, but not their targets.
 fn check_link(files: &Tree, place: &Place, path: &str) -> Option<Diagnostic> {
     let (link, target) = files.link(path)?;
-    let message = match link == path {
-        true => format!("`{}` is a symbolic link to `{target}`", written(path)),
-        false => {
-            format!("`{}` is reached by `{}`, a symbolic link to `{target}`", written(path), written(&link))
-        }
+    let message = if link == path {
+        format!("`{}` is a symbolic link to `{target}`", written(path))
+    } else {
+        format!("`{}` is reached by `{}`, a symbolic link to `{target}`", written(path), written(&link))
     };
     let rest = paths::below(path, &link).unwrap_or(".");
     let real = paths::join(&paths::join(&paths::parent(&link), &target), rest);
-    let help = match target.starts_with('/') {
-        true => "write its target, as a path relative to the configuration's directory".to_owned(),
-        false => format!("write its target, `{}`, here and in paths below it", written(&real)),
+    let help = if target.starts_with('/') {
+        "write its target, as a path relative to the configuration's directory".to_owned()
+    } else {
+        format!("write its target, `{}`, here and in paths below it", written(&real))
     };
     Some(Diagnostic::new(&DEPENDENCY_IS_LINK, place.clone(), message).help(help))
 }

@@ -28,9 +28,10 @@ pub(super) fn check(context: &mut Context<'_>) {
         written(&newest.file),
     );
     let older = javascript_server(Some(newest.version));
-    let meanwhile = match newest.version >= older.oldest {
-        true => format!("; until then, `dev` runs the older server {}", older.packages[0].1),
-        false => String::new(),
+    let meanwhile = if newest.version >= older.oldest {
+        format!("; until then, `dev` runs the older server {}", older.packages[0].1)
+    } else {
+        String::new()
     };
     let help = format!("update `{LIBRARY}`, or choose an older image with `api_version`{meanwhile}");
     context.report(Diagnostic::new(&LIBRARY_OLDER_THAN_SERVER, project(context), message).help(help));

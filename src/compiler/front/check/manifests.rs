@@ -56,14 +56,15 @@ pub(super) fn invalid(
 ) -> Diagnostic {
     let text = manifests::excerpt(path, context.files);
     let name = written(path);
-    match text.is_empty() {
-        true => Diagnostic::new(rule, place, format!("cannot read `{name}`: {}", broken.message)),
-        false => Diagnostic::new(rule, place, format!("`{name}` is invalid")).related(Related::new(
+    if text.is_empty() {
+        Diagnostic::new(rule, place, format!("cannot read `{name}`: {}", broken.message))
+    } else {
+        Diagnostic::new(rule, place, format!("`{name}` is invalid")).related(Related::new(
             path,
             &text,
             broken.span,
             broken.message,
-        )),
+        ))
     }
 }
 

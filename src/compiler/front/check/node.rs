@@ -46,9 +46,10 @@ fn check_package(
     let path = paths::join(directory, package_json::NAME);
     let is_set = context.config.node_version.is_some();
     let place = if is_set { Place::Value(Pointer::parse("/node_version")) } else { project(context) };
-    let selected = match is_set {
-        true => format!("`node_version` selects Node.js {major}"),
-        false => format!("the image has Node.js {major} by default"),
+    let selected = if is_set {
+        format!("`node_version` selects Node.js {major}")
+    } else {
+        format!("the image has Node.js {major} by default")
     };
     let message = format!("{selected}, but `{}` requires `{written_range}`", written(&path));
     // Odd versions have no long-term support, and no images.

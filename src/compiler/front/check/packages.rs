@@ -65,9 +65,10 @@ fn check_build_system(context: &Context<'_>, local: &Local) -> Option<Diagnostic
     }
     let path = written(&paths::join(&local.path, "pyproject.toml"));
     let is_read = local.kind == LocalKind::Virtual && metadata(local, context.files).requirements.is_some();
-    let message = match is_read {
-        true => format!("`{path}` has no [build-system]: only its requirements are installed"),
-        false => format!("`{path}` has no [build-system]: its requirements are not installed"),
+    let message = if is_read {
+        format!("`{path}` has no [build-system]: only its requirements are installed")
+    } else {
+        format!("`{path}` has no [build-system]: its requirements are not installed")
     };
     let help = "add `[build-system]` with `requires = [\"poetry-core\"]` and `build-backend = \"poetry.core.masonry.api\"`";
     Some(Diagnostic::new(&NO_BUILD_SYSTEM, Place::Value(entry(local.index)), message).help(help))

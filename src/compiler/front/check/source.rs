@@ -90,12 +90,13 @@ fn refused(context: &Context<'_>, source: &SourceConfig) -> Option<(String, Refu
 
 fn not_found(context: &Context<'_>, source: &SourceConfig) -> Diagnostic {
     let shown = written(&paths::normalize(&source.root));
-    let (message, help) = match context.files.is_directory(&paths::normalize(&source.root)) {
-        true => (format!("there is no file `{}`", written(&lock_file(source))), lock_again(source)),
-        false => (
+    let (message, help) = if context.files.is_directory(&paths::normalize(&source.root)) {
+        (format!("there is no file `{}`", written(&lock_file(source))), lock_again(source))
+    } else {
+        (
             format!("there is no directory `{shown}`"),
             "write a path relative to the directory of the configuration".to_owned(),
-        ),
+        )
     };
     Diagnostic::new(&LOCK_NOT_FOUND, place("root"), message).help(help)
 }
@@ -184,9 +185,10 @@ fn unknown_names(source: &SourceConfig, target: &Package) -> Vec<Diagnostic> {
             let message = format!("`{}` has no {kind} `{}`", target.name, name.escape_debug());
             let diagnostic =
                 Diagnostic::new(&SOURCE_PACKAGE_NOT_FOUND, Place::Value(list.join(index)), message);
-            Some(diagnostic.help(match known.is_empty() {
-                true => format!("remove it; the lock file has no {kind}s of the package"),
-                false => format!("use one of {}", listed(known.iter().copied())),
+            Some(diagnostic.help(if known.is_empty() {
+                format!("remove it; the lock file has no {kind}s of the package")
+            } else {
+                format!("use one of {}", listed(known.iter().copied()))
             }))
         };
         missing.filter_map(diagnostic).collect()

@@ -100,9 +100,10 @@ fn variable(template: &str) -> Option<Range<usize>> {
 }
 
 fn malformed(template: &str, place: Place, prefix: Option<&str>) -> Diagnostic {
-    let message = match template.ends_with("}}") {
-        true => format!("`{}` is not of the form `${{{{ env.NAME }}}}`", template.escape_debug()),
-        false => "unclosed template".to_owned(),
+    let message = if template.ends_with("}}") {
+        format!("`{}` is not of the form `${{{{ env.NAME }}}}`", template.escape_debug())
+    } else {
+        "unclosed template".to_owned()
     };
     // Most likely, the last word is the name.
     let name =

@@ -119,9 +119,10 @@ fn unknown_key(at: &Pointer, key: &str, has_secrets: bool, owner_value: &Value) 
         return Diagnostic::new(&UNKNOWN_KEY, place, message)
             .help("move the variables to `env` at the top level");
     }
-    let message = match is_root {
-        true => format!("unknown key `{key}`; it has no effect"),
-        false => format!("unknown key `{key}` in {owner}; the server gets it unchanged"),
+    let message = if is_root {
+        format!("unknown key `{key}`; it has no effect")
+    } else {
+        format!("unknown key `{key}` in {owner}; the server gets it unchanged")
     };
     Diagnostic::new(&UNKNOWN_KEY, place, message).help(help).likely_fix(Edit::Remove)
 }
@@ -316,9 +317,12 @@ fn unknown_value(place: Place, options: &Value, instance: &Value) -> Diagnostic 
 
 fn empty(place: Place, at: &Pointer) -> Diagnostic {
     let diagnostic = Diagnostic::new(&EMPTY_VALUE, place, format!("{} is empty", name_of(at)));
-    diagnostic.help(example_at(at).unwrap_or_else(|| match is_item(at) {
-        true => "write a value, or remove it".to_owned(),
-        false => "write a value, or leave the key out".to_owned(),
+    diagnostic.help(example_at(at).unwrap_or_else(|| {
+        if is_item(at) {
+            "write a value, or remove it".to_owned()
+        } else {
+            "write a value, or leave the key out".to_owned()
+        }
     }))
 }
 

@@ -116,9 +116,10 @@ impl Scope {
     /// The block of `if TYPE_CHECKING:` never runs.
     fn branch(&mut self, test: Option<&Expr>, body: &[Stmt]) {
         test.into_iter().for_each(|test| self.visit_expr(test));
-        match test.is_some_and(|test| last_name(test) == "TYPE_CHECKING") {
-            true => self.nested(|scope| scope.visit_body(body)),
-            false => self.visit_body(body),
+        if test.is_some_and(|test| last_name(test) == "TYPE_CHECKING") {
+            self.nested(|scope| scope.visit_body(body))
+        } else {
+            self.visit_body(body)
         }
     }
 

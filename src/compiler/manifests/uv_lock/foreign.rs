@@ -231,9 +231,10 @@ impl GroupedPackage {
         let mut package = package(self.name, Some(self.version), source);
         for GroupedFile { file, url, hash } in self.files {
             let file = File { url, path: None, filename: file, hash };
-            match file.name().is_some_and(|name| name.ends_with(".whl")) {
-                true => package.wheels.push(file),
-                false => package.sdist = Some(file),
+            if file.name().is_some_and(|name| name.ends_with(".whl")) {
+                package.wheels.push(file)
+            } else {
+                package.sdist = Some(file)
             }
         }
         (is_needed && !self.optional).then_some((package, marker))

@@ -100,12 +100,13 @@ impl PatchOptions {
             let references = self.secret_reference.iter().map(|text| reference(text));
             patch.secret_references = Some(references.collect::<Result<_, _>>()?);
         }
-        match patch == DeploymentPatch::default() {
-            false => Ok((patch, nulls)),
-            true => Err(Error::usage(
+        if patch != DeploymentPatch::default() {
+            Ok((patch, nulls))
+        } else {
+            Err(Error::usage(
                 "no changes given",
                 "pass --file, --resource, --secret or another option listed under Changes in --help",
-            )),
+            ))
         }
     }
 

@@ -25,9 +25,10 @@ pub(super) fn check(
         Definition::Lazy => loading::check_lazy(located, path, name),
         Definition::NotExported => {
             let message = format!("`{name}` is not exported from `{shown}`");
-            let help = match module.text().contains("module.exports") {
-                true => format!("add it to `module.exports` there: `{name}`"),
-                false => "add `export` before its definition".to_owned(),
+            let help = if module.text().contains("module.exports") {
+                format!("add it to `module.exports` there: `{name}`")
+            } else {
+                "add `export` before its definition".to_owned()
             };
             Some(Diagnostic::new(&UNDEFINED_NAME, place, message).help(help))
         }
