@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::console::{note, warn};
 use super::env::Env;
-use super::setup::{POSTGRES_SCHEMES, ProjectName, engine, redacted};
+use super::setup::{Database, POSTGRES, ProjectName, engine, redacted};
 use crate::api::wire::Redacted;
 use crate::compiler::server::local::DATABASES;
 use crate::compiler::server::product::Product;
@@ -14,8 +14,13 @@ use crate::up;
 /// The variables with their addresses.
 const VARIABLES: [&str; 2] = ["AGENTCLI_POSTGRES_URI", "AGENTCLI_REDIS_URI"];
 
-/// Schemes of Redis addresses.
-const REDIS_SCHEMES: &[&str] = &["redis://", "rediss://", "unix://"];
+/// The database of `--redis-uri`.
+const REDIS: Database = Database {
+    option: "--redis-uri",
+    name: "Redis",
+    schemes: &["redis://", "rediss://", "unix://"],
+    form: "redis://user:password@host:6379/0",
+};
 
 /// The options of `dev` for its databases.
 #[derive(Debug, clap::Args)]
@@ -58,8 +63,8 @@ impl DatabaseOptions {
                 ));
             }
         };
-        check(&uris[0], "--postgres-uri", POSTGRES_SCHEMES)?;
-        check(&uris[1], "--redis-uri", REDIS_SCHEMES)?;
+        POSTGRES.check(&uris[0])?;
+        REDIS.check(&uris[1])?;
         let names = DATABASES.map(str::to_owned).into_iter();
         Ok(names.zip(uris.map(Some)).collect())
     }
@@ -89,15 +94,4 @@ impl DatabaseOptions {
         }
         Ok([postgres, redis])
     }
-}
-
-/// Refuses what is no address of a database. It is not shown, since it can hold a password.
-fn check(uri: &str, option: &str, schemes: &[&str]) -> Result<(), Error> {
-    if schemes.iter().any(|scheme| uri.starts_with(scheme)) {
-        return Ok(());
-    }
-    Err(Error::usage(
-        format!("{option} is not the address of such a database"),
-        format!("write it as {}user:password@host:port/database", schemes[0]),
-    ))
 }

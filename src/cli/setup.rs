@@ -23,8 +23,35 @@ use crate::up::{Request, Session};
 /// The variable that names the project for compose.
 const PROJECT_NAME: &str = "COMPOSE_PROJECT_NAME";
 
-/// Schemes of PostgreSQL addresses.
-pub(super) const POSTGRES_SCHEMES: &[&str] = &["postgres://", "postgresql://"];
+/// A database that the user names by its address.
+pub(super) struct Database {
+    /// The option with the address.
+    pub(super) option: &'static str,
+    pub(super) name: &'static str,
+    pub(super) schemes: &'static [&'static str],
+    /// The form of an address.
+    pub(super) form: &'static str,
+}
+
+/// The database of `--postgres-uri`.
+pub(super) const POSTGRES: Database = Database {
+    option: "--postgres-uri",
+    name: "PostgreSQL",
+    schemes: &["postgres://", "postgresql://"],
+    form: "postgres://user:password@host:5432/database",
+};
+
+impl Database {
+    /// Refuses what is no address of it. It is not shown, since it can hold a password.
+    pub(super) fn check(&self, uri: &str) -> Result<(), Error> {
+        if self.schemes.iter().any(|scheme| uri.starts_with(scheme)) {
+            return Ok(());
+        }
+        let Self { option, name, form, .. } = self;
+        let message = format!("{option} is not the address of a {name} database");
+        Err(Error::usage(message, format!("write it as {form}")))
+    }
+}
 
 /// Variables that select the engine and its credentials.
 const PASSED_ON: &[&str] = &[
@@ -167,15 +194,7 @@ impl SetupArguments {
                 "choose another --debugger-port",
             ));
         }
-        let is_address = |uri: &str| POSTGRES_SCHEMES.iter().any(|scheme| uri.starts_with(scheme));
-        if self.postgres_uri.as_ref().is_some_and(|uri| !is_address(uri.expose())) {
-            // The value is not shown, because it can hold a password.
-            return Err(Error::usage(
-                "--postgres-uri is not the address of a PostgreSQL database",
-                "write it as postgres://user:password@host:5432/database",
-            ));
-        }
-        Ok(())
+        self.postgres_uri.as_ref().map_or(Ok(()), |uri| POSTGRES.check(uri.expose()))
     }
 }
 

@@ -72,7 +72,7 @@ fn dev_refuses_servers_and_databases_that_it_cannot_use() {
     let cases = [
         ("", "cannot connect"),
         ("--postgres-uri postgres://ada:hidden@db/a", "one of two databases is given"),
-        (databases, "--postgres-uri is not the address of such a database"),
+        (databases, "--postgres-uri is not the address of a PostgreSQL database"),
     ];
     for (arguments, expected) in cases {
         let refused = env().run(&format!("dev --server pg {arguments}"));
