@@ -143,12 +143,16 @@ impl<'a> Context<'a> {
         files: &'a Tree,
         removed: &'a BTreeSet<Pointer>,
     ) -> Self {
-        let (locals, closure) = match locked(config, files) {
-            Some(locked) => (locked.locals.clone(), Closure { locals: locked.locals, ..Closure::default() }),
-            None => {
-                let locals = dependency::local_dependencies(config.entries(), files);
-                (locals.clone(), Closure::new(locals, files))
-            }
+        let (variant, locked) = (config.variant(), locked(config, files));
+        let is_closed = variant == Variant::Javascript || locked.is_some();
+        let locals = match locked {
+            Some(locked) => locked.locals,
+            None => dependency::local_dependencies(config.entries(), files),
+        };
+        let closure = if is_closed {
+            Closure { locals: locals.clone(), ..Closure::default() }
+        } else {
+            Closure::new(locals.clone(), files)
         };
         let Closure { locals: all, archives, refused } = closure;
         let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
@@ -158,7 +162,7 @@ impl<'a> Context<'a> {
             document,
             config,
             files,
-            variant: config.variant(),
+            variant,
             python_version: None,
             locals,
             all_locals,
@@ -213,6 +217,11 @@ impl<'a> Context<'a> {
     /// The local dependencies that are directories, and those that they require.
     fn directories(&self) -> Vec<Rc<Local>> {
         self.all_locals.iter().filter(|local| local.is_directory()).cloned().collect()
+    }
+
+    /// Those of them that Python installs: none, if the image has no Python.
+    fn installed_directories(&self) -> Vec<Rc<Local>> {
+        if self.variant == Variant::Javascript { Vec::new() } else { self.directories() }
     }
 
     /// The directory of the package.json of the project.

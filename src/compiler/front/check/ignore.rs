@@ -110,7 +110,7 @@ fn needed(context: &Context<'_>) -> Vec<(Place, String)> {
     let locals = context.directories();
     found.extend(locals.iter().map(|local| (Place::Value(entry(local.index)), local.path.clone())));
     found.extend(context.archives.iter().map(|it| (Place::Value(entry(it.index)), it.path.clone())));
-    for local in &locals {
+    for local in &context.installed_directories() {
         let manifests = read_by_installation(context, local).into_iter();
         found.extend(manifests.map(|path| (Place::Value(entry(local.index)), path)));
     }

@@ -14,7 +14,7 @@ pub(super) const RULES: &[&Rule] = &[&INVALID_MANIFEST, &INVALID_PACKAGE_JSON, &
 pub(super) const MAX_FINDINGS: usize = 50;
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for local in context.directories() {
+    for local in context.installed_directories() {
         let broken = broken_python(context, &local).map(|(path, broken)| {
             let help = "fix the file: without it, none of its requirements can be installed";
             invalid(context, &INVALID_MANIFEST, Place::Value(entry(local.index)), &path, broken).help(help)

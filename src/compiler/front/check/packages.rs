@@ -28,7 +28,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         let diagnostic = unusable(context, refused);
         context.report(diagnostic);
     }
-    for local in context.directories() {
+    for local in context.installed_directories() {
         let found = check_build_system(context, &local)
             .or_else(|| check_backend(context, &local))
             .or_else(|| check_pipfile(context, &local))

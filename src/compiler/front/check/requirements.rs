@@ -30,7 +30,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         let help = broken.help.unwrap_or_else(|| format!("{FORM}, or the path of a directory"));
         context.report(diagnostic.help(help));
     }
-    for local in context.directories() {
+    for local in context.installed_directories() {
         let found = match local.kind {
             LocalKind::Package | LocalKind::Virtual => in_pyproject(context, &local),
             LocalKind::Flat | LocalKind::Plain => in_requirements_txt(context, &local),

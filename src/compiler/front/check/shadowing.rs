@@ -11,7 +11,7 @@ use crate::diagnostic::{Diagnostic, Place, Rule, Severity};
 pub(super) const RULES: &[&Rule] = &[&INVALID_PACKAGE_DIRECTORY, &RESERVED_PACKAGE_NAME, &SHADOWED_MODULE];
 
 pub(super) fn check(context: &mut Context<'_>) {
-    for local in context.directories() {
+    for local in context.installed_directories() {
         let found: Vec<Diagnostic> = match local.kind {
             LocalKind::Package => check_distribution(context, &local).into_iter().collect(),
             LocalKind::Flat => check_flat(context, local.index, &local.path).into_iter().collect(),
