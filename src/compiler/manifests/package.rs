@@ -161,6 +161,10 @@ pub fn refusal(local: &Local, files: &Tree) -> Option<(String, &'static str)> {
             ));
         }
     }
+    if let Some(directory) = discovery::missing_directory(&local.path, manifest, files) {
+        let why = format!("[tool.setuptools] names the directory `{directory}`, which does not exist");
+        return Some((why, "correct it in `packages` or `package-dir` of [tool.setuptools]"));
+    }
     let project = table(manifest, &["project"])?;
     let is_hatchling = backend::module(manifest) == backend::HATCHLING;
     let has_settings = table(manifest, &["tool", "hatch", "build"]).is_some()

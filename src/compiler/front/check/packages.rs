@@ -1,6 +1,7 @@
 //! Local projects: can they be installed with everything that they require?
 
 use std::iter;
+use std::rc::Rc;
 
 use toml::Table;
 
@@ -9,8 +10,9 @@ use crate::compiler::files::Files;
 use crate::compiler::manifests::dependency::{Dependency, Local, LocalKind, classify};
 use crate::compiler::manifests::local_requirements::Refused;
 use crate::compiler::manifests::package::{self, metadata};
+use crate::compiler::manifests::package_json;
 use crate::compiler::manifests::pyproject::{self, Pyproject, table};
-use crate::compiler::manifests::{package_json, requirements_txt};
+use crate::compiler::manifests::requirements_txt::{self, Kind, Part};
 use crate::compiler::{manifests, paths};
 use crate::diagnostic::{Diagnostic, Place, Pointer, Related, Rule, Severity};
 
@@ -140,11 +142,19 @@ fn check_parent(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
         return None;
     }
     let above = Local::new(local.index, parent, context.files);
-    let is_required = metadata(&above, context.files).requirements.is_some_and(|all| !all.is_empty());
-    if !above.is_project() || !is_required {
-        return None;
-    }
-    let manifest = written(&paths::join(&above.path, "pyproject.toml"));
+    let manifest = if above.is_project() {
+        let required = metadata(&above, context.files).requirements;
+        required.filter(|all| !all.is_empty()).map(|_| paths::join(&above.path, "pyproject.toml"))
+    } else {
+        let is_required = |part: &Rc<Part>| {
+            part.entries.iter().flatten().any(|entry| matches!(entry.kind, Kind::Requirement(_)))
+        };
+        requirements_txt::parts(&above.path, context.files)
+            .into_iter()
+            .find(is_required)
+            .map(|part| part.path.clone())
+    };
+    let manifest = written(&manifest?);
     let message = format!("`{}` is used without the requirements in `{manifest}`", written(&local.path));
     let diagnostic = Diagnostic::new(&UNINSTALLED_REQUIREMENTS, Place::Value(entry(local.index)), message);
     Some(diagnostic.help(format!("write `{}` instead of it, or list both", written(&above.path))))
@@ -197,7 +207,8 @@ static UNINSTALLABLE_PACKAGE: Rule = Rule {
     code: "uninstallable-package",
     severity: Severity::Error,
     summary: "a local package that its build backend refuses",
-    why: "setuptools without settings refuses a directory with several packages or modules side by side. hatchling \
+    why: "setuptools without settings refuses a directory with several packages or modules side by side, and with them \
+          packages whose directories do not exist. hatchling \
           without settings looks for a package with the name of the project. Other backends than setuptools refuse a \
           project whose readme or licence file does not exist. The installation would fail.",
     wrong: r#"{ "dependencies": ["./project-with-two-packages"] }"#,

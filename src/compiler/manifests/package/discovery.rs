@@ -109,6 +109,26 @@ fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic()) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
+/// The first directory that the settings of setuptools name, and that does not exist.
+pub(super) fn missing_directory(path: &str, manifest: &Table, files: &Tree) -> Option<String> {
+    let settings = table(manifest, &["tool", "setuptools"]).filter(|_| is_setuptools(manifest))?;
+    if ["setup.py", "setup.cfg"].iter().any(|name| files.is_file(&paths::join(path, name))) {
+        return None;
+    }
+    let places = table(settings, &["package-dir"]);
+    let place = |name: &str| places.and_then(|places| string(places, name));
+    let directory = |package: String| {
+        let dots = package.match_indices('.').map(|(at, _)| at).rev();
+        let around = [package.len()].into_iter().chain(dots);
+        let named = around.into_iter().find_map(|at| Some((place(&package[..at])?, &package[at..])));
+        let (base, rest) = named.unwrap_or((place("").unwrap_or_else(|| ".".to_owned()), &package));
+        paths::normalize(&paths::join(&base, rest.replace('.', "/").trim_start_matches('/')))
+    };
+    let packages = strings(settings, "packages").into_iter().map(directory);
+    let roots = table(settings, &["packages", "find"]).map(|find| strings(find, "where")).unwrap_or_default();
+    packages.chain(roots).find(|name| !files.is_directory(&paths::join(path, name)))
+}
+
 /// Whether hatchling finds the code of the project at `path` by the name `name`, if it has no settings.
 pub(super) fn finds_by_name(path: &str, name: &str, files: &Tree) -> bool {
     let wanted = plain(name);

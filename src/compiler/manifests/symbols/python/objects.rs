@@ -136,8 +136,8 @@ impl<'a> Reader<'a> {
     fn with(&mut self, statement: &'a StmtWith) {
         for item in &statement.items {
             let target = item.optional_vars.as_deref().and_then(Expr::as_name_expr);
-            let class = item.context_expr.as_call_expr().and_then(|call| call.func.as_attribute_expr());
-            let component = class.and_then(|class| component(last_name(&class.value)));
+            let class = item.context_expr.as_call_expr().and_then(|call| class_of(&call.func));
+            let component = class.and_then(component);
             if let (Some(target), Some(component)) = (target, component)
                 && self.names.is_bound_once(&target.id)
             {
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
     /// The kind of component that `value` certainly is.
     fn component(&self, value: &Expr) -> Option<&'static str> {
         match value {
-            Expr::Call(call) => component(last_name(&call.func)),
+            Expr::Call(call) => component(last_name(&call.func)).or_else(|| component(class_of(&call.func)?)),
             Expr::Name(name) => self.components.get(name.id.as_str()).copied(),
             _ => None,
         }
@@ -189,6 +189,11 @@ fn compiled(value: &Expr) -> Option<&ExprCall> {
         "with_config" => compiled(&call.func.as_attribute_expr()?.value),
         name => (name == "compile" || name.starts_with("create_")).then_some(call),
     }
+}
+
+/// `PostgresSaver` of `PostgresSaver.from_conn_string`.
+fn class_of(function: &Expr) -> Option<&str> {
+    function.as_attribute_expr().map(|method| last_name(&method.value))
 }
 
 /// The kind of component that a class of this name is.
