@@ -61,9 +61,9 @@ impl Locked {
         removed.into_iter().map(|it| it.package.name).collect()
     }
 
-    /// The names of the packages.
-    pub fn names(self) -> impl Iterator<Item = String> {
-        self.packages.into_iter().map(|it| it.package.name)
+    /// The names of the packages, with their versions.
+    pub fn versions(self) -> impl Iterator<Item = (String, Option<String>)> {
+        self.packages.into_iter().map(|it| (it.package.name, it.package.version))
     }
 
     /// The indexes of packages that do not come from the default one.

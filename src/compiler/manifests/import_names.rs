@@ -84,6 +84,19 @@ const NAMESAKES: &str = "aiofiles aiohttp anthropic arxiv asyncpg boto3 copilotk
      pydantic_settings pymongo pypdf rich scipy seaborn selenium sentence_transformers slack_sdk sqlalchemy \
      supabase tiktoken torch tqdm transformers trustcall twilio yfinance";
 
+/// Distributions that bring no integration of the library which is not required itself, in any version.
+const ALONE: &str = "aiofiles aiohttp anthropic arxiv asyncpg beautifulsoup4 ddgs duckduckgo-search fastapi httpx jinja2 langchain \
+     langchain-anthropic langchain-core langchain-google-genai langchain-groq langchain-huggingface \
+     langchain-mcp-adapters langchain-mistralai langchain-ollama langchain-openai langchain-tavily \
+     langchain-text-splitters langgraph langgraph-checkpoint langgraph-checkpoint-postgres \
+     langgraph-checkpoint-sqlite langgraph-cli langgraph-prebuilt langgraph-sdk \
+     langgraph-supervisor langgraph-swarm langsmith lxml mcp mypy numpy openai pandas psycopg psycopg2-binary pydantic \
+     pydantic-settings pymongo pypdf pytest python-dotenv pyyaml redis requests rich ruff sqlalchemy tavily-python tenacity \
+     tiktoken typing-extensions uvicorn wikipedia yfinance";
+
+/// Integrations that older versions of [`ALONE`] bring.
+const SHARED: &str = "langchain_classic langchain_community langchain_text_splitters";
+
 /// Whether the image has the module without any requirement.
 pub fn is_provided(module: &str) -> bool {
     module.starts_with('_') || has(STANDARD, module) || has(SERVER, module)
@@ -95,6 +108,17 @@ pub fn distributions(module: &str) -> Option<Vec<String>> {
         return Some(names.iter().map(|&name| name.to_owned()).collect());
     }
     has(NAMESAKES, module).then(|| vec![normalized_name(module)])
+}
+
+/// The same for an integration of the library, which hardly any other package brings.
+pub fn integration(module: &str) -> Option<Vec<String>> {
+    let is_integration = module.starts_with("langchain_") && !has(SHARED, module);
+    distributions(module).filter(|_| is_integration)
+}
+
+/// Whether a distribution, with extras or without, brings no integration with it.
+pub fn brings_no_integration(distribution: &str, has_extras: bool) -> bool {
+    has(ALONE, distribution) && !(has_extras && distribution == "langchain")
 }
 
 fn has(list: &str, module: &str) -> bool {

@@ -94,11 +94,40 @@ pub enum Annotation {
     Unknown,
 }
 
+/// An import at the top level of a module, which always runs. Python only.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// Number of dots before the module; 0 if it is absolute.
+    pub level: usize,
+    /// The dotted name of the module, without the dots before it.
+    pub module: String,
+    /// The names that are taken from it.
+    pub names: Vec<String>,
+    /// Byte range of the module; of the whole statement if it is relative.
+    pub span: Range<usize>,
+}
+
+impl Import {
+    /// The package or module that has the imported one.
+    pub fn first(&self) -> &str {
+        self.module.split('.').next().unwrap_or_default()
+    }
+
+    /// The dotted names that it loads, if they are modules: `a`, `a.b` and `a.b.c` for `from a.b import c`.
+    pub fn loaded(&self) -> Vec<String> {
+        let dots = self.module.match_indices('.').map(|(at, _)| &self.module[..at]);
+        let module = Some(self.module.as_str()).filter(|module| !module.is_empty());
+        let start = module.map(|module| format!("{module}.")).unwrap_or_default();
+        let names = self.names.iter().map(|name| format!("{start}{name}"));
+        dots.chain(module).map(str::to_owned).chain(names).collect()
+    }
+}
+
 /// A source file, parsed once for all names that are looked up in it.
 pub struct Module {
     text: String,
     names: Names,
-    imports: Imports,
+    imports: Vec<Import>,
     objects: Objects,
     syntax_error: Option<Broken>,
     newer_syntax: Option<Broken>,
@@ -133,14 +162,9 @@ impl Module {
         self.newer_syntax.as_ref()
     }
 
-    /// The first parts of the absolute imports that always run, with their byte ranges. Python only.
-    pub fn imports(&self) -> &[(String, Range<usize>)] {
-        &self.imports.absolute
-    }
-
-    /// The relative imports that always run, each with the number of its dots and its byte range. Python only.
-    pub fn relative_imports(&self) -> &[(usize, Range<usize>)] {
-        &self.imports.relative
+    /// The imports that always run. Python only.
+    pub fn imports(&self) -> &[Import] {
+        &self.imports
     }
 
     /// The parameters of the function that `name` certainly is, and the byte range of its name. Python only.
@@ -198,7 +222,7 @@ fn define(language: Language, text: &str, name: &str) -> Definition {
 /// The result of parsing one file.
 struct Parsed {
     names: Names,
-    imports: Imports,
+    imports: Vec<Import>,
     objects: Objects,
     syntax_error: Option<Broken>,
     newer_syntax: Option<Broken>,
@@ -208,18 +232,9 @@ impl Default for Parsed {
     /// Nothing is known.
     fn default() -> Self {
         let names = Names { open: true, ..Names::default() };
-        let (imports, objects) = (Imports::default(), Objects::default());
+        let (imports, objects) = (Vec::new(), Objects::default());
         Self { names, imports, objects, syntax_error: None, newer_syntax: None }
     }
-}
-
-/// The imports of one module, with their byte ranges.
-#[derive(Default)]
-struct Imports {
-    /// By the first part of the module.
-    absolute: Vec<(String, Range<usize>)>,
-    /// By the number of dots.
-    relative: Vec<(usize, Range<usize>)>,
 }
 
 /// The values of names that are bound once.

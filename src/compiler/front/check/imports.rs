@@ -1,31 +1,35 @@
-//! Imports in the referenced Python files: does the image have the packages?
+//! Imports in the files that the server loads: does the image have the packages?
 //!
-//! Only a certain answer is reported: that of a lock file about well-known packages, or that of a virtual environment of
-//! the project that has all of its requirements.
+//! Only a certain answer is reported: that of a lock file about well-known packages, that of a virtual environment of the
+//! project that has all of its requirements, or that of requirements which are known to bring no others.
 
 mod above;
+mod gone;
+mod reached;
 mod search_path;
 
-use std::collections::{BTreeSet, HashSet};
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Context, modules, written};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::front::config::Variant;
-use crate::compiler::front::reference::{self, Located, Reference};
+use crate::compiler::front::reference::Located;
 use crate::compiler::front::workspace;
 use crate::compiler::manifests::dependency::{Dependency, Local, classify};
 use crate::compiler::manifests::requirement::{self, normalized_name};
 use crate::compiler::manifests::requirements_txt::{self, Kind};
-use crate::compiler::manifests::symbols::{Language, Module};
+use crate::compiler::manifests::symbols::{Import, Module};
 use crate::compiler::manifests::{import_names, package};
-use crate::compiler::paths;
+use crate::compiler::{paths, server};
 use crate::diagnostic::{Diagnostic, Place, Related, Rule, Severity};
 use above::Unlisted;
+use gone::Versions;
+use reached::Reached;
 use search_path::SearchPath;
 
 /// The rules of this check.
-pub(super) const RULES: &[&Rule] = &[&search_path::MODULE_NOT_ON_PATH, &UNDECLARED_IMPORT];
+pub(super) const RULES: &[&Rule] =
+    &[&gone::MODULE_NOT_IN_VERSION, &search_path::MODULE_NOT_ON_PATH, &UNDECLARED_IMPORT];
 
 /// Names of virtual environments.
 const ENVIRONMENTS: &[&str] = &[".venv", "venv"];
@@ -39,6 +43,8 @@ enum Installed {
     Locked(BTreeSet<String>),
     /// The modules of a virtual environment that has all requirements.
     Environment(BTreeSet<String>),
+    /// The names of the requirements, which bring no integration of the library that is not listed itself.
+    Listed(BTreeSet<String>),
     /// Too little.
     Unknown,
 }
@@ -47,12 +53,20 @@ impl Installed {
     /// Whether `module` certainly is not installed.
     fn lacks(&self, module: &str) -> bool {
         match self {
-            Self::Locked(names) => import_names::distributions(module)
-                .is_some_and(|distributions| !distributions.iter().any(|name| names.contains(name))),
+            Self::Locked(names) => {
+                import_names::distributions(module).is_some_and(|all| is_absent(&all, names))
+            }
+            Self::Listed(names) => {
+                import_names::integration(module).is_some_and(|all| is_absent(&all, names))
+            }
             Self::Environment(modules) => !modules.contains(module),
             Self::Unknown => false,
         }
     }
+}
+
+fn is_absent(distributions: &[String], names: &BTreeSet<String>) -> bool {
+    !distributions.iter().any(|name| names.contains(name))
 }
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -63,56 +77,57 @@ pub(super) fn check(context: &mut Context<'_>) {
     if is_own || context.variant == Variant::Javascript || !has_usable_dependencies(context) {
         return;
     }
-    let search_path = SearchPath::read(context);
+    let reached = reached::find(context);
+    let search_path = SearchPath::read(context, &reached);
     let above = Unlisted::find(context);
+    let versions = Versions::find(context);
     let mut is_above_reported = false;
     let mut installed = None;
-    let mut seen = HashSet::new();
-    for located in reference::all(&config.value) {
-        let Ok(Reference::File { path, .. }) = located.parse() else { continue };
-        if Language::of(&path) != Some(Language::Python) || !seen.insert(path.clone()) {
-            continue;
-        }
-        let Some(module) = context.module(&path) else { continue };
+    let mut reported = HashSet::new();
+    for Reached { located, path, module } in &reached {
         let mut names = HashSet::new();
-        for (name, span) in module.imports() {
-            if !names.insert(name) || import_names::is_provided(name) {
+        for import in module.imports().iter().filter(|import| import.level == 0) {
+            let name = import.first();
+            let gone = versions.check(located, path, module, import);
+            let gone = gone.filter(|it| reported.insert(it.message.clone()));
+            gone.into_iter().for_each(|diagnostic| context.report(diagnostic));
+            if import_names::is_provided(name) || !names.insert(name) {
                 continue;
             }
-            let import = (name.as_str(), span.clone());
-            if is_local(context, &path, name) {
-                let found =
-                    search_path.as_ref().and_then(|it| it.check(context, &located, &path, &module, import));
+            let search_path = search_path.as_ref();
+            if is_local(context, path, name) {
+                let found = search_path.and_then(|it| it.check(context, located, path, module, import));
                 found.into_iter().for_each(|diagnostic| context.report(diagnostic));
                 continue;
             }
             if let Some(project) = above.as_ref().filter(|project| project.provides(context, name)) {
                 // One import is enough: the help is the same for all.
                 if !std::mem::replace(&mut is_above_reported, true) {
-                    context.report(project.report(&path, &module, import));
+                    context.report(project.report(path, module, import));
                 }
                 continue;
             }
-            if installed.get_or_insert_with(|| find_installed(context)).lacks(name) {
-                context.report(undeclared(&located, &path, &module, import));
-            }
+            let mut is_absent = || installed.get_or_insert_with(|| find_installed(context)).lacks(name);
+            let found =
+                match search_path.and_then(|it| it.check_above(context, located, path, module, import)) {
+                    Some(diagnostic) => Some(diagnostic),
+                    None => is_absent().then(|| undeclared(located, path, module, import)),
+                };
+            let found = found.filter(|_| reported.insert(name.to_owned()));
+            found.into_iter().for_each(|diagnostic| context.report(diagnostic));
         }
     }
 }
 
-fn undeclared(
-    located: &Located,
-    path: &str,
-    module: &Module,
-    (name, span): (&str, Range<usize>),
-) -> Diagnostic {
+fn undeclared(located: &Located, path: &str, module: &Module, import: &Import) -> Diagnostic {
+    let name = import.first();
     let message = format!("`{}` imports `{name}`, which no requirement provides", written(path));
     let place = within(located);
     let help = match import_names::distributions(name).and_then(|names| names.into_iter().next()) {
         Some(distribution) => format!("add `{distribution}` to the requirements of the project"),
         None => "add its package to the requirements of the project".to_owned(),
     };
-    let related = Related::new(path, module.text(), span, "imported here".to_owned());
+    let related = Related::new(path, module.text(), import.span.clone(), "imported here".to_owned());
     Diagnostic::new(&UNDECLARED_IMPORT, place, message).help(help).related(related)
 }
 
@@ -165,27 +180,41 @@ fn is_local(context: &Context<'_>, file: &str, module: &str) -> bool {
 
 fn find_installed(context: &Context<'_>) -> Installed {
     let environment = || Some(Installed::Environment(environment(context)?));
-    locked(context).map(Installed::Locked).or_else(environment).unwrap_or(Installed::Unknown)
+    let listed = || Some(Installed::Listed(listed(context)?));
+    let locked = locked(context).map(|all| Installed::Locked(all.into_keys().collect()));
+    locked.or_else(environment).or_else(listed).unwrap_or(Installed::Unknown)
 }
 
-/// The names of all distributions, if everything that is required is in a lock file.
-fn locked(context: &Context<'_>) -> Option<BTreeSet<String>> {
+/// The names of the requirements, if none of them brings integrations of the library with it.
+fn listed(context: &Context<'_>) -> Option<BTreeSet<String>> {
+    let name = |text: &String| {
+        let name = requirement::name(text)?;
+        let has_extras = !requirement::extras(text).is_empty();
+        let is_alone = server::DISTRIBUTIONS.contains(&name.as_str())
+            || import_names::brings_no_integration(&name, has_extras);
+        is_alone.then_some(name)
+    };
+    required_texts(context)?.iter().map(name).collect()
+}
+
+/// All distributions with their versions, if everything that is required is in a lock file.
+fn locked(context: &Context<'_>) -> Option<BTreeMap<String, Option<String>>> {
     let Context { config, files, .. } = *context;
     if config.source.is_some() {
-        return workspace::locked(config, files).map(|locked| locked.names().collect());
+        return workspace::locked(config, files).map(|locked| locked.versions().collect());
     }
     if config.entries().any(|(_, text)| matches!(classify(text, files), Dependency::Package(_))) {
         return None;
     }
-    let mut names = BTreeSet::new();
+    let mut versions = BTreeMap::new();
     for local in context.directories() {
         if local.is_project() {
-            names.extend(workspace::beside(&local, config, files)?.ok()?.names());
+            versions.extend(workspace::beside(&local, config, files)?.ok()?.versions());
         } else if requirements_txt::find(&local.path, files).is_some() {
             return None;
         }
     }
-    Some(names)
+    Some(versions)
 }
 
 /// The modules of the first virtual environment of the project, if all requirements are installed there.
@@ -268,8 +297,10 @@ static UNDECLARED_IMPORT: Rule = Rule {
     severity: Severity::Warning,
     summary: "an import of a package that no requirement provides",
     why: "A file that the configuration names imports a package at its top level. The package is not in the image: it is \
-          not in the project, the standard library or the server, and not in the lock file, or not in the virtual \
-          environment of the project, which has all its requirements. The server fails when it loads the file.",
+          not in the project, the standard library or the server, and not in the lock file, not in the virtual \
+          environment of the project, which has all its requirements, or not among requirements that bring no others of \
+          its kind. The same holds for the files of the project that this file imports. The server fails when it loads \
+          the file.",
     wrong: r#"{ "graphs": { "agent": "./imports_bs4.py:graph" }, "dependencies": ["./project-without-beautifulsoup4"] }"#,
     right: r#"{ "graphs": { "agent": "./imports_bs4.py:graph" }, "dependencies": ["./project"] }"#,
 };

@@ -40,12 +40,26 @@ pub(super) fn missing(context: &Context<'_>, module: &str) -> Option<Missing> {
 
 /// The file of `module` in the first local dependency that has it.
 pub(super) fn resolve(context: &Context<'_>, module: &str) -> Option<String> {
+    found(context, module).next()
+}
+
+/// The same, if no other one has it.
+pub(super) fn resolve_only(context: &Context<'_>, module: &str) -> Option<String> {
+    let mut found = found(context, module);
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
+}
+
+/// The files that `module` may have in the directory `root`.
+pub(super) fn files_of(root: &str, module: &str) -> [String; 2] {
     let path = module.replace('.', "/");
-    let candidates = |root: &str| {
-        [format!("{root}/{path}.py"), format!("{root}/{path}/__init__.py")].map(|it| paths::normalize(&it))
-    };
-    let roots = search_path(context).into_iter().flat_map(|root| candidates(&root));
-    roots.into_iter().find(|file| context.files.is_file(file))
+    [format!("{root}/{path}.py"), format!("{root}/{path}/__init__.py")].map(|file| paths::normalize(&file))
+}
+
+/// The files of `module` in all local dependencies.
+fn found<'a>(context: &'a Context<'_>, module: &'a str) -> impl Iterator<Item = String> + 'a {
+    let files = search_path(context).into_iter().flat_map(move |root| files_of(&root, module));
+    files.filter(|file| context.files.is_file(file))
 }
 
 /// The directories that modules may be imported from.

@@ -10,7 +10,7 @@ use ruff_python_parser::{Mode, ParseOptions};
 use ruff_text_size::{Ranged, TextRange};
 use std::collections::HashSet;
 
-use super::{Broken, Imports, Kind, Names, Parsed, fragment};
+use super::{Broken, Import, Kind, Names, Parsed, fragment};
 
 /// Names that lead to the names of a module wherever they are mentioned.
 const WAYS: &[&str] =
@@ -46,19 +46,25 @@ pub(super) fn parse(text: &str, version: Option<super::PythonVersion>) -> Parsed
 }
 
 /// The imports among the statements of a module.
-fn imports(suite: &[Stmt]) -> Imports {
-    let mut found = Imports::default();
-    let mut add = |name: &str, range: TextRange| {
-        let first = name.split('.').next().unwrap_or_default();
-        found.absolute.push((first.to_owned(), range.into()));
-    };
+fn imports(suite: &[Stmt]) -> Vec<Import> {
+    let mut found = Vec::new();
     for statement in suite {
         match statement {
-            Stmt::Import(it) => it.names.iter().for_each(|alias| add(&alias.name, alias.name.range())),
-            Stmt::ImportFrom(it) if it.level == 0 => {
-                it.module.iter().for_each(|module| add(module, module.range()));
+            Stmt::Import(it) => found.extend(it.names.iter().map(|alias| Import {
+                level: 0,
+                module: alias.name.to_string(),
+                names: Vec::new(),
+                span: alias.name.range().into(),
+            })),
+            Stmt::ImportFrom(it) => {
+                let module = it.module.as_ref().filter(|_| it.level == 0);
+                found.push(Import {
+                    level: it.level as usize,
+                    module: it.module.as_ref().map(ToString::to_string).unwrap_or_default(),
+                    names: it.names.iter().map(|alias| alias.name.to_string()).collect(),
+                    span: module.map_or(it.range, Ranged::range).into(),
+                });
             }
-            Stmt::ImportFrom(it) => found.relative.push((it.level as usize, it.range.into())),
             _ => {}
         }
     }

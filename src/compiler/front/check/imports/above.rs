@@ -1,12 +1,10 @@
 //! Imports that only the project above the configuration provides.
 
-use std::ops::Range;
-
 use crate::compiler::front::check::{Context, entry, packages, written};
 use crate::compiler::manifests::above::{self, Above};
 use crate::compiler::manifests::dependency::{Dependency, classify};
 use crate::compiler::manifests::requirement;
-use crate::compiler::manifests::symbols::Module;
+use crate::compiler::manifests::symbols::{Import, Module};
 use crate::diagnostic::{Diagnostic, Edit, Fix, Place, Pointer, Related};
 
 /// A project whose directory is not among the `dependencies`.
@@ -38,17 +36,12 @@ impl Unlisted {
     }
 
     /// Reports that it is not listed, and the file at `path` imports something of it.
-    pub(super) fn report(
-        &self,
-        path: &str,
-        module: &Module,
-        (name, span): (&str, Range<usize>),
-    ) -> Diagnostic {
-        let manifest = written(&self.project.manifest);
+    pub(super) fn report(&self, path: &str, module: &Module, import: &Import) -> Diagnostic {
+        let (name, manifest) = (import.first(), written(&self.project.manifest));
         let message = format!("`{}` imports `{name}`, which comes with `{manifest}` only", written(path));
         let list = Place::Value(Pointer::parse("/dependencies"));
         Diagnostic::new(&packages::UNINSTALLED_REQUIREMENTS, self.entry.clone(), message)
-            .related(Related::new(path, module.text(), span, "imported here"))
+            .related(Related::new(path, module.text(), import.span.clone(), "imported here"))
             .help(self.project.help())
             .fix(Fix::likely(list, Edit::item(&self.project.directory)))
     }

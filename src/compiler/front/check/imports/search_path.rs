@@ -1,16 +1,15 @@
 //! Modules of the project that Python does not find: they lie beside the file that imports them, in a directory that is
 //! not on the import path of the image.
 
-use std::ops::Range;
-
+use super::reached::Reached;
 use super::{ancestors, required_texts};
 use crate::compiler::files::Files;
 use crate::compiler::front::check::{Context, modules, written};
-use crate::compiler::front::reference::{self, Located, Reference};
+use crate::compiler::front::reference::Located;
 use crate::compiler::manifests::dependency::LocalKind;
 use crate::compiler::manifests::requirement::{self, normalized_name};
 use crate::compiler::manifests::source_tree;
-use crate::compiler::manifests::symbols::Module;
+use crate::compiler::manifests::symbols::{Import, Module};
 use crate::compiler::{paths, server};
 use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
 
@@ -31,18 +30,15 @@ pub(super) struct SearchPath {
 }
 
 impl SearchPath {
-    pub(super) fn read(context: &mut Context<'_>) -> Option<Self> {
+    pub(super) fn read(context: &Context<'_>, reached: &[Reached]) -> Option<Self> {
         let is_built = context.directories().iter().any(|local| local.kind == LocalKind::Package);
         let is_set = context.variables().iter().any(|variable| variable.name == server::IMPORT_PATH);
         if is_built || is_set || context.config.source.is_some() {
             return None;
         }
-        for located in reference::all(&context.config.value) {
-            let Ok(Reference::File { path, .. }) = located.parse() else { continue };
-            let module = context.module(&path);
-            if module.is_some_and(|module| CHANGES.iter().any(|it| module.text().contains(it))) {
-                return None;
-            }
+        let changes = |module: &Module| CHANGES.iter().any(|it| module.text().contains(it));
+        if reached.iter().any(|reached| changes(&reached.module)) {
+            return None;
         }
         let texts = required_texts(context)?;
         let requirements = texts.iter().map(|text| requirement::name(text)).collect::<Option<_>>()?;
@@ -56,29 +52,66 @@ impl SearchPath {
         located: &Located,
         path: &str,
         module: &Module,
-        (name, span): (&str, Range<usize>),
+        import: &Import,
     ) -> Option<Diagnostic> {
-        let is_found = self.roots.iter().any(|root| has(context, root, name))
-            || self.requirements.contains(&normalized_name(name));
+        let name = import.first();
         let directory = ancestors(path).into_iter().find(|directory| has(context, directory, name))?;
-        if is_found {
+        if self.finds(context, name) {
             return None;
         }
-        let message = format!(
-            "`{}` imports `{name}`, and its directory `{}` is not on the import path",
-            written(path),
-            written(&directory)
-        );
-        let is_below = directory.split('/').all(|part| part != "..");
-        let help = if is_below {
-            format!("import it as `{}.{name}`", directory.replace('/', "."))
-        } else {
-            format!("list `{}` in `dependencies`", written(&directory))
-        };
-        let place = super::within(located);
-        let related = Related::new(path, module.text(), span, "imported here");
-        Some(Diagnostic::new(&MODULE_NOT_ON_PATH, place, message).help(help).related(related))
+        Some(report(located, path, module, import, &directory))
     }
+
+    /// Reports the import of a file below the configuration by the names of the directories above it.
+    pub(super) fn check_above(
+        &self,
+        context: &Context<'_>,
+        located: &Located,
+        path: &str,
+        module: &Module,
+        import: &Import,
+    ) -> Option<Diagnostic> {
+        let around = context.files.directory();
+        let is_there = |level: usize| {
+            let (own, dotted) = (around.get(around.len() - level..)?.join("."), import.module.as_str());
+            let rest = if dotted == own { "" } else { dotted.strip_prefix(&own)?.strip_prefix('.')? };
+            let names = import.names.iter().map(String::as_str);
+            let mut modules = if rest.is_empty() { names.collect() } else { vec![rest] }.into_iter();
+            modules
+                .any(|it| context.files.is_file(&modules::files_of(".", it)[0]) || has(context, ".", it))
+                .then_some(level)
+        };
+        let levels = 1..=around.len().min(import.module.split('.').count());
+        let level = levels.into_iter().find_map(is_there)?;
+        if self.finds(context, import.first()) {
+            return None;
+        }
+        Some(report(located, path, module, import, &vec![".."; level].join("/")))
+    }
+
+    /// Whether the module `name` is on the path, or may belong to a requirement.
+    fn finds(&self, context: &Context<'_>, name: &str) -> bool {
+        self.roots.iter().any(|root| has(context, root, name))
+            || self.requirements.contains(&normalized_name(name))
+    }
+}
+
+fn report(located: &Located, path: &str, module: &Module, import: &Import, directory: &str) -> Diagnostic {
+    let name = import.first();
+    let message = format!(
+        "`{}` imports `{name}`, and its directory `{}` is not on the import path",
+        written(path),
+        written(directory)
+    );
+    let is_below = directory.split('/').all(|part| part != "..");
+    let help = if is_below {
+        format!("import it as `{}.{name}`", directory.replace('/', "."))
+    } else {
+        format!("list `{}` in `dependencies`", written(directory))
+    };
+    let place = super::within(located);
+    let related = Related::new(path, module.text(), import.span.clone(), "imported here");
+    Diagnostic::new(&MODULE_NOT_ON_PATH, place, message).help(help).related(related)
 }
 
 pub(super) static MODULE_NOT_ON_PATH: Rule = Rule {

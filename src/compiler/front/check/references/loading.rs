@@ -15,15 +15,15 @@ pub(super) fn check_imports(context: &mut Context<'_>, located: &Located, path: 
         return None;
     }
     let depth = depth(located, path);
-    let (_, span) = module.relative_imports().iter().find(|(level, _)| *level > depth)?.clone();
+    let import = module.imports().iter().find(|import| import.level > depth)?;
     let message = match depth {
         0 => format!("`{}` has a relative import, and is loaded without its package", written(path)),
         _ => format!("`{}` has a relative import that leads out of its package", written(path)),
     };
-    let related = Related::new(path, module.text(), span, "imported here");
+    let related = Related::new(path, module.text(), import.span.clone(), "imported here");
     let place = within(located, located.path_part());
     let diagnostic = Diagnostic::new(&RELATIVE_IMPORT, place, message).related(related);
-    let levels = module.relative_imports().iter().map(|(level, _)| *level).max().unwrap_or_default();
+    let levels = module.imports().iter().map(|import| import.level).max().unwrap_or_default();
     let is_file = matches!(located.parse(), Ok(Reference::File { .. }));
     let name = importable(context, path, levels).filter(|_| is_file);
     Some(match name.and_then(|module| located.with_module(&module)) {

@@ -1,0 +1,86 @@
+//! Imports of modules that the installed version of a package does not have.
+
+use std::collections::BTreeMap;
+
+use super::{required_texts, within};
+use crate::compiler::front::check::{Context, written};
+use crate::compiler::front::reference::Located;
+use crate::compiler::manifests::import_names::is_provided;
+use crate::compiler::manifests::module_history::{self, Part};
+use crate::compiler::manifests::requirement;
+use crate::compiler::manifests::symbols::{Import, Module};
+use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
+
+/// Starts of the names of packages that bound the versions of each other.
+const FAMILY: &[&str] = &["langchain", "langgraph"];
+
+/// The versions of packages that are installed, as far as they are known.
+#[derive(Default)]
+pub(super) struct Versions {
+    /// The requirements by name, as version specifiers; those of a lock file name one version.
+    known: BTreeMap<String, Vec<String>>,
+    /// Whether the newest versions are installed where a requirement allows them.
+    is_newest: bool,
+}
+
+impl Versions {
+    pub(super) fn find(context: &Context<'_>) -> Self {
+        if !context.config.has_newest_server() {
+            return Self::default();
+        }
+        if let Some(locked) = super::locked(context) {
+            let exact =
+                |(name, version): (String, Option<String>)| Some((name, vec![format!("=={}", version?)]));
+            return Self { known: locked.into_iter().filter_map(exact).collect(), is_newest: false };
+        }
+        let Some(texts) = required_texts(context) else { return Self::default() };
+        let mut found = Self { known: BTreeMap::new(), is_newest: true };
+        for text in texts {
+            let parts = requirement::parts(&text);
+            let Some((name, versions)) = parts.and_then(|it| Some((it.name, it.versions?))) else {
+                found.is_newest = false;
+                continue;
+            };
+            let is_bounded = versions.split(',').any(|it| it.starts_with(['<', '=', '~']));
+            found.is_newest &= !(is_bounded && FAMILY.iter().any(|start| name.starts_with(start)));
+            found.known.entry(name).or_default().push(versions);
+        }
+        found
+    }
+
+    /// Whether the package certainly is not installed in a version that has `part`.
+    fn lack(&self, part: &Part, import: &Import) -> bool {
+        let known = self.known.get(part.distribution);
+        let excludes = |versions: &String| requirement::is_disjoint(versions, part.versions) == Some(true);
+        let is_old = part.versions.starts_with('<');
+        known.is_some_and(|all| all.iter().any(excludes))
+            || self.is_newest && is_old && (known.is_some() || is_provided(import.first()))
+    }
+
+    /// Reports an import that the installed version of its package does not have.
+    pub(super) fn check(
+        &self,
+        located: &Located,
+        path: &str,
+        module: &Module,
+        import: &Import,
+    ) -> Option<Diagnostic> {
+        let (part, name) = module_history::needed(import).find(|(part, _)| self.lack(part, import))?;
+        let Part { distribution, versions, help, .. } = part;
+        let message =
+            format!("`{}` imports `{name}`, which only `{distribution}{versions}` has", written(path));
+        let related = Related::new(path, module.text(), import.span.clone(), "imported here");
+        Some(Diagnostic::new(&MODULE_NOT_IN_VERSION, within(located), message).help(*help).related(related))
+    }
+}
+
+pub(super) static MODULE_NOT_IN_VERSION: Rule = Rule {
+    code: "module-not-in-version",
+    severity: Severity::Warning,
+    summary: "an import that the installed version of a package does not have",
+    why: "Major versions of a library move and remove modules. The installer takes the newest version that the requirements \
+          allow, and keeps those that the server brings. A file that the server loads, or that such a file imports, \
+          imports something at its top level that this version does not have: the server fails when it loads the file.",
+    wrong: r#"{ "dependencies": [".", "langchain"], "graphs": { "agent": "./imports_langchain_chains.py:graph" } }"#,
+    right: r#"{ "dependencies": [".", "langchain<1"], "graphs": { "agent": "./imports_langchain_chains.py:graph" } }"#,
+};
