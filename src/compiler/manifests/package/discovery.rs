@@ -126,7 +126,9 @@ pub(super) fn missing_directory(path: &str, manifest: &Table, files: &Tree) -> O
     };
     let packages = strings(settings, "packages").into_iter().map(directory);
     let roots = table(settings, &["packages", "find"]).map(|find| strings(find, "where")).unwrap_or_default();
-    packages.chain(roots).find(|name| !files.is_directory(&paths::join(path, name)))
+    // What lies elsewhere may not be the project's to read.
+    let mut inside = packages.chain(roots).filter(|name| !name.starts_with(".."));
+    inside.find(|name| !files.is_directory(&paths::join(path, name)))
 }
 
 /// Whether hatchling finds the code of the project at `path` by the name `name`, if it has no settings.
