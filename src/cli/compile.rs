@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::agent_lock;
 use super::check::{self, ConfigOption};
-use super::console;
+use super::console::{self, visible_line};
 use super::env::Env;
 use super::image_name;
 use super::server::ServerOption;
@@ -12,6 +12,7 @@ use crate::compiler::agent_lock::{AgentLock, Wanted};
 use crate::compiler::back::plan::{Plan, Variant};
 use crate::compiler::front::base_image::is_api_version;
 use crate::compiler::front::config::Config;
+use crate::compiler::words::listed;
 use crate::compiler::{Options, Unused};
 use crate::error::Error;
 use crate::project::{self, Project};
@@ -80,6 +81,26 @@ impl Planned {
     pub(super) fn check_services(&self) -> Result<(), Error> {
         let Some(lock) = &self.agent_lock else { return Ok(()) };
         agent_lock::check(lock, Path::new(&self.project.source.name), &Wanted::new(&self.config), true)
+    }
+}
+
+impl Planned {
+    /// Checks that the locked base image has an image for `platform`.
+    pub(super) fn check_platform(&self, platform: &str) -> Result<(), Error> {
+        let name = &self.plan.server.image;
+        let Some(image) = self.agent_lock.as_ref().and_then(|lock| lock.image(name)) else { return Ok(()) };
+        if image.has_platform(platform) {
+            return Ok(());
+        }
+        let platforms = listed(image.platforms.keys().map(String::as_str));
+        Err(Error::usage(
+            format!(
+                "the base image `{}` is locked for {platforms}, not for `{}`",
+                image.name,
+                visible_line(platform)
+            ),
+            "choose one of these platforms, or run `agentcli lock --upgrade` if the base image has others now",
+        ))
     }
 }
 

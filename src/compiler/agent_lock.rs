@@ -183,6 +183,15 @@ impl LockedImage {
         format!("{}@{}", self.name, self.digest)
     }
 
+    /// Whether it has an image for `platform`, as far as is known. A variant may be left out.
+    pub fn has_platform(&self, platform: &str) -> bool {
+        let is_part = |whole: &str, part: &str| {
+            whole.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut known = self.platforms.keys();
+        self.platforms.is_empty() || known.any(|it| is_part(it, platform) || is_part(platform, it))
+    }
+
     /// Whether `name` asks for it, which may have a digest.
     fn is_asked_for_by(&self, name: &str) -> bool {
         let digest = ImageName::parse(name).ok().and_then(|name| name.digest);
@@ -288,6 +297,9 @@ mod tests {
         assert_eq!(lock.differences(&wanted, true), [""; 0]);
         assert_eq!(lock.pinned(&wanted.base), format!("{}@{index}", wanted.base));
         assert_eq!(lock.pinned("other"), "other");
+        let image = lock.image(&wanted.base).unwrap();
+        assert!(["linux/amd64", "linux/arm64", "linux/arm64/v8"].iter().all(|it| image.has_platform(it)));
+        assert!(["linux/arm", "linux/s390x", "windows/amd64"].iter().all(|it| !image.has_platform(it)));
     }
 
     #[test]

@@ -158,6 +158,33 @@ fn a_broken_file_is_refused_with_the_place() {
 }
 
 #[test]
+fn the_platforms_of_the_file_can_be_built() {
+    let env = project(&whole()).variable("DOCKER_HOST", "unix:///none");
+    let refused = env.run("build -t a --locked --platform linux/amd64,linux/arm64");
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    let message = format!("the base image `{BASE}` is locked for `linux/amd64`, not for `linux/arm64`");
+    assert!(refused.err.contains(&message), "{}", refused.err);
+    for command in ["--locked --platform linux/amd64", "--platform linux/arm64"] {
+        let run = env.run(&format!("build -t a {command}"));
+        assert!(run.code == 4 && run.err.contains("unix:///none"), "{}", run.err);
+    }
+}
+
+/// A file that has everything is not changed, and nobody is asked.
+#[test]
+fn nothing_is_locked_twice() {
+    let lines = r#"{ "dockerfile_lines": ["COPY --from=registry.example/tool:1 /tool /tool"], "#;
+    let text = whole().replace('\n', "\r\n");
+    let env = project(&text).file("agent.json", VALID.replacen('{', lines, 1));
+    let run = env.run("lock");
+    assert_eq!(run.code, 0, "{}", run.err);
+    let [note, last] = run.err.lines().collect::<Vec<_>>()[..] else { panic!("{}", run.err) };
+    assert!(note.starts_with("note: images and files that `dockerfile_lines` take from elsewhere"), "{note}");
+    assert_eq!(last, "agent.lock is up to date");
+    assert_eq!(std::fs::read_to_string(env.path("agent.lock")).unwrap(), text);
+}
+
+#[test]
 fn what_is_not_built_here_has_no_locked_images() {
     let env = project(&whole()).variable("AGENT_HOST_API_KEY", "key");
     let run = env.run("deploy --remote --locked");

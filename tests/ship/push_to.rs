@@ -121,7 +121,9 @@ fn a_build_has_the_name_that_is_pushed() {
         assert_eq!(refused.code, 2, "{}", refused.err);
         assert!(refused.err.contains(why), "{}", refused.err);
     }
-    let events = stage.events(&format!("--name x --push-to {name} --no-pull"));
+    let events = stage.events(&format!("--name x --push-to {name} --no-pull --label word=hello"));
+    let label = ["image", "inspect", "-f", "{{.Config.Labels.word}}", &format!("{name}:latest")];
+    assert_eq!(docker(&engine, &label), "hello\n");
     docker(&engine, &["rmi", &format!("{name}:latest")]);
     assert_eq!(named(&events, "built")[0]["tags"], json!([format!("{name}:latest")]));
     let digest = registry.digest("team/agent", "latest").unwrap();

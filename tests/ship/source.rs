@@ -49,6 +49,15 @@ fn without_an_engine_the_service_builds_unless_that_is_forbidden() {
     let stage = nowhere(Stage::new(&host.url()));
     let output = stage.deploy("--name x --no-remote");
     assert_eq!(output.code, 4, "{}", output.err);
+    // The service would choose the base image by its tag.
+    let lock = format!(
+        "version = 1\n[server]\nname = \"licensed\"\n[[image]]\nname = \"langchain/langgraph-api:3.11\"\n\
+         digest = \"sha256:{}\"\n",
+        "0".repeat(64)
+    );
+    let locked = nowhere(Stage::new(&host.url())).with(|env| env.file("agent.lock", lock));
+    let output = locked.deploy("--name x --locked");
+    assert_eq!(output.code, 4, "{}", output.err);
     assert!(deployments(&host).is_empty());
     let events = stage.events("--name x");
     assert!(named(&events, "note")[0]["message"].as_str().unwrap().contains("building remotely"));

@@ -83,6 +83,7 @@ impl Build {
             self.tags.iter().try_for_each(|name| target("", name, Duration::ZERO).map(drop))?;
         }
         let planned = self.options.plan_image(env)?;
+        self.platform.iter().try_for_each(|platform| planned.check_platform(platform.trim()))?;
         warn_if_stale(env, &planned, &dockerfile::dockerfile(&planned.plan));
         let settings = self.build.read(env, &planned.plan, true)?;
         let uses_cache = settings.uses_cache();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cli::build_options::BuildOptions;
 use crate::cli::compile::Planned;
+use crate::cli::console;
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::setup::{Prepared, SetupArguments, compose_project, engine, note_before_start};
@@ -123,7 +124,8 @@ struct Replan<'a> {
 
 impl Hooks for Printer<'_, Replan<'_>> {
     fn replan(&mut self) -> Option<Session> {
-        let mut prepared = self.context.setup.prepare(self.env, false, self.context.machine).ok()?;
+        let prepared = self.context.setup.prepare(self.env, false, self.context.machine);
+        let mut prepared = prepared.inspect_err(|error| console::report(self.env, error)).ok()?;
         prepared.session.set_build_settings(&self.context.settings);
         self.env.end_round();
         self.source = Some(prepared.planned.project.source);

@@ -170,9 +170,9 @@ enum RevisionSource {
 impl Ship {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
         self.platform.as_deref().map(platform).transpose()?;
-        let is_built = self.image.is_none()
-            && matches!(self.method(false), Method::Auto | Method::Image | Method::PushTo(_));
-        let planned = if is_built { self.options.plan(env)? } else { self.options.plan_unlocked(env)? };
+        let planned =
+            if self.builds() { self.options.plan(env)? } else { self.options.plan_unlocked(env)? };
+        planned.check_platform(self.platform.as_deref().unwrap_or(PLATFORM))?;
         let settings = Settings::of(env, &planned.project);
         let Service { env, runtime, service } = Service::with(env, &self.account, &settings)?;
         let request = self.request(env, &planned, &settings)?;
@@ -221,8 +221,13 @@ impl Ship {
 
     /// The settings of a local build.
     fn build_settings(&self, env: &mut Env, planned: &Planned) -> Result<engine::Settings, Error> {
-        let is_built = self.image.is_none() && matches!(self.method(false), Method::Image | Method::Auto);
-        self.build.read(env, &planned.plan, is_built)
+        self.build.read(env, &planned.plan, self.builds())
+    }
+
+    /// Whether the image is built here, or may be.
+    fn builds(&self) -> bool {
+        let method = self.method(false);
+        self.image.is_none() && matches!(method, Method::Auto | Method::Image | Method::PushTo(_))
     }
 
     fn target(&self, env: &Env, settings: &Settings) -> Result<Target, Error> {
