@@ -542,6 +542,19 @@ fn files_are_short_and_named_alike() {
     }
 }
 
+/// Of three names and three values on one line, nobody sees which belong together.
+#[test]
+fn a_tuple_binds_two_values_at_most() {
+    for File { path, code } in sources().into_iter().chain(sources_below("host/src")) {
+        for (names, value) in code.split("let (").skip(1).filter_map(|rest| rest.split_once(')')) {
+            let binds = value.trim_start_matches(' ').strip_prefix('=').map(str::trim_start);
+            let is_built = binds.is_some_and(|it| it.starts_with('(') || it.starts_with("Default::"));
+            let is_list = names.chars().all(|c| c.is_alphanumeric() || "_, ".contains(c));
+            assert!(!(is_built && is_list) || names.matches(',').count() < 2, "{path}: let ({names})");
+        }
+    }
+}
+
 #[test]
 fn every_template_and_schema_is_used() {
     let code: String = sources().into_iter().map(|file| file.code).collect();

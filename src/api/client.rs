@@ -210,7 +210,9 @@ impl Client {
     ) -> Result<(), Error> {
         let mut attempts = Attempts::new(RetryPolicy { total: self.policy.upload, ..self.policy });
         loop {
-            let (http, stall, limit) = (&self.transport.http, attempts.limit(), attempts.left());
+            let http = &self.transport.http;
+            let stall = attempts.limit();
+            let limit = attempts.left();
             match upload::attempt(http, target, archive, progress, stall, limit).await {
                 Ok(()) => return Ok(()),
                 Err(failure) => self.pause_or_fail(&mut attempts, failure).await?,

@@ -51,7 +51,9 @@ impl Failure {
 
     /// No response, or a part of one.
     pub(super) fn from_transport(call: &Call, host: &str, error: &reqwest::Error, limit: Duration) -> Self {
-        let (call, host, reason) = (call.clone(), host.to_owned(), innermost(error));
+        let call = call.clone();
+        let host = host.to_owned();
+        let reason = innermost(error);
         if let Some(tls) = tls_error(error) {
             return Self::new(Outcome::Refused, Error::Tls { host, reason: tls });
         }

@@ -42,7 +42,9 @@ async fn read<T>(
     page: impl AsyncFn(u32, u64) -> Result<Page<T>, Error>,
 ) -> Result<Vec<T>, Error> {
     let at_most = at_most.unwrap_or(usize::MAX);
-    let (mut found, mut known, mut offset) = (Vec::new(), HashSet::new(), 0);
+    let mut found = Vec::new();
+    let mut known = HashSet::new();
+    let mut offset = 0;
     let mut last: Vec<String> = Vec::new();
     for _ in 0..MAX_PAGES {
         let left = u32::try_from(at_most - found.len()).unwrap_or(u32::MAX);

@@ -189,7 +189,10 @@ fn secret(env: &Env, text: &str) -> Result<(String, Vec<u8>), Error> {
         let message = format!("--secret `{}`: {why}", visible_line(text));
         Error::usage(message, "write it as id=ID,src=FILE or id=ID,env=VARIABLE")
     };
-    let (mut id, mut file, mut variable, mut is_env) = (None, None, None, false);
+    let mut id = None;
+    let mut file = None;
+    let mut variable = None;
+    let mut is_env = false;
     for field in text.split(',') {
         match field.split_once('=') {
             Some(("id", value)) if !value.is_empty() => id = Some(value),

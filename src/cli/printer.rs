@@ -42,8 +42,19 @@ impl<'a, C> Printer<'a, C> {
     pub(super) fn new(env: &'a mut Env, is_json: bool, context: C) -> Self {
         env.end_round();
         let style = if is_json { Style::Json } else { Style::Auto };
-        let (source, opens_browser, progress, build, replaced, log, urls) = Default::default();
-        Self { env, is_json, context, source, style, opens_browser, progress, build, replaced, log, urls }
+        Self {
+            env,
+            is_json,
+            context,
+            style,
+            source: None,
+            opens_browser: false,
+            progress: ProgressLine::default(),
+            build: None,
+            replaced: Replaced::default(),
+            log: Log::default(),
+            urls: None,
+        }
     }
 }
 
@@ -261,7 +272,9 @@ impl<C> Printer<'_, C> {
         let mut text = format!("{} in {seconds:.1} s", paint(&self.env.out, HEADING, "ready"));
         if self.urls.replace(urls.clone()).as_ref() != Some(urls) {
             let (api, studio) = (Some(&urls.api), Some(&urls.studio));
-            let (docs, public, debugger) = (urls.docs.as_ref(), urls.public.as_ref(), urls.debugger.as_ref());
+            let docs = urls.docs.as_ref();
+            let public = urls.public.as_ref();
+            let debugger = urls.debugger.as_ref();
             let places = [
                 ("API", api),
                 ("docs", docs),

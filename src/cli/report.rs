@@ -61,7 +61,9 @@ fn related_name(source: &Source, related: &Related) -> String {
 /// The message, the related place and the help, each on a line.
 fn sentences(source: &Source, diagnostic: &Diagnostic) -> String {
     let related = diagnostic.related.as_ref().map(|related| {
-        let (name, line, column) = (related_name(source, related), related.line, related.columns().0);
+        let name = related_name(source, related);
+        let line = related.line;
+        let column = related.columns().0;
         format!("\n{name}:{line}:{column}: {}", related.label)
     });
     let help = diagnostic.help.as_ref().map(|help| format!("\nhelp: {help}"));

@@ -27,7 +27,9 @@ pub(in crate::cli) fn deployable(
     env: &mut Env,
     variables: impl IntoIterator<Item = (String, Option<String>)>,
 ) -> Vec<(String, String)> {
-    let (mut deployable, mut reserved, mut empty) = (Vec::new(), Vec::new(), Vec::new());
+    let mut deployable = Vec::new();
+    let mut reserved = Vec::new();
+    let mut empty = Vec::new();
     for (name, value) in variables {
         match value.filter(|value| !value.is_empty()) {
             _ if hosted::RESERVED.contains(&name.as_str()) => reserved.push(name),

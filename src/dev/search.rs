@@ -45,9 +45,17 @@ pub(super) async fn choose(
         let series = series(pinned);
         packages.requires_python.iter().all(|it| it.fit_of_series(series) == Fit::Supported)
     });
-    let (seen, rejected, second, environments) = Default::default();
-    let mut search =
-        Search { directory, packages, selection, required, pinned, seen, rejected, second, environments };
+    let mut search = Search {
+        directory,
+        packages,
+        selection,
+        required,
+        pinned,
+        seen: Vec::new(),
+        rejected: Vec::new(),
+        second: None,
+        environments: Vec::new(),
+    };
     let best = match &selection.python {
         Some(python) => search.consider(python.clone(), "selected by --python").await,
         None => search.best(reporter).await,

@@ -13,7 +13,9 @@ const DATA: &str = "data";
 /// The Service and the StatefulSet of PostgreSQL.
 pub(super) fn postgres(scope: &Scope<'_>) -> Result<[Value; 2], Refused> {
     let it = &scope.request.resources;
-    let (name, component, data) = (scope.name("postgres"), "postgres", &setup::POSTGRES);
+    let name = scope.name("postgres");
+    let component = "postgres";
+    let data = &setup::POSTGRES;
     let (_, directory) = setup::DATA;
     let own = |(variable, _): &&(&str, &str)| *variable != cluster::PASSWORD_VARIABLE;
     let mut variables: Vec<Value> = data

@@ -75,7 +75,9 @@ impl<'a> Session<'a> {
     }
 
     fn answer(&mut self, request: Request) -> Response {
-        let (id, method, params) = (request.id, request.method, request.params);
+        let id = request.id;
+        let method = request.method;
+        let params = request.params;
         let refuse = |code: ErrorCode, why: &str| Response::new_err(id.clone(), code as i32, why.to_owned());
         match (self.phase, method.as_str()) {
             (Phase::New, Initialize::METHOD) => request::reply::<Initialize>(id, params, |params| {

@@ -129,7 +129,9 @@ impl Run<'_> {
 
     /// Starts all open services as defined, at once.
     async fn start_all(&mut self, progress: &mut Progress<'_>) -> Result<(), Error> {
-        let (open, recreate, containers) = (progress.open(), progress.recreate, &progress.containers);
+        let open = progress.open();
+        let recreate = progress.recreate;
+        let containers = &progress.containers;
         let of = |one: &Definition| -> Vec<Container> {
             containers.iter().filter(|it| is_of(it, &one.service)).cloned().collect()
         };
@@ -137,7 +139,9 @@ impl Run<'_> {
         let running = |one: &Definition| of(one).iter().any(|it| matches!(it.state, State::Running(_)));
         self.started.extend(open.iter().filter(|one| !running(one)).map(|one| one.service.clone()));
         let starts = open.iter().map(|one| {
-            let (engine, one, all) = (self.engine.clone(), (*one).clone(), of(one));
+            let all = of(one);
+            let one = (*one).clone();
+            let engine = self.engine.clone();
             self.changes.complete(async move { start(&engine, &one, &all, recreate).await })
         });
         let done = match try_join_all(starts).await {

@@ -47,7 +47,9 @@ pub(super) async fn expect(store: &Store, tenant: &str, deployment: &str) -> Res
     let (id, token) = (Uuid::new_v4().to_string(), keys::token());
     let path = archive_path(deployment, &id);
     let place = Place { id, token, path };
-    let (id, token, deployment) = (place.id.clone(), place.token.clone(), deployment.to_owned());
+    let id = place.id.clone();
+    let token = place.token.clone();
+    let deployment = deployment.to_owned();
     let tenant = tenant.to_owned();
     let add = move |tx: &Tx<'_>| {
         let before = tx.used(&tenant, Quota::Uploads)?;

@@ -60,7 +60,9 @@ impl Tenants {
         match self.command {
             Command::List { data } => {
                 for it in data::open(env, data.path())?.quotas().map_err(service::Error::from)? {
-                    let (name, used, most) = (it.quota.name(), it.used, it.most);
+                    let name = it.quota.name();
+                    let used = it.used;
+                    let most = it.most;
                     env.out.line(&format!("{}  {name}  {used} of {most}", it.tenant))?;
                 }
                 Ok(())

@@ -91,7 +91,9 @@ impl Acceptor {
                         };
                         prepare(&stream);
                         let permit = Permit { _all: permit, _address: counted };
-                        let (tls, limit, serve) = (self.tls.clone(), self.handshake, serve.clone());
+                        let tls = self.tls.clone();
+                        let limit = self.handshake;
+                        let serve = serve.clone();
                         let write = self.write;
                         let mut stop = stop.subscribe();
                         tasks.spawn(async move {

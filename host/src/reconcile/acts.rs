@@ -243,7 +243,9 @@ impl<R: Runner> Acts<R> {
             let Ok(last) = self.recorder.logged_until(revision, container) else { return };
             // After the clock was set back, new lines are older than the last one.
             let after = last.min(now());
-            let (recorder, revision, name) = (self.recorder.clone(), revision.clone(), container.clone());
+            let recorder = self.recorder.clone();
+            let revision = revision.clone();
+            let name = container.clone();
             let previous = AtomicI64::new(last);
             let line = Box::new(move |time, text: String| {
                 let is_set_back = time < previous.swap(time, Ordering::Relaxed);

@@ -195,7 +195,9 @@ impl Recorder {
         to: &str,
         version: Option<String>,
     ) -> Result<(), String> {
-        let (deployment, from, to) = (deployment.to_owned(), from.map(str::to_owned), to.to_owned());
+        let deployment = deployment.to_owned();
+        let from = from.map(str::to_owned);
+        let to = to.to_owned();
         self.change(move |tx| {
             if tx.switch(&deployment, from.as_deref(), &to, version)? {
                 tx.log(&to, LogKind::Deploy, &LogLevel::Info, &format!("revision {to} is deployed"))?;

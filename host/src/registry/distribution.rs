@@ -50,7 +50,9 @@ impl Distribution {
 
     /// A new push token for the repository of a deployment.
     pub(crate) async fn push_token(&self, deployment: &str) -> Result<String, Broken> {
-        let (token, deployment, valid) = (keys::token(), deployment.to_owned(), self.limits.registry.token);
+        let token = keys::token();
+        let deployment = deployment.to_owned();
+        let valid = self.limits.registry.token;
         let new = token.clone();
         self.store.change(move |tx| tx.add_push_token(&deployment, &new, valid)).await?;
         Ok(token)

@@ -31,7 +31,9 @@ pub(super) async fn build(
 ) -> Result<(), Failure> {
     let super::Options { builds, pull, repository_limit, .. } = options;
     let server = options.server;
-    let (tag, config, cache) = (job.tag.clone(), job.config.clone(), job.cache.clone());
+    let tag = job.tag.clone();
+    let config = job.config.clone();
+    let cache = job.cache.clone();
     // It is removed when the build ends.
     let tree = fs::create_dir_all(builds).and_then(|()| TempDir::with_prefix_in("tree-", builds));
     let tree = tree.map_err(|error| {

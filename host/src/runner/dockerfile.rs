@@ -56,7 +56,9 @@ pub(super) struct Uses {
 pub(super) fn uses(dockerfile: &str) -> Result<Uses, String> {
     let lines: Vec<&str> = dockerfile.split('\n').collect();
     check_instructions(dockerfile)?;
-    let (mut uses, mut stages, mut count) = (Uses::default(), HashSet::new(), 0);
+    let mut uses = Uses::default();
+    let mut stages = HashSet::new();
+    let mut count = 0;
     for start in 0..lines.len() {
         let (text, end) = joined(&lines, start);
         let (keyword, rest) = keyword(&text);
@@ -257,7 +259,9 @@ impl From {
 fn flags(text: &str) -> (Vec<String>, &str) {
     let (mut found, mut text) = (Vec::new(), text.trim_start());
     while text.starts_with("--") {
-        let (mut flag, mut quote, mut end) = (String::new(), None, text.len());
+        let mut flag = String::new();
+        let mut quote = None;
+        let mut end = text.len();
         let mut letters = text.char_indices();
         while let Some((at, letter)) = letters.next() {
             match (letter, quote) {

@@ -80,7 +80,10 @@ impl Tx<'_> {
              AND (digest = ?2 OR digest = (SELECT digest FROM tags WHERE deployment = ?1 AND tag = ?2))",
         )?;
         let found = statement.query_row([deployment, reference], |row| {
-            let (digest, kind, content, made) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+            let digest = row.get(0)?;
+            let kind = row.get(1)?;
+            let content = row.get(2)?;
+            let made = row.get(3)?;
             Ok(Manifest { digest, kind, content, is_needed: true, made })
         });
         Ok(found.optional()?)
@@ -96,7 +99,9 @@ impl Tx<'_> {
         );
         let mut statement = self.db.prepare_cached(&sql)?;
         let rows = statement.query_map([deployment], |row| {
-            let (digest, kind, content) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let digest = row.get(0)?;
+            let kind = row.get(1)?;
+            let content = row.get(2)?;
             Ok(Manifest { digest, kind, content, made: row.get(3)?, is_needed: row.get(4)? })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)

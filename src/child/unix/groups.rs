@@ -71,7 +71,9 @@ impl Group {
     ) -> io::Result<(Self, Pipes)> {
         let reaper = Reaper::start()?;
         let mut child = spawning_with(sockets, || command.process_group(0).spawn())?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take();
+        let stderr = child.stderr.take();
         let group = reaper.watch(child)?;
         let pipes = Pipes {
             stdin: stdin.map(ChildStdin::from_std).transpose()?,

@@ -149,7 +149,9 @@ impl Build {
         let [request] = requests else {
             return Err(Error::usage("--no-engine makes one image", "pass one platform at a time"));
         };
-        let (runtime, stop, started) = (env.runtime()?, env.stop.clone(), Instant::now());
+        let runtime = env.runtime()?;
+        let stop = env.stop.clone();
+        let started = Instant::now();
         let engine_env = env.engine();
         let (access, events) = access(env, &engine_env);
         let replacement = Replacement { request, from: self.from.as_deref(), access };

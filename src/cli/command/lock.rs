@@ -105,7 +105,9 @@ impl Lock {
         if missing.is_empty() {
             return Ok(images);
         }
-        let (runtime, stop, engine_env) = (env.runtime()?, env.stop.clone(), env.engine());
+        let runtime = env.runtime()?;
+        let stop = env.stop.clone();
+        let engine_env = env.engine();
         for name in missing {
             let (access, events) = access(env, &engine_env);
             let mut printer = Printer::new(env, false, ());

@@ -114,7 +114,10 @@ impl Manifests {
             .into_iter()
             .filter_map(|(name, value)| Some((name, Some(Redacted::new(value?)))))
             .collect();
-        let (mut references, mut spec, mut namespace, mut image) = Default::default();
+        let mut references = Vec::new();
+        let mut spec = ResourceSpec::default();
+        let mut namespace = None;
+        let mut image = None;
         if let Some(it) = deployment {
             for secret in it.secrets {
                 variables.entry(secret.name).or_insert(None);

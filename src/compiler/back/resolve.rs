@@ -294,7 +294,9 @@ impl<'a> Requirements<'a> {
         files: &'a Tree,
     ) -> (Option<Vec<String>>, bool) {
         let projects = packages.iter().chain(virtuals).collect();
-        let (all, is_local, seen) = (Some(Vec::new()), !project.extras.is_empty(), Vec::new());
+        let all = Some(Vec::new());
+        let is_local = !project.extras.is_empty();
+        let seen = Vec::new();
         let mut found = Self { projects, virtuals, files, all, is_local, seen };
         match &project.metadata.requirements {
             Some(requirements) => found.add(project, requirements),

@@ -156,7 +156,9 @@ impl<'a> Context<'a> {
         };
         let Closure { locals: all, archives, refused } = closure;
         let [locals, all_locals] = [locals, all].map(|them| them.into_iter().map(Rc::new).collect());
-        let (found, modules, variables) = (Vec::new(), HashMap::new(), OnceCell::new());
+        let found = Vec::new();
+        let modules = HashMap::new();
+        let variables = OnceCell::new();
         let refused_paths = HashSet::new();
         let mut context = Self {
             document,

@@ -64,7 +64,9 @@ pub fn is_secret_place(pointer: &Pointer) -> bool {
 
 /// `key` with its `\uXXXX`, also those without the backslash, as characters; and whether it has an invalid escape.
 fn unescaped(key: &str) -> (String, bool) {
-    let (mut decoded, mut is_torn, mut rest) = (String::new(), false, key);
+    let mut decoded = String::new();
+    let mut is_torn = false;
+    let mut rest = key;
     while let Some(c) = rest.chars().next() {
         let digits = rest.trim_start_matches('\\').strip_prefix('u').and_then(|it| it.get(..4));
         let code = digits.and_then(|it| u32::from_str_radix(it, 16).ok()).and_then(char::from_u32);

@@ -66,7 +66,9 @@ impl Environment {
 /// The parts of `marker` between `operator`, outside of parentheses and quotes.
 fn operands<'a>(marker: &'a str, operator: &str) -> Vec<&'a str> {
     let mut found = Vec::new();
-    let (mut depth, mut start, mut quote) = (0_usize, 0, None);
+    let mut depth = 0_usize;
+    let mut start = 0;
+    let mut quote = None;
     for (at, c) in marker.char_indices() {
         match c {
             _ if quote.is_some() => quote = quote.filter(|open| *open != c),

@@ -39,8 +39,9 @@ pub struct Metadata {
 pub fn metadata(local: &Local, files: &Tree) -> Metadata {
     let Pyproject::Manifest(manifest) = &local.pyproject else { return from_setup_py(&local.path, files) };
     let of = |keys: &[&str]| table(manifest, keys);
-    let (project, poetry, flit) =
-        (of(&["project"]), of(&["tool", "poetry"]), of(&["tool", "flit", "metadata"]));
+    let project = of(&["project"]);
+    let poetry = of(&["tool", "poetry"]);
+    let flit = of(&["tool", "flit", "metadata"]);
     match (project, poetry, flit) {
         (Some(project), poetry, _) => {
             let dynamic = strings(project, "dynamic");

@@ -44,7 +44,9 @@ impl Nesting {
         }
         // In Python, indentation nests.
         let indentation = line.len() - code.len();
-        let (mut last, mut quote, mut quoted) = (' ', None, 0_usize);
+        let mut last = ' ';
+        let mut quote = None;
+        let mut quoted = 0_usize;
         for c in code.chars() {
             match c {
                 _ if last == '\\' => {}

@@ -154,7 +154,9 @@ struct Members {
 
 impl Members {
     fn new(patterns: &[String]) -> Self {
-        let (mut manifests, mut excludes, mut above) = (Vec::new(), Vec::new(), Vec::new());
+        let mut manifests = Vec::new();
+        let mut excludes = Vec::new();
+        let mut above = Vec::new();
         for pattern in patterns {
             let is_excluded = pattern.starts_with('!');
             let pattern = paths::normalize(pattern.trim_start_matches('!'));

@@ -148,7 +148,9 @@ fn crash_loop_fails_a_new_revision_but_never_a_deployed_one() {
     };
     assert_eq!(crashed(Phase::Deploying, MAX_ATTEMPTS - 1), [start(MAX_ATTEMPTS)]);
     let reason = "the server exited 6 times, at last with code 3".to_owned();
-    let (deployment, revision, container) = ("d".to_owned(), "r1".to_owned(), Some("r1-0".to_owned()));
+    let deployment = "d".to_owned();
+    let revision = "r1".to_owned();
+    let container = Some("r1-0".to_owned());
     let fail = Action::Fail { deployment, revision, reason, container };
     assert_eq!(crashed(Phase::Deploying, MAX_ATTEMPTS), [fail]);
     assert_eq!(crashed(Phase::Deployed, 1000), [start(1001)]);

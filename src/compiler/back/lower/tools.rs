@@ -178,7 +178,9 @@ impl Tools {
         let mut mounts = vec![Mount::Cache { target: cache.to_owned() }];
         if self.has_config {
             let (from, source) = PIP_STAGE;
-            let (from, source, target) = (from.to_owned(), source.to_owned(), PIP_CONFIG.to_owned());
+            let from = from.to_owned();
+            let source = source.to_owned();
+            let target = PIP_CONFIG.to_owned();
             mounts.push(Mount::Bind { from, source, target, is_writable: false });
         }
         if self.has_index {

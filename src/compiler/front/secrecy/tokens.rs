@@ -27,7 +27,9 @@ pub(super) enum Kind {
 /// The tokens of `text`; none if a string does not end in its line or the brackets do not match, so that nobody can
 /// tell what is inside of what.
 pub(super) fn read(text: &str) -> Option<Vec<Token>> {
-    let (mut tokens, mut open, mut at) = (Vec::new(), Vec::new(), 0);
+    let mut tokens = Vec::new();
+    let mut open = Vec::new();
+    let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let (kind, length) = match c {
             c if c.is_whitespace() || c == '\u{feff}' => {

@@ -53,7 +53,9 @@ impl Skeleton {
         reach: Option<&[String]>,
         files: &Tree,
     ) -> Result<Self, String> {
-        let (directories, seen, found) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let directories = Vec::new();
+        let seen = Vec::new();
+        let found = BTreeSet::new();
         let mut walk = Walk { base: path, files, reach, directories, seen, found };
         walk.walk(".")?;
         let code = mem::take(&mut walk.found);

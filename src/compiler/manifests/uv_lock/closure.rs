@@ -73,7 +73,9 @@ impl<'a> Walk<'a> {
         for (index, package) in lock.packages.iter().enumerate() {
             names.entry(&package.name).or_default().push(index);
         }
-        let (active, queue, seen) = (Vec::new(), VecDeque::new(), HashSet::new());
+        let active = Vec::new();
+        let queue = VecDeque::new();
+        let seen = HashSet::new();
         Ok(Self { lock, environment, names, active, queue, seen })
     }
 

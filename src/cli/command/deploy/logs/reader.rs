@@ -42,7 +42,9 @@ impl Reader {
     /// The newest entries, at most `limit`, oldest first. If the log is followed, all entries shortly before the last are
     /// read, since [`Reader::next`] reads them again.
     pub(super) fn newest(&mut self, service: &mut Service<'_>, limit: u32) -> Result<Vec<LogEntry>, Error> {
-        let (mut found, mut cursor, most) = (Vec::new(), None, limit as usize);
+        let mut found = Vec::new();
+        let mut cursor = None;
+        let most = limit as usize;
         let mut pages = Pages::default();
         loop {
             let left = most.saturating_sub(found.len()) as u32;

@@ -34,7 +34,9 @@ pub(super) fn find(context: &mut Context<'_>) -> Vec<Reached> {
     let mut next = 0;
     while next < found.len() && found.len() < MAX_FILES {
         let Reached { located, path, module } = &found[next];
-        let (located, path, module) = (located.clone(), path.clone(), module.clone());
+        let located = located.clone();
+        let path = path.clone();
+        let module = module.clone();
         for import in module.imports() {
             for file in loaded(context, &path, import) {
                 add(context, &located, Some(file), &mut seen, &mut found);
