@@ -1,44 +1,109 @@
-//! npm's lock file: does it have what the manifests require?
+//! The lock files of package managers: do they have what the manifests require?
 
 use nodejs_semver::{Range, Version};
 use serde_json::{Map, Value};
 
 use super::installation::Installation;
 use super::package_json::{self, Manifest};
+use super::yaml;
 use crate::compiler::files::Files;
 use crate::compiler::paths;
 use crate::compiler::tree::Tree;
 
-/// A requirement that the lock file does not satisfy, so that `npm ci` refuses both.
+/// A package for which manifest and lock file differ, so that the package manager refuses both.
 #[derive(Debug)]
 pub struct Outdated {
     /// The lock file.
     pub lock: String,
-    /// The package.json with the requirement.
+    /// The package.json.
     pub manifest: String,
-    /// The required package.
+    /// The package.
     pub name: String,
-    /// Its locked version; none if the lock file does not have the package.
+    /// What the lock file has of it; none if it does not have the package.
     pub locked: Option<String>,
+    /// Whether the package.json requires it.
+    pub is_required: bool,
 }
 
-/// The first requirement that the lock file does not satisfy; none if that is not certain.
+/// The first such package; none if that is not certain.
 pub fn outdated(installation: &Installation, files: &Tree) -> Option<Outdated> {
-    if installation.manager.name != "npm" {
-        return None;
-    }
     // npm prefers npm-shrinkwrap.json, which is the last.
     let lock = installation.locks.last()?;
-    let content: Value = serde_json::from_str(&files.text(lock)?).ok()?;
-    let packages = content["packages"].as_object().filter(|packages| packages.contains_key(""))?;
+    let text = files.text(lock)?;
+    let content = match installation.manager.name {
+        "npm" => serde_json::from_str(&text).ok()?,
+        "pnpm" => yaml::read(importers(&text)?).ok()?,
+        "bun" => serde_json::from_str(&workspaces(&text)?).ok()?,
+        _ => return None,
+    };
+    let members = ["packages", "importers", "workspaces"].iter().find_map(|key| content[key].as_object())?;
     let root = paths::components(&installation.root, &files.directory()).len();
+    let manifest = |directory: &String| package_json::find(directory, files)?.ok();
+    let is_overridden =
+        manifest(installation.directories.first()?)?.has_overrides() || text.contains("\noverrides:");
     installation.directories.iter().find_map(|directory| {
-        let manifest = package_json::find(directory, files)?.ok()?;
+        let own = manifest(directory)?;
         let here = paths::components(directory, &files.directory()).get(root..)?.join("/");
-        let (name, locked) = unsatisfied(&manifest, &here, packages)?;
+        let (name, locked, is_required) = match installation.manager.name {
+            "npm" => {
+                members.get("")?;
+                let (name, locked) = unsatisfied(&own, &here, members)?;
+                (name, locked, true)
+            }
+            _ if is_overridden => return None,
+            _ => {
+                let place = members.get(if here.is_empty() { "." } else { &here });
+                changed(&own, place.or_else(|| members.get(&here))?)?
+            }
+        };
         let (lock, manifest) = (lock.clone(), paths::join(directory, package_json::NAME));
-        Some(Outdated { lock, manifest, name: name.to_owned(), locked })
+        Some(Outdated { lock, manifest, name: name.to_owned(), locked, is_required })
     })
+}
+
+/// The part of a pnpm-lock.yaml with the requirements that it is made for.
+fn importers(text: &str) -> Option<&str> {
+    let text = &text[text.find("\nimporters:")? + 1..];
+    let lines = text.match_indices('\n').map(|(at, _)| at + 1);
+    let end = lines.skip(1).find(|&at| text[at..].starts_with(|c: char| c.is_ascii_alphabetic()));
+    Some(&text[..end.unwrap_or(text.len())])
+}
+
+/// The same part of a bun.lock, which has commas that JSON does not allow.
+fn workspaces(text: &str) -> Option<String> {
+    let (head, _) = text.split_once("\n  \"packages\"")?;
+    let closed = format!("{}\n}}", head.trim_end());
+    let mut lines: Vec<String> = Vec::new();
+    for line in closed.lines() {
+        if line.trim_start().starts_with(['}', ']'])
+            && let Some(last) = lines.last_mut().filter(|last| last.ends_with(','))
+        {
+            last.pop();
+        }
+        lines.push(line.to_owned());
+    }
+    Some(lines.join("\n"))
+}
+
+/// The first package that the manifest requires in other versions than those that the lock file is made for at `place`, or
+/// does not require any more, and whether it requires it.
+fn changed<'m>(manifest: &'m Manifest, place: &'m Value) -> Option<(&'m str, Option<String>, bool)> {
+    let groups = || package_json::GROUPS.iter().filter_map(|group| place[*group].as_object());
+    let written = |value: &Value| value.as_str().or_else(|| value["specifier"].as_str()).map(str::to_owned);
+    let locked = |name: &str| groups().find_map(|group| group.get(name));
+    let differs = |(_, name, wanted): (_, &'m str, &str)| {
+        match locked(name).map(written) {
+            // A form that is not known.
+            Some(None) => None,
+            Some(Some(locked)) => (locked != wanted).then_some((name, Some(locked), true)),
+            None => Some((name, None, true)),
+        }
+    };
+    let removed = || {
+        let names = groups().flatten().find(|(name, _)| !manifest.names_package(name));
+        names.map(|(name, value)| (name.as_str(), written(value), false))
+    };
+    manifest.needed().find_map(differs).or_else(removed)
 }
 
 /// The first requirement of the package at `here` that `packages` do not satisfy, with the version there.
@@ -99,6 +164,28 @@ mod tests {
             let found = unsatisfied(&manifest, here, packages);
             let found = found.as_ref().map(|(name, locked)| (*name, locked.as_deref()));
             assert_eq!(found, expected, "{here} {text}");
+        }
+    }
+
+    #[test]
+    fn lock_files_name_the_requirements_that_they_are_made_for() {
+        let bun = "{\n  \"workspaces\": {\n    \"\": {\n      \"dependencies\": {\n        \"a\": \"^1\",\n        \"b\": \"1\",\n      },\n    },\n  },\n  \"packages\": {\n    \"a\": [],\n  }\n}\n";
+        let bun: Value = serde_json::from_str(&workspaces(bun).unwrap()).unwrap();
+        let pnpm = "lockfileVersion: '9.0'\n\nimporters:\n\n  .:\n    dependencies:\n      a:\n        specifier: ^1\n        version: 1.0.0\n      b:\n        specifier: '1'\n        version: 1.0.0\n\npackages:\n\n  {\n";
+        let pnpm = yaml::read(importers(pnpm).unwrap()).unwrap();
+        for place in [&bun["workspaces"][""], &pnpm["importers"]["."]] {
+            for (manifest, expected) in [
+                (json!({ "dependencies": { "a": "^1", "b": "1" } }), None),
+                (json!({ "devDependencies": { "a": "^1" }, "peerDependencies": { "b": "1" } }), None),
+                (json!({ "dependencies": { "a": "^2", "b": "1" } }), Some(("a", Some("^1"), true))),
+                (json!({ "dependencies": { "a": "^1", "b": "1", "c": "*" } }), Some(("c", None, true))),
+                (json!({ "dependencies": { "a": "^1" } }), Some(("b", Some("1"), false))),
+            ] {
+                let manifest = package_json::read(&manifest.to_string()).unwrap();
+                let found = changed(&manifest, place);
+                let found = found.as_ref().map(|(name, locked, is)| (*name, locked.as_deref(), *is));
+                assert_eq!(found, expected, "{place} {manifest:?}");
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use crate::compiler::tree::Tree;
 pub const NAME: &str = "package.json";
 
 /// Keys with packages and their versions.
-const GROUPS: &[&str] = &["dependencies", "devDependencies", "optionalDependencies"];
+pub(super) const GROUPS: &[&str] = &["dependencies", "devDependencies", "optionalDependencies"];
 
 /// Those of them that code needs when it runs.
 const RUN: &[&str] = &["dependencies", "optionalDependencies"];
@@ -121,6 +121,11 @@ impl Manifest {
             let packages = self.0[*group].as_object().into_iter().flatten();
             packages.filter_map(|(name, version)| Some((*group, name.as_str(), version.as_str()?)))
         })
+    }
+
+    /// Whether it names the package, or expects that its users do.
+    pub(super) fn names_package(&self, name: &str) -> bool {
+        GROUPS.iter().chain(&["peerDependencies"]).any(|group| self.0[*group].get(name).is_some())
     }
 
     /// Whether it overrides versions of packages.

@@ -22,7 +22,8 @@ pub struct Manager {
     /// Its package in the npm registry, and the version if the project names none.
     package: (&'static str, &'static str),
     locks: &'static [&'static str],
-    with_lock: &'static str,
+    /// The command that installs in an image what a lock file has, and refuses one that does not fit.
+    pub with_lock: &'static str,
     without_lock: &'static str,
     here_with_lock: &'static str,
     here_without_lock: &'static str,

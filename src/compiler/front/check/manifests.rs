@@ -68,12 +68,15 @@ pub(super) fn invalid(
     }
 }
 
-/// The place of a JSON string in the manifest at `path`.
+/// The place of a string in the manifest at `path`.
 pub(super) fn quoted(context: &Context<'_>, path: &str, word: &str, label: String) -> Related {
     let text = manifests::excerpt(path, context.files);
-    let wanted = format!("\"{word}\"");
-    let start = text.find(&wanted).unwrap_or_default();
-    Related::new(path, &text, start..start + wanted.len(), label)
+    let quoted = format!("\"{word}\"");
+    // YAML does without the quotes.
+    let found =
+        [quoted.as_str(), word].into_iter().find_map(|wanted| Some((text.find(wanted)?, wanted.len())));
+    let (start, length) = found.unwrap_or((0, quoted.len()));
+    Related::new(path, &text, start..start + length, label)
 }
 
 /// The place of the project's own directory, which may be missing in `dependencies` of JavaScript projects.

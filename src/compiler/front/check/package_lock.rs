@@ -1,4 +1,4 @@
-//! npm's lock file: does it fit the package.json?
+//! The lock file of the package manager: does it fit the package.json?
 
 use super::manifests::{project, quoted};
 use super::{Context, written};
@@ -15,24 +15,26 @@ pub(super) fn check(context: &mut Context<'_>) {
     let Some(Ok(installation)) = context.installation() else { return };
     let Some(found) = npm_lock::outdated(&installation, context.files) else { return };
     let (lock, manifest) = (written(&found.lock), written(&found.manifest));
-    let message = format!("`{lock}` is older than `{manifest}`, and `npm ci` refuses it");
-    let label = match found.locked {
-        Some(version) => format!("the lock file has {version}"),
-        None => "the lock file does not have it".to_owned(),
+    let manager = installation.manager;
+    let message = format!("`{lock}` is older than `{manifest}`, and `{}` refuses it", manager.with_lock);
+    let (path, label) = match found.locked {
+        _ if !found.is_required => (&found.lock, "the package.json does not have it".to_owned()),
+        Some(version) => (&found.manifest, format!("the lock file has {version}")),
+        None => (&found.manifest, "the lock file does not have it".to_owned()),
     };
-    let related = quoted(context, &found.manifest, &found.name, label);
+    let related = quoted(context, path, &found.name, label);
     let diagnostic = Diagnostic::new(&OUTDATED_PACKAGE_LOCK, project(context), message);
-    context.report(
-        diagnostic.related(related).help(format!("run `npm install` in `{}`", written(&installation.root))),
-    );
+    let help = format!("run `{} install` in `{}`", manager.name, written(&installation.root));
+    context.report(diagnostic.related(related).help(help));
 }
 
 static OUTDATED_PACKAGE_LOCK: Rule = Rule {
     code: "outdated-package-lock",
     severity: Severity::Warning,
-    summary: "a package-lock.json that is older than package.json",
-    why: "The lock file of npm lacks a package that package.json requires, or has a version that it does not allow. The image \
-          is built with `npm ci`, which refuses a lock file that does not fit.",
+    summary: "a lock file of npm, pnpm or bun that is older than package.json",
+    why: "The lock file lacks a package that package.json requires, or is made for another version of it, or for a package that \
+          package.json does not require any more. The image is built with a command that refuses a lock file that does not \
+          fit, such as `npm ci`.",
     wrong: r#"{ "graphs": { "agent": "./agent-with-an-outdated-lock.ts:graph" } }"#,
     right: r#"{ "graphs": { "agent": "./agent.ts:graph" } }"#,
 };
