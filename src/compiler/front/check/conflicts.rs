@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::manifests::MAX_FINDINGS;
 use super::{Context, entry, written};
 use crate::compiler::front::config::Variant;
+use crate::compiler::front::workspace;
 use crate::compiler::manifests::dependency::{Dependency, Local, classify};
 use crate::compiler::manifests::marker::{Environment, MACHINES};
 use crate::compiler::manifests::requirements_txt::{self, Kind};
@@ -113,7 +114,22 @@ fn in_local(context: &Context<'_>, local: &Local, environments: &[Environment]) 
         let span = span(&text, requirement, &excluded.name);
         Some(conflict(local, Related::new(&path, &text, span, excluded.label()), &excluded))
     };
-    requirements.iter().filter_map(finding).collect()
+    let found: Vec<Diagnostic> = requirements.iter().filter_map(finding).collect();
+    if found.is_empty() { in_lock(context, local, environments) } else { found }
+}
+
+/// Packages that a lock file has for others, and of which no version works beside the server.
+fn in_lock(context: &Context<'_>, local: &Local, environments: &[Environment]) -> Vec<Diagnostic> {
+    let Some(Ok(locked)) = workspace::beside(local, context.config, context.files) else { return Vec::new() };
+    let (path, text) = (locked.file.clone(), manifests::excerpt(&locked.file, context.files));
+    let finding = |(name, _): (String, Option<String>)| {
+        let excluded = Excluded::find(&name, environments).filter(Excluded::is_indirect)?;
+        let quoted = format!("\"{name}\"");
+        let start = text.find(&format!("name = {quoted}")).map_or(0, |at| at + "name = ".len());
+        let related = Related::new(&path, &text, start..start + quoted.len(), excluded.label());
+        Some(conflict(local, related, &excluded))
+    };
+    locked.versions().filter_map(finding).collect()
 }
 
 fn in_requirements_txt(

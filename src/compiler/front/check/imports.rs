@@ -10,7 +10,7 @@ mod search_path;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{Context, modules, written};
+use super::{Context, modules, packages, written};
 use crate::compiler::files::{FileKind, Files};
 use crate::compiler::front::config::Variant;
 use crate::compiler::front::reference::Located;
@@ -81,6 +81,8 @@ pub(super) fn check(context: &mut Context<'_>) {
     let search_path = SearchPath::read(context, &reached);
     let above = Unlisted::find(context);
     let versions = Versions::find(context);
+    // Another check reports once that none of the requirements is installed.
+    let is_bare = context.directories().iter().any(|local| packages::check_parent(context, local).is_some());
     let mut is_above_reported = false;
     let mut installed = None;
     let mut reported = HashSet::new();
@@ -107,7 +109,8 @@ pub(super) fn check(context: &mut Context<'_>) {
                 }
                 continue;
             }
-            let mut is_absent = || installed.get_or_insert_with(|| find_installed(context)).lacks(name);
+            let mut is_absent =
+                || !is_bare && installed.get_or_insert_with(|| find_installed(context)).lacks(name);
             let found =
                 match search_path.and_then(|it| it.check_above(context, located, path, module, import)) {
                     Some(diagnostic) => Some(diagnostic),

@@ -127,7 +127,7 @@ fn has_packages(context: &Context<'_>) -> bool {
 }
 
 /// Reports a directory without a manifest below one whose requirements nothing installs.
-fn check_parent(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
+pub(super) fn check_parent(context: &Context<'_>, local: &Local) -> Option<Diagnostic> {
     let has_own = context.files.is_file(&paths::join(&local.path, "requirements.txt"));
     if has_packages(context)
         || local.is_project()
