@@ -41,7 +41,7 @@
 //! | [`doctor`] | checks what the machine lacks for the other commands | `api`, `compiler`, `dev`, `engine`, `project`, `up` |
 //! | [`lsp`] | the language server; the only user of lsp-server and lsp-types | `compiler`, `diagnostic`, `project` |
 //! | [`kubernetes`] | plan and resources to objects of Kubernetes | `api`, `compiler` |
-//! | [`registry`] | pushes images and documents to registries without an engine | `api`, `compiler`, `context`, `engine`, `live` |
+//! | [`registry`] | pushes images and documents to registries, and reads digests there, without an engine | `api`, `compiler`, `context`, `engine`, `live` |
 //! | [`sbom`] | the packages of an image, as a document | `compiler` |
 //! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live` |
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |

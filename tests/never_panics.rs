@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use agentcli::cli::report::text::{self, Layout};
 use agentcli::cli::report::{github, gitlab, json, junit, sarif};
+use agentcli::compiler::agent_lock::AgentLock;
 use agentcli::compiler::analyze;
 use agentcli::compiler::files::MemoryFiles;
 use agentcli::compiler::front::schema;
@@ -73,6 +74,21 @@ const FILES: &[(&str, &str)] = &[
         "# all\n-r requirements.txt\nhttpx >= 0.2 \\\n  ; os_name == 'nt' --hash=sha256:0a\n-e ./lib\n",
     ),
 ];
+
+/// A lock of images.
+const LOCK: &str = r#"version = 1
+
+[server]
+name = "pg"
+version = "0.16.7"
+
+[[image]]
+name = "redis:6"
+digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+[image.platforms]
+"linux/amd64" = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+"#;
 
 /// The project of [`PROJECT`] and [`FILES`], with `text` as the file at `path`.
 fn project(path: &str, text: &str) -> Vec<Diagnostic> {
@@ -313,6 +329,16 @@ proptest! {
             if let Some(related) = finding.related {
                 prop_assert!(related.text.get(related.range.clone()).is_some(), "{related:?}");
             }
+        }
+    }
+
+    /// Nor is anything accepted that is written in another way than it is read.
+    #[test]
+    fn locks_of_images(changes in changes(OTHER_TOKENS)) {
+        let text = changed(LOCK, changes);
+        match AgentLock::parse(&text) {
+            Ok(lock) => prop_assert_eq!(AgentLock::parse(&lock.write()), Ok(lock)),
+            Err(broken) => prop_assert!(text.get(broken.span.clone()).is_some(), "{broken:?}"),
         }
     }
 

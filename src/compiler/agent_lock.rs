@@ -31,8 +31,7 @@ pub struct AgentLock {
 }
 
 /// A server.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// The name, as for `--server`.
     name: String,
@@ -67,13 +66,13 @@ impl Wanted {
         let installed = config.server.installation.as_ref().map(|it| it.version.to_owned());
         let version = installed.or_else(|| base_image::server_version(config));
         let services = match config.server.state {
-            State::Databases { .. } => vec![setup::POSTGRES.image, setup::REDIS.image],
-            State::Directory { .. } => Vec::new(),
+            State::Databases { .. } => setup::DATABASES,
+            State::Directory { .. } => &[],
         };
         Self {
             server: Server { name: config.server.name.to_owned(), version },
             base: base_image::base_image(config).reference,
-            services: services.into_iter().map(str::to_owned).collect(),
+            services: services.iter().map(|service| service.image.to_owned()).collect(),
         }
     }
 
@@ -106,6 +105,9 @@ impl AgentLock {
             });
         }
         let Text { server, image, .. } = toml::from_str(text).map_err(broken)?;
+        for text in server.version.iter().chain([&server.name]) {
+            check(text, is_platform(text.get_ref()), "this is not the name or the version of a server")?;
+        }
         let mut images: Vec<LockedImage> = Vec::new();
         for Entry { name, digest, platforms } in image {
             let is_name = ImageName::parse(name.get_ref()).is_ok_and(|it| it.digest.is_none());
@@ -115,11 +117,19 @@ impl AgentLock {
             for digest in platforms.values().chain([&digest]) {
                 check(digest, is_digest(digest.get_ref()), "this is not `sha256:` with 64 hex digits")?;
             }
+            for (platform, digest) in &platforms {
+                check(
+                    digest,
+                    is_platform(platform),
+                    "this is not the digest of a platform such as `linux/amd64`",
+                )?;
+            }
             let platforms = platforms.into_iter().map(|(name, digest)| (name, digest.into_inner())).collect();
             images.push(LockedImage { name: name.into_inner(), digest: digest.into_inner(), platforms });
         }
         images.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(Self { server, images })
+        let version = server.version.map(Spanned::into_inner);
+        Ok(Self { server: Server { name: server.name.into_inner(), version }, images })
     }
 
     /// The text of the file.
@@ -217,6 +227,11 @@ pub fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|digits| digits.len() == 64 && digits.chars().all(is_digit))
 }
 
+/// Whether this can be a platform, which a file has in quotes.
+pub fn is_platform(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c))
+}
+
 /// The part of the file that all versions have.
 #[derive(Deserialize)]
 struct Head {
@@ -228,9 +243,16 @@ struct Head {
 struct Text {
     #[serde(rename = "version")]
     _version: u32,
-    server: Server,
+    server: ServerEntry,
     #[serde(default)]
     image: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ServerEntry {
+    name: Spanned<String>,
+    version: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -327,7 +349,7 @@ mod tests {
         let wanted = wanted("", "licensed");
         let lock = AgentLock::new(&wanted, vec![image(&wanted.base, '0')]);
         assert_eq!(lock.differences(&wanted, false), [""; 0]);
-        assert_eq!(lock.differences(&wanted, true), ["+ pgvector/pgvector:pg16", "+ redis:6"]);
+        assert_eq!(lock.differences(&wanted, true), ["+ redis:6", "+ pgvector/pgvector:pg16"]);
     }
 
     #[test]
@@ -353,6 +375,8 @@ mod tests {
             ("digest = \"sha256:0", "digest = \"sha256:Z", "\"sha256:Z", "this is not `sha256:`"),
             ("\"linux/amd64\" = \"sha256:a", "\"linux/amd64\" = \"md5:a", "\"md5:a", "this is not `sha256:`"),
             ("digest = ", "hash = ", "hash", "unknown field `hash`"),
+            ("\"linux/amd64\"", "'a\"b'", "\"sha256:a", "this is not the digest of a platform"),
+            ("\"licensed\"", "'a\"b'", "'a\"b'", "this is not the name or the version of a server"),
         ] {
             let text = good.replacen(from, to, 1);
             let broken = AgentLock::parse(&text).unwrap_err();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::access::{Access, LATEST, parsed};
 use super::error::Error;
 use super::image::{Image, platform};
-use crate::compiler::agent_lock::{LockedImage, is_digest, without_digest};
+use crate::compiler::agent_lock::{LockedImage, is_digest, is_platform, without_digest};
 use crate::live::Stop;
 
 /// The image `name` with the digests that its registry has for it now.
@@ -45,10 +45,7 @@ async fn find(access: &Access<'_>, name: &str) -> Result<LockedImage, Error> {
             BTreeMap::from([(image.platform(), digest.clone())])
         }
     };
-    let is_valid = |(platform, digest): (&String, &String)| {
-        let is_letter = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
-        platform.chars().all(is_letter) && is_digest(digest)
-    };
+    let is_valid = |(platform, digest): (&String, &String)| is_platform(platform) && is_digest(digest);
     if platforms.is_empty() || !platforms.iter().all(is_valid) {
         return Err(invalid());
     }

@@ -66,6 +66,7 @@ fn a_stale_file_is_refused_with_the_differences() {
         "dockerfile - --locked",
         "plan --locked",
         "build -t a --locked",
+        "up --locked",
         "compose - --locked",
     ] {
         let run = env.run(command);
@@ -92,7 +93,7 @@ fn services_are_needed_where_they_run() {
     for command in ["dockerfile - --locked", "lock --check --no-services"] {
         assert_eq!(env.run(command).code, 0, "{command}");
     }
-    let missing = "error: `agent.lock` is out of date:\n  + pgvector/pgvector:pg16\n  + redis:6\n";
+    let missing = "error: `agent.lock` is out of date:\n  + redis:6\n  + pgvector/pgvector:pg16\n";
     for command in
         ["lock --check", "compose - --locked", "manifests - --name a --image r.example/a:1 --locked"]
     {

@@ -40,6 +40,8 @@ pub const POSTGRES: Service = Service {
     health: &["pg_isready", "-h", "127.0.0.1", "-U", "postgres", "-d", "postgres"],
     start_period: 60,
 };
+/// The databases of servers that keep their state in databases.
+pub const DATABASES: &[Service] = &[REDIS, POSTGRES];
 /// Volume of the database, and its path in the container.
 pub const DATA: (&str, &str) = ("langgraph-data", "/var/lib/postgresql/data");
 /// The web page of the debugger.

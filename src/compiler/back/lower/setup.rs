@@ -56,7 +56,7 @@ fn is_name_letter(c: char) -> bool {
 
 /// The setup for the server of `plan`.
 pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
-    let mut services: Vec<Service> = databases(plan, options).iter().map(|data| beside(plan, data)).collect();
+    let mut services: Vec<Service> = databases(plan, options).map(|data| beside(plan, data)).collect();
     let databases = services.iter().map(|service| service.name.clone()).collect();
     let fixed = fixed(plan, options);
     let notes = notes(&fixed, options);
@@ -71,12 +71,13 @@ pub fn setup(plan: &Plan, options: &SetupOptions) -> Setup {
 }
 
 /// The databases of the server.
-fn databases(plan: &Plan, options: &SetupOptions) -> Vec<setup::Service> {
-    match plan.server.product.state {
-        State::Databases { .. } if options.has_database => vec![setup::REDIS],
-        State::Databases { .. } => vec![setup::REDIS, setup::POSTGRES],
-        State::Directory { .. } => Vec::new(),
-    }
+fn databases(plan: &Plan, options: &SetupOptions) -> impl Iterator<Item = &'static setup::Service> {
+    let all = match plan.server.product.state {
+        State::Databases { .. } => setup::DATABASES,
+        State::Directory { .. } => &[],
+    };
+    let is_used = |service: &&setup::Service| !options.has_database || service.name != setup::POSTGRES.name;
+    all.iter().filter(is_used)
 }
 
 /// A service other than the server.
