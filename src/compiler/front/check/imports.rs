@@ -17,7 +17,7 @@ use crate::compiler::front::reference::Located;
 use crate::compiler::front::workspace;
 use crate::compiler::manifests::dependency::{Dependency, Local, classify};
 use crate::compiler::manifests::requirement::{self, normalized_name};
-use crate::compiler::manifests::requirements_txt::{self, Kind};
+use crate::compiler::manifests::requirements_txt::{self, Entry, Kind};
 use crate::compiler::manifests::symbols::{Import, Module};
 use crate::compiler::manifests::{import_names, package};
 use crate::compiler::{paths, server};
@@ -114,7 +114,7 @@ pub(super) fn check(context: &mut Context<'_>) {
             let found =
                 match search_path.and_then(|it| it.check_above(context, located, path, module, import)) {
                     Some(diagnostic) => Some(diagnostic),
-                    None => is_absent().then(|| undeclared(located, path, module, import)),
+                    None => is_absent().then(|| undeclared(context, located, path, module, import)),
                 };
             let found = found.filter(|_| reported.insert(name.to_owned()));
             found.into_iter().for_each(|diagnostic| context.report(diagnostic));
@@ -122,16 +122,40 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
 }
 
-fn undeclared(located: &Located, path: &str, module: &Module, import: &Import) -> Diagnostic {
+fn undeclared(
+    context: &Context<'_>,
+    located: &Located,
+    path: &str,
+    module: &Module,
+    import: &Import,
+) -> Diagnostic {
     let name = import.first();
     let message = format!("`{}` imports `{name}`, which no requirement provides", written(path));
     let place = within(located);
-    let help = match import_names::distributions(name).and_then(|names| names.into_iter().next()) {
-        Some(distribution) => format!("add `{distribution}` to the requirements of the project"),
-        None => "add its package to the requirements of the project".to_owned(),
+    let distributions = import_names::distributions(name).unwrap_or_default();
+    let unread = distributions.iter().find_map(|it| Some((it, unread_requirements(context, it)?)));
+    let help = match (unread, distributions.first()) {
+        (Some((distribution, file)), _) => {
+            format!(
+                "move `{distribution}` from `{file}`, which is not read beside a manifest, to the manifest"
+            )
+        }
+        (None, Some(distribution)) => format!("add `{distribution}` to the requirements of the project"),
+        (None, None) => "add its package to the requirements of the project".to_owned(),
     };
     let related = Related::new(path, module.text(), import.span.clone(), "imported here".to_owned());
     Diagnostic::new(&UNDECLARED_IMPORT, place, message).help(help).related(related)
+}
+
+/// The requirements file beside the manifest of a project, which has the distribution and is not read.
+fn unread_requirements(context: &Context<'_>, distribution: &str) -> Option<String> {
+    let has_it = |entry: &Entry| match &entry.kind {
+        Kind::Requirement(text) => requirement::name(text).as_deref() == Some(distribution),
+        _ => false,
+    };
+    let projects = context.directories().into_iter().filter(|local| local.is_project());
+    let mut parts = projects.flat_map(|local| requirements_txt::parts(&local.path, context.files));
+    parts.find(|part| part.entries.iter().flatten().any(has_it)).map(|part| written(&part.path))
 }
 
 /// The file or module of a reference.
