@@ -82,9 +82,7 @@ impl Planned {
         let Some(lock) = &self.agent_lock else { return Ok(()) };
         agent_lock::check(lock, Path::new(&self.project.source.name), &Wanted::new(&self.config), true)
     }
-}
 
-impl Planned {
     /// Checks that the locked base image has an image for `platform`.
     pub(super) fn check_platform(&self, platform: &str) -> Result<(), Error> {
         let name = &self.plan.server.image;
