@@ -214,6 +214,7 @@ impl From<ship::Error> for Error {
             ship::Error::Declined => Self::Declined,
             ship::Error::Engine(error) => error.into(),
             ship::Error::Interrupted(interrupted) => interrupted.into(),
+            ship::Error::Registry(error) => error.into(),
             error => Self::Ship(error),
         }
     }

@@ -43,7 +43,7 @@
 //! | [`kubernetes`] | plan and resources to objects of Kubernetes | `api`, `compiler` |
 //! | [`registry`] | pushes images and documents to registries, and reads digests there, without an engine | `api`, `compiler`, `context`, `engine`, `live` |
 //! | [`sbom`] | the packages of an image, as a document | `compiler` |
-//! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live` |
+//! | [`ship`] | deploys the project to the service and waits for the revision | `api`, `context`, `engine`, `live`, `registry` |
 //! | [`error`] | errors that end a command: blame, hint and exit code | the rooms whose errors end a command |
 //! | [`cli`] | arguments, prompts, reports, progress | every room but `watch` and `probe` |
 //!

@@ -2,6 +2,7 @@
 
 mod event;
 mod lines;
+mod relay;
 mod signals;
 mod sources;
 mod stop;
@@ -9,6 +10,7 @@ mod urls;
 
 pub use event::{Change, Crash, Event, Reporter};
 pub use lines::{LineSender, Lines, Splitter, lines, read_lines};
+pub use relay::relay;
 pub use sources::{Happening, Sources};
 pub use stop::{Interrupted, Level, Stop};
 pub use urls::{Urls, mount_prefix};

@@ -32,7 +32,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("project", &["compiler", "diagnostic"]),
     ("registry", &["api", "compiler", "context", "engine", "live"]),
     ("sbom", &["compiler"]),
-    ("ship", &["api", "context", "engine", "live"]),
+    ("ship", &["api", "context", "engine", "live", "registry"]),
     (
         "cli",
         &[

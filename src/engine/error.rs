@@ -313,7 +313,9 @@ impl Error {
             Error::LostPush { .. } => {
                 "check the engine's log, and run the same command again; layers that the registry has are not sent again"
             }
-            Error::NoImage { .. } => "run `docker images` to see all local images",
+            Error::NoImage { .. } => {
+                "build it, or get it with `docker pull`; `docker images` shows all local images"
+            }
             Error::Push { refusal: Refusal::Unauthorized, image, .. } => {
                 return Some(format!(
                     "the registry does not accept the credentials: log in to your own registry with `docker login {}`; \

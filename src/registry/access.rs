@@ -6,7 +6,7 @@ use super::client::Repository;
 use super::error::Error;
 use crate::api::RetryPolicy;
 use crate::compiler::manifests::image_name::ImageName;
-use crate::engine::{EngineEnv, registry_and_repository, registry_secret};
+use crate::engine::{EngineEnv, Login, RegistrySecret, registry_and_repository, registry_secret};
 use crate::live::Event;
 
 /// The media type of an image index in the format of OCI.
@@ -19,6 +19,8 @@ pub(super) const LATEST: &str = "latest";
 pub struct Access<'a> {
     /// The environment, for the credentials of `docker login`.
     pub env: &'a EngineEnv,
+    /// A registry, such as that of a deployment service, and the user that it has given credentials to.
+    pub login: Option<(String, Login)>,
     /// Timeouts and retries.
     pub policy: RetryPolicy,
     /// Receives progress and warnings.
@@ -31,7 +33,10 @@ impl Access<'_> {
         let (host, path) = registry_and_repository(name);
         let events = self.events.clone();
         let warn = move |message| _ = events.send(Event::Warning { message });
-        let secret = registry_secret(self.env, name, &warn).await;
+        let secret = match &self.login {
+            Some((registry, login)) if registry == host => Some(RegistrySecret::Login(login.clone())),
+            _ => registry_secret(self.env, name, &warn).await,
+        };
         Repository::open(host, path, secret, pushes, self.policy, warn).await
     }
 }

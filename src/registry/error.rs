@@ -83,6 +83,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the image or its registry is the cause, and neither the user nor the build context.
+    pub fn is_of_registry(&self) -> bool {
+        !matches!(self, Self::Context(_) | Self::Interrupted(_))
+    }
+
     /// The next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         Some(match self {

@@ -11,6 +11,7 @@ use crate::api::wire::{
     SourceRevisionConfig,
 };
 use crate::api::{self, Client};
+use crate::context::Packed;
 use crate::live::Event;
 
 /// A deployment, and whether this run created it.
@@ -43,6 +44,18 @@ impl<H: Hooks> Shipment<'_, H> {
                 let pushed = self.push(&engine, &deployment, image).await?;
                 (deployment, self.patch(Some(Source::InternalContainer), image_config(pushed)))
             }
+            // The deployment exists, since it has an image.
+            Route::Replaced(digest) => {
+                let deployment = self.existing(destination, Source::InternalContainer).await?;
+                let patch = match self.replace(&deployment, &digest).await? {
+                    Some(image) => self.patch(Some(Source::InternalContainer), image_config(image)),
+                    None => {
+                        let packed = self.pack().await?;
+                        self.source_patch(&deployment, &packed).await?
+                    }
+                };
+                (deployment, patch)
+            }
             Route::External(external, config) => {
                 let pushed = image_config(self.external_image(external, &destination.name).await?);
                 let creation = self.creation(Source::ExternalContainer, *config, pushed.clone());
@@ -54,8 +67,8 @@ impl<H: Hooks> Shipment<'_, H> {
             Route::Source => {
                 let packed = self.pack().await?;
                 let deployment = self.existing(destination, Source::InternalSource).await?;
-                let config = self.upload(&deployment, &packed).await?;
-                (deployment, self.patch(Some(Source::InternalSource), config))
+                let patch = self.source_patch(&deployment, &packed).await?;
+                (deployment, patch)
             }
             Route::Repository => {
                 let deployment = self.existing(destination, Source::Codehost).await?;
@@ -176,6 +189,16 @@ impl<H: Hooks> Shipment<'_, H> {
         let found = self.look_up().await?.filter(|it| it.source == creation.source).ok_or(error)?;
         self.hooks.event(&event::found(&found));
         Ok(found)
+    }
+
+    /// The patch of `deployment` to the source of the project, which is uploaded.
+    async fn source_patch(
+        &mut self,
+        deployment: &Deployment,
+        packed: &Packed,
+    ) -> Result<DeploymentPatch, Error> {
+        let config = self.upload(deployment, packed).await?;
+        Ok(self.patch(Some(Source::InternalSource), config))
     }
 
     /// The patch that makes a revision from `source`, or from that of the deployment.

@@ -1,7 +1,7 @@
 //! Why a deployment did not happen.
 
 use crate::live::Interrupted;
-use crate::{api, engine};
+use crate::{api, engine, registry};
 
 /// Why a deployment did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +40,9 @@ pub enum Error {
         /// The next step for the user.
         hint: String,
     },
+    /// The registry refused, or could not be reached, or its image has to be built again.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
     /// The deployment cannot be deployed to in the requested way.
     #[error("{message}")]
     Refused {
@@ -56,6 +59,7 @@ impl Error {
         match self {
             Self::Api(error) => error.hint(),
             Self::Engine(error) => error.hint(),
+            Self::Registry(error) => error.hint(),
             Self::Declined | Self::Interrupted(_) => None,
             Self::Failed { hint, .. }
             | Self::InterruptedAtService { hint }

@@ -1,21 +1,29 @@
 //! How the project gets to the service; as an image, built here and pushed to the service's registry or the user's.
 
+use tokio::sync::mpsc::unbounded_channel;
+
 use super::event::Hooks;
 use super::name::slug;
 use super::request::{Destination, Method, Placement};
 use super::shipment::Shipment;
 use super::{Error, Request};
 use crate::api::wire::{Deployment, Source, SourceConfig};
-use crate::engine::{self, BuildRequest, Engine, Login, PushRequest};
-use crate::live::Event;
+use crate::engine::{self, BuildRequest, Engine, Login, PushRequest, registry_and_repository};
+use crate::live::{Event, relay};
+use crate::registry::{self, Access, Replaced, Replacement};
 
 /// The platform of deployment services.
 pub const PLATFORM: &str = "linux/amd64";
+
+/// What is done where there is no engine, and the place of the image follows.
+const REPLACING: &str = "replacing the source in the image of";
 
 /// How the project gets to the service.
 pub(super) enum Route {
     /// As an image of this engine.
     Image(Box<Engine>),
+    /// As the image with this digest in the service's registry, with another source.
+    Replaced(String),
     /// As an image in the user's registry, with the configuration of a new deployment.
     External(ExternalImage, Box<SourceConfig>),
     /// As packed source.
@@ -30,6 +38,8 @@ pub(super) enum ExternalImage {
     Pushed(String),
     /// This engine pushes it to this repository.
     Push(Box<Engine>, String),
+    /// It is the one in this repository, with another source.
+    Replace(String),
 }
 
 impl<H: Hooks> Shipment<'_, H> {
@@ -41,11 +51,16 @@ impl<H: Hooks> Shipment<'_, H> {
             Method::Source => return Ok(Route::Source),
             Method::PushTo(repository) => {
                 let config = Box::new(self.placed(destination).await?);
-                let engine = self.service.stop.unless_asked(Engine::connect(&self.request.engine)).await??;
-                return Ok(Route::External(
-                    ExternalImage::Push(Box::new(engine), repository.clone()),
-                    config,
-                ));
+                let repository = repository.clone();
+                let external =
+                    match self.service.stop.unless_asked(Engine::connect(&self.request.engine)).await? {
+                        Err(error) if error.is_absent() && self.request.image.is_none() => {
+                            self.hooks.note(format!("{error}; {REPLACING} `{repository}`"));
+                            ExternalImage::Replace(repository)
+                        }
+                        engine => ExternalImage::Push(Box::new(engine?), repository),
+                    };
+                return Ok(Route::External(external, config));
             }
             Method::ImageUri(image) => {
                 let config = Box::new(self.placed(destination).await?);
@@ -61,6 +76,14 @@ impl<H: Hooks> Shipment<'_, H> {
         }
         match self.service.stop.unless_asked(Engine::connect(&self.request.engine)).await? {
             Ok(engine) => Ok(Route::Image(Box::new(engine))),
+            Err(error)
+                if error.is_absent()
+                    && self.request.image.is_none()
+                    && let Some(digest) = destination.digest() =>
+            {
+                self.hooks.note(format!("{error}; {REPLACING} the deployment"));
+                Ok(Route::Replaced(digest.to_owned()))
+            }
             Err(
                 error @ (engine::Error::NoEngine { .. }
                 | engine::Error::Timeout { .. }
@@ -85,6 +108,7 @@ impl<H: Hooks> Shipment<'_, H> {
                 let image = self.image(&engine, name).await?;
                 self.push_to(&engine, &repository, None, image).await
             }
+            ExternalImage::Replace(repository) => Ok(self.replaced(&repository, None, None).await?),
         }
     }
 
@@ -115,10 +139,62 @@ impl<H: Hooks> Shipment<'_, H> {
         deployment: &Deployment,
         image: String,
     ) -> Result<String, Error> {
+        let (repository, login) = self.own_repository(deployment).await?;
+        self.push_to(engine, &repository, Some(login), image).await
+    }
+
+    /// Replaces the source in the image of `deployment` with this digest; returns the new one's name. `None` if that is not
+    /// possible, and the service is to build it.
+    pub(super) async fn replace(
+        &mut self,
+        deployment: &Deployment,
+        digest: &str,
+    ) -> Result<Option<String>, Error> {
+        let (repository, login) = self.own_repository(deployment).await?;
+        let from = format!("{repository}@{digest}");
+        match self.replaced(&repository, Some(&from), Some(login)).await {
+            Err(error) if self.request.method == Method::Auto && error.is_of_registry() => {
+                self.hooks.note(format!("{error}; building remotely"));
+                Ok(None)
+            }
+            image => Ok(Some(image?)),
+        }
+    }
+
+    /// The repository of `deployment` in the service's registry, and the credentials for it.
+    async fn own_repository(&mut self, deployment: &Deployment) -> Result<(String, Login), Error> {
         let token = self.call(async |client| client.push_token(&deployment.id).await).await?;
         let repository = token.repository_url.as_ref().unwrap_or(&token.registry_url);
         let login = Login { user: token.username().to_owned(), password: token.token.expose().to_owned() };
-        self.push_to(engine, without_scheme(repository), Some(login), image).await
+        Ok((without_scheme(repository).to_owned(), login))
+    }
+
+    /// Makes an image from the one that is called `from`, and pushes it to `repository`; returns its name there, with its
+    /// digest.
+    async fn replaced(
+        &mut self,
+        repository: &str,
+        from: Option<&str>,
+        login: Option<Login>,
+    ) -> Result<String, registry::Error> {
+        let request = BuildRequest {
+            tags: vec![format!("{repository}:{}", self.request.tag)],
+            ..self.request.build.clone()
+        };
+        let (sender, events) = unbounded_channel();
+        let registry = registry_and_repository(repository).0.to_owned();
+        let access = Access {
+            env: &self.request.engine,
+            login: login.map(|login| (registry, login)),
+            policy: self.request.registry,
+            events: sender,
+        };
+        let replacement = Replacement { request: &request, from, access };
+        let Self { service, hooks, .. } = self;
+        let Replaced { images, .. } = relay(&mut **hooks, events, replacement.run(&service.stop)).await?;
+        let image = images.into_iter().next().unwrap_or_default();
+        self.hooks.event(&Event::Pushed { image: image.clone() });
+        Ok(image)
     }
 
     /// Pushes `image` to `repository`; returns its name there, with its digest.

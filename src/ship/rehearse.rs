@@ -23,6 +23,10 @@ impl<H: Hooks> Shipment<'_, H> {
             Route::External(ExternalImage::Push(engine, repository), _) => {
                 self.would_push(engine, &format!("`{repository}:{}`", request.tag));
             }
+            Route::Replaced(_) => self.would_replace("the service's registry"),
+            Route::External(ExternalImage::Replace(repository), _) => {
+                self.would_replace(&format!("`{repository}:{}`", request.tag));
+            }
             Route::External(ExternalImage::Pushed(_), _) => {}
             Route::Source => {
                 self.pack().await?;
@@ -60,6 +64,10 @@ impl<H: Hooks> Shipment<'_, H> {
             }
             _ => "from an external image".to_owned(),
         }
+    }
+
+    fn would_replace(&mut self, place: &str) {
+        self.would("push", format!("the image there with the new source to {place}"));
     }
 
     fn would_push(&mut self, engine: &Engine, place: &str) {

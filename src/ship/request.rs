@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::api::RetryPolicy;
 use crate::api::wire::{Agent, Deployment, DeploymentType, Secret, SourceConfig};
 use crate::engine::{BuildRequest, EngineEnv};
 
@@ -35,6 +36,8 @@ pub struct Request {
     pub wait: Option<Duration>,
     /// Longest interval between two queries for the status of the revision.
     pub poll: Duration,
+    /// Timeouts and retries of calls to a registry without a container engine.
+    pub registry: RetryPolicy,
     /// Timeout for the container engine to report progress of a push.
     pub push_silence: Duration,
     /// Whether the log of a remote build is read.
@@ -114,4 +117,12 @@ pub(super) struct Destination {
     pub(super) name: String,
     /// The deployment, unless it is to be created.
     pub(super) existing: Option<Deployment>,
+}
+
+impl Destination {
+    /// The digest of the image that the deployment runs, if it was pushed to the service's registry.
+    pub(super) fn digest(&self) -> Option<&str> {
+        let image = self.existing.as_ref()?.source_revision_config.image_uri.as_deref()?;
+        image.split_once('@').map(|(_, digest)| digest)
+    }
 }

@@ -11,6 +11,7 @@ use crate::engine::{docker, hosts, remove_labelled, try_docker};
 use crate::harness::{TestEnv, copy, fixtures, until};
 use crate::host::service::{Host, KEY};
 use crate::proxy::{Fault, Proxy};
+use crate::registry::Registry;
 
 /// A service on an engine; what it made there is removed with it.
 struct OnEngine {
@@ -110,6 +111,63 @@ fn a_project_is_pushed_runs_and_an_edit_sends_what_is_new() {
         let is_gone = || !directory.exists() && service.images().is_empty();
         until(is_gone, || format!("{engine}: {:?}", service.images()));
     }
+}
+
+/// The base image is in a registry: no engine has it.
+#[test]
+fn an_edit_is_deployed_without_an_engine() {
+    let engine = hosts().pop().unwrap();
+    let registry = Registry::start_open();
+    let base = format!("{}/base:1", registry.address);
+    docker(&engine, &["tag", "langchain/langgraph-api:3.11", &base]);
+    docker(&engine, &["push", "-q", &base]);
+    let service = OnEngine::start(&engine);
+    let proxy = Proxy::start(service.host.address());
+    let name = &service.name;
+    let env = TestEnv::empty();
+    copy(&fixtures("valid").join("hello"), &env.path(""));
+    let write = |path: &str, from: &str, to: &str| {
+        let path = env.path(path);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    };
+    write("agent.json", "{", &format!("{{ \"base_image\": \"{base}\","));
+    let on = |engine: &str| {
+        let env = TestEnv::inside(&env.path(""));
+        let env = env.variable("AGENT_HOST_URL", &proxy.url()).variable("AGENT_HOST_API_KEY", KEY);
+        Stage { env: env.variable("DOCKER_HOST", engine) }
+    };
+    let deploy = format!("--name {name}");
+    on(&engine).events(&deploy);
+    assert_eq!(service.answer()["greeting"], "Hello, world!");
+    docker(&engine, &["rmi", &base]);
+
+    write("src/hello/graph.py", "Hello, ", "Good day, ");
+    let alone = on("unix:///none");
+    let before = sent(&proxy, name).len();
+    let planned = alone.events(&format!("{deploy} --dry-run"));
+    assert!(named(&planned, "would")[0]["message"].as_str().unwrap().contains("with the new source"));
+    assert_eq!(sent(&proxy, name).len(), before);
+    let events = alone.events(&deploy);
+    let note = named(&events, "note")[0]["message"].as_str().unwrap();
+    assert!(note.ends_with("replacing the source in the image of the deployment"), "{note}");
+    assert_eq!(sent(&proxy, name).len(), before + 2, "the layer of the source and the configuration");
+    assert_eq!(service.answer()["greeting"], "Good day, world!");
+
+    // What differs before the source is up to the service, unless it must not build. This one refuses base images of
+    // this machine.
+    write("pyproject.toml", "\n", "\n\n");
+    let refused = alone.deploy(&format!("{deploy} --no-remote"));
+    assert_eq!(refused.code, 1, "{}", refused.err);
+    assert!(refused.err.contains("without a container engine: `pyproject.toml`"), "{}", refused.err);
+    let output = alone.deploy(&format!("{deploy} --json"));
+    assert!(output.err.contains("BUILD_FAILED: cannot use"), "{}", output.err);
+    let events = super::events(&output);
+    let note = named(&events, "note")[1]["message"].as_str().unwrap();
+    assert!(note.ends_with("; building remotely"), "{note}");
+    assert_eq!((named(&events, "uploaded").len(), named(&events, "pushed").len()), (1, 0));
+    assert_eq!(service.answer()["greeting"], "Good day, world!");
 }
 
 #[test]

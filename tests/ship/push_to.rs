@@ -130,3 +130,31 @@ fn a_build_has_the_name_that_is_pushed() {
     assert_eq!(named(&events, "pushed")[0]["image"], json!(format!("{name}@{digest}")));
     assert_eq!(events.last().unwrap()["status"], "deployed");
 }
+
+#[test]
+fn an_image_of_the_repository_gets_new_source_without_an_engine() {
+    let registry = Registry::start();
+    let engine = hosts().remove(0);
+    let host = self_hosted();
+    let stage = stage(&host, &engine, &registry, PASSWORD);
+    let base = format!("{}/base:1", registry.address);
+    docker(&engine, &["tag", "langchain/langgraph-api:3.11", &base]);
+    let login = stage.env.path("docker").display().to_string();
+    docker(&engine, &["--config", &login, "push", "-q", &base]);
+    let name = format!("{}/team/agent", registry.address);
+    let deploy = format!("--name x --push-to {name} --base-image {base} --no-pull");
+    stage.events(&deploy);
+    docker(&engine, &["rmi", &format!("{name}:latest"), &base]);
+
+    let stage = stage.with(|env| env.variable("DOCKER_HOST", "unix:///none").file("more.py", "more = 1\n"));
+    let before = registry.digest("team/agent", "latest").unwrap();
+    let events = stage.events(&format!("{deploy} -t v2"));
+    let after = registry.digest("team/agent", "v2").unwrap();
+    assert_ne!(after, before);
+    assert_eq!(named(&events, "pushed")[0]["image"], json!(format!("{name}@{after}")));
+    assert_eq!(events.last().unwrap()["status"], "deployed");
+    let other = stage.deploy(&format!("{deploy} --label word=hello -t v3"));
+    assert_eq!(other.code, 1, "{}", other.err);
+    assert!(other.err.contains("--label differs"), "{}", other.err);
+    assert_eq!(registry.digest("team/agent", "v3"), None);
+}

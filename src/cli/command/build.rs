@@ -13,7 +13,7 @@ use crate::cli::console::{self, visible_line};
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
 use crate::cli::progress::{Style, runs_again, size};
-use crate::cli::registry::{access, reported};
+use crate::cli::registry::access;
 use crate::cli::setup;
 use crate::cli::{image, image_name};
 use crate::compiler::back::emit::dockerfile;
@@ -21,7 +21,7 @@ use crate::engine::{
     Again, BuildEvent, BuildReporter as _, BuildRequest, Built, Engine, PushRequest, Pushed,
 };
 use crate::error::Error;
-use crate::live::Reporter as _;
+use crate::live::{Reporter as _, relay};
 use crate::registry::{Replaced, Replacement, push_index};
 
 #[derive(Debug, clap::Args)]
@@ -138,7 +138,7 @@ impl Build {
             let digests: Vec<String> = pushed.iter().map(|of_platform| of_platform[at].clone()).collect();
             let (access, events) = access(printer.env, &engine_env);
             let index = push_index(&access, name, &digests, &stop);
-            let image = runtime.block_on(reported(printer, events, index))?;
+            let image = runtime.block_on(relay(printer, events, index))?;
             printer.pushed(image);
         }
         Ok(())
@@ -156,7 +156,7 @@ impl Build {
         let (access, events) = access(env, &engine_env);
         let replacement = Replacement { request, from: self.from.as_deref(), access };
         let mut printer = Printer::new(env, self.progress == Style::Json, ());
-        let done = runtime.block_on(reported(&mut printer, events, replacement.run(&stop)));
+        let done = runtime.block_on(relay(&mut printer, events, replacement.run(&stop)));
         // The threads of name resolution cannot be interrupted.
         runtime.shutdown_background();
         let Replaced { images, sent } = done?;

@@ -8,12 +8,13 @@ use crate::cli::compile::BaseOptions;
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
-use crate::cli::registry::{access, reported};
+use crate::cli::registry::access;
 use crate::compiler::Unused;
 use crate::compiler::agent_lock::{AgentLock, LockedImage, NAME, Wanted, without_digest};
 use crate::compiler::manifests::image_name::ImageName;
 use crate::compiler::words::listed;
 use crate::error::Error;
+use crate::live::relay;
 use crate::project::{self, with_slashes};
 use crate::registry::locked_image;
 
@@ -112,7 +113,7 @@ impl Lock {
             let (access, events) = access(env, &engine_env);
             let mut printer = Printer::new(env, false, ());
             let find = locked_image(&access, name, &stop);
-            let found = runtime.block_on(reported(&mut printer, events, find));
+            let found = runtime.block_on(relay(&mut printer, events, find));
             match found {
                 Ok(image) => images.push(image),
                 Err(error) => {

@@ -11,11 +11,12 @@ use crate::cli::compile::{PlanOptions, Planned};
 use crate::cli::console::{note, visible_line};
 use crate::cli::env::Env;
 use crate::cli::printer::Printer;
-use crate::cli::registry::{access, reported};
+use crate::cli::registry::access;
 use crate::cli::{image, image_name, setup};
 use crate::compiler::locks;
 use crate::engine::{self, Engine, ImageDetails};
 use crate::error::Error;
+use crate::live::relay;
 use crate::project;
 use crate::registry::Attachment;
 use crate::sbom::{self, Bill, Component, Format, Image, Metadata, Reader};
@@ -142,7 +143,7 @@ impl Sbom {
         let media_type = self.format.media_type();
         let attachment = Attachment { name, image, media_type, content: text.into() };
         let mut printer = Printer::new(env, false, ());
-        let attached = runtime.block_on(reported(&mut printer, events, attachment.push(&access, &stop)))?;
+        let attached = runtime.block_on(relay(&mut printer, events, attachment.push(&access, &stop)))?;
         printer.pushed(attached);
         Ok(())
     }

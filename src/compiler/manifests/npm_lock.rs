@@ -33,7 +33,7 @@ pub fn outdated(installation: &Installation, files: &Tree) -> Option<Outdated> {
     let content = match installation.manager.name {
         "npm" => serde_json::from_str(&text).ok()?,
         "pnpm" => yaml::read(importers(&text)?).ok()?,
-        "bun" => serde_json::from_str(&workspaces(&text)?).ok()?,
+        "bun" => yaml::read(&workspaces(&text)?).ok()?,
         _ => return None,
     };
     let members = ["packages", "importers", "workspaces"].iter().find_map(|key| content[key].as_object())?;
@@ -69,20 +69,10 @@ fn importers(text: &str) -> Option<&str> {
     Some(&text[..end.unwrap_or(text.len())])
 }
 
-/// The same part of a bun.lock, which has commas that JSON does not allow.
+/// The same part of a bun.lock. Its commas before closing brackets are YAML, and not JSON.
 fn workspaces(text: &str) -> Option<String> {
     let (head, _) = text.split_once("\n  \"packages\"")?;
-    let closed = format!("{}\n}}", head.trim_end());
-    let mut lines: Vec<String> = Vec::new();
-    for line in closed.lines() {
-        if line.trim_start().starts_with(['}', ']'])
-            && let Some(last) = lines.last_mut().filter(|last| last.ends_with(','))
-        {
-            last.pop();
-        }
-        lines.push(line.to_owned());
-    }
-    Some(lines.join("\n"))
+    Some(format!("{head}\n}}"))
 }
 
 /// The first package that the manifest requires in other versions than those that the lock file is made for at `place`, or
@@ -170,7 +160,7 @@ mod tests {
     #[test]
     fn lock_files_name_the_requirements_that_they_are_made_for() {
         let bun = "{\n  \"workspaces\": {\n    \"\": {\n      \"dependencies\": {\n        \"a\": \"^1\",\n        \"b\": \"1\",\n      },\n    },\n  },\n  \"packages\": {\n    \"a\": [],\n  }\n}\n";
-        let bun: Value = serde_json::from_str(&workspaces(bun).unwrap()).unwrap();
+        let bun = yaml::read(&workspaces(bun).unwrap()).unwrap();
         let pnpm = "lockfileVersion: '9.0'\n\nimporters:\n\n  .:\n    dependencies:\n      a:\n        specifier: ^1\n        version: 1.0.0\n      b:\n        specifier: '1'\n        version: 1.0.0\n\npackages:\n\n  {\n";
         let pnpm = yaml::read(importers(pnpm).unwrap()).unwrap();
         for place in [&bun["workspaces"][""], &pnpm["importers"]["."]] {

@@ -70,7 +70,7 @@ pub(super) struct Ship {
     #[arg(long, value_name = "TYPE", value_parser = new_type(), default_value = "dev")]
     deployment_type: DeploymentType,
 
-    /// Build remotely on the deployment service [default: if no container engine is running]
+    /// Build remotely on the deployment service [default: if no container engine is running, and more than the source of the image changed]
     #[arg(long, overrides_with = "no_remote", conflicts_with_all = ["base_image", "api_version", "locked"])]
     remote: bool,
 
@@ -213,6 +213,7 @@ impl Ship {
             secrets,
             wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),
             poll: env.retry_policy.poll,
+            registry: env.retry_policy,
             push_silence: env.retry_policy.push,
             reads_build_log: self.json || env.verbose,
             dry_run: self.dry_run,
