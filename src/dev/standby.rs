@@ -8,7 +8,7 @@ use super::address::Address;
 use super::environment::changed_at;
 use super::server::{self, Runtime};
 use super::session::{Options, Session};
-use crate::child::Child;
+use crate::child::{Child, Status};
 use crate::compiler::back::plan::Variant;
 
 /// Available memory below which there is no standby, in KiB.
@@ -16,6 +16,9 @@ const LEAST_MEMORY: u64 = 2 << 20;
 
 /// The line that lets a standby serve.
 const SERVE: &str = "serve\n";
+
+/// The exit code of a standby that cannot serve, as `server/standby.mjs` has it.
+const UNUSABLE: i32 = 75;
 
 /// A standby, and the files of the project that decide what it has imported, with the times of their last change.
 pub(super) struct Standby {
@@ -59,6 +62,12 @@ pub(super) async fn serve(standby: Option<Standby>) -> Option<Child> {
     }
     process.send(SERVE).await.ok()?;
     Some(process)
+}
+
+/// Whether a process that ended with `status` before it was ready was killed, or could not serve: a new process may do
+/// better.
+pub(super) fn is_lost(status: Status) -> bool {
+    matches!(status, Status::Signal(_) | Status::Code(UNUSABLE))
 }
 
 /// Whether there is enough memory, which only Linux tells.

@@ -268,9 +268,9 @@ impl<'a> Supervisor<'a> {
         self.hooks.warn(format!("{text} {place}"));
     }
 
-    /// Whether the server that ended was a standby that was killed before it served, so that a new process may do better.
+    /// Whether the server that ended was a standby that was lost before it served.
     fn lost_standby(&self, status: Status) -> bool {
-        self.was_standby && self.sources.probe.is_some() && matches!(status, Status::Signal(_))
+        self.was_standby && self.sources.probe.is_some() && standby::is_lost(status)
     }
 
     /// The server exited by itself: an error, unless a change may fix it.

@@ -146,8 +146,9 @@ fn a_javascript_standby_serves_edits_and_reads_no_file_of_the_project() {
     let project = javascript::project();
     let package = "node_modules/agentcli-test-notes";
     let manifest = r#"{ "name": "agentcli-test-notes", "type": "module", "exports": "./index.js" }"#;
-    let reads =
-        "import { readFileSync } from 'node:fs';\nexport const text = readFileSync('notes.txt', 'utf8');\n";
+    let reads = "import { readFileSync } from 'node:fs';\n\
+                 Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);\n\
+                 export const text = readFileSync('notes.txt', 'utf8');\n";
     project.write(&format!("{package}/package.json"), manifest).write(&format!("{package}/index.js"), reads);
     project.write("notes.txt", "first").write("tsconfig.json", "{}\n");
     project.edit(TYPESCRIPT, "import {", "import { text } from 'agentcli-test-notes';\nimport {");
@@ -161,34 +162,36 @@ fn a_javascript_standby_serves_edits_and_reads_no_file_of_the_project() {
     };
     assert_eq!(server_and_notes(&dev).1, "first Zero");
 
-    // The first standby finds out which package reads the project, and ends.
+    // The first standby is told to serve before it finds out which package reads the project, and ends.
+    assert_eq!(edit(&mut dev, "Zero", "Half").1, "first Half");
     let deadline = Instant::now() + PATIENCE;
     let record = project.path(".agentcli/imported-javascript.json");
     while !fs::read_to_string(&record).is_ok_and(|text| text.contains("notes\"]")) {
         assert!(Instant::now() < deadline, "no package is left out: {:?}", fs::read_to_string(&record));
         thread::sleep(Duration::from_millis(20));
     }
+    let first = next_standby(&project, &[]);
     project.write("notes.txt", "second");
-    assert_eq!(edit(&mut dev, "Zero", "One").1, "second One");
-    let second = next_standby(&project, &[]);
+    assert_eq!(edit(&mut dev, "Half", "One"), (first, "second One".to_owned()));
+    let second = next_standby(&project, &[first]);
     project.write("notes.txt", "third");
     assert_eq!(edit(&mut dev, "One", "Two"), (second, "third Two".to_owned()));
 
     // What the loader has read is different now.
-    let third = next_standby(&project, &[second]);
+    let third = next_standby(&project, &[first, second]);
     project.write("tsconfig.json", "{ \"compilerOptions\": { \"strict\": true } }\n");
     let (server, notes) = edit(&mut dev, "Two", "Three");
     assert!(server != third && notes == "third Three", "{server} {notes}");
 
     // A standby that was killed, an edit while one becomes the server, and two in a row.
-    let fourth = next_standby(&project, &[second, third]);
+    let fourth = next_standby(&project, &[first, second, third]);
     signal_process(fourth, "KILL");
     assert_eq!(edit(&mut dev, "Three", "Four").1, "third Four");
-    let fifth = next_standby(&project, &[second, third, fourth]);
+    let fifth = next_standby(&project, &[first, second, third, fourth]);
     project.edit(TYPESCRIPT, "Four", "Five");
     dev.until("starting");
     assert_eq!(edit(&mut dev, "Five", "Six").1, "third Six");
-    next_standby(&project, &[second, third, fourth, fifth]);
+    next_standby(&project, &[first, second, third, fourth, fifth]);
     assert_eq!(dev.stop("INT").code(), Some(0));
     assert_eq!(project.processes(), [""; 0]);
 

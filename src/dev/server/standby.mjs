@@ -71,6 +71,9 @@ function writeRecord(file, record) {
   }
 }
 
+// The exit code of a standby that cannot serve, which may have been told to meanwhile.
+const UNUSABLE = 75;
+
 // Calls `found` when a file of the project is read, until the function that it returns is called.
 function watchReads(roots, found) {
   const inside = roots.map((root) => path.join(root, path.sep));
@@ -109,7 +112,7 @@ async function standBy(server, { modules, roots }) {
   // What is half imported cannot be undone, and neither can a failure.
   function leaveOut() {
     writeRecord(modules, { ...record, without: [...record.without, packageOf(current)] });
-    process.exit(1);
+    process.exit(UNUSABLE);
   }
   const end = watchReads(roots, leaveOut);
   try {
