@@ -48,7 +48,7 @@ const HISTORY: &[Part] = &[
         distribution: "langgraph",
         versions: "<0.5",
         names: "langgraph.graph.Graph langgraph.graph.graph",
-        help: "import it from `langgraph.graph.state`, which has `StateGraph` and `CompiledStateGraph`",
+        help: "import `StateGraph` from `langgraph.graph`, or `CompiledStateGraph` from `langgraph.graph.state`, instead",
     },
     Part {
         distribution: "langgraph",

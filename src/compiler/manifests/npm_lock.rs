@@ -39,8 +39,9 @@ pub fn outdated(installation: &Installation, files: &Tree) -> Option<Outdated> {
     let members = ["packages", "importers", "workspaces"].iter().find_map(|key| content[key].as_object())?;
     let root = paths::components(&installation.root, &files.directory()).len();
     let manifest = |directory: &String| package_json::find(directory, files)?.ok();
-    let is_overridden =
-        manifest(installation.directories.first()?)?.has_overrides() || text.contains("\noverrides:");
+    // A pnpmfile may change what the manifests require.
+    let is_overridden = manifest(installation.directories.first()?)?.has_overrides()
+        || ["\noverrides:", "\npnpmfileChecksum:"].iter().any(|key| text.contains(key));
     installation.directories.iter().find_map(|directory| {
         let own = manifest(directory)?;
         let here = paths::components(directory, &files.directory()).get(root..)?.join("/");

@@ -217,11 +217,15 @@ fn listed(context: &Context<'_>) -> Option<BTreeSet<String>> {
     let name = |text: &String| {
         let name = requirement::name(text)?;
         let has_extras = !requirement::extras(text).is_empty();
-        let is_alone = server::DISTRIBUTIONS.contains(&name.as_str())
-            || import_names::brings_no_integration(&name, has_extras);
-        is_alone.then_some(name)
+        is_alone(&name, has_extras).then_some(name)
     };
     required_texts(context)?.iter().map(name).collect()
+}
+
+/// Whether a distribution, with extras or without, is known to bring nothing of the library but its core.
+fn is_alone(distribution: &str, has_extras: bool) -> bool {
+    server::DISTRIBUTIONS.contains(&distribution)
+        || import_names::brings_no_integration(distribution, has_extras)
 }
 
 /// All distributions with their versions, if everything that is required is in a lock file.
@@ -302,8 +306,8 @@ fn required_texts(context: &Context<'_>) -> Option<Vec<String>> {
             for entry in part.entries.as_ref().ok()? {
                 match &entry.kind {
                     Kind::Requirement(text) => texts.push(text.clone()),
-                    Kind::Constraint(_) | Kind::Known => {}
-                    Kind::Include(file) if !file.contains("://") => {}
+                    Kind::Known => {}
+                    Kind::Include(file) | Kind::Constraint(file) if !file.contains("://") => {}
                     _ => return None,
                 }
             }

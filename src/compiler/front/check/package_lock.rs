@@ -16,16 +16,24 @@ pub(super) fn check(context: &mut Context<'_>) {
     let Some(found) = npm_lock::outdated(&installation, context.files) else { return };
     let (lock, manifest) = (written(&found.lock), written(&found.manifest));
     let manager = installation.manager;
-    let message = format!("`{lock}` is older than `{manifest}`, and `{}` refuses it", manager.with_lock);
-    let (path, label) = match found.locked {
-        _ if !found.is_required => (&found.lock, "the package.json does not have it".to_owned()),
-        Some(version) => (&found.manifest, format!("the lock file has {version}")),
-        None => (&found.manifest, "the lock file does not have it".to_owned()),
-    };
-    let related = quoted(context, path, &found.name, label);
-    let diagnostic = Diagnostic::new(&OUTDATED_PACKAGE_LOCK, project(context), message);
     let help = format!("run `{} install` in `{}`", manager.name, written(&installation.root));
-    context.report(diagnostic.related(related).help(help));
+    let report =
+        |message: String| Diagnostic::new(&OUTDATED_PACKAGE_LOCK, project(context), message).help(help);
+    let diagnostic = if found.is_required {
+        let label = match found.locked {
+            Some(version) => format!("the lock file has {version}"),
+            None => "the lock file does not have it".to_owned(),
+        };
+        let related = quoted(context, &found.manifest, &found.name, label);
+        report(format!("`{lock}` is older than `{manifest}`, and `{}` refuses it", manager.with_lock))
+            .related(related)
+    } else {
+        report(format!(
+            "`{lock}` has `{}`, which `{manifest}` does not require, and `{}` refuses it",
+            found.name, manager.with_lock
+        ))
+    };
+    context.report(diagnostic);
 }
 
 static OUTDATED_PACKAGE_LOCK: Rule = Rule {

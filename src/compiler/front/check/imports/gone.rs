@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{required_texts, within};
+use super::{is_alone, required_texts, within};
 use crate::compiler::front::check::{Context, written};
 use crate::compiler::front::reference::Located;
 use crate::compiler::manifests::import_names::is_provided;
@@ -13,6 +13,9 @@ use crate::diagnostic::{Diagnostic, Related, Rule, Severity};
 
 /// Starts of the names of packages that bound the versions of each other.
 const FAMILY: &[&str] = &["langchain", "langgraph"];
+
+/// Packages beside those that bring no others, whose newest versions require no old version of the family.
+const CURRENT: &[&str] = &["langchain-classic", "langchain-community"];
 
 /// The versions of packages that are installed, as far as they are known.
 #[derive(Default)]
@@ -36,13 +39,18 @@ impl Versions {
         let Some(texts) = required_texts(context) else { return Self::default() };
         let mut found = Self { known: BTreeMap::new(), is_newest: true };
         for text in texts {
-            let parts = requirement::parts(&text);
-            let Some((name, versions)) = parts.and_then(|it| Some((it.name, it.versions?))) else {
+            let is_conditional = requirement::read(&text).is_ok_and(|it| it.is_conditional);
+            let parts = requirement::parts(&text).filter(|_| !is_conditional);
+            let Some((name, versions, extras)) =
+                parts.and_then(|it| Some((it.name, it.versions?, it.extras)))
+            else {
                 found.is_newest = false;
                 continue;
             };
             let is_bounded = versions.split(',').any(|it| it.starts_with(['<', '=', '~']));
-            found.is_newest &= !(is_bounded && FAMILY.iter().any(|start| name.starts_with(start)));
+            let is_of_family = FAMILY.iter().any(|start| name.starts_with(start));
+            let is_known = is_alone(&name, !extras.is_empty()) || CURRENT.contains(&&*name);
+            found.is_newest &= is_known && !(is_bounded && is_of_family);
             found.known.entry(name).or_default().push(versions);
         }
         found
