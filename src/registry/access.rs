@@ -19,7 +19,7 @@ pub(super) const LATEST: &str = "latest";
 pub struct Access<'a> {
     /// The environment, for the credentials of `docker login`.
     pub env: &'a EngineEnv,
-    /// A registry, such as that of a deployment service, and the user that it has given credentials to.
+    /// A repository, such as that of a deployment, and the credentials for it.
     pub login: Option<(String, Login)>,
     /// Timeouts and retries.
     pub policy: RetryPolicy,
@@ -34,7 +34,7 @@ impl Access<'_> {
         let events = self.events.clone();
         let warn = move |message| _ = events.send(Event::Warning { message });
         let secret = match &self.login {
-            Some((registry, login)) if registry == host => Some(RegistrySecret::Login(login.clone())),
+            Some((repository, login)) if repository == name => Some(RegistrySecret::Login(login.clone())),
             _ => registry_secret(self.env, name, &warn).await,
         };
         Repository::open(host, path, secret, pushes, self.policy, warn).await

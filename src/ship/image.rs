@@ -8,7 +8,7 @@ use super::request::{Destination, Method, Placement};
 use super::shipment::Shipment;
 use super::{Error, Request};
 use crate::api::wire::{Deployment, Source, SourceConfig};
-use crate::engine::{self, BuildRequest, Engine, Login, PushRequest, registry_and_repository};
+use crate::engine::{self, BuildRequest, Engine, Login, PushRequest};
 use crate::live::{Event, relay};
 use crate::registry::{self, Access, Replaced, Replacement};
 
@@ -71,7 +71,7 @@ impl<H: Hooks> Shipment<'_, H> {
         if let Some(Deployment { name, source, .. }) = &destination.existing
             && *source != Source::InternalContainer
         {
-            self.hooks.note(format!("`{name}` was created from {source}; building remotely"));
+            self.note_remote_build(&format!("`{name}` was created from {source}"));
             return Ok(Route::Source);
         }
         match self.service.stop.unless_asked(Engine::connect(&self.request.engine)).await? {
@@ -89,11 +89,17 @@ impl<H: Hooks> Shipment<'_, H> {
                 | engine::Error::Timeout { .. }
                 | engine::Error::Unreachable { .. }),
             ) if self.request.method == Method::Auto => {
-                self.hooks.note(format!("{error}; building remotely"));
+                self.note_remote_build(&error.to_string());
                 Ok(Route::Source)
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Says that the service builds, and why.
+    fn note_remote_build(&mut self, why: &str) {
+        let base = if self.request.is_locked { " on the base image that its tag names now" } else { "" };
+        self.hooks.note(format!("{why}; building remotely{base}"));
     }
 
     /// The name of the image in the user's registry, with its digest. It is built and pushed unless it is there.
@@ -154,8 +160,12 @@ impl<H: Hooks> Shipment<'_, H> {
         let from = format!("{repository}@{digest}");
         match self.replaced(&repository, Some(&from), Some(login)).await {
             Err(error) if self.request.method == Method::Auto && error.is_of_registry() => {
-                self.hooks.note(format!("{error}; building remotely"));
+                self.note_remote_build(&error.to_string());
                 Ok(None)
+            }
+            Err(registry::Error::Different { image, reason, .. }) => {
+                let hint = "start a container engine, or pass --remote";
+                Err(registry::Error::Different { image, reason, hint }.into())
             }
             image => Ok(Some(image?)),
         }
@@ -182,10 +192,9 @@ impl<H: Hooks> Shipment<'_, H> {
             ..self.request.build.clone()
         };
         let (sender, events) = unbounded_channel();
-        let registry = registry_and_repository(repository).0.to_owned();
         let access = Access {
             env: &self.request.engine,
-            login: login.map(|login| (registry, login)),
+            login: login.map(|login| (repository.to_owned(), login)),
             policy: self.request.registry,
             events: sender,
         };

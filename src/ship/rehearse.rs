@@ -2,7 +2,7 @@
 
 use super::event::Hooks;
 use super::image::{ExternalImage, PLATFORM, Route};
-use super::request::Destination;
+use super::request::{Destination, Method};
 use super::shipment::Shipment;
 use super::{Error, Request};
 use crate::engine::Engine;
@@ -23,7 +23,14 @@ impl<H: Hooks> Shipment<'_, H> {
             Route::External(ExternalImage::Push(engine, repository), _) => {
                 self.would_push(engine, &format!("`{repository}:{}`", request.tag));
             }
-            Route::Replaced(_) => self.would_replace("the service's registry"),
+            Route::Replaced(_) => {
+                self.would_replace("the service's registry");
+                if request.method == Method::Auto {
+                    let message =
+                        "packed source instead, to build on the service, if more than the source changed";
+                    self.would("upload", message.to_owned());
+                }
+            }
             Route::External(ExternalImage::Replace(repository), _) => {
                 self.would_replace(&format!("`{repository}:{}`", request.tag));
             }
@@ -67,7 +74,7 @@ impl<H: Hooks> Shipment<'_, H> {
     }
 
     fn would_replace(&mut self, place: &str) {
-        self.would("push", format!("the image there with the new source to {place}"));
+        self.would("push", format!("the image that is there, with the new source, to {place}"));
     }
 
     fn would_push(&mut self, engine: &Engine, place: &str) {

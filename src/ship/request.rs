@@ -32,6 +32,8 @@ pub struct Request {
     pub tracked_packages: Vec<String>,
     /// The secrets; those of the deployment stay if the project has none.
     pub secrets: Option<Vec<Secret>>,
+    /// Whether agent.lock decides the base image, which a remote build takes by its tag.
+    pub is_locked: bool,
     /// Timeout for the revision to be deployed; without one, the run does not wait.
     pub wait: Option<Duration>,
     /// Longest interval between two queries for the status of the revision.

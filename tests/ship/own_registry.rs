@@ -147,7 +147,11 @@ fn an_edit_is_deployed_without_an_engine() {
     let alone = on("unix:///none");
     let before = sent(&proxy, name).len();
     let planned = alone.events(&format!("{deploy} --dry-run"));
-    assert!(named(&planned, "would")[0]["message"].as_str().unwrap().contains("with the new source"));
+    let steps = [("push", "with the new source"), ("upload", "instead, to build on the service")];
+    for (at, (step, message)) in steps.into_iter().enumerate() {
+        let would = &named(&planned, "would")[at];
+        assert!(would["step"] == step && would["message"].as_str().unwrap().contains(message), "{would}");
+    }
     assert_eq!(sent(&proxy, name).len(), before);
     let events = alone.events(&deploy);
     let note = named(&events, "note")[0]["message"].as_str().unwrap();
@@ -161,6 +165,7 @@ fn an_edit_is_deployed_without_an_engine() {
     let refused = alone.deploy(&format!("{deploy} --no-remote"));
     assert_eq!(refused.code, 1, "{}", refused.err);
     assert!(refused.err.contains("without a container engine: `pyproject.toml`"), "{}", refused.err);
+    assert!(refused.err.ends_with("hint: start a container engine, or pass --remote\n"), "{}", refused.err);
     let output = alone.deploy(&format!("{deploy} --json"));
     assert!(output.err.contains("BUILD_FAILED: cannot use"), "{}", output.err);
     let events = super::events(&output);

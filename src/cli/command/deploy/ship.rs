@@ -8,6 +8,7 @@ use super::agent::AgentOptions;
 use super::external::{ExternalImage, PlacementOptions};
 use crate::api::wire::{DeploymentType, Redacted, Secret, SourceConfig};
 use crate::cli::account::AccountOptions;
+use crate::cli::agent_lock;
 use crate::cli::ask::confirm;
 use crate::cli::build_options::BuildOptions;
 use crate::cli::compile::{PlanOptions, Planned};
@@ -70,7 +71,7 @@ pub(super) struct Ship {
     #[arg(long, value_name = "TYPE", value_parser = new_type(), default_value = "dev")]
     deployment_type: DeploymentType,
 
-    /// Build remotely on the deployment service [default: if no container engine is running, and more than the source of the image changed]
+    /// Build remotely on the deployment service [default: if there is no container engine and the source of the image cannot be replaced]
     #[arg(long, overrides_with = "no_remote", conflicts_with_all = ["base_image", "api_version", "locked"])]
     remote: bool,
 
@@ -169,10 +170,13 @@ enum RevisionSource {
 
 impl Ship {
     pub(super) fn run(self, env: &mut Env) -> Result<(), Error> {
-        self.platform.as_deref().map(platform).transpose()?;
-        let planned =
-            if self.builds() { self.options.plan(env)? } else { self.options.plan_unlocked(env)? };
-        planned.check_platform(self.platform.as_deref().unwrap_or(PLATFORM))?;
+        let platform = self.platform()?;
+        let planned = if self.builds() {
+            self.options.plan(env, agent_lock::ByDefault::InCi)?
+        } else {
+            self.options.plan_unlocked(env)?
+        };
+        planned.check_platform(&platform)?;
         let settings = Settings::of(env, &planned.project);
         let Service { env, runtime, service } = Service::with(env, &self.account, &settings)?;
         let request = self.request(env, &planned, &settings)?;
@@ -190,12 +194,12 @@ impl Ship {
         Ok(Request {
             target: self.target(env, settings)?,
             deployment_type: self.deployment_type.clone(),
-            method: self.method(!planned.plan.images.is_empty()),
+            method: self.method(),
             placement: self.placement.placement(),
             image: self.image.clone(),
             build: BuildRequest {
                 tags: self.external.pushed_name(tag).map_or_else(|| self.tags.clone(), |name| vec![name]),
-                platform: Some(self.platform.clone().unwrap_or_else(|| PLATFORM.to_owned())),
+                platform: Some(self.platform()?),
                 pull: self.build.pulls(),
                 no_cache: self.no_cache,
                 settings: self.build_settings(env, planned)?,
@@ -211,6 +215,7 @@ impl Ship {
             },
             tracked_packages: tracked_packages(env, planned),
             secrets,
+            is_locked: !planned.plan.images.is_empty(),
             wait: (!self.no_wait).then_some(Duration::from_secs(self.timeout)),
             poll: env.retry_policy.poll,
             registry: env.retry_policy,
@@ -227,8 +232,7 @@ impl Ship {
 
     /// Whether the image is built here, or may be.
     fn builds(&self) -> bool {
-        let method = self.method(false);
-        self.image.is_none() && matches!(method, Method::Auto | Method::Image | Method::PushTo(_))
+        self.image.is_none() && matches!(self.method(), Method::Auto | Method::Image | Method::PushTo(_))
     }
 
     fn target(&self, env: &Env, settings: &Settings) -> Result<Target, Error> {
@@ -244,9 +248,8 @@ impl Ship {
         }
     }
 
-    /// How the project gets to the service. `is_locked` is whether agent.lock decides the base image, which a remote build
-    /// chooses by its tag.
-    fn method(&self, is_locked: bool) -> Method {
+    /// How the project gets to the service.
+    fn method(&self) -> Method {
         if let Some(method) = self.external.method() {
             return method;
         }
@@ -255,16 +258,19 @@ impl Ship {
             Some(RevisionSource::InternalSource) => Method::Source,
             None if self.remote => Method::Source,
             Some(RevisionSource::InternalContainer) => Method::Image,
-            None if self.no_remote || self.image.is_some() || is_locked || self.needs_local_build() => {
-                Method::Image
-            }
+            None if self.no_remote || self.image.is_some() || self.needs_local_build() => Method::Image,
             None => Method::Auto,
         }
     }
 
     /// Whether there are options that a remote build does not have.
     fn needs_local_build(&self) -> bool {
-        !self.build.is_empty() || self.options.changes_image()
+        !self.build.is_empty() || self.options.changes_image() || self.options.locked()
+    }
+
+    /// The platform of the image.
+    fn platform(&self) -> Result<String, Error> {
+        self.platform.as_deref().map_or_else(|| Ok(PLATFORM.to_owned()), platform)
     }
 
     /// The tag to push: that of --push-to, else of the first --tag. A build for the service's registry has the names of
